@@ -1,0 +1,127 @@
+//! Owns the shape of a message to the user: [`Diagnostic`], its labels and its fixes.
+//!
+//! The codes live in [`crate::codes`], the terminal rendering in [`crate::render`]; the command line and the
+//! language server show the same diagnostics.
+
+use crate::codes::Code;
+use crate::span::Span;
+
+/// How serious a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// The program has no meaning.
+    Error,
+    /// The program has a meaning that is probably not the intended one.
+    Warning,
+    /// Text that the program asked for (`static_print`).
+    Note,
+}
+
+/// A place with a short text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What is there, in a few words.
+    pub text: String,
+}
+
+/// A replacement of the text of a span; an insertion when the span is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// What is replaced.
+    pub span: Span,
+    /// The new text.
+    pub text: String,
+}
+
+/// Edits that together mend what the diagnostic reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// What the fix does, as an imperative sentence without full stop.
+    pub title: String,
+    /// The edits, not overlapping.
+    pub edits: Vec<Edit>,
+}
+
+/// One message to the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// The code, which `tk explain` knows.
+    pub code: Code,
+    /// How serious it is.
+    pub severity: Severity,
+    /// One sentence in the user's terms.
+    pub message: String,
+    /// The place that is wrong.
+    pub primary: Label,
+    /// The other places involved.
+    pub secondary: Vec<Label>,
+    /// Further facts, one sentence each.
+    pub notes: Vec<String>,
+    /// What the user may try, best first.
+    pub fixes: Vec<Fix>,
+}
+
+impl Diagnostic {
+    /// An error with a message and the text under its primary span (may be empty).
+    pub fn error(code: Code, span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            primary: Label { span, text: label.into() },
+            secondary: vec![],
+            notes: vec![],
+            fixes: vec![],
+        }
+    }
+
+    /// The same with another severity.
+    pub fn severity(mut self, severity: Severity) -> Self {
+        self.severity = severity;
+        self
+    }
+
+    /// Adds another place.
+    pub fn label(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.secondary.push(Label { span, text: text.into() });
+        self
+    }
+
+    /// Adds a sentence.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// Adds a fix of one edit.
+    pub fn fix(self, title: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
+        self.fix_all(title, vec![Edit { span, text: text.into() }])
+    }
+
+    /// Adds a fix of several edits.
+    pub fn fix_all(mut self, title: impl Into<String>, edits: Vec<Edit>) -> Self {
+        self.fixes.push(Fix { title: title.into(), edits });
+        self
+    }
+
+    /// Whether this is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// Applies the edits of a fix that lie in `file` to `text`; edits outside the text are left out.
+pub fn apply(text: &str, fix: &Fix) -> String {
+    let mut edits: Vec<&Edit> = fix.edits.iter().collect();
+    edits.sort_by_key(|e| (e.span.start, e.span.end));
+    let mut out = text.to_string();
+    for e in edits.iter().rev() {
+        let range = e.span.start as usize..e.span.end as usize;
+        if out.get(range.clone()).is_some() {
+            out.replace_range(range, &e.text);
+        }
+    }
+    out
+}

@@ -1,0 +1,133 @@
+//! Owns what tokens tell about brackets: where a `{` is due, and what cannot stand inside a bracket.
+//!
+//! Plain functions and one small state; [`crate::repair`] acts on them.
+
+use crate::token::{Tok, Token};
+
+/// What the tokens since the last `{`, `}` or `;` begin, as far as a `{` follows from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Heading {
+    /// Nothing that needs a `{`.
+    #[default]
+    None,
+    /// `fn name` or `kernel name`: lists of parameters follow.
+    Function,
+    /// The same with its compile-time parameters.
+    Generic,
+    /// A signature with its run-time parameters: clauses or the body follow.
+    Signed,
+    /// The same behind `tune(..)`: rows may follow.
+    Tune,
+    /// `for`, `while` or `if` at the start of a statement.
+    Statement,
+    /// `struct name`.
+    Struct,
+}
+
+/// The words that open a clause; inside a parameter list they mean that it was not closed.
+const CLAUSES: [&str; 7] = ["grid", "launch", "tune", "require", "prefer", "alias", "scratch"];
+
+/// Whether `word (` is a clause that the compiler knows.
+pub fn clause_word(word: &str, next: Option<Tok<'_>>) -> bool {
+    next == Some(Tok::LParen) && CLAUSES.contains(&word)
+}
+
+/// Whether a word starts statements and nothing else.
+pub fn statement_word(tok: Tok<'_>) -> bool {
+    match tok {
+        Tok::Let | Tok::For | Tok::While | Tok::Return | Tok::Break | Tok::Continue | Tok::Const => true,
+        _other => false,
+    }
+}
+
+/// Whether a statement word behind `last` starts a statement, and not `if let` or `x: const i32`.
+pub fn starts_statement(word: Tok<'_>, last: Option<Tok<'_>>) -> bool {
+    match last {
+        Some(Tok::If) => word != Tok::Let,
+        Some(Tok::Colon) => word != Tok::Const,
+        Some(_) | None => true,
+    }
+}
+
+/// Whether a token behind `last` on the line before can be the first of a statement.
+pub fn may_start(tok: Tok<'_>, last: Option<Tok<'_>>) -> bool {
+    let complete = match last {
+        Some(Tok::Id(_) | Tok::RParen | Tok::RBracket | Tok::Int(_) | Tok::Float(_) | Tok::Str(_)) => true,
+        Some(Tok::True | Tok::False | Tok::None | Tok::Question) => true,
+        Some(_) | None => false,
+    };
+    complete && (statement_word(tok) || matches!(tok, Tok::Id(_) | Tok::If))
+}
+
+/// Whether a `{` behind `last` can be a block expression inside parentheses, where no `if` waits for it.
+pub fn block_fits(last: Option<Tok<'_>>, in_params: bool) -> bool {
+    match last {
+        Some(Tok::Id(_) | Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Int(_) | Tok::Float(_)) => false,
+        Some(Tok::True | Tok::False | Tok::None | Tok::Question) => false,
+        Some(Tok::LParen | Tok::Comma | Tok::Colon) => !in_params,
+        Some(_) | None => true,
+    }
+}
+
+/// Whether `tokens` close a bracket that is open in front of them with `with`.
+pub fn closes(tokens: &[Token<'_>], with: Tok<'_>) -> bool {
+    // Longer lists are rare, and the answer only chooses between two messages.
+    const REACH: usize = 200;
+    let mut depth = 0usize;
+    for t in tokens.iter().take(REACH) {
+        match t.tok {
+            Tok::LParen | Tok::LBracket => depth += 1,
+            Tok::RParen | Tok::RBracket if depth == 0 => return t.tok == with,
+            Tok::RParen | Tok::RBracket => depth -= 1,
+            Tok::Semi | Tok::LBrace | Tok::RBrace => return false,
+            word if statement_word(word) => return false,
+            _other => {}
+        }
+    }
+    false
+}
+
+/// Whether an item that cannot stand inside braces starts here: at the start of its line, attributes included.
+pub fn starts_item(tokens: &[Token<'_>]) -> bool {
+    let Some(first) = tokens.first().filter(|t| t.first) else { return false };
+    // Attributes are short; whatever is longer is not looked through.
+    const REACH: usize = 32;
+    let mut attribute = 0;
+    for (i, token) in tokens.iter().enumerate().take(REACH) {
+        let next = tokens.get(i + 1).map(|t| t.tok);
+        match token.tok {
+            Tok::At => attribute = i + 1,
+            Tok::Id(word) if attribute != i || i == 0 => {
+                let named = matches!((word, next), ("test", Some(Tok::Str(_))) | ("export", Some(Tok::Id(_))));
+                return first.indent == 0 && named;
+            }
+            Tok::Id(_) => {}
+            Tok::Kernel | Tok::Struct => return true,
+            Tok::Use => return first.indent == 0,
+            // A method stands inside the braces of its struct, but not at the start of a line.
+            Tok::Fn => return first.indent == 0 && matches!(next, Some(Tok::Id(_))),
+            _other if i == 0 => return false,
+            _other => {}
+        }
+    }
+    false
+}
+
+/// Whether rows of `tune` stand behind a `{`: `{ NAME = value, ..`, which is no block, there `;` would follow.
+pub fn opens_rows(tokens: &[Token<'_>]) -> bool {
+    let at = |i: usize| tokens.get(i).map(|t| t.tok);
+    if !matches!((at(0), at(1), at(2)), (Some(Tok::LBrace), Some(Tok::Id(_)), Some(Tok::Assign))) {
+        return false;
+    }
+    let mut depth = 0usize;
+    for t in tokens.iter().skip(3) {
+        match t.tok {
+            Tok::LParen | Tok::LBracket | Tok::LBrace => depth += 1,
+            Tok::Comma | Tok::RBrace if depth == 0 => return true,
+            Tok::RParen | Tok::RBracket | Tok::RBrace => depth = depth.saturating_sub(1),
+            Tok::Semi => return false,
+            _other => {}
+        }
+    }
+    false
+}

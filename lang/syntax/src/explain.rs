@@ -1,0 +1,292 @@
+//! Owns the words of syntax errors: from the place where the parser stopped to one sentence for the user.
+//!
+//! What the grammar expects is only used to tell contexts apart; it is never listed.
+
+use crate::codes::{MISSING_SEMICOLON, SYNTAX};
+use crate::diag::Diagnostic;
+use crate::habits::habit;
+use crate::node::Cx;
+use crate::span::Span;
+use crate::token::{Tok, Token};
+use crate::unit::{Fail, open_brackets};
+
+/// The message for a unit that was read up to `fail`.
+pub fn explain<'s>(cx: &Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>], fail: &Fail) -> Diagnostic {
+    let open = open_brackets(tokens, fail.at);
+    let s = Stop { cx, start, tokens, fail, open };
+    habit(&s).unwrap_or_else(|| s.describe())
+}
+
+/// The place where the parser stopped.
+pub struct Stop<'a, 's> {
+    /// For spans and text.
+    pub cx: &'a Cx<'s>,
+    start: Tok<'s>,
+    tokens: &'a [Token<'s>],
+    fail: &'a Fail,
+    open: Vec<usize>,
+}
+
+impl<'s> Stop<'_, 's> {
+    /// The token `offset` places behind the one that did not fit.
+    pub fn peek(&self, offset: isize) -> Option<Tok<'s>> {
+        self.token(offset).map(|t| t.tok)
+    }
+
+    /// The same with its place.
+    pub fn token(&self, offset: isize) -> Option<Token<'s>> {
+        self.fail.at.checked_add_signed(offset).and_then(|i| self.tokens.get(i)).copied()
+    }
+
+    /// The first token of the unit.
+    pub fn head(&self) -> Option<Tok<'s>> {
+        self.tokens.first().map(|t| t.tok)
+    }
+
+    /// Whether the unit is a statement.
+    pub fn is_statement(&self) -> bool {
+        self.start == Tok::StartStmt
+    }
+
+    /// Whether this terminal would have fitted.
+    pub fn wants(&self, terminal: &str) -> bool {
+        self.fail.wants(terminal)
+    }
+
+    /// The bracket around the place.
+    pub fn bracket(&self) -> Option<Tok<'s>> {
+        self.open.last().and_then(|&i| self.tokens.get(i)).map(|t| t.tok)
+    }
+
+    /// Whether an operand is missing.
+    pub fn wants_operand(&self) -> bool {
+        self.wants("int")
+    }
+
+    /// Whether the token before is the end of an expression, as far as tokens can tell.
+    pub fn after_operand(&self) -> bool {
+        let operand = match self.peek(-1) {
+            Some(Tok::Id(_) | Tok::Int(_) | Tok::Float(_) | Tok::Str(_) | Tok::Hole) => true,
+            Some(Tok::RParen | Tok::RBracket | Tok::True | Tok::False | Tok::None) => true,
+            Some(_) | None => false,
+        };
+        operand && !self.wants_operand()
+    }
+
+    /// The span of a token.
+    pub fn place(&self, t: Token<'s>) -> Span {
+        self.cx.span(t.start, t.end)
+    }
+
+    /// The span of the token that did not fit; of the last one if the unit ended too early.
+    pub fn span(&self) -> Span {
+        let t = self.token(0).or(self.tokens.last().copied());
+        match t {
+            // Only the brace of a block is unexpected, not what is in it.
+            Some(t) if matches!(t.tok, Tok::Block(_) | Tok::Rows(_) | Tok::Body(_)) => {
+                self.cx.span(t.start, t.start + 1)
+            }
+            Some(t) => self.place(t),
+            None => self.cx.span(0, 0),
+        }
+    }
+
+    /// The span of the token before, empty at its end: where something is to be inserted.
+    pub fn gap(&self) -> Span {
+        self.token(-1).map_or(self.span().before(), |t| self.place(t).after())
+    }
+
+    /// A token as the user wrote it, between backquotes.
+    pub fn shown(&self, t: Token<'s>) -> String {
+        if matches!(t.tok, Tok::Block(_) | Tok::Rows(_) | Tok::Body(_)) {
+            return "`{`".to_string();
+        }
+        let text = self.cx.text.get(t.start..t.end).unwrap_or("");
+        // Long enough for names, short enough to keep a string literal from filling the line.
+        const SHOWN: usize = 24;
+        match text.char_indices().nth(SHOWN) {
+            Some((cut, _)) => format!("`{}...`", text.get(..cut).unwrap_or("")),
+            None => format!("`{text}`"),
+        }
+    }
+
+    /// An error at the place, with the words `message`.
+    pub fn error(&self, message: impl Into<String>) -> Diagnostic {
+        let label = match self.token(0) {
+            Some(t) if t.tok != Tok::Semi => format!("found {}", self.shown(t)),
+            Some(_) => String::new(),
+            None => "this is all there is".to_string(),
+        };
+        Diagnostic::error(SYNTAX, self.span(), message, label)
+    }
+
+    /// `after X` of the token before.
+    fn after(&self) -> String {
+        self.token(-1).map_or(String::new(), |t| format!(" after {}", self.shown(t)))
+    }
+
+    fn describe(&self) -> Diagnostic {
+        if self.fail.at == 0 || self.wants("kernel") {
+            return self.start_of_unit();
+        }
+        if let Some(d) = self.keyword_as_name() {
+            return d;
+        }
+        if self.wants_operand() {
+            return self.error(format!("expected an expression{}", self.after()));
+        }
+        if self.wants("id") {
+            let what = if self.wants("*") {
+                "a type"
+            } else if self.wants("mut") || self.wants("(") && self.wants("hole") {
+                "a name or a pattern"
+            } else if self.bracket().is_some() && self.wants("@") {
+                "a parameter"
+            } else {
+                "a name"
+            };
+            return self.error(format!("expected {what}{}", self.after()));
+        }
+        if self.bracket().is_some() {
+            return self.in_brackets();
+        }
+        match self.tokens.iter().find(|t| !matches!(t.tok, Tok::At | Tok::Id(_))).map(|t| t.tok) {
+            Some(Tok::Fn | Tok::Kernel) if self.start == Tok::StartItem => self.in_signature(),
+            _other => self.in_statement(),
+        }
+    }
+
+    fn start_of_unit(&self) -> Diagnostic {
+        let quoted = matches!(self.peek(1), Some(Tok::Id(_) | Tok::Block(_)));
+        match (self.start, self.peek(0)) {
+            (Tok::StartItem, Some(Tok::Id("test"))) if quoted => {
+                self.error("the name of a test stands in quotes")
+            }
+            (Tok::StartItem, None) => self.error("expected an item after this attribute"),
+            (Tok::StartItem, _) => self.error(
+                "expected an item here: `kernel`, `fn`, `struct`, `const`, `use`, `export` or `test`",
+            ),
+            (Tok::StartRow, _) => self.error("a row of `tune` is written `{ NAME = value, .. }`"),
+            (Tok::StartField, _) => self.error("a field is written `name: type`"),
+            (_, Some(Tok::Else)) => self.error("this `else` belongs to no `if`"),
+            (_, Some(Tok::At)) => self.error("attributes stand in front of loops and items"),
+            (_, Some(_) | None) => self.error("a statement cannot start like this"),
+        }
+    }
+
+    /// A word of the language where a name is wanted.
+    fn keyword_as_name(&self) -> Option<Diagnostic> {
+        let token = self.token(0)?;
+        let text = self.cx.text.get(token.start..token.end)?;
+        let word = text.bytes().all(|b| b.is_ascii_alphabetic()) && !matches!(token.tok, Tok::Id(_));
+        let named = match self.peek(1) {
+            Some(Tok::Assign | Tok::Colon | Tok::Comma | Tok::RParen | Tok::RBracket | Tok::Semi) => true,
+            Some(Tok::In | Tok::Dot | Tok::LBracket | Tok::PathSep) => true,
+            Some(Tok::LParen) => !self.wants_operand(),
+            Some(_) | None => false,
+        };
+        if !self.wants("id") || !word || !named {
+            return None;
+        }
+        let d = self.error(format!("`{text}` is a word of the language and cannot be a name"));
+        Some(d.fix(format!("call it `{text}_`"), self.place(token), format!("{text}_")))
+    }
+
+    /// Something is complete, and neither a separator nor the closing bracket follows.
+    fn in_brackets(&self) -> Diagnostic {
+        let (close, of) = match self.bracket() {
+            Some(Tok::LParen) => (")", self.open.last()),
+            Some(Tok::LBracket) => ("]", self.open.last()),
+            _brace => ("}", None),
+        };
+        let inner = of.copied().unwrap_or(0);
+        let before = |i: usize| inner.checked_sub(i).and_then(|i| self.tokens.get(i)).map(|t| t.tok);
+        let outermost = self.open.len() == 1 && matches!(before(2), Some(Tok::Fn | Tok::Kernel | Tok::Struct));
+        let params = outermost || self.start == Tok::StartItem && self.wants(":") && close == ")";
+        let behind_cparams = self.open.len() == 1 && close == ")" && before(1) == Some(Tok::RBracket);
+        let callee = matches!(before(1), Some(Tok::Id(_) | Tok::Clause(_) | Tok::RParen | Tok::RBracket));
+        let what = match (params || behind_cparams && self.start == Tok::StartItem, callee, close) {
+            (true, _, _) => "parameter",
+            (false, true, ")") => "argument",
+            (false, true, "]") => "index",
+            (false, true, _) | (false, false, _) if close == "}" => "entry",
+            (false, true, _) | (false, false, _) => "element",
+        };
+        if what == "parameter" && self.wants(":") && self.token(0).is_some_and(|t| !t.first) {
+            let d = self.error(format!("expected `:` and a type{}", self.after()));
+            return match self.peek(0) {
+                Some(Tok::Id(_) | Tok::Star) => d.fix("insert `:`", self.gap(), ":"),
+                _other => d,
+            };
+        }
+        if !self.wants(",") && !self.wants(close) {
+            return self.unexpected();
+        }
+        let d = self.error(format!("expected `,` or `{close}` after this {what}"));
+        let fits = matches!(self.peek(0), Some(Tok::Id(_) | Tok::Int(_) | Tok::Float(_) | Tok::Str(_)));
+        if fits { d.fix("insert `,`", self.gap(), ",") } else { d }
+    }
+
+    fn in_signature(&self) -> Diagnostic {
+        let kernel = self.tokens.iter().any(|t| t.tok == Tok::Kernel);
+        let what = if kernel { "kernel" } else { "function" };
+        if self.wants("[") && self.wants("(") && !self.wants("block") {
+            return self.error(format!("expected the parameters of the {what}, `(..)`{}", self.after()));
+        }
+        match self.peek(0) {
+            None | Some(Tok::Semi) => self.error(format!("this {what} has no body, `{{ .. }}`")),
+            Some(Tok::Id(_)) if self.wants("clause") => {
+                self.error("a clause is a word with parentheses, such as `grid(..)`")
+            }
+            Some(_) if self.wants("block") => {
+                self.error(format!("expected a clause or the body of the {what}{}", self.after()))
+            }
+            Some(_) => self.unexpected(),
+        }
+    }
+
+    fn in_statement(&self) -> Diagnostic {
+        if self.wants("block") || self.wants("body") {
+            let what = match (self.head(), self.start) {
+                (Some(Tok::If), _) => "after the condition".to_string(),
+                (Some(Tok::While), _) => "after the condition".to_string(),
+                (Some(Tok::For), _) => "after what is looped over".to_string(),
+                (_, Tok::StartItem) => self.after().trim_start().to_string(),
+                (_, _) => "after the condition".to_string(),
+            };
+            return self.error(format!("expected `{{` {what}"));
+        }
+        if self.wants("in") {
+            return self.error("expected `in` after the pattern of the loop");
+        }
+        if self.start == Tok::StartField {
+            return self.error("expected `,` after this field").fix("insert `,`", self.gap(), ",");
+        }
+        if self.wants(";") {
+            let what = if self.start == Tok::StartItem { "item" } else { "statement" };
+            let d = self.error(format!("expected `;` after this {what}"));
+            return match self.token(0) {
+                Some(t) if !t.first => d,
+                _other => Diagnostic { code: MISSING_SEMICOLON, ..d.fix("insert `;`", self.gap(), ";") },
+            };
+        }
+        if self.wants("=") {
+            return self.error(format!("expected `=` and a value{}", self.after()));
+        }
+        if self.wants("if") && self.start == Tok::StartRow {
+            return self.error("expected `,` or `if` and a condition after this row");
+        }
+        if self.wants("str") {
+            return self.error(format!("expected a name in quotes{}", self.after()));
+        }
+        self.unexpected()
+    }
+
+    fn unexpected(&self) -> Diagnostic {
+        let Some(token) = self.token(0) else {
+            return self.error("this ends too early");
+        };
+        let after = self.after();
+        Diagnostic::error(SYNTAX, self.span(), format!("{} cannot stand here{after}", self.shown(token)), "")
+    }
+}

@@ -1,0 +1,152 @@
+//! Owns the syntax errors that come from other languages: what was meant is clear, so the message can say it.
+
+use crate::diag::Diagnostic;
+use crate::explain::Stop;
+use crate::token::Tok;
+
+/// The message for a place that shows a known habit.
+pub fn habit(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+    assignment(s).or_else(|| operators(s)).or_else(|| words(s)).or_else(|| shapes(s))
+}
+
+/// `=` where a comparison or a name is wanted.
+fn assignment(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+    if s.peek(0) != Some(Tok::Assign) || !s.after_operand() {
+        return None;
+    }
+    if s.wants("block") {
+        return Some(
+            s.error("`=` assigns; a condition compares with `==`").fix("compare", s.span(), "=="),
+        );
+    }
+    if s.bracket() == Some(Tok::LParen) {
+        let d = s.error("only a name can stand in front of `=` here, to name an argument");
+        return Some(d.fix("compare", s.span(), "=="));
+    }
+    None
+}
+
+/// Operators that do not exist.
+fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+    let (here, before) = (s.token(0)?, s.token(-1));
+    let doubled = before.is_some_and(|b| b.tok == here.tok && b.end == here.start);
+    match here.tok {
+        Tok::Plus if doubled => {
+            let both = s.place(before?).to(s.span());
+            Some(s.error("there is no `++`; write `+= 1`").fix("add one", both, " += 1"))
+        }
+        Tok::Dot if doubled => Some(
+            s.error("there is no `..`; loops run over `range(start, end)`, and slices are written `a:b`"),
+        ),
+        Tok::Dot if s.wants_operand() && matches!(s.peek(1), Some(Tok::Int(_))) => {
+            Some(s.error("a float needs a digit before the point").fix("add a zero", s.span().before(), "0"))
+        }
+        Tok::Int(index) if s.peek(-1) == Some(Tok::Dot) => {
+            let all = s.place(before?).to(s.span());
+            let d = s.error(format!("the elements of a tuple are written `t[{index}]`"));
+            Some(d.fix("use brackets", all, format!("[{index}]")))
+        }
+        Tok::PathSep if s.bracket() == Some(Tok::LBracket) => {
+            Some(s.error("slices have no step; they are written `a:b`"))
+        }
+        Tok::Amp | Tok::AndAnd if s.wants_operand() => {
+            Some(s.error("there are no references; write the value itself").fix("remove it", s.span(), ""))
+        }
+        Tok::Bang if s.after_operand() && s.peek(1) == Some(Tok::LParen) => {
+            Some(s.error("functions are called without `!`").fix("remove the `!`", s.span(), ""))
+        }
+        Tok::Plus if s.wants_operand() => {
+            Some(s.error("there is no prefix `+`").fix("remove the `+`", s.span(), ""))
+        }
+        Tok::Question if s.after_operand() => Some(s.error("`?` only follows the type of a parameter")),
+        _other => None,
+    }
+}
+
+/// Words of other languages.
+fn words(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+    let replace = |word: &str, with: &str| {
+        let d = s.error(format!("`{word}` is written `{with}`"));
+        Some(d.fix(format!("write `{with}`"), s.span(), with))
+    };
+    let Tok::Id(word) = s.peek(0)? else {
+        // The word was read as a name, and what follows it does not fit.
+        let (Tok::Id(word), before) = (s.peek(-1)?, s.token(-1)?) else { return None };
+        let not = word == "not" && s.after_operand();
+        return not.then(|| s.error("`not` is written `!`").fix("write `!`", s.place(before), "!"));
+    };
+    if s.after_operand() {
+        match word {
+            "and" => return replace("and", "&&"),
+            "or" => return replace("or", "||"),
+            _other => {}
+        }
+    }
+    let Tok::Id(before) = s.peek(-1)? else { return None };
+    let place = s.place(s.token(-1)?);
+    let instead = |with: &str| {
+        let d = s.error(format!("`{before}` is written `{with}`"));
+        Some(d.fix(format!("write `{with}`"), place, with))
+    };
+    match before {
+        "not" => {
+            let space = s.place(s.token(-1)?).to(s.span().before());
+            Some(s.error("`not` is written `!`").fix("write `!`", space, "!"))
+        }
+        "elif" => instead("else if"),
+        "def" | "func" | "function" | "proc" => instead("fn"),
+        "var" | "auto" => instead("let mut"),
+        "val" => instead("let"),
+        "import" | "from" => instead("use"),
+        _other => None,
+    }
+}
+
+/// Blocks where a value is wanted, and values where a block is wanted.
+fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+    match s.peek(0)? {
+        Tok::If | Tok::Block(_) | Tok::Bar | Tok::OrOr if s.wants_operand() => {
+            let what = match s.peek(0)? {
+                Tok::If => "an `if`",
+                Tok::Block(_) => "a block",
+                _bar => "a lambda",
+            };
+            let (head, before) = (s.head(), s.peek(-1));
+            if matches!(head, Some(Tok::If | Tok::While | Tok::For)) && matches!(s.peek(0)?, Tok::Block(_)) {
+                let what = if head == Some(Tok::For) { "something to loop over" } else { "a condition" };
+                return matches!(before, Some(Tok::If | Tok::While | Tok::In))
+                    .then(|| s.error(format!("expected {what} before `{{`")));
+            }
+            Some(s.error(format!("{what} cannot be an operand; give it a name with `let` first")))
+        }
+        Tok::Block(_) if matches!(s.peek(-1), Some(Tok::Id(_))) && s.after_operand() && !s.wants("block") => {
+            Some(s.error("a struct is built with parentheses, `S(field = value)`"))
+        }
+        Tok::As if s.head() == Some(Tok::Use) && s.bracket() == Some(Tok::LBrace) => {
+            Some(s.error("a group has no `as`; write `use path::name as other;` on its own"))
+        }
+        Tok::Comma if s.bracket().is_none() && s.after_operand() && s.is_statement() => {
+            Some(s.error("a tuple stands between parentheses, `(a, b)`"))
+        }
+        _other if s.head() == Some(Tok::At) && s.is_statement() && s.wants("for") => {
+            Some(s.error("attributes stand in front of loops and items"))
+        }
+        Tok::Colon if s.wants("block") && s.after_operand() => {
+            Some(s.error("expected `{` after the condition; a body stands between braces"))
+        }
+        Tok::Arrow if s.wants("block") && !s.wants("->") => {
+            Some(s.error("the type of the result stands in front of the clauses"))
+        }
+        tok if matches!(s.peek(-1), Some(Tok::Block(_))) && infix(tok) && !s.wants_operand() => {
+            Some(s.error("a block or `if` cannot be an operand; give it a name with `let` first"))
+        }
+        _other => None,
+    }
+}
+
+fn infix(tok: Tok<'_>) -> bool {
+    matches!(
+        tok,
+        Tok::Plus | Tok::Minus | Tok::Star | Tok::Slash | Tok::Percent | Tok::EqEq | Tok::Lt | Tok::Gt | Tok::As
+    ) || matches!(tok, Tok::Dot | Tok::AndAnd | Tok::OrOr | Tok::Le | Tok::Ge | Tok::Ne | Tok::Amp | Tok::Bar)
+}

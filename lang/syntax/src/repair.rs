@@ -1,0 +1,411 @@
+//! Owns the brackets: turns any list of tokens into one in which every bracket has its partner.
+//!
+//! Runs between lexer and parser. Guarantees that the brackets of the result are properly nested, and that every
+//! change has been reported once. Missing semicolons are found later, where statements are cut apart.
+//!
+//! A bracket is taken to be left open when something follows that cannot stand inside it: `;`, a word that starts
+//! a statement, or a `{` that belongs to nothing in it. Between braces only the other brackets can tell. If that
+//! fails, further runs also believe that an item starts a line of the file, that indentation shows the intention,
+//! and that a header has a body; the run that changes least is right.
+
+use crate::codes::{SYNTAX, UNCLOSED, UNOPENED};
+use crate::diag::Diagnostic;
+use crate::evidence::{
+    Heading, block_fits, clause_word, closes, may_start, starts_item, starts_statement, statement_word,
+};
+use crate::span::{FileId, Span};
+use crate::token::{Tok, Token};
+
+/// What a run believes in.
+#[derive(Clone, Copy, Default)]
+struct Trust {
+    /// Items stand in no braces.
+    items: bool,
+    /// A `}` at the start of a line has the indentation of its `{`.
+    indent: bool,
+    /// Headers of functions and loops have a `{`.
+    headings: bool,
+}
+
+/// The tokens with every bracket paired, and what was wrong.
+pub fn repair<'s>(file: FileId, tokens: &[Token<'s>]) -> (Vec<Token<'s>>, Vec<Diagnostic>) {
+    let run = |trust| {
+        let mut r = Repair { file, trust, ..Repair::default() };
+        r.run(tokens);
+        r
+    };
+    let mut best = run(Trust::default());
+    if best.unsure {
+        for (indent, headings) in [(false, false), (false, true), (true, false), (true, true)] {
+            let other = run(Trust { items: true, indent, headings });
+            if other.changes <= best.changes {
+                best = other;
+            }
+        }
+    }
+    (best.out, best.diags)
+}
+
+#[derive(Default)]
+struct Repair<'s> {
+    file: FileId,
+    trust: Trust,
+    out: Vec<Token<'s>>,
+    open: Vec<Open<'s>>,
+    /// Where in `open` the braces are.
+    braces: Vec<usize>,
+    /// Closing brackets of this line that come too late: their partner was closed on evidence. With the number
+    /// of braces.
+    ghosts: Vec<(Tok<'s>, usize)>,
+    diags: Vec<Diagnostic>,
+    line: usize,
+    /// What the current statement or item begins, outside further brackets.
+    heading: Heading,
+    /// Where in `out` the last line of a heading starts that could be a statement of its body.
+    body: Option<usize>,
+    /// How many brackets were added, left out or replaced.
+    changes: usize,
+    /// Whether a brace has no partner.
+    unsure: bool,
+}
+
+struct Open<'s> {
+    token: Token<'s>,
+    /// The line that it stands on.
+    line: usize,
+    /// What the heading is once it is closed.
+    after: Heading,
+    /// Whether it holds parameters or the arguments of a clause.
+    header: bool,
+    /// Whether it holds the fields and methods of a struct.
+    fields: bool,
+    /// How many `if`s directly inside wait for their block.
+    ifs: usize,
+}
+
+fn closer<'s>(open: Tok<'s>) -> Tok<'s> {
+    match open {
+        Tok::LParen => Tok::RParen,
+        Tok::LBracket => Tok::RBracket,
+        _other => Tok::RBrace,
+    }
+}
+
+fn text(tok: Tok<'_>) -> &'static str {
+    match tok {
+        Tok::LParen => "(",
+        Tok::LBracket => "[",
+        Tok::LBrace => "{",
+        Tok::RParen => ")",
+        Tok::RBracket => "]",
+        _other => "}",
+    }
+}
+
+impl<'s> Repair<'s> {
+    fn run(&mut self, tokens: &[Token<'s>]) {
+        for (i, &token) in tokens.iter().enumerate() {
+            if token.first {
+                self.ghosts.clear();
+                self.line += 1;
+            }
+            let rest = tokens.get(i..).unwrap_or(&[]);
+            match token.tok {
+                Tok::LParen | Tok::LBracket | Tok::LBrace => self.opening(token),
+                Tok::RParen | Tok::RBracket => self.closing(token, rest.get(1..).unwrap_or(&[])),
+                Tok::RBrace => self.closing_brace(token),
+                _other => {
+                    self.evidence(token, rest);
+                    self.out.push(token);
+                }
+            }
+        }
+        let end = tokens.last().map_or(0, |t| t.end);
+        let eof = Token { tok: Tok::Bad, start: end, end, first: true, indent: 0, reported: true };
+        self.close_to(0, eof);
+    }
+
+    /// How many brackets lie outside the innermost brace's contents.
+    fn inner(&self) -> usize {
+        self.braces.last().map_or(0, |b| b + 1)
+    }
+
+    fn last(&self) -> Option<Tok<'s>> {
+        self.out.last().map(|t| t.tok)
+    }
+
+    /// What a token that is no bracket tells about the brackets before it.
+    fn evidence(&mut self, token: Token<'s>, rest: &[Token<'s>]) {
+        let next = rest.get(1).map(|t| t.tok);
+        let named = matches!(next, Some(Tok::Id(_)));
+        if self.trust.items && token.first {
+            if starts_item(rest) {
+                self.close_to(0, token);
+            } else if token.tok == Tok::Fn && named {
+                self.method(token);
+            }
+        }
+        let word = statement_word(token.tok) && starts_statement(token.tok, self.last());
+        if word || token.tok == Tok::Semi {
+            self.close_to(self.inner(), token);
+            self.missing_body(token, word);
+        }
+        let outside = self.open.len() == self.inner();
+        if outside && token.first && self.heading != Heading::None && may_start(token.tok, self.last()) {
+            self.body = Some(self.out.len());
+        }
+        match token.tok {
+            Tok::Kernel => self.begin(Heading::Function),
+            Tok::Fn if named => self.begin(Heading::Function),
+            Tok::Struct => self.begin(Heading::Struct),
+            Tok::For | Tok::While => self.begin(Heading::Statement),
+            Tok::If if matches!(self.last(), Some(Tok::Semi | Tok::LBrace | Tok::RBrace)) => {
+                self.begin(Heading::Statement);
+            }
+            Tok::If if !outside => {
+                if let Some(top) = self.open.last_mut() {
+                    top.ifs += 1;
+                }
+            }
+            Tok::Semi => self.begin(Heading::None),
+            Tok::Id(word) if clause_word(word, next) => self.clause(token),
+            _other => {}
+        }
+    }
+
+    fn begin(&mut self, heading: Heading) {
+        (self.heading, self.body) = (heading, None);
+    }
+
+    /// A statement where the `{` in front of it is missing.
+    fn missing_body(&mut self, token: Token<'s>, word: bool) {
+        let what = match self.heading {
+            Heading::Signed | Heading::Tune => "expected `{` in front of the body",
+            Heading::Statement => "expected `{` in front of what this repeats or depends on",
+            Heading::None | Heading::Function | Heading::Generic | Heading::Struct => return,
+        };
+        let at = if word && token.first { Some(self.out.len()) } else { self.body };
+        let Some(at) = at.filter(|_| self.trust.headings && token.tok != Tok::Const) else { return };
+        let place = at.checked_sub(1).and_then(|i| self.out.get(i)).map_or(token.start, |t| t.end);
+        let first = self.out.get(at).copied().unwrap_or(token);
+        self.diags.push(
+            Diagnostic::error(SYNTAX, self.span(first), what, "the body starts here").fix(
+                "insert `{`",
+                Span::new(self.file, place, place),
+                " {",
+            ),
+        );
+        self.changes += 1;
+        let indent = at.checked_sub(1).and_then(|i| self.out.get(i)).map_or(0, |t| t.indent);
+        let tok = Tok::LBrace;
+        let brace = Token { tok, start: place, end: place, first: false, indent, reported: true };
+        self.out.insert(at, brace);
+        self.push_open(brace, Heading::None);
+    }
+
+    /// `grid(` where a parameter or an argument of a clause would stand: that list was not closed.
+    fn clause(&mut self, token: Token<'s>) {
+        let in_value = matches!(
+            self.last(),
+            Some(Tok::Assign | Tok::Plus | Tok::Minus | Tok::Star | Tok::Slash | Tok::Percent)
+        );
+        let floor = self.inner();
+        let list = self.open.get(floor..).and_then(|o| o.iter().position(|o| o.header));
+        if let Some(list) = list.filter(|_| token.first && !in_value) {
+            self.close_to(floor + list, token);
+        }
+    }
+
+    /// A method inside something that stands in a struct: the method before was not closed.
+    fn method(&mut self, token: Token<'s>) {
+        if let Some(body) = self.open.iter().rposition(|o| o.fields && o.token.indent < token.indent) {
+            self.close_to(body + 1, token);
+        }
+    }
+
+    fn opening(&mut self, token: Token<'s>) {
+        if token.tok == Tok::LBrace {
+            self.opening_brace(token);
+            return;
+        }
+        let outside = self.open.len() == self.inner();
+        let tune = self.last() == Some(Tok::Id("tune"));
+        let header = match (outside, self.heading, token.tok) {
+            (true, Heading::Function, Tok::LBracket) => Some(Heading::Generic),
+            (true, Heading::Function | Heading::Generic, _) => Some(Heading::Signed),
+            (true, Heading::Signed | Heading::Tune, _) if tune => Some(Heading::Tune),
+            (true, Heading::Signed | Heading::Tune, _) => Some(Heading::Signed),
+            (_, _, _) => None,
+        };
+        let after = header.unwrap_or(self.heading);
+        self.out.push(token);
+        let open = Open { token, line: self.line, after, header: header.is_some(), fields: false, ifs: 0 };
+        self.open.push(open);
+    }
+
+    fn opening_brace(&mut self, token: Token<'s>) {
+        if let Some(top) = self.open.last().filter(|top| top.token.tok != Tok::LBrace) {
+            if top.ifs == 0 && !block_fits(self.last(), top.header) {
+                self.close_to(self.inner(), token);
+            }
+        }
+        if let Some(top) = self.open.last_mut() {
+            top.ifs = top.ifs.saturating_sub(1);
+        }
+        let outside = self.open.len() == self.inner();
+        let after = match self.heading {
+            // Rows, or a group of imports; a block among the arguments changes nothing either.
+            Heading::Tune => Heading::Signed,
+            heading if !outside => heading,
+            _heading => Heading::None,
+        };
+        self.out.push(token);
+        self.push_open(token, after);
+    }
+
+    fn push_open(&mut self, brace: Token<'s>, after: Heading) {
+        self.braces.push(self.open.len());
+        let fields = self.heading == Heading::Struct;
+        self.open.push(Open { token: brace, line: self.line, after, header: false, fields, ifs: 0 });
+        self.begin(Heading::None);
+    }
+
+    /// Forgets the innermost bracket, which has been closed.
+    fn pop(&mut self) {
+        if let Some(open) = self.open.pop() {
+            self.heading = open.after;
+        }
+        if self.braces.last().is_some_and(|b| *b >= self.open.len()) {
+            self.braces.pop();
+        }
+    }
+
+    fn closing(&mut self, token: Token<'s>, rest: &[Token<'s>]) {
+        let floor = self.inner();
+        let inside = self.open.get(floor..).unwrap_or(&[]);
+        if let Some(partner) = inside.iter().rposition(|o| closer(o.token.tok) == token.tok) {
+            self.close_to(floor + partner + 1, token);
+            self.pop();
+            self.out.push(token);
+            return;
+        }
+        let ghost = (token.tok, self.braces.len());
+        if let Some(at) = self.ghosts.iter().rposition(|g| *g == ghost) {
+            self.ghosts.remove(at);
+            self.drop_token(token);
+            return;
+        }
+        let Some(open) = inside.last().filter(|o| !closes(rest, closer(o.token.tok))) else {
+            self.unopened(token);
+            return;
+        };
+        // The other kind of bracket: taken as a slip of the finger.
+        let (was, want, place) = (open.token, closer(open.token.tok), self.span(token));
+        let message = format!("`{}` is closed by `{}`", text(was.tok), text(token.tok));
+        self.diags.push(
+            Diagnostic::error(UNCLOSED, place, message, "")
+                .label(self.span(was), format!("expected `{}` for this", text(want)))
+                .fix(format!("write `{}`", text(want)), place, text(want)),
+        );
+        self.pop();
+        self.changes += 1;
+        self.ghosts.push((want, self.braces.len()));
+        self.out.push(Token { tok: want, reported: true, ..token });
+    }
+
+    fn closing_brace(&mut self, token: Token<'s>) {
+        if self.trust.indent && token.first {
+            let indent_of = |s: &Self, nth: usize| {
+                let at = s.braces.len().checked_sub(nth).and_then(|i| s.braces.get(i));
+                at.and_then(|&b| s.open.get(b)).map(|o| o.token.indent)
+            };
+            while indent_of(self, 1).is_some_and(|i| i > token.indent)
+                && indent_of(self, 2).is_some_and(|i| i >= token.indent)
+            {
+                self.close_to(self.inner().saturating_sub(1), token);
+            }
+            if indent_of(self, 1).is_some_and(|i| i < token.indent) {
+                self.unopened(token);
+                return;
+            }
+        }
+        if self.braces.is_empty() {
+            self.unopened(token);
+            return;
+        }
+        self.close_to(self.inner(), token);
+        self.pop();
+        self.out.push(token);
+    }
+
+    fn unopened(&mut self, token: Token<'s>) {
+        let span = self.span(token);
+        let t = text(token.tok);
+        self.unsure |= token.tok == Tok::RBrace;
+        self.diags.push(
+            Diagnostic::error(UNOPENED, span, format!("nothing is open that this `{t}` could close"), "")
+                .fix(format!("remove the `{t}`"), span, ""),
+        );
+        self.drop_token(token);
+    }
+
+    fn drop_token(&mut self, token: Token<'s>) {
+        self.changes += 1;
+        self.out.push(Token { tok: Tok::Bad, reported: true, ..token });
+    }
+
+    fn span(&self, token: Token<'s>) -> Span {
+        Span::new(self.file, token.start, token.end)
+    }
+
+    /// Closes every bracket but the first `keep`, because of `why`. All of them give one message.
+    fn close_to(&mut self, keep: usize, why: Token<'s>) {
+        if self.open.len() <= keep {
+            return;
+        }
+        let at = self.out.last().map_or(why.start, |t| t.end);
+        let (mut missing, mut insert) = (String::new(), String::new());
+        let mut closed = vec![];
+        while self.open.len() > keep {
+            let Some(open) = self.open.last().map(|o| (o.token, o.line)) else { break };
+            self.pop();
+            let tok = closer(open.0.tok);
+            missing.push_str(text(tok));
+            if tok == Tok::RBrace && open.1 != self.line {
+                insert.push('\n');
+                insert.push_str(&" ".repeat(open.0.indent));
+            }
+            insert.push_str(text(tok));
+            self.unsure |= tok == Tok::RBrace;
+            self.changes += 1;
+            if tok != Tok::RBrace && why.tok != Tok::RBrace {
+                self.ghosts.push((tok, self.braces.len()));
+            }
+            self.out.push(Token { tok, start: at, end: at, first: false, indent: why.indent, reported: true });
+            // More than a few places would only repeat the same message.
+            if closed.len() < 3 {
+                closed.push(open.0);
+            }
+        }
+        let mut closed = closed.into_iter();
+        let Some(inner) = closed.next() else { return };
+        let place = Span::new(self.file, at, at);
+        let message = format!("this `{}` is never closed", text(inner.tok));
+        let mut d = Diagnostic::error(UNCLOSED, self.span(inner), message, "opened here");
+        let want = text(closer(inner.tok));
+        d = match why.tok {
+            Tok::Bad => d.label(place, format!("expected `{want}` before the end of the file")),
+            _other => d.label(self.span(why), format!("expected `{want}` before this")),
+        };
+        for open in closed {
+            d = d.label(self.span(open), "this one is not closed either");
+        }
+        if statement_word(why.tok) && !missing.ends_with('}') {
+            missing.push(';');
+            insert.push(';');
+        }
+        // A long row of brackets is no title.
+        let title = if missing.len() < 8 { format!("insert `{missing}`") } else { "close them".to_string() };
+        self.diags.push(d.fix(title, place, insert));
+    }
+}

@@ -1,0 +1,394 @@
+//! Owns the tokens of the language and the lexer.
+//!
+//! Assumes nothing: any text gives tokens. Guarantees that tokens are in order and do not overlap, that comments
+//! are kept beside them, and that every piece of text that is no token has been reported and stands in the list
+//! as [`Tok::Bad`] (nothing usable) or [`Tok::Hole`] (a broken literal).
+//!
+//! The words of clauses, `test`, `export` and `assert_error` are ordinary names here; [`crate::parse`] turns them
+//! into [`Tok::Clause`] and friends where they have their meaning.
+
+use crate::ast::Comment;
+use crate::codes::{BAD_LITERAL, BAD_TOKEN};
+use crate::diag::Diagnostic;
+use crate::span::{FileId, Span};
+use logos::Logos;
+
+/// What a token is. The variants behind [`Tok::Bad`] never come from the lexer.
+#[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the attribute beside a variant is its text")]
+#[logos(skip "[ \t\r\n\u{C}\u{FEFF}]+")]
+pub enum Tok<'s> {
+    #[token("use")]
+    Use,
+    #[token("const")]
+    Const,
+    #[token("struct")]
+    Struct,
+    #[token("fn")]
+    Fn,
+    #[token("kernel")]
+    Kernel,
+    #[token("let")]
+    Let,
+    #[token("mut")]
+    Mut,
+    #[token("if")]
+    If,
+    #[token("else")]
+    Else,
+    #[token("for")]
+    For,
+    #[token("in")]
+    In,
+    #[token("while")]
+    While,
+    #[token("break")]
+    Break,
+    #[token("continue")]
+    Continue,
+    #[token("return")]
+    Return,
+    #[token("as")]
+    As,
+    #[token("true")]
+    True,
+    #[token("false")]
+    False,
+    #[token("None")]
+    None,
+    #[regex(r"[\p{XID_Start}_]\p{XID_Continue}*")]
+    Id(&'s str),
+    #[regex(r"[0-9][0-9_]*|0[xX][0-9a-fA-F_]*[0-9a-fA-F][0-9a-fA-F_]*|0[bB][01_]*[01][01_]*|0[oO][0-7_]*[0-7][0-7_]*", priority = 20)]
+    Int(&'s str),
+    #[regex(r"[0-9][0-9_]*\.[0-9][0-9_]*([eE][+-]?[0-9][0-9_]*)?", priority = 20)]
+    #[regex(r"[0-9][0-9_]*[eE][+-]?[0-9][0-9_]*", priority = 20)]
+    Float(&'s str),
+    #[regex(r"[0-9]\p{XID_Continue}*(\.[0-9]\p{XID_Continue}*)?", priority = 4)]
+    BadNumber,
+    #[regex(r#""([^"\\\n]|\\[^\n])*""#)]
+    Str(&'s str),
+    #[regex(r#""([^"\\\n]|\\[^\n])*"#)]
+    OpenStr,
+    #[regex(r"'[^'\n]*'")]
+    SingleQuoted,
+    #[regex(r"//[^\n]*", allow_greedy = true)]
+    Comment,
+    #[regex(r"/\*([^*]|\*+[^*/])*\*+/")]
+    BlockComment,
+    #[token("(")]
+    LParen,
+    #[token(")")]
+    RParen,
+    #[token("[")]
+    LBracket,
+    #[token("]")]
+    RBracket,
+    #[token("{")]
+    LBrace,
+    #[token("}")]
+    RBrace,
+    #[token(",")]
+    Comma,
+    #[token(";")]
+    Semi,
+    #[token(":")]
+    Colon,
+    #[token("::")]
+    PathSep,
+    #[token(".")]
+    Dot,
+    #[token("->")]
+    Arrow,
+    #[token("@")]
+    At,
+    #[token("?")]
+    Question,
+    #[token("=")]
+    Assign,
+    #[token("+=")]
+    AddAssign,
+    #[token("-=")]
+    SubAssign,
+    #[token("*=")]
+    MulAssign,
+    #[token("/=")]
+    DivAssign,
+    #[token("%=")]
+    RemAssign,
+    #[token("&=")]
+    AndAssign,
+    #[token("|=")]
+    OrAssign,
+    #[token("^=")]
+    XorAssign,
+    #[token("<<=")]
+    ShlAssign,
+    #[token(">>=")]
+    ShrAssign,
+    #[token("+")]
+    Plus,
+    #[token("-")]
+    Minus,
+    #[token("*")]
+    Star,
+    #[token("/")]
+    Slash,
+    #[token("%")]
+    Percent,
+    #[token("&")]
+    Amp,
+    #[token("|")]
+    Bar,
+    #[token("^")]
+    Caret,
+    #[token("<<")]
+    Shl,
+    #[token(">>")]
+    Shr,
+    #[token("&&")]
+    AndAnd,
+    #[token("||")]
+    OrOr,
+    #[token("!")]
+    Bang,
+    #[token("==")]
+    EqEq,
+    #[token("!=")]
+    Ne,
+    #[token("<")]
+    Lt,
+    #[token("<=")]
+    Le,
+    #[token(">")]
+    Gt,
+    #[token(">=")]
+    Ge,
+    /// Text that is no token, or a bracket without a partner; reported.
+    Bad,
+    /// Something that has been reported and stands for an expression, type, pattern or parameter.
+    Hole,
+    /// `test` in front of a string.
+    Test,
+    /// `export` at the start of an item.
+    Export,
+    /// `assert_error` in front of a string.
+    AssertError,
+    /// The word of a clause.
+    Clause(&'s str),
+    /// A `{ .. }` that has been parsed already, by its number.
+    Block(usize),
+    /// The rows of `tune`, by their number.
+    Rows(usize),
+    /// The body of a struct, by its number.
+    Body(usize),
+    /// What the parser shall read: a statement.
+    StartStmt,
+    /// What the parser shall read: an item.
+    StartItem,
+    /// What the parser shall read: a row of `tune`.
+    StartRow,
+    /// What the parser shall read: a field of a struct.
+    StartField,
+}
+
+/// A token with its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token<'s> {
+    /// What it is.
+    pub tok: Tok<'s>,
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+    /// Whether it is the first token of its line.
+    pub first: bool,
+    /// The indentation of its line, in bytes.
+    pub indent: usize,
+    /// Whether a message about it exists already: further errors of its statement would be a cascade.
+    pub reported: bool,
+}
+
+/// What the lexer returns.
+#[derive(Debug, Default)]
+pub struct Lexed<'s> {
+    /// The tokens in order.
+    pub tokens: Vec<Token<'s>>,
+    /// The comments in order.
+    pub comments: Vec<Comment>,
+    /// Doc comments by the start of the token that they stand in front of, in order.
+    pub docs: Vec<(usize, String)>,
+    /// What is no token.
+    pub diags: Vec<Diagnostic>,
+}
+
+/// Splits a text into tokens.
+pub fn lex(file: FileId, text: &str) -> Lexed<'_> {
+    let mut out = Lexed::default();
+    let (mut end, mut indent, mut first) = (0, 0, true);
+    let mut doc: Option<String> = None;
+    for (tok, range) in Tok::lexer(text).spanned() {
+        let span = Span::new(file, range.start, range.end);
+        let gap = text.get(end..range.start).unwrap_or("");
+        if let Some(newline) = gap.rfind('\n') {
+            (first, indent) = (true, gap.len() - newline - 1);
+        } else if end == 0 {
+            indent = gap.len();
+        }
+        end = range.end;
+        let slice = text.get(range.clone()).unwrap_or("");
+        let mut reported = false;
+        let tok = match tok {
+            Ok(Tok::Comment) => {
+                if let Some(line) = comment(&mut out, span, slice) {
+                    doc = Some(doc.map_or(line.clone(), |d| d + "\n" + &line));
+                }
+                continue;
+            }
+            Ok(Tok::BlockComment) => {
+                out.diags.push(block_comment(span, slice));
+                first |= slice.contains('\n');
+                continue;
+            }
+            Ok(Tok::BadNumber) => {
+                out.diags.push(bad_number(span, slice));
+                reported = true;
+                Tok::Hole
+            }
+            Ok(Tok::OpenStr) => {
+                // What ends the line is hardly part of the string.
+                let inside = slice.trim_end_matches([';', ',', ')', ' ', '\r']).len().max(1);
+                let at = Span::new(file, range.start + inside, range.start + inside);
+                out.diags.push(
+                    Diagnostic::error(BAD_LITERAL, span, "this string is not closed on its line", "")
+                        .fix("close the string", at, "\""),
+                );
+                reported = true;
+                Tok::Hole
+            }
+            Ok(Tok::SingleQuoted) => {
+                let text = slice.trim_matches('\'').replace('"', "\\\"");
+                out.diags.push(
+                    Diagnostic::error(BAD_TOKEN, span, "a string stands between double quotes", "")
+                        .fix("use double quotes", span, format!("\"{text}\"")),
+                );
+                reported = true;
+                Tok::Hole
+            }
+            Ok(Tok::Dot) if float_without_digits(&mut out, file, range.start, text) => {
+                (end, first) = (range.end, false);
+                continue;
+            }
+            Ok(tok) => tok,
+            Err(()) => {
+                if bad_text(&mut out, span, slice) {
+                    continue;
+                }
+                reported = true;
+                Tok::Bad
+            }
+        };
+        if let Some(doc) = doc.take() {
+            out.docs.push((range.start, doc));
+        }
+        out.tokens.push(Token { tok, start: range.start, end: range.end, first, indent, reported });
+        first = false;
+    }
+    out
+}
+
+/// Joins `1` and `.` where nothing that could be a member follows; true if it did.
+fn float_without_digits(out: &mut Lexed<'_>, file: FileId, dot: usize, text: &str) -> bool {
+    let rest = text.get(dot + 1..).unwrap_or("");
+    if rest.starts_with(|c: char| c == '.' || c == '_' || c.is_alphabetic()) {
+        return false;
+    }
+    let Some(last) = out.tokens.last_mut() else { return false };
+    if last.end != dot || !matches!(last.tok, Tok::Int(s) if s.bytes().all(|b| b.is_ascii_digit() || b == b'_')) {
+        return false;
+    }
+    (last.tok, last.end, last.reported) = (Tok::Hole, dot + 1, true);
+    let span = Span::new(file, last.start, last.end);
+    out.diags.push(
+        Diagnostic::error(BAD_LITERAL, span, "a float needs a digit behind the point", "")
+            .fix("add a zero", span.after(), "0"),
+    );
+    true
+}
+
+/// Files a comment; the text if it is a doc comment.
+fn comment(out: &mut Lexed<'_>, span: Span, slice: &str) -> Option<String> {
+    let line = slice.trim_end_matches('\r');
+    let span = Span { end: span.end - (slice.len() - line.len()) as u32, ..span };
+    let doc = line.strip_prefix("///").filter(|rest| !rest.starts_with('/'));
+    let text = doc.unwrap_or_else(|| line.trim_start_matches('/')).to_string();
+    let doc = doc.map(|d| d.strip_prefix(' ').unwrap_or(d).to_string());
+    out.comments.push(Comment { span, doc: doc.is_some(), text });
+    doc
+}
+
+fn block_comment(span: Span, slice: &str) -> Diagnostic {
+    let d = Diagnostic::error(BAD_TOKEN, span, "comments start with `//` and end with the line", "");
+    if slice.contains('\n') {
+        return d;
+    }
+    let inner = slice.trim_start_matches("/*").trim_end_matches("*/").trim();
+    d.fix("make it a line comment", span, format!("// {inner}\n"))
+}
+
+fn bad_number(span: Span, slice: &str) -> Diagnostic {
+    let digits = slice.trim_end_matches(|c: char| c.is_alphanumeric() && !c.is_ascii_digit()).len();
+    let suffix = ["f8", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
+        .iter()
+        .find(|s| slice.ends_with(*s) && !slice.starts_with("0x"));
+    if let Some(suffix) = suffix {
+        let number = slice.strip_suffix(suffix).unwrap_or(slice).trim_end_matches('_');
+        return Diagnostic::error(BAD_LITERAL, span, format!("`{slice}`: a number has no suffix"), "")
+            .note("A literal takes its type from its context.")
+            .fix("cast the number", span, format!("({number} as {suffix})"));
+    }
+    let d = Diagnostic::error(BAD_LITERAL, span, format!("`{slice}` is not a number"), "");
+    if digits > 0 && digits < slice.len() { d } else { d.note("Numbers look like 12, 1_000, 0xff, 0b101, 1.5 or 1e-3.") }
+}
+
+/// Reports text that is no token. True if it continues the piece before it, which has been reported.
+fn bad_text(out: &mut Lexed<'_>, span: Span, slice: &str) -> bool {
+    if let Some(last) = out.tokens.last_mut() {
+        if last.tok == Tok::Bad && last.end == span.start as usize {
+            last.end = span.end as usize;
+            if let Some(d) = out.diags.last_mut() {
+                d.primary.span.end = span.end;
+                d.message = "these characters have no meaning here".to_string();
+                d.fixes.clear();
+            }
+            return true;
+        }
+    }
+    let shown: String = slice.chars().take(8).map(shown).collect();
+    let d = Diagnostic::error(BAD_TOKEN, span, format!("`{shown}` has no meaning here"), "");
+    out.diags.push(match replacement(slice) {
+        Some((title, text)) => d.fix(title, span, text),
+        None => d,
+    });
+    false
+}
+
+/// A character as it may stand in a message.
+fn shown(c: char) -> String {
+    if c.is_control() || c.is_whitespace() { c.escape_unicode().to_string() } else { c.to_string() }
+}
+
+/// What was probably meant by a character that comes from a word processor or another language.
+fn replacement(slice: &str) -> Option<(&'static str, &'static str)> {
+    match slice {
+        "\u{A0}" | "\u{2003}" | "\u{2009}" | "\u{202F}" => Some(("use an ordinary space", " ")),
+        "\u{201C}" | "\u{201D}" | "\u{201E}" | "'" => Some(("use an ordinary quotation mark", "\"")),
+        "\u{2212}" | "\u{2013}" => Some(("use an ordinary minus sign", "-")),
+        "\u{D7}" => Some(("use `*`", "*")),
+        "\u{2264}" => Some(("use `<=`", "<=")),
+        "\u{2265}" => Some(("use `>=`", ">=")),
+        "\u{2260}" => Some(("use `!=`", "!=")),
+        "#" => Some(("use `//` for a comment", "//")),
+        "~" => Some(("use `!` for logical not", "!")),
+        _ => None,
+    }
+}
