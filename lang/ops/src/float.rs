@@ -1,0 +1,211 @@
+//! Owns the bit forms of the float types and the one rounding that leads into each.
+//!
+//! May assume nothing about its arguments. Guarantees that every conversion rounds to nearest, ties to even, exactly
+//! once, that the saturating types (fp8 and `e2m1`) never overflow, and that decoding is exact.
+
+use crate::dtype::DType;
+
+/// An IEEE-like binary format: sign, exponent, mantissa, in that order from the top.
+struct Format {
+    mantissa: u32,
+    bias: i32,
+    /// Position of the sign bit.
+    sign: u32,
+    /// Code of the largest finite value.
+    largest: u64,
+    /// Code of what is too large: infinity, or the largest finite value of a saturating type.
+    overflow: u64,
+    /// Code of NaN; `e2m1` has none and uses its largest value, as the hardware conversions do.
+    nan: u64,
+}
+
+/// The format of a type that has a sign; `e8m0` and what is not a float have none.
+fn format(d: DType) -> Option<Format> {
+    let (mantissa, bias, sign, largest, overflow, nan) = match d {
+        DType::F8E4M3 => (3, 7, 7, 0x7e, 0x7e, 0x7f),
+        DType::F8E5M2 => (2, 15, 7, 0x7b, 0x7b, 0x7f),
+        DType::E2M1 => (1, 1, 3, 0x7, 0x7, 0x7),
+        DType::F16 => (10, 15, 15, 0x7bff, 0x7c00, 0x7e00),
+        DType::BF16 => (7, 127, 15, 0x7f7f, 0x7f80, 0x7fc0),
+        DType::F32 => (23, 127, 31, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000),
+        DType::F64 => {
+            let inf = 0x7ff0_0000_0000_0000;
+            (52, 1023, 63, inf - 1, inf, 0x7ff8_0000_0000_0000)
+        }
+        DType::Bool
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64
+        | DType::E8M0 => return None,
+    };
+    Some(Format { mantissa, bias, sign, largest, overflow, nan })
+}
+
+/// `m * 2^e` as a code of the format, without a sign; `m` is not zero.
+fn round_into(f: &Format, m: u128, e: i32) -> u64 {
+    let top = 127 - m.leading_zeros() as i32;
+    let smallest = 1 - f.bias;
+    let exponent = (top + e).max(smallest);
+    // `m * 2^e` counted in units of the last place of its binade.
+    let shift = exponent - f.mantissa as i32 - e;
+    let units = if shift <= 0 {
+        // The top bit lands at or below the hidden bit, so that nothing is lost.
+        m << -shift
+    } else if shift > top + 1 {
+        0
+    } else {
+        let shift = shift as u32;
+        let kept = m.checked_shr(shift).unwrap_or(0);
+        let half = 1u128 << (shift - 1);
+        let low = m & (half | (half - 1));
+        let up = low > half || (low == half && kept & 1 == 1);
+        kept + u128::from(up)
+    };
+    // The hidden bit of a normal number counts the exponent field up by one, and so does a carry of the rounding.
+    let code = (((exponent - smallest) as u64) << f.mantissa) + units as u64;
+    if code > f.largest { f.overflow } else { code }
+}
+
+/// The code of the power of two nearest to `v`, ties to the even code; what is not positive becomes the smallest.
+fn power_code(v: f64) -> u64 {
+    if v.is_nan() {
+        return 0xff;
+    }
+    let bits = v.to_bits();
+    if v <= 0.0 || v < f64::from_bits((1023 - 127) << 52) {
+        return 0;
+    }
+    let code = (bits >> 52) as i64 - 1023 + 127;
+    let fraction = bits & ((1 << 52) - 1);
+    let half = 1u64 << 51;
+    let up = fraction > half || (fraction == half && code & 1 == 1);
+    (code + i64::from(up)).clamp(0, 254) as u64
+}
+
+/// The bits of `d` nearest to `v`. What is not a float type gives the bits of a saturating truncation.
+pub(crate) fn from_f64(d: DType, v: f64) -> u64 {
+    if d == DType::F64 {
+        return v.to_bits();
+    }
+    if d == DType::E8M0 {
+        return power_code(v);
+    }
+    let Some(f) = format(d) else { return int_from_f64(d, v) };
+    if v.is_nan() {
+        return f.nan;
+    }
+    let sign = u64::from(v.is_sign_negative()) << f.sign;
+    if v.is_infinite() {
+        return sign | f.overflow;
+    }
+    let bits = v.to_bits();
+    let field = ((bits >> 52) & 0x7ff) as i32;
+    let fraction = bits & ((1 << 52) - 1);
+    let m = if field == 0 { fraction } else { fraction | 1 << 52 };
+    if m == 0 {
+        return sign;
+    }
+    sign | round_into(&f, u128::from(m), field.max(1) - 1075)
+}
+
+/// The bits of `d` nearest to an integer. An integer type keeps the low bits.
+pub(crate) fn from_int(d: DType, v: i128) -> u64 {
+    if d == DType::Bool {
+        return u64::from(v != 0);
+    }
+    if d == DType::E8M0 {
+        return power_code(v as f64);
+    }
+    let Some(f) = format(d) else { return v as u64 & mask(d) };
+    if v == 0 {
+        return 0;
+    }
+    u64::from(v < 0) << f.sign | round_into(&f, v.unsigned_abs(), 0)
+}
+
+fn int_from_f64(d: DType, v: f64) -> u64 {
+    match d.int_range() {
+        Some((lo, hi)) => (v as i128).clamp(lo, hi) as u64 & mask(d),
+        None => u64::from(v != 0.0),
+    }
+}
+
+/// The bits that a value of the type can have.
+pub(crate) fn mask(d: DType) -> u64 {
+    if d == DType::Bool { 1 } else { u64::MAX >> (64 - d.bits()) }
+}
+
+/// The value of these bits, exactly; `None` when `d` is not a float type.
+pub(crate) fn to_f64(d: DType, bits: u64) -> Option<f64> {
+    if d == DType::F64 {
+        return Some(f64::from_bits(bits));
+    }
+    if d == DType::E8M0 {
+        let power = f64::from_bits(((bits & 0xff) + 1023 - 127) << 52);
+        return Some(if bits & 0xff == 0xff { f64::NAN } else { power });
+    }
+    let f = format(d)?;
+    let sign = if bits >> f.sign & 1 == 1 { -1.0 } else { 1.0 };
+    let code = bits & ((1 << f.sign) - 1);
+    if code > f.largest {
+        // fp8 with five exponent bits has an infinity even though no conversion gives it.
+        let infinity = if d == DType::F8E5M2 { 0x7c } else { f.overflow };
+        return Some(if code == infinity { sign * f64::INFINITY } else { f64::NAN });
+    }
+    let field = (code >> f.mantissa) as i32;
+    let fraction = code & ((1 << f.mantissa) - 1);
+    let m = if field == 0 { fraction } else { fraction | 1 << f.mantissa };
+    let e = field.max(1) - f.bias - f.mantissa as i32;
+    // 2^e is a normal f64 for every narrower format: e is -149 or more.
+    Some(sign * m as f64 * f64::from_bits(((e + 1023) as u64) << 52))
+}
+
+/// The canonical NaN of a float type.
+pub(crate) fn nan(d: DType) -> u64 {
+    from_f64(d, f64::NAN)
+}
+
+/// The value of an fp8 code.
+pub(crate) fn f8_to_f32(d: DType, code: u8) -> f32 {
+    to_f64(d, u64::from(code)).unwrap_or(f64::NAN) as f32
+}
+
+/// The code nearest to `v` in an fp8 format with this mantissa, bias and largest finite code: the same as [`from_f64`],
+/// without branches.
+#[inline(always)]
+pub(crate) fn f32_to_f8<const MANTISSA: u32, const BIAS: u32>(v: f32, largest: u32) -> u8 {
+    let bits = v.to_bits() & 0x7fff_ffff;
+    let dropped = 23 - MANTISSA;
+    // Normal: half of the last place is added, less one bit where the code is even, and the bias is exchanged.
+    let odd = bits >> dropped & 1;
+    let near = bits + (1 << (dropped - 1)) - 1 + odd;
+    let normal = (near >> dropped).wrapping_sub((127 - BIAS) << MANTISSA);
+    // Subnormal: next to this power of two, f32 counts in units of the smallest value.
+    let counter = f32::from_bits((127 + 24 - BIAS - MANTISSA) << 23);
+    let subnormal = (f32::from_bits(bits) + counter).to_bits().wrapping_sub(counter.to_bits());
+    let code = if bits < (128 - BIAS) << 23 { subnormal } else { normal };
+    let code = if code > largest { largest } else { code };
+    let code = if bits > 0x7f80_0000 { 0x7f } else { code };
+    code as u8 | (v.to_bits() >> 24 & 0x80) as u8
+}
+
+/// Adds two doubles rounding to odd: rounding the result to a type of at most 51 bits is as if the exact sum had been
+/// rounded once. Needs a sum that does not overflow, which holds for sums and products of narrower types.
+#[inline(always)]
+pub(crate) fn add_to_odd(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    // The error of the sum, exactly (Knuth's two-sum).
+    let bv = sum - a;
+    let err = (a - (sum - bv)) + (b - bv);
+    let bits = sum.to_bits();
+    // NaN compares false: infinities and NaN stay as they are.
+    let inexact = err.abs() > 0.0;
+    let away = (err > 0.0) == (sum > 0.0);
+    let odd = if away { bits | 1 } else { (bits.wrapping_sub(1)) | 1 };
+    f64::from_bits(if inexact && bits & 1 == 0 { odd } else { bits })
+}

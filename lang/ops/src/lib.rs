@@ -1,0 +1,17 @@
+//! Data types, their exact arithmetic, and the table of operations.
+
+pub mod buf;
+pub mod dtype;
+pub mod eval;
+mod float;
+pub mod op;
+pub mod philox;
+pub mod rows;
+pub mod scalar;
+mod signature;
+pub mod table;
+
+pub use buf::Buf;
+pub use dtype::{DType, DTypeSet};
+pub use op::*;
+pub use scalar::Scalar;

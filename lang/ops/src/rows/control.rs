@@ -1,0 +1,261 @@
+//! Owns the rows of the program model, control flow, hints, debugging and the machine.
+
+use super::{opt, req};
+use crate::op::{ControlOp, Op};
+use crate::table::{Accuracy, Effects, Param, ParamKind, Receiver, Row, Scheme};
+
+const CONTROL: Row = Row {
+    name: "",
+    receiver: Receiver::None,
+    params: &[],
+    scheme: Scheme::Special,
+    op: Op::Control(ControlOp::For),
+    doc: "",
+    example: "",
+    effects: Effects::Ordered,
+    accuracy: Accuracy::Exact,
+    ready: true,
+};
+
+pub(super) const PROGRAM: &[Row] = &[
+    Row {
+        name: "program_id",
+        params: &[req("axis", ParamKind::ConstInt)],
+        op: Op::Control(ControlOp::ProgramId),
+        doc: "The position of this program in the grid along an axis, an `i32`.",
+        example: "kernel number(y: mut view[i32, 2])
+    grid(2, 3)
+{
+    y.store([program_id(0), program_id(1)], program_id(0) * 10 + program_id(1));
+}
+
+test \"program_id\" {
+    let y = buffer(zeros([2, 3], i32));
+    number(y);
+    assert(all(y.tile() == (arange(0, 2) * 10)[:, None] + arange(0, 3)[None, :]));
+}",
+        effects: Effects::Pure,
+        ..CONTROL
+    },
+    Row {
+        name: "num_programs",
+        params: &[req("axis", ParamKind::ConstInt)],
+        op: Op::Control(ControlOp::NumPrograms),
+        doc: "The number of programs in the grid along an axis, an `i32`.",
+        example: "kernel size(y: mut view[i32, 1])
+    grid(2, 3)
+{
+    y.store([0], num_programs(0) * 10 + num_programs(1));
+}
+
+test \"num_programs\" {
+    let y = buffer(zeros([1], i32));
+    size(y);
+    assert(all(y.tile() == 23));
+}",
+        effects: Effects::Pure,
+        ..CONTROL
+    },
+];
+
+pub(super) const FLOW: &[Row] = &[
+    Row {
+        name: "range",
+        params: &[
+            req("start", ParamKind::Int),
+            req("end", ParamKind::Int),
+            opt("step", ParamKind::Int, "1"),
+            opt("stages", ParamKind::ConstInt, "none"),
+            opt("unroll", ParamKind::ConstInt, "1"),
+            opt("flatten", ParamKind::ConstBool, "false"),
+            opt("specialize", ParamKind::ConstBool, "false"),
+        ],
+        doc: "What a `for` loop runs over: `start, start + step, ..` before `end`. A negative step must be known at \
+              compile time. `stages` is how many iterations are in flight, `unroll` how many are written out, \
+              `flatten` joins a nest of two loops into one, `specialize` gives loads and arithmetic warps of their \
+              own; none of them changes a result.",
+        example: "let mut s = 0;
+for i in range(0, 10, 3) {
+    s = s * 10 + i;
+}
+assert(s == 369);
+for i in range(2, 0, -1) {
+    s += i;
+}
+assert(s == 372);",
+        ..CONTROL
+    },
+    Row {
+        name: "static_range",
+        params: &[
+            req("start", ParamKind::ConstInt),
+            req("end", ParamKind::ConstInt),
+            opt("step", ParamKind::ConstInt, "1"),
+        ],
+        doc: "What a `for` loop runs over that is written out at compile time: the variable is a compile-time value.",
+        example: "let mut s = 0;
+for i in static_range(1, 4) {
+    s += sum(full([i], i, i32));
+}
+assert(s == 14);",
+        ..CONTROL
+    },
+    Row {
+        name: "map",
+        params: &[req("f", ParamKind::Fn), req("x", ParamKind::Rest)],
+        op: Op::Control(ControlOp::Map),
+        doc: "A function of scalars, branches included, applied to every element of one or more tiles, which \
+              broadcast. It may return a tuple, which gives a tuple of tiles.",
+        example: "let x = map(|a, b| a * a + b, arange(0, 4), 1);
+assert(all(x == arange(0, 4) * arange(0, 4) + 1));",
+        effects: Effects::Pure,
+        ..CONTROL
+    },
+];
+
+/// A promise about the first operand, which it gives back.
+const PROMISE: &[Param] = &[req("x", ParamKind::Value), req("value", ParamKind::ConstInt)];
+
+pub(super) const HINTS: &[Row] = &[
+    Row {
+        name: "assume",
+        params: &[req("cond", ParamKind::Mask)],
+        op: Op::Control(ControlOp::Assume),
+        doc: "Promises that a condition holds; the compiler may use it. Checked mode verifies it.",
+        example: "let x = arange(0, 4);
+assume(all(x < 4));
+assert(sum(x) == 6);",
+        ..CONTROL
+    },
+    Row {
+        name: "multiple_of",
+        params: PROMISE,
+        op: Op::Control(ControlOp::MultipleOf),
+        doc: "The same integer, or pointer counted in elements, with the promise that it is a multiple; for a tile, \
+              that the first element of each aligned run is. Checked mode verifies it.",
+        example: "let n = sum(arange(0, 4)) * 8;
+assert(multiple_of(n, 16) == 48);",
+        effects: Effects::Pure,
+        ..CONTROL
+    },
+    Row {
+        name: "max_contiguous",
+        params: PROMISE,
+        op: Op::Control(ControlOp::MaxContiguous),
+        doc: "The same tile with the promise that each aligned run of so many elements along the last dimension counts \
+              up by one. Checked mode verifies it.",
+        example: "assert(all(max_contiguous(arange(0, 8), 8) == arange(0, 8)));",
+        effects: Effects::Pure,
+        ..CONTROL
+    },
+];
+
+pub(super) const DEBUG: &[Row] = &[
+    Row {
+        name: "assert",
+        params: &[req("cond", ParamKind::Mask), opt("message", ParamKind::Str, "\"\"")],
+        op: Op::Control(ControlOp::Assert),
+        doc: "Fails with the message unless the condition holds everywhere.",
+        example: "let x = arange(0, 4);
+assert(sum(x) == 6, \"the sum of 0 to 3\");
+assert(all(x < 4));",
+        ..CONTROL
+    },
+    Row {
+        name: "static_assert",
+        params: &[req("cond", ParamKind::ConstBool), opt("message", ParamKind::Str, "\"\"")],
+        op: Op::Control(ControlOp::Assert),
+        doc: "Fails at compile time with the message unless the condition holds.",
+        example: "const N: i32 = 8;
+static_assert(N % 4 == 0, \"N is a multiple of 4\");
+assert(sum(full([N], 1, i32)) == 8);",
+        effects: Effects::Pure,
+        ..CONTROL
+    },
+    Row {
+        name: "print",
+        params: &[req("values", ParamKind::Rest)],
+        op: Op::Control(ControlOp::Print),
+        doc: "Prints values of each program, with its position in the grid; string literals stand for themselves.",
+        example: "kernel show(x: view[i32, 1])
+    grid(1)
+{
+    print(\"x =\", x.load([0], [4]));
+}
+
+test \"print\" {
+    let x = buffer(arange(0, 4));
+    show(x);
+    assert(all(x.tile() == arange(0, 4)));
+}",
+        ready: false,
+        ..CONTROL
+    },
+    Row {
+        name: "static_print",
+        params: &[req("values", ParamKind::Rest)],
+        op: Op::Control(ControlOp::Print),
+        doc: "Prints compile-time values, types and shapes while compiling.",
+        example: "let x = arange(0, 4);
+static_print(\"eight is\", 8);
+assert(sum(x) == 6);",
+        effects: Effects::Pure,
+        ..CONTROL
+    },
+];
+
+pub(super) const MACHINE: &[Row] = &[
+    Row {
+        name: "grid_barrier",
+        op: Op::Control(ControlOp::GridBarrier),
+        doc: "Waits until every program of the grid has come here; what each did before is seen by all after. Needs \
+              `launch(cooperative = true)`.",
+        example: "kernel turn(x: mut view[i32, 1], y: mut view[i32, 1])
+    grid(4)
+    launch(cooperative = true)
+{
+    let i = program_id(0);
+    x.store([i], i);
+    grid_barrier();
+    y.store([i], x.load([3 - i]));
+}
+
+test \"grid_barrier\" {
+    let y = buffer(zeros([4], i32));
+    turn(buffer(zeros([4], i32)), y);
+    assert(all(y.tile() == 3 - arange(0, 4)));
+}",
+        ready: false,
+        ..CONTROL
+    },
+    Row {
+        name: "inline_asm",
+        params: &[
+            req("text", ParamKind::Str),
+            req("constraints", ParamKind::Str),
+            req("dtype", ParamKind::DType),
+            req("values", ParamKind::Rest),
+        ],
+        op: Op::Control(ControlOp::InlineAsm),
+        doc: "Instructions of the target for each element, with LLVM's constraints; the result is of type `dtype`. \
+              For use under a compile-time `if` over `target`.",
+        example: "kernel twice(y: mut view[i32, 1])
+    grid(1)
+{
+    let x = arange(0, 4);
+    if target.vendor == \"nvidia\" {
+        y.store([0], inline_asm(\"add.s32 $0, $1, $1;\", \"=r,r\", i32, x));
+    } else {
+        y.store([0], x + x);
+    }
+}
+
+test \"inline_asm\" {
+    let y = buffer(zeros([4], i32));
+    twice(y);
+    assert(all(y.tile() == arange(0, 4) * 2));
+}",
+        ready: false,
+        ..CONTROL
+    },
+];

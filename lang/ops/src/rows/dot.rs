@@ -1,0 +1,50 @@
+//! Owns the rows of matrix products.
+
+use super::{opt, req};
+use crate::op::{DotOp, Op};
+use crate::table::{Accuracy, Effects, ParamKind, Receiver, Row, Scheme};
+
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        name: "dot",
+        receiver: Receiver::None,
+        params: &[
+            req("a", ParamKind::Value),
+            req("b", ParamKind::Value),
+            opt("acc", ParamKind::Value, "none"),
+            opt("precision", ParamKind::Word(&["ieee", "tf32", "tf32x3"]), "ieee"),
+        ],
+        scheme: Scheme::Special,
+        op: Op::Dot(DotOp::Dot),
+        doc: "The matrix product of `[M, K]` and `[K, N]`, added to `acc` in its type. Without `acc` the result is \
+              of type `T.acc`. The element types agree, except that the two fp8 types mix; f32 operands keep all \
+              their bits unless `tf32` or `tf32x3` is asked for.",
+        example: "let a = reshape(arange(0, 4), [2, 2]) as f32;
+assert(all(sum(dot(a, a), axis = 1) == (arange(0, 2) * 12 + 5) as f32));
+assert(sum(dot(a as f16, a as f16, full([2, 2], 1.0, f32))) == 26.0);",
+        effects: Effects::Pure,
+        accuracy: Accuracy::Ulp(1.0),
+        ready: true,
+    },
+    Row {
+        name: "dot_scaled",
+        receiver: Receiver::None,
+        params: &[
+            req("a", ParamKind::Value),
+            req("a_scale", ParamKind::Value),
+            req("b", ParamKind::Value),
+            req("b_scale", ParamKind::Value),
+            opt("acc", ParamKind::Value, "none"),
+        ],
+        scheme: Scheme::Special,
+        op: Op::Dot(DotOp::DotScaled),
+        doc: "The matrix product of narrow floats with a common `e8m0` scale for each block along K. `a_scale` is \
+              `[M, K / B]`, `b_scale` is `[K / B, N]`; the result is f32.",
+        example: "let a = full([2, 32], 1.0, f32) as f8e4m3;
+let s = full([2, 1], 2.0, f32) as e8m0;
+assert(all(dot_scaled(a, s, a.T, s.T) == 128.0));",
+        effects: Effects::Pure,
+        accuracy: Accuracy::Ulp(1.0),
+        ready: false,
+    },
+];
