@@ -1,0 +1,20 @@
+//! The tile IR: data structure, text format, verifier, target-independent passes.
+
+pub mod attr;
+pub mod build;
+pub mod callgraph;
+pub mod effects;
+pub mod flow;
+pub mod infer;
+pub mod ir;
+pub mod passes;
+pub mod pipeline;
+pub mod rewrite;
+pub mod text;
+pub mod verify;
+pub mod walk;
+
+pub use attr::{Attr, Attrs};
+pub use build::Builder;
+pub use ir::*;
+pub use verify::{TileModule, VerifyError};

@@ -1,0 +1,89 @@
+//! Computes once what is computed twice from the same operands.
+//!
+//! ```text
+//! v2 = mul v0, v1 : i32             v2 = mul v0, v1 : i32
+//! v3 = mul v0, v1 : i32        =>   v3 = add v2, v2 : i32
+//! v4 = add v2, v3 : i32
+//! ```
+//!
+//! May assume a verified module. Only pure operations without blocks are merged, and only with one that stands before
+//! them in the same block or in a block around it. Loads stay: what is written between them is not looked at.
+
+use std::collections::HashMap;
+
+use tk_ops::Op;
+use tk_ops::table::Effects;
+
+use crate::attr::Attrs;
+use crate::effects::effects;
+use crate::ir::{BlockId, Func, InstId, Module, TypeId, ValueId};
+use crate::passes::Pass;
+use crate::rewrite::Renames;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "cse", run };
+
+/// What two instructions have in common that compute the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    op: Op,
+    operands: Vec<ValueId>,
+    attrs: Attrs,
+    types: Vec<TypeId>,
+}
+
+fn run(module: &mut Module) {
+    let ids: Vec<_> = module.funcs.iter().map(|(id, _)| id).collect();
+    for id in ids {
+        let func = &mut module.funcs[id];
+        let body = func.body;
+        Cse { func, renames: Renames::default(), known: HashMap::new() }.block(body);
+    }
+}
+
+struct Cse<'a> {
+    func: &'a mut Func,
+    renames: Renames,
+    /// What has been computed and is visible. Nothing depends on its order.
+    known: HashMap<Key, InstId>,
+}
+
+impl Cse<'_> {
+    fn block(&mut self, id: BlockId) {
+        let mut added = vec![];
+        for i in std::mem::take(&mut self.func.blocks[id].insts) {
+            self.renames.apply(self.func, i);
+            if let Some(key) = self.key(i) {
+                if let Some(first) = self.known.get(&key).copied() {
+                    self.replace(i, first);
+                    continue;
+                }
+                self.known.insert(key.clone(), i);
+                added.push(key);
+            }
+            self.func.blocks[id].insts.push(i);
+            for b in self.func.insts[i].blocks.clone() {
+                self.block(b);
+            }
+        }
+        for key in added {
+            self.known.remove(&key);
+        }
+    }
+
+    fn key(&self, i: InstId) -> Option<Key> {
+        let inst = &self.func.insts[i];
+        if effects(inst.op) != Effects::Pure || !inst.blocks.is_empty() {
+            return None;
+        }
+        let types = inst.results.iter().map(|v| self.func.ty(*v)).collect();
+        Some(Key { op: inst.op, operands: inst.operands.clone(), attrs: inst.attrs.clone(), types })
+    }
+
+    fn replace(&mut self, i: InstId, first: InstId) {
+        let results = self.func.insts[i].results.clone();
+        for (v, w) in results.into_iter().zip(&self.func.insts[first].results) {
+            self.renames.set(v, *w);
+        }
+    }
+}

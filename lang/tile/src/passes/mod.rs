@@ -1,0 +1,18 @@
+//! Owns what a pass is; each pass has a file. The order stands in [`crate::pipeline`].
+
+pub mod cse;
+pub mod dce;
+pub mod fold;
+pub mod inline;
+pub mod vectorize_map;
+
+use crate::ir::Module;
+
+/// A change of the IR that keeps its meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Its name: of its file, of its folder in `tests/ir`, in error messages.
+    pub name: &'static str,
+    /// Changes a verified module into one that verifies.
+    pub run: fn(&mut Module),
+}

@@ -1,0 +1,70 @@
+//! Owns the order of the target-independent passes.
+//!
+//! May assume a verified module. Guarantees a verified module, or the name of the pass that broke it.
+
+use std::fmt;
+
+use crate::ir::Module;
+use crate::passes::{Pass, cse, dce, fold, inline, vectorize_map};
+use crate::verify::{TileModule, VerifyError, verify};
+
+/// The passes, in order.
+pub const PASSES: &[Pass] = &[
+    // First: everything behind it sees whole kernels.
+    inline::PASS,
+    // Decides what specialization left open, so that a `map` shows whether it is elementwise.
+    fold::PASS,
+    vectorize_map::PASS,
+    // Again: tiles of constants and choices between equal tiles come out of `vectorize_map`.
+    fold::PASS,
+    // Behind folding: equal operands have equal names then.
+    cse::PASS,
+    // Last: it takes away what the others left without users.
+    dce::PASS,
+];
+
+/// A pass that broke the IR: a mistake of the compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassError {
+    /// The name of the pass; of the last one where only the end is verified.
+    pub pass: &'static str,
+    /// What does not hold.
+    pub error: VerifyError,
+}
+
+impl fmt::Display for PassError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after the pass `{}`: {}", self.pass, self.error)
+    }
+}
+
+impl std::error::Error for PassError {}
+
+/// What is called with the name of each pass and the module behind it.
+pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Module);
+
+/// Runs every pass. Debug builds verify after each; release builds at the end.
+pub fn run(module: TileModule, observer: Option<Observer<'_>>) -> Result<TileModule, PassError> {
+    run_passes(PASSES, module, observer)
+}
+
+/// Runs these passes.
+pub fn run_passes(
+    passes: &[Pass],
+    module: TileModule,
+    mut observer: Option<Observer<'_>>,
+) -> Result<TileModule, PassError> {
+    let mut module = module.into_inner();
+    let mut last = "";
+    for pass in passes {
+        (pass.run)(&mut module);
+        last = pass.name;
+        if let Some(see) = &mut observer {
+            see(pass.name, &module);
+        }
+        if cfg!(debug_assertions) {
+            verify(&module).map_err(|error| PassError { pass: last, error })?;
+        }
+    }
+    TileModule::new(module).map_err(|error| PassError { pass: last, error })
+}

@@ -1,0 +1,66 @@
+//! Owns what several passes need to change a function in place: replacing values, and asking for constants.
+//!
+//! May assume a verified function that is walked in the order of its text, so that a value is replaced before the
+//! first use of it is looked at.
+
+use tk_ops::scalar::Scalar;
+use tk_ops::{CreateOp, Op};
+
+use crate::attr::Attr;
+use crate::ir::{Def, Func, Id, Inst, InstId, ValueId};
+
+/// Which values stand for which others.
+#[derive(Debug, Default)]
+pub struct Renames(Vec<Option<ValueId>>);
+
+impl Renames {
+    /// From now on `to` stands for `from`.
+    pub fn set(&mut self, from: ValueId, to: ValueId) {
+        let to = self.get(to);
+        if self.0.len() <= from.index() {
+            self.0.resize(from.index() + 1, None);
+        }
+        if let Some(slot) = self.0.get_mut(from.index()) {
+            *slot = Some(to);
+        }
+    }
+
+    /// What stands for `v`: itself if nothing else does.
+    pub fn get(&self, v: ValueId) -> ValueId {
+        self.0.get(v.index()).copied().flatten().unwrap_or(v)
+    }
+
+    /// Replaces the operands of an instruction.
+    pub fn apply(&self, func: &mut Func, inst: InstId) {
+        for v in &mut func.insts[inst].operands {
+            *v = self.get(*v);
+        }
+    }
+}
+
+/// The instruction that defines a value, unless it is a block argument.
+pub fn definition(func: &Func, v: ValueId) -> Option<&Inst> {
+    match func.values[v].def {
+        Def::Inst(i, _) => Some(&func.insts[i]),
+        Def::Arg(_, _) => None,
+    }
+}
+
+/// The value of a constant, scalar or the same for every element.
+pub fn constant(func: &Func, v: ValueId) -> Option<Scalar> {
+    let inst = definition(func, v).filter(|i| i.op == Op::Create(CreateOp::Const))?;
+    match inst.attrs.get("value") {
+        Some(Attr::Scalar(s)) => Some(*s),
+        Some(_) | None => None,
+    }
+}
+
+/// The first operand of the definition of `v`, if that is this operation.
+pub fn operand_of(func: &Func, v: ValueId, op: Op) -> Option<ValueId> {
+    definition(func, v).filter(|i| i.op == op).and_then(|i| i.operands.first().copied())
+}
+
+/// The values at the end of a block: the operands of its terminator.
+pub fn yielded(func: &Func, block: crate::ir::BlockId) -> &[ValueId] {
+    func.blocks[block].insts.last().map_or(&[], |i| &func.insts[*i].operands)
+}

@@ -1,0 +1,151 @@
+//! Owns V09: which attributes each operation takes, and of which kind each is.
+//!
+//! May assume nothing. What depends on the types (an axis, a permutation) is checked with the operation.
+
+use tk_ops::{AtomicOp, ControlOp, CreateOp, DotOp, HostOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
+
+use crate::attr::Attr;
+use crate::ir::Inst;
+use crate::verify::{Check, Invariant, ensure, fault};
+
+/// The attributes that an operation needs, and those that it may have besides.
+type Known = (&'static [&'static str], &'static [&'static str]);
+
+const NONE: Known = (&[], &[]);
+const AXIS: Known = (&["axis"], &[]);
+const PERM: Known = (&["perm"], &[]);
+const CACHED: Known = (&[], &["cache", "evict"]);
+
+/// What `op` takes.
+fn known(op: Op) -> Known {
+    match op {
+        Op::Elementwise(_) => (&[], &["fast"]),
+        Op::Create(o) => match o {
+            CreateOp::Const => (&["value"], &[]),
+            CreateOp::Arange => (&["start"], &[]),
+            CreateOp::Splat | CreateOp::Undef => NONE,
+        },
+        Op::Shape(o) => match o {
+            ShapeOp::Permute => PERM,
+            ShapeOp::Flip | ShapeOp::Cat => AXIS,
+            ShapeOp::Slice => (&["starts"], &[]),
+            ShapeOp::Reshape | ShapeOp::Broadcast | ShapeOp::Join | ShapeOp::Split | ShapeOp::Interleave => {
+                NONE
+            }
+        },
+        Op::Memory(o) => memory(o),
+        Op::Atomic(o) => match o {
+            AtomicOp::Add
+            | AtomicOp::Max
+            | AtomicOp::Min
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Xchg
+            | AtomicOp::Cas
+            | AtomicOp::Load
+            | AtomicOp::Store => (&[], &["order", "scope"]),
+        },
+        Op::Reduce(o) => match o {
+            ReduceOp::Custom => (&["axis"], &["fast", "ordered"]),
+            ReduceOp::Sum
+            | ReduceOp::Prod
+            | ReduceOp::Max
+            | ReduceOp::Min
+            | ReduceOp::Any
+            | ReduceOp::All
+            | ReduceOp::XorSum
+            | ReduceOp::ArgMax
+            | ReduceOp::ArgMin => (&["axis"], &["fast"]),
+        },
+        Op::Scan(o) => match o {
+            ScanOp::CumSum | ScanOp::CumProd => (&["axis"], &["fast", "reverse"]),
+            ScanOp::Custom => (&["axis"], &["fast", "ordered", "reverse"]),
+            ScanOp::Sort => (&["axis"], &["descending"]),
+            ScanOp::TopK => (&["k"], &["axis"]),
+            ScanOp::Histogram => (&["bins"], &[]),
+            ScanOp::Gather => AXIS,
+        },
+        Op::Dot(o) => match o {
+            DotOp::Dot | DotOp::DotScaled => (&[], &["fast", "precision"]),
+        },
+        Op::Random(_) => (&[], &["fast"]),
+        Op::Control(o) => control(o),
+        Op::Host(o) => match o {
+            HostOp::Buffer | HostOp::Tile => NONE,
+            HostOp::Launch => (&["callee"], &["absent", "cargs"]),
+            HostOp::Randn | HostOp::Uniform => (&["seed"], &[]),
+            HostOp::Npy => (&["path"], &[]),
+            HostOp::AssertClose => (&["atol", "rtol"], &[]),
+            HostOp::ExpectError => (&["code"], &[]),
+        },
+    }
+}
+
+fn memory(op: MemoryOp) -> Known {
+    match op {
+        MemoryOp::PtrAdd | MemoryOp::View | MemoryOp::ViewPtr | MemoryOp::ViewInside => NONE,
+        MemoryOp::Load
+        | MemoryOp::Store
+        | MemoryOp::ViewLoad
+        | MemoryOp::ViewStore
+        | MemoryOp::ViewGather
+        | MemoryOp::ViewScatter
+        | MemoryOp::Prefetch => CACHED,
+        MemoryOp::ViewShape | MemoryOp::ViewStride => AXIS,
+        MemoryOp::ViewSlice => (&["axes"], &[]),
+        MemoryOp::ViewPermute => PERM,
+    }
+}
+
+fn control(op: ControlOp) -> Known {
+    match op {
+        ControlOp::ProgramId | ControlOp::NumPrograms => AXIS,
+        ControlOp::For => (&[], &["flatten", "specialize", "stages", "unroll"]),
+        ControlOp::While
+        | ControlOp::If
+        | ControlOp::Yield
+        | ControlOp::Condition
+        | ControlOp::Return
+        | ControlOp::Map
+        | ControlOp::Assume
+        | ControlOp::GridBarrier => NONE,
+        ControlOp::Call => (&["callee"], &[]),
+        ControlOp::MultipleOf | ControlOp::MaxContiguous => (&["value"], &[]),
+        ControlOp::Assert | ControlOp::Print => (&[], &["message"]),
+        ControlOp::InlineAsm => (&[], &["code", "message"]),
+    }
+}
+
+/// Whether a value is of the kind that its name asks for; `value` is a scalar in `const` and an integer elsewhere.
+fn kind(op: Op, name: &str, value: &Attr) -> bool {
+    match name {
+        "value" if op == Op::Create(CreateOp::Const) => matches!(value, Attr::Scalar(_)),
+        "axis" | "bins" | "k" | "seed" | "stages" | "start" | "unroll" | "value" => {
+            matches!(value, Attr::Int(_))
+        }
+        "absent" | "axes" | "perm" | "starts" => matches!(value, Attr::Ints(_)),
+        "descending" | "fast" | "flatten" | "ordered" | "reverse" | "specialize" => {
+            matches!(value, Attr::Bool(_))
+        }
+        "atol" | "rtol" => matches!(value, Attr::Scalar(s) if s.dtype().is_float()),
+        _ => matches!(value, Attr::Str(_)),
+    }
+}
+
+/// V09 as far as it does not depend on types.
+pub(super) fn check(inst: &Inst) -> Check {
+    let (needed, more) = known(inst.op);
+    for (name, value) in inst.attrs.iter() {
+        ensure(needed.contains(&name) || more.contains(&name), Invariant::V09, || {
+            format!("it takes no attribute `{name}`")
+        })?;
+        ensure(kind(inst.op, name, value), Invariant::V09, || {
+            format!("`{name}` is of another kind than `{value}`")
+        })?;
+    }
+    match needed.iter().find(|n| inst.attrs.get(n).is_none()) {
+        Some(name) => fault(Invariant::V09, format!("it needs the attribute `{name}`")),
+        None => Ok(()),
+    }
+}
