@@ -1,0 +1,111 @@
+//! Owns matching of arguments to parameters by position and by name.
+
+use tk_syntax::ast;
+use tk_syntax::{Code, Diagnostic, Span, codes};
+
+use super::cx::Cx;
+use super::names::closest;
+
+/// What is called and which parameters it has, for messages.
+pub(crate) struct Params<'s> {
+    /// "`exp`", "kernel `add`".
+    pub what: String,
+    /// Names in order.
+    pub names: Vec<&'s str>,
+    /// Whether each may be left out.
+    pub optional: Vec<bool>,
+    /// Whether the last one takes all remaining arguments.
+    pub rest: bool,
+    /// Where it is declared.
+    pub declared: Option<Span>,
+    /// Whether this is the launch of a kernel, whose mistakes have codes of their own.
+    pub launch: bool,
+}
+
+impl Params<'_> {
+    fn name_code(&self) -> Code {
+        if self.launch { codes::LAUNCH_ARGS } else { codes::ARGUMENT_NAME }
+    }
+}
+
+impl Cx<'_, '_> {
+    /// Arguments by parameter; with `rest`, those behind the last parameter are returned apart. Reports wrong counts,
+    /// unknown and repeated names, and gives `None` then.
+    pub fn match_args<'e>(&mut self, ps: &Params, args: &'e [ast::Arg], call: Span) -> Option<(Vec<Option<&'e ast::Expr>>, Vec<&'e ast::Expr>)> {
+        let mut slots: Vec<Option<&ast::Expr>> = vec![None; ps.names.len()];
+        let fixed = ps.names.len() - usize::from(ps.rest);
+        let (mut rest, mut next, mut ok, mut extra) = (vec![], 0usize, true, 0usize);
+        for a in args {
+            match &a.name {
+                None if next < fixed => {
+                    if let Some(s) = slots.get_mut(next) {
+                        *s = Some(&a.value);
+                    }
+                    next += 1;
+                }
+                None if ps.rest => rest.push(&a.value),
+                None => extra += 1,
+                Some(n) => ok &= self.named_arg(ps, n, &a.value, &mut slots),
+            }
+        }
+        let missing: Vec<&str> = (0..fixed)
+            .filter(|i| slots.get(*i).is_some_and(Option::is_none) && !ps.optional.get(*i).copied().unwrap_or(false))
+            .filter_map(|i| ps.names.get(i).copied())
+            .collect();
+        if extra > 0 || (ok && !missing.is_empty()) {
+            self.wrong_count(ps, args.len(), &missing, extra, call);
+            ok = false;
+        }
+        ok.then_some((slots, rest))
+    }
+
+    fn named_arg<'e>(&mut self, ps: &Params, n: &ast::Name, value: &'e ast::Expr, slots: &mut [Option<&'e ast::Expr>]) -> bool {
+        let Some(i) = ps.names.iter().position(|p| *p == n.text) else {
+            let mut d = Diagnostic::error(ps.name_code(), n.span, format!("{} has no parameter `{}`", ps.what, n.text), "");
+            if let Some(s) = closest(&n.text, ps.names.iter().copied()) {
+                d = d.fix(format!("use `{s}`"), n.span, s);
+            } else if !ps.names.is_empty() {
+                d = d.note(format!("its parameters are {}", list(&ps.names)));
+            }
+            self.report(d);
+            return false;
+        };
+        match slots.get_mut(i) {
+            Some(s @ None) => {
+                *s = Some(value);
+                true
+            }
+            Some(Some(before)) => {
+                let d = Diagnostic::error(ps.name_code(), n.span, format!("`{}` is given twice", n.text), "again here")
+                    .label(before.span, "first given here");
+                self.report(d);
+                false
+            }
+            None => false,
+        }
+    }
+
+    fn wrong_count(&mut self, ps: &Params, given: usize, missing: &[&str], extra: usize, call: Span) {
+        let needed = ps.optional.iter().filter(|o| !**o).count() - usize::from(ps.rest && ps.optional.last() == Some(&false));
+        let most = ps.names.len();
+        let count = if needed == most || ps.rest { format!("{needed}") } else { format!("{needed} to {most}") };
+        let noun = if count == "1" { "argument" } else { "arguments" };
+        let label = if extra > 0 {
+            format!("{extra} too many")
+        } else {
+            format!("{} missing", list(missing))
+        };
+        let given = if given == 1 { "1 is given".to_string() } else { format!("{given} are given") };
+        let mut d = Diagnostic::error(if ps.launch { codes::LAUNCH_ARGS } else { codes::ARGUMENT_COUNT }, call, format!("{} takes {count} {noun}, but {given}", ps.what), label);
+        if let Some(s) = ps.declared {
+            d = d.label(s, "declared here");
+        } else {
+            d = d.note(format!("its parameters are {}", list(&ps.names)));
+        }
+        self.report(d);
+    }
+}
+
+fn list(names: &[&str]) -> String {
+    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}

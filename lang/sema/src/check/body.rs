@@ -1,0 +1,508 @@
+//! Owns blocks and statements: variables, assignments, loops, returns, and what is assigned where.
+
+use tk_ops::{DType, DTypeSet};
+use tk_syntax::ast::{self, BinOp, ExprKind, PatKind, StmtKind};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::cx::{Cx, LoopCx};
+use crate::hir::{CKind, HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId, StaticIter};
+use crate::types::{DTerm, Elem, Shape, Ty};
+
+impl Cx<'_, '_> {
+    /// A block and the type of its value.
+    pub fn block(&mut self, b: &ast::Block, want: Option<&Ty>) -> (HBlock, Ty) {
+        self.push_scope();
+        let mut stmts = vec![];
+        for s in &b.stmts {
+            let kind = self.stmt(s);
+            stmts.push(HStmt { kind, span: s.span });
+        }
+        let tail = b.tail.as_ref().map(|t| Box::new(self.expr(t, want)));
+        self.pop_scope();
+        let ty = match &tail {
+            Some(t) => t.ty.clone(),
+            None if self.diverged => Ty::Never,
+            None => Ty::Unit,
+        };
+        (HBlock { stmts, tail, span: b.span }, ty)
+    }
+
+    fn stmt(&mut self, s: &ast::Stmt) -> HStmtKind {
+        if !s.attrs.is_empty() && !matches!(s.kind, StmtKind::For { .. } | StmtKind::While { .. }) {
+            for a in &s.attrs {
+                self.error(codes::UNKNOWN_ATTRIBUTE, a.span, "an attribute belongs to an item or a loop", "");
+            }
+        }
+        match &s.kind {
+            StmtKind::Err => HStmtKind::Err,
+            StmtKind::Let { pat, ty, init } => self.let_stmt(pat, ty.as_ref(), init.as_ref()),
+            StmtKind::Const(c) => {
+                self.local_const(c);
+                HStmtKind::Expr(self.mk(HKind::Unit, Ty::Unit, s.span, true))
+            }
+            StmtKind::Assign { place, op, value } => self.assign(place, *op, value, s.span),
+            StmtKind::Expr(e) => HStmtKind::Expr(self.expr(e, None)),
+            StmtKind::For { pat, iter, body } => self.for_stmt(pat, iter, body, &s.attrs),
+            StmtKind::While { cond, body } => {
+                self.loop_attrs(&s.attrs);
+                let before = self.flow();
+                self.loops.push(LoopCx { locals_before: self.locals.len(), is_static: false });
+                let cond = self.condition(cond);
+                let (body, _) = self.loop_body(body);
+                self.loops.pop();
+                self.set_flow(before);
+                HStmtKind::While { cond, body }
+            }
+            StmtKind::Return(x) => {
+                let v = self.return_value(x.as_ref(), s.span);
+                self.diverged = true;
+                HStmtKind::Return(v)
+            }
+            StmtKind::Break | StmtKind::Continue => self.leave(matches!(s.kind, StmtKind::Break), s.span),
+            StmtKind::AssertError { code, code_span, body } => self.assert_error(code, *code_span, body),
+        }
+    }
+
+    fn leave(&mut self, is_break: bool, span: Span) -> HStmtKind {
+        let word = if is_break { "break" } else { "continue" };
+        match self.loops.last() {
+            None => {
+                self.error(codes::NOT_IN_LOOP, span, format!("`{word}` stands outside a loop"), "");
+            }
+            Some(l) if l.is_static => {
+                let d = Diagnostic::error(codes::NOT_IN_LOOP, span, format!("`{word}` cannot leave a loop that is unrolled at compile time"), "");
+                self.report(d);
+            }
+            Some(_) => {}
+        }
+        self.diverged = true;
+        if is_break { HStmtKind::Break } else { HStmtKind::Continue }
+    }
+
+    fn let_stmt(&mut self, pat: &ast::Pat, ty: Option<&ast::Type>, init: Option<&ast::Expr>) -> HStmtKind {
+        let want = ty.map(|t| self.ty(t));
+        match init {
+            Some(e) => {
+                let h = self.expr(e, want.as_ref());
+                let mut h = self.need_value(h);
+                if let Some(w) = &want {
+                    h = self.coerce(h, w, "the declared type");
+                }
+                let bind = match want {
+                    Some(w) if !h.ty.is_err() => w,
+                    _ => self.let_type(&h),
+                };
+                let p = self.bind_pat(pat, &bind, true);
+                HStmtKind::Let(p, Some(h))
+            }
+            None => {
+                let known = want.clone().unwrap_or(Ty::Err);
+                if !matches!(pat.kind, PatKind::Name { .. } | PatKind::Err) {
+                    self.error(codes::PATTERN, pat.span, "a pattern of several names needs a value", "");
+                }
+                let p = self.bind_pat(pat, &known, false);
+                if let (HPat::Local(id), None) = (&p, &want) {
+                    self.untyped.insert(*id);
+                }
+                HStmtKind::Let(p, None)
+            }
+        }
+    }
+
+    /// The type of a variable from its value; what is not a run-time value cannot be kept in one.
+    fn let_type(&mut self, h: &HExpr) -> Ty {
+        match &h.ty {
+            Ty::DType | Ty::ShapeTy | Ty::Str | Ty::Fn(..) => {
+                let shown = self.show(&h.ty);
+                let d = Diagnostic::error(codes::NOT_A_VALUE, h.span, format!("`{shown}` is a compile-time value and cannot be kept in a variable"), "")
+                    .note("use `const NAME = ..;` for compile-time values");
+                self.report(d);
+                Ty::Err
+            }
+            Ty::Never => Ty::Err,
+            t => t.clone(),
+        }
+    }
+
+    /// What an assignment goes to: a variable, the way to a part of it, and the part's type.
+    fn place(&mut self, e: &ast::Expr) -> Option<(LocalId, Vec<u32>, Ty)> {
+        match &e.kind {
+            ExprKind::Path(p) => {
+                let [n] = p.segments.as_slice() else { return self.no_place(e) };
+                match self.lookup(&n.text) {
+                    Some(super::cx::Sym::Local(id)) => {
+                        if self.lambda_depth > id.0 as usize {
+                            return self.no_place(e);
+                        }
+                        Some((id, vec![], self.local(id).ty.clone()))
+                    }
+                    Some(_) => self.no_place(e),
+                    None if self.lookup_item(&n.text).is_some() => self.no_place(e),
+                    None => {
+                        self.unknown_name(n);
+                        None
+                    }
+                }
+            }
+            ExprKind::Member(base, name) => {
+                let (id, mut path, ty) = self.place(base)?;
+                let (i, t) = self.struct_field(&ty, name, base.span)?;
+                path.push(i);
+                Some((id, path, t))
+            }
+            ExprKind::Index(base, items) => {
+                let (id, mut path, ty) = self.place(base)?;
+                let (Ty::Tuple(ts), [ast::Index::Expr(i)]) = (&ty, items.as_slice()) else { return self.no_place(e) };
+                let i = self.known_int(i, "the position in a tuple")?;
+                let Some(t) = usize::try_from(i).ok().and_then(|i| ts.get(i)) else {
+                    let n = ts.len();
+                    self.error(codes::INDEX, e.span, format!("the tuple has {n} elements"), "");
+                    return None;
+                };
+                path.push(i as u32);
+                Some((id, path, t.clone()))
+            }
+            ExprKind::Err => None,
+            _ => self.no_place(e),
+        }
+    }
+
+    fn no_place(&mut self, e: &ast::Expr) -> Option<(LocalId, Vec<u32>, Ty)> {
+        let mut d = Diagnostic::error(codes::NOT_ASSIGNABLE, e.span, "nothing can be assigned to this", "")
+            .note("variables, fields of structs and elements of tuples can be assigned to");
+        if matches!(e.kind, ExprKind::Index(..)) {
+            d = d.note("memory is written by `view.store(at, value)` and `store(pointer, value, mask)`");
+        }
+        self.report(d);
+        None
+    }
+
+    fn assign(&mut self, place: &ast::Expr, op: Option<BinOp>, value: &ast::Expr, span: Span) -> HStmtKind {
+        let target = self.place(place);
+        let Some((id, path, ty)) = target else {
+            self.expr(value, None);
+            return HStmtKind::Err;
+        };
+        let want = (!self.untyped.contains(&id) || !path.is_empty()).then_some(&ty);
+        let h = self.expr(value, want);
+        let mut h = self.need_value(h);
+        if let Some(op) = op {
+            let current = self.read_place(id, &path, place);
+            h = self.binary_op(op, current, h, span);
+        }
+        let (name, mutable, at) = {
+            let l = self.local(id);
+            (l.name.clone(), l.mutable, l.span)
+        };
+        if !mutable && (self.assigned.contains(&id) || !path.is_empty()) {
+            let d = Diagnostic::error(codes::NOT_MUT, place.span, format!("`{name}` is assigned again, but it is not `mut`"), "assigned here")
+                .label(at, "declared here")
+                .fix("declare it with `let mut`", at.before(), "mut ");
+            self.report(d);
+        }
+        if path.is_empty() && self.untyped.remove(&id) {
+            let t = self.let_type(&h);
+            if let Some(l) = self.locals.get_mut(id.0 as usize) {
+                l.ty = t;
+            }
+        } else if !ty.is_err() {
+            let carried = self.loops.iter().any(|l| !l.is_static && (id.0 as usize) < l.locals_before);
+            let shown = self.show(&ty);
+            let code = carried.then_some(codes::LOOP_STATE);
+            let text = self.text(place.span);
+            let what = if carried { format!("`{text}` keeps its type in a loop: it") } else { format!("`{text}`") };
+            h = self.coerce_as(h, &ty, &what, code, Some((at, format!("declared here as `{shown}`"))));
+        }
+        if path.is_empty() {
+            self.assigned.insert(id);
+        }
+        HStmtKind::Assign { local: id, path, value: h }
+    }
+
+    fn read_place(&mut self, id: LocalId, path: &[u32], place: &ast::Expr) -> HExpr {
+        if path.is_empty() || !self.assigned.contains(&id) {
+            return self.expr(place, None);
+        }
+        self.value(place)
+    }
+
+    /// The value of a `return`.
+    pub fn return_value(&mut self, x: Option<&ast::Expr>, span: Span) -> Option<HExpr> {
+        let ret = self.ret.clone();
+        match x {
+            None if matches!(ret, Ty::Unit | Ty::Err) => None,
+            None => {
+                let shown = self.show(&ret);
+                let d = Diagnostic::error(codes::RETURN_TYPE, span, format!("a value of type `{shown}` is returned here"), "no value")
+                    .label(self.ret_span, "declared here");
+                self.report(d);
+                None
+            }
+            Some(e) => {
+                let h = self.expr(e, Some(&ret));
+                let h = self.need_value(h);
+                Some(self.returned(h))
+            }
+        }
+    }
+
+    /// Fits a value to the function's result type.
+    pub fn returned(&mut self, h: HExpr) -> HExpr {
+        let ret = self.ret.clone();
+        if ret == Ty::Unit && !h.ty.is_err() && !matches!(h.ty, Ty::Unit | Ty::Never) {
+            let shown = self.show(&h.ty);
+            return self.error(codes::RETURN_TYPE, h.span, "no value is returned here", format!("this is `{shown}`"));
+        }
+        let at = self.ret_span;
+        self.coerce_as(h, &ret, "the result", Some(codes::RETURN_TYPE), Some((at, "declared here".into())))
+    }
+
+    fn loop_attrs(&mut self, attrs: &[ast::Attr]) {
+        for a in attrs {
+            let name = a.name.text.clone();
+            let d = Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, a.span, format!("there is no attribute `@{name}` for loops"), "")
+                .note("loops are steered by arguments: `range(0, n, stages = 3, unroll = 2)`");
+            self.report(d);
+        }
+    }
+
+    fn loop_body(&mut self, body: &ast::Block) -> (HBlock, Ty) {
+        let (b, ty) = self.block(body, None);
+        if !matches!(ty, Ty::Unit | Ty::Never | Ty::Err) {
+            let shown = self.show(&ty);
+            let at = b.tail.as_ref().map_or(b.span, |t| t.span);
+            self.error(codes::TYPE_MISMATCH, at, format!("the body of a loop has no value, but this is `{shown}`"), "add `;`");
+        }
+        (b, ty)
+    }
+
+    fn for_stmt(&mut self, pat: &ast::Pat, iter: &ast::Expr, body: &ast::Block, attrs: &[ast::Attr]) -> HStmtKind {
+        self.loop_attrs(attrs);
+        if let ExprKind::Array(items) = &iter.kind {
+            return self.list_loop(pat, items, iter.span, body);
+        }
+        if let ExprKind::Call(f, args) = &iter.kind
+            && let ExprKind::Path(p) = &f.kind
+            && let [n] = p.segments.as_slice()
+            && self.lookup(&n.text).is_none()
+        {
+            match n.text.as_str() {
+                "range" => return self.range_loop(pat, args, iter.span, body),
+                "static_range" => return self.static_range(pat, args, iter.span, body),
+                _ => {}
+            }
+        }
+        let h = self.value(iter);
+        if !h.ty.is_err() {
+            let shown = self.show(&h.ty);
+            let text = self.text(iter.span);
+            let mut d = Diagnostic::error(codes::NOT_ITERABLE, iter.span, format!("a loop runs over `range(..)`, `static_range(..)` or a list, not over `{shown}`"), "");
+            if matches!(&h.ty, Ty::Tile { shape, .. } if shape.is_scalar()) {
+                d = d.fix("loop over a range", iter.span, format!("range(0, {text})"));
+            }
+            self.report(d);
+        }
+        self.push_scope();
+        self.bind_pat(pat, &Ty::Err, true);
+        self.loops.push(LoopCx { locals_before: self.locals.len(), is_static: false });
+        let before = self.flow();
+        self.loop_body(body);
+        self.set_flow(before);
+        self.loops.pop();
+        self.pop_scope();
+        HStmtKind::Err
+    }
+
+    /// `(end)`, `(start, end)`, `(start, end, step)` as in Python; all of them by name too.
+    fn range_args<'e>(&mut self, args: &'e [ast::Arg], span: Span, options: &[&'static str]) -> Option<[Option<&'e ast::Expr>; 3]> {
+        let positional: Vec<&ast::Expr> = args.iter().filter(|a| a.name.is_none()).map(|a| &a.value).collect();
+        let mut out = match positional.as_slice() {
+            [] => [None, None, None],
+            [end] => [None, Some(*end), None],
+            [start, end] => [Some(*start), Some(*end), None],
+            [start, end, step] => [Some(*start), Some(*end), Some(*step)],
+            more => {
+                let n = more.len();
+                self.error(codes::ARGUMENT_COUNT, span, format!("a range takes start, end and step, but {n} arguments are given"), "");
+                return None;
+            }
+        };
+        for a in args {
+            let Some(n) = &a.name else { continue };
+            let slot = match n.text.as_str() {
+                "start" => 0,
+                "end" => 1,
+                "step" => 2,
+                other if options.contains(&other) => continue,
+                other => {
+                    let mut d = Diagnostic::error(codes::ARGUMENT_NAME, n.span, format!("a range has no parameter `{other}`"), "");
+                    let all = ["start", "end", "step"].iter().chain(options).copied();
+                    if let Some(s) = super::names::closest(other, all) {
+                        d = d.fix(format!("use `{s}`"), n.span, s);
+                    }
+                    self.report(d);
+                    return None;
+                }
+            };
+            if let Some(s) = out.get_mut(slot) {
+                *s = Some(&a.value);
+            }
+        }
+        if out[1].is_none() {
+            self.error(codes::ARGUMENT_COUNT, span, "a range needs an end", "");
+            return None;
+        }
+        Some(out)
+    }
+
+    fn range_loop(&mut self, pat: &ast::Pat, args: &[ast::Arg], span: Span, body: &ast::Block) -> HStmtKind {
+        const OPTIONS: [&str; 4] = ["stages", "unroll", "flatten", "specialize"];
+        let bounds = self.range_args(args, span, &OPTIONS);
+        let mut ok = bounds.is_some();
+        let [start, end, step] = bounds.unwrap_or_default();
+        let mut bound = |cx: &mut Self, e: Option<&ast::Expr>, default: i128| match e {
+            Some(e) => {
+                let h = cx.value(e);
+                ok &= !h.ty.is_err() && cx.need_int(&h);
+                h
+            }
+            None => cx.lit(HKind::Int(default), super::cx::Lit::Int, span),
+        };
+        let mut lo = bound(self, start, 0);
+        let mut hi = bound(self, end, 0);
+        let mut st = bound(self, step, 1);
+        let common = if ok { self.join_elems("a range", &mut [&mut lo, &mut hi, &mut st]) } else { None };
+        let mut options = vec![];
+        for a in args {
+            let Some(n) = &a.name else { continue };
+            if let Some(name) = OPTIONS.iter().find(|o| **o == n.text) {
+                let h = self.value(&a.value);
+                let want = if matches!(*name, "flatten" | "specialize") { Ty::bool() } else { Ty::i32() };
+                let h = self.coerce(h, &want, &format!("`{name}`"));
+                if self.need_const(&h) {
+                    options.push((*name, h));
+                }
+            }
+        }
+        let ty = common.map_or(Ty::Err, |d| Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() });
+        self.push_scope();
+        let p = self.bind_pat(pat, &ty, true);
+        let var = match p {
+            HPat::Local(id) => id,
+            HPat::Ignore | HPat::Tuple(_) => {
+                let name = ast::Name { text: "_".into(), span: pat.span };
+                self.new_local(&name, ty.clone(), false)
+            }
+        };
+        let before = self.flow();
+        self.loops.push(LoopCx { locals_before: self.locals.len(), is_static: false });
+        let (body, _) = self.loop_body(body);
+        self.loops.pop();
+        self.set_flow(before);
+        self.pop_scope();
+        if common.is_none() {
+            return HStmtKind::Err;
+        }
+        HStmtKind::For { var, lo, hi, step: st, options, body }
+    }
+
+    fn static_range(&mut self, pat: &ast::Pat, args: &[ast::Arg], span: Span, body: &ast::Block) -> HStmtKind {
+        let bounds = self.range_args(args, span, &[]);
+        let [start, end, step] = bounds.unwrap_or_default();
+        let part = |cx: &mut Self, e: Option<&ast::Expr>, default: i128| match e {
+            Some(e) => cx.const_int(e),
+            None => Some(cx.lit(HKind::Int(default), super::cx::Lit::Int, span)),
+        };
+        let parts = (part(self, start, 0), part(self, end, 0), part(self, step, 1));
+        let iter = match parts {
+            (Some(a), Some(b), Some(c)) => Some(StaticIter::Range(a, b, c)),
+            _ => None,
+        };
+        self.static_loop(pat, CKind::Int(DType::I32), iter, body)
+    }
+
+    fn list_loop(&mut self, pat: &ast::Pat, items: &[ast::Expr], span: Span, body: &ast::Block) -> HStmtKind {
+        let mut es: Vec<HExpr> = items.iter().map(|e| self.value(e)).collect();
+        let mut ok = !es.iter().any(|e| e.ty.is_err());
+        for e in &es {
+            ok = ok && self.need_const(e);
+        }
+        let kind = if !ok {
+            CKind::Err
+        } else if es.iter().all(|e| e.ty == Ty::DType) {
+            let sets = es.iter().map(|e| match &e.kind {
+                HKind::DType(d) => self.set_of(*d).unwrap_or(DTypeSet::EMPTY),
+                _ => DTypeSet::ANY,
+            });
+            CKind::DType(sets.fold(DTypeSet::EMPTY, DTypeSet::or))
+        } else {
+            let mut refs: Vec<&mut HExpr> = es.iter_mut().collect();
+            match self.join_elems("a list", &mut refs).map(|d| (self.literal(d), d)) {
+                Some((Some(super::cx::Lit::Int), d)) => {
+                    self.adapt(d, DTerm::Known(DType::I32));
+                    CKind::Int(DType::I32)
+                }
+                Some((Some(super::cx::Lit::Float), d)) => {
+                    self.adapt(d, DTerm::Known(DType::F32));
+                    CKind::Float(DType::F32)
+                }
+                Some((None, DTerm::Known(DType::Bool))) => CKind::Bool,
+                Some((None, DTerm::Known(d))) if d.is_int() => CKind::Int(d),
+                Some((None, DTerm::Known(d))) if d.is_float() => CKind::Float(d),
+                Some(_) => {
+                    self.error(codes::NOT_ITERABLE, span, "a loop over a list needs numbers, bools or element types", "");
+                    CKind::Err
+                }
+                None => CKind::Err,
+            }
+        };
+        let iter = (kind != CKind::Err).then_some(StaticIter::List(es));
+        self.static_loop(pat, kind, iter, body)
+    }
+
+    fn static_loop(&mut self, pat: &ast::Pat, kind: CKind, iter: Option<StaticIter>, body: &ast::Block) -> HStmtKind {
+        self.push_scope();
+        let var = match &pat.kind {
+            PatKind::Name { name, .. } => self.new_cvar(&name.text, kind, name.span),
+            PatKind::Tuple(_) | PatKind::Err => {
+                if matches!(pat.kind, PatKind::Tuple(_)) {
+                    self.error(codes::PATTERN, pat.span, "a compile-time loop has a single variable", "");
+                }
+                self.new_cvar("_", CKind::Err, pat.span)
+            }
+        };
+        let before = self.flow();
+        self.loops.push(LoopCx { locals_before: self.locals.len(), is_static: true });
+        let (body, _) = self.loop_body(body);
+        self.loops.pop();
+        self.set_flow(before);
+        self.pop_scope();
+        match iter {
+            Some(iter) => HStmtKind::StaticFor { var, iter, body },
+            None => HStmtKind::Err,
+        }
+    }
+
+    /// `assert_error "E0304" { .. }`: what checking reports in the body counts.
+    fn assert_error(&mut self, code: &str, span: Span, body: &ast::Block) -> HStmtKind {
+        if !self.in_test {
+            self.error(codes::TEST_ONLY, span, "`assert_error` stands in tests only", "");
+        }
+        if codes::find(code).is_none() {
+            self.error(codes::TEST_EXPECTED, span, format!("there is no diagnostic `{code}`"), "");
+        }
+        let start = self.p.diags.len();
+        let broken = self.func.map(|f| self.hir().func(f).broken);
+        let before = self.flow();
+        let (block, _) = self.block(body, None);
+        self.set_flow(before);
+        let new = self.p.diags.split_off(start.min(self.p.diags.len()));
+        let found = new.iter().any(|d| d.code.0 == code);
+        let others: Vec<Diagnostic> = new.into_iter().filter(|d| d.code.0 != code).collect();
+        if let (Some(f), Some(b)) = (self.func, broken) {
+            self.p.func_mut(f).broken = b || others.iter().any(Diagnostic::is_error);
+        }
+        self.p.diags.extend(others);
+        HStmtKind::AssertError { code: code.to_string(), body: (!found).then_some(block) }
+    }
+}

@@ -1,0 +1,268 @@
+//! Owns the clauses of a kernel: grid, launch options, requirements, preferences, tuning space, aliases, workspaces.
+
+use tk_ops::DType;
+use tk_syntax::ast::{self, ExprKind};
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::Cx;
+use super::names::closest;
+use crate::hir::{FnId, HExpr, HKind, LocalId, Requirement, Scratch, Tune};
+use crate::types::{Elem, Ty};
+
+/// What `launch(..)` knows: the name, and whether it is a bool.
+const LAUNCH: &[(&str, bool)] = &[("warps", false), ("stages", false), ("ctas", false), ("max_regs", false), ("occupancy", false), ("cooperative", true)];
+const CLAUSES: &[&str] = &["grid", "launch", "require", "prefer", "alias", "scratch", "tune"];
+
+impl Cx<'_, '_> {
+    /// Checks all clauses into the contract of a function.
+    pub fn clauses(&mut self, id: FnId, f: &ast::Fn, kernel: bool) {
+        let mut seen: Vec<(&str, tk_syntax::Span)> = vec![];
+        for c in &f.clauses {
+            let name = c.name.text.as_str();
+            if !CLAUSES.contains(&name) {
+                let mut d = Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, c.name.span, format!("there is no clause `{name}`"), "");
+                if let Some(s) = closest(name, CLAUSES.iter().copied()) {
+                    d = d.fix(format!("use `{s}`"), c.name.span, s);
+                }
+                self.report(d);
+                continue;
+            }
+            if !kernel && name != "require" {
+                self.error(codes::CLAUSE, c.span, format!("`{name}` belongs to kernels"), "a function is not launched");
+                continue;
+            }
+            let once = matches!(name, "grid" | "launch" | "tune");
+            if let Some((_, before)) = seen.iter().find(|s| s.0 == name && once) {
+                let d = Diagnostic::error(codes::CLAUSE, c.span, format!("`{name}` is given twice"), "").label(*before, "first given here");
+                self.report(d);
+                continue;
+            }
+            seen.push((name, c.span));
+            match name {
+                "grid" => self.grid(id, c),
+                "launch" => self.launch_options(id, c),
+                "require" => {
+                    let list = self.conditions(c, true);
+                    self.p.func_mut(id).contract.require.extend(list);
+                }
+                "prefer" => {
+                    let list = self.conditions(c, false);
+                    self.p.func_mut(id).contract.prefer.extend(list);
+                }
+                "alias" => self.alias(id, c),
+                "scratch" => self.scratch(id, c),
+                _ => self.tune(id, c),
+            }
+        }
+    }
+
+    fn clause_int(&mut self, e: &ast::Expr) -> Option<HExpr> {
+        let mut h = self.value(e);
+        if h.ty.is_err() || !self.need_int(&h) {
+            return None;
+        }
+        self.zonk_expr(&mut h);
+        Some(h)
+    }
+
+    fn grid(&mut self, id: FnId, c: &ast::Clause) {
+        if c.args.is_empty() || c.args.len() > 3 {
+            let n = c.args.len();
+            self.error(codes::GRID, c.span, format!("a grid has 1 to 3 axes, not {n}"), "");
+            return;
+        }
+        let list: Vec<Option<HExpr>> = c.args.iter().map(|a| self.clause_int(&a.value)).collect();
+        if let Some(list) = list.into_iter().collect::<Option<Vec<_>>>() {
+            self.p.func_mut(id).contract.grid = list;
+        }
+    }
+
+    fn launch_options(&mut self, id: FnId, c: &ast::Clause) {
+        for a in &c.args {
+            let Some(n) = &a.name else {
+                self.error(codes::CLAUSE, a.value.span, "launch options are given by name", "as in `launch(warps = 8)`");
+                continue;
+            };
+            let Some((name, is_bool)) = LAUNCH.iter().find(|l| l.0 == n.text) else {
+                self.unknown_option(n);
+                continue;
+            };
+            let h = if *is_bool {
+                let h = self.condition(&a.value);
+                (!h.ty.is_err()).then_some(h)
+            } else {
+                self.clause_int(&a.value)
+            };
+            if let Some(h) = h {
+                self.p.func_mut(id).contract.launch.push(((*name).to_string(), h));
+            }
+        }
+    }
+
+    fn unknown_option(&mut self, n: &ast::Name) {
+        let mut d = Diagnostic::error(codes::CLAUSE, n.span, format!("there is no launch option `{}`", n.text), "");
+        if let Some(s) = closest(&n.text, LAUNCH.iter().map(|l| l.0)) {
+            d = d.fix(format!("use `{s}`"), n.span, s);
+        } else {
+            let list: Vec<String> = LAUNCH.iter().map(|l| format!("`{}`", l.0)).collect();
+            d = d.note(format!("there are {}", list.join(", ")));
+        }
+        self.report(d);
+    }
+
+    fn conditions(&mut self, c: &ast::Clause, learn: bool) -> Vec<Requirement> {
+        let mut out = vec![];
+        for a in &c.args {
+            let mut h = self.condition(&a.value);
+            if h.ty.is_err() {
+                continue;
+            }
+            self.zonk_expr(&mut h);
+            if learn && h.konst {
+                self.learn(&h);
+            }
+            let text = self.text(a.value.span);
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let compile_time = h.konst;
+            out.push(Requirement { cond: h, text, compile_time });
+        }
+        out
+    }
+
+    fn alias(&mut self, id: FnId, c: &ast::Clause) {
+        let mut locals: Vec<LocalId> = vec![];
+        for a in &c.args {
+            let h = self.expr(&a.value, None);
+            match (&h.kind, &h.ty) {
+                (HKind::Local(l), Ty::View { .. } | Ty::Option(_) | Ty::Tile { elem: Elem::Ptr { .. }, .. }) => locals.push(*l),
+                (_, t) if t.is_err() => {}
+                _ => {
+                    self.error(codes::CLAUSE, a.value.span, "`alias` names pointer and view parameters", "");
+                }
+            }
+        }
+        for (i, x) in locals.iter().enumerate() {
+            for y in locals.iter().skip(i + 1) {
+                self.p.func_mut(id).contract.alias.push((*x, *y));
+            }
+        }
+    }
+
+    fn scratch(&mut self, id: FnId, c: &ast::Clause) {
+        let (mut ptr, mut count, mut zeroed) = (None, None, false);
+        for a in &c.args {
+            match (&a.name, &a.value.kind) {
+                (Some(n), ExprKind::Type(t)) => {
+                    let ty = self.ty(t);
+                    if !matches!(ty, Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. } | Ty::Err) {
+                        let shown = self.show(&ty);
+                        self.error(codes::CLAUSE, t.span, format!("a workspace is a `*mut` pointer, not `{shown}`"), "");
+                    }
+                    ptr = Some(self.new_local(n, ty, false));
+                }
+                (Some(n), _) if n.text == "zeroed" => match a.value.kind {
+                    ExprKind::Bool(b) => zeroed = b,
+                    _ => {
+                        self.error(codes::CLAUSE, a.value.span, "`zeroed` is `true` or `false`", "");
+                    }
+                },
+                (Some(n), _) if n.text != "count" => {
+                    self.error(codes::CLAUSE, n.span, format!("`scratch` has no `{}`", n.text), "it takes a pointer, a count and `zeroed`");
+                }
+                _ => count = self.clause_int(&a.value),
+            }
+        }
+        match (ptr, count) {
+            (Some(local), Some(count)) => {
+                self.assigned.insert(local);
+                self.p.func_mut(id).contract.scratch.push(Scratch { local, count, zeroed });
+            }
+            (None, _) => {
+                self.error(codes::CLAUSE, c.span, "a workspace is declared as `scratch(name: *mut T, count)`", "");
+            }
+            (Some(local), None) => {
+                self.assigned.insert(local);
+                if c.args.len() < 2 {
+                    self.error(codes::CLAUSE, c.span, "`scratch` needs the number of elements", "");
+                }
+            }
+        }
+    }
+
+    fn tune(&mut self, id: FnId, c: &ast::Clause) {
+        let mut tune = Tune::default();
+        for a in &c.args {
+            match &a.name {
+                Some(n) if n.text == "key" => {
+                    let items: Vec<&ast::Expr> = match &a.value.kind {
+                        ExprKind::Tuple(items) | ExprKind::Array(items) => items.iter().collect(),
+                        _ => vec![&a.value],
+                    };
+                    tune.key = items.into_iter().filter_map(|e| self.clause_int(e)).collect();
+                }
+                Some(n) => {
+                    self.error(codes::CLAUSE, n.span, format!("`tune` has no `{}`", n.text), "it takes `key`");
+                }
+                None => {
+                    self.error(codes::CLAUSE, a.value.span, "`tune` takes `key = (..)`", "");
+                }
+            }
+        }
+        for r in &c.rows {
+            let mut entries = vec![];
+            for a in &r.entries {
+                let Some(n) = &a.name else {
+                    self.error(codes::CLAUSE, a.value.span, "an entry of a tuning row has a name", "");
+                    continue;
+                };
+                let list: Vec<&ast::Expr> = match &a.value.kind {
+                    ExprKind::Array(items) => items.iter().collect(),
+                    _ => vec![&a.value],
+                };
+                entries.push((n.text.clone(), self.tune_values(id, n, &list)));
+            }
+            let cond = r.cond.as_ref().map(|e| {
+                let mut h = self.condition(e);
+                self.need_const(&h);
+                self.zonk_expr(&mut h);
+                h
+            });
+            tune.rows.push((entries, cond));
+        }
+        self.p.func_mut(id).contract.tune = Some(tune);
+    }
+
+    fn tune_values(&mut self, id: FnId, n: &ast::Name, list: &[&ast::Expr]) -> Vec<HExpr> {
+        let cvar = self.hir().func(id).cparams.iter().copied().find(|c| self.hir().cvar(*c).name == n.text);
+        if cvar.is_none() && !LAUNCH.iter().any(|l| l.0 == n.text) {
+            let mut names: Vec<String> = self.hir().func(id).cparams.iter().map(|c| self.hir().cvar(*c).name.clone()).collect();
+            names.extend(LAUNCH.iter().map(|l| l.0.to_string()));
+            let mut d = Diagnostic::error(codes::CLAUSE, n.span, format!("`{}` is neither a compile-time parameter nor a launch option", n.text), "");
+            if let Some(s) = closest(&n.text, names.iter().map(String::as_str)) {
+                d = d.fix(format!("use `{s}`"), n.span, s);
+            }
+            self.report(d);
+            return vec![];
+        }
+        let mut out = vec![];
+        for e in list {
+            let before = self.p.diags.len();
+            if let Some(c) = cvar {
+                self.carg(c, e);
+            }
+            if self.p.diags.len() > before {
+                continue;
+            }
+            let mut h = self.value(e);
+            if cvar.is_none() {
+                let is_bool = LAUNCH.iter().any(|l| l.0 == n.text && l.1);
+                h = self.coerce(h, &if is_bool { Ty::bool() } else { Ty::scalar(DType::I32) }, &format!("`{}`", n.text));
+            }
+            if !h.ty.is_err() && self.need_const(&h) {
+                self.zonk_expr(&mut h);
+                out.push(h);
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,392 @@
+//! Owns compile-time expressions while checking: extents, symbolic integers, compile-time arguments, constants.
+
+use tk_ops::DType;
+use tk_syntax::ast;
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::cx::{Cx, Lit};
+use super::{ConstState, ConstTy};
+use crate::hir::{CKind, CVarId, ConstId, HArg, HExpr, HKind};
+use crate::poly::{Atom, Poly, PolyFn};
+use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
+
+impl Cx<'_, '_> {
+    /// An extent: a compile-time integer in normal form; reports and gives `None` otherwise.
+    pub fn extent(&mut self, e: &ast::Expr) -> Option<Poly> {
+        let h = self.const_int(e)?;
+        self.poly(&h)
+    }
+
+    /// A compile-time integer expression.
+    pub fn const_int(&mut self, e: &ast::Expr) -> Option<HExpr> {
+        let h = self.value(e);
+        if h.ty.is_err() {
+            return None;
+        }
+        if !self.need_int(&h) {
+            return None;
+        }
+        self.need_const(&h).then_some(h)
+    }
+
+    /// Checks that an expression is a single integer.
+    pub fn need_int(&mut self, h: &HExpr) -> bool {
+        let ok = match &h.ty {
+            Ty::Tile { elem: Elem::D(d), shape } if shape.is_scalar() => match self.set_of(*d) {
+                Some(s) => s.within(tk_ops::DTypeSet::INT),
+                None => self.literal(*d) == Some(Lit::Int),
+            },
+            _ => false,
+        };
+        if !ok && !h.ty.is_err() {
+            let shown = self.show(&h.ty);
+            let text = self.text(h.span);
+            let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, format!("an integer is needed here, not `{shown}`"), format!("this is `{shown}`"));
+            let d = if text == "None" { d.note("`None` makes a dimension between index brackets only") } else { d };
+            self.report(d);
+        }
+        ok
+    }
+
+    /// Checks that an expression is known at compile time.
+    pub fn need_const(&mut self, h: &HExpr) -> bool {
+        if h.konst || h.ty.is_err() {
+            return true;
+        }
+        let mut d = Diagnostic::error(codes::NOT_CONST, h.span, "a compile-time value is needed here", "this is only known at run time");
+        if let HKind::Local(id) = &h.kind {
+            let local = self.local(*id);
+            d = d.label(local.span, format!("`{}` is a run-time variable", local.name)).note(
+                "values for shapes come from parameters in `[..]`, from literals and from `const`",
+            );
+        }
+        self.report(d);
+        false
+    }
+
+    /// The normal form of a compile-time integer expression.
+    pub fn poly(&mut self, h: &HExpr) -> Option<Poly> {
+        if h.ty.is_err() {
+            return None;
+        }
+        Some(match self.try_poly(h) {
+            Some(p) => p,
+            None => {
+                let id = self.p.hir.opaque.len() as u32;
+                self.p.hir.opaque.push(h.clone());
+                Poly::atom(Atom::Opaque(id))
+            }
+        })
+    }
+
+    fn try_poly(&mut self, h: &HExpr) -> Option<Poly> {
+        match &h.kind {
+            HKind::Int(n) => Some(Poly::int(*n)),
+            HKind::CVar(id) => match self.hir().cvar(*id).kind {
+                CKind::Int(_) => Some(Poly::param(*id)),
+                _ => None,
+            },
+            HKind::Const(id) => {
+                let value = self.hir().constant(*id).value.clone();
+                self.try_poly(&value)
+            }
+            HKind::Cast(inner) => match (self.dterm_of(&h.ty), self.dterm_of(&inner.ty)) {
+                (Some(DTerm::Known(to)), Some(from)) if to.is_int() && to.bits() >= 32 && self.set_of(from).is_none_or(|s| s.within(tk_ops::DTypeSet::INT)) => {
+                    self.try_poly(inner)
+                }
+                _ => None,
+            },
+            HKind::DTypeFact(d, fact) => match self.norm(*d) {
+                DTerm::Known(k) => dtype_fact(k, fact).map(Poly::int),
+                DTerm::Param(id) => Some(Poly::atom(Atom::DTypeFact(id, fact))),
+                DTerm::Acc(_) | DTerm::Infer(_) => None,
+            },
+            HKind::Field(base, i) => match (&base.kind, &base.ty) {
+                (HKind::CVar(id), Ty::ShapeTy) => Some(Poly::atom(Atom::ShapeDim(*id, *i))),
+                (HKind::Shape(dims), _) => {
+                    let d = dims.get(*i as usize).cloned()?;
+                    self.try_poly(&d)
+                }
+                _ => None,
+            },
+            HKind::Builtin(row, args) => {
+                let f = match row.name {
+                    "+" | "-" | "*" | "unary -" => None,
+                    "/" => Some(PolyFn::Div),
+                    "%" => Some(PolyFn::Rem),
+                    "cdiv" => Some(PolyFn::CeilDiv),
+                    "minimum" => Some(PolyFn::Min),
+                    "maximum" => Some(PolyFn::Max),
+                    "next_pow2" => Some(PolyFn::NextPow2),
+                    _ => return None,
+                };
+                let mut ps = vec![];
+                for a in args {
+                    match a {
+                        HArg::Expr(e) => ps.push(self.try_poly(e)?),
+                        HArg::Default => {}
+                        HArg::List(_) | HArg::Shape(_) | HArg::Word(_) => return None,
+                    }
+                }
+                match (f, row.name, ps.as_slice()) {
+                    (Some(f), _, _) => Poly::apply(f, ps),
+                    (None, "+", [a, b]) => a.add(b),
+                    (None, "-", [a, b]) => a.sub(b),
+                    (None, "*", [a, b]) => a.mul(b),
+                    (None, "unary -", [a]) => a.neg(),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// A compile-time integer whose number must be known while checking (an axis, a permutation).
+    pub fn known_int(&mut self, e: &ast::Expr, what: &str) -> Option<i128> {
+        let h = self.const_int(e)?;
+        let p = self.poly(&h)?;
+        if let Some(n) = self.with_facts(&p).as_int() {
+            return Some(n);
+        }
+        self.error(codes::UNKNOWN_EXTENT, e.span, format!("{what} must be a number that is known where it is written"), "");
+        None
+    }
+
+    /// The compile-time argument for a parameter, checked against what it ranges over.
+    pub fn carg(&mut self, param: CVarId, e: &ast::Expr) -> CTerm {
+        let kind = self.hir().cvar(param).kind.clone();
+        self.carg_of(&kind, param, e)
+    }
+
+    pub fn carg_of(&mut self, kind: &CKind, param: CVarId, e: &ast::Expr) -> CTerm {
+        match kind {
+            CKind::Err => CTerm::Err,
+            CKind::DType(_) => {
+                let h = self.value(e);
+                if h.ty.is_err() || !self.need_const(&h) {
+                    return CTerm::Err;
+                }
+                match &h.kind {
+                    HKind::DType(d) => {
+                        let d = *d;
+                        if self.in_bound(param, d, e.span) { CTerm::DType(d) } else { CTerm::Err }
+                    }
+                    _ => self.wrong_carg(param, &h),
+                }
+            }
+            CKind::Shape => match self.shape_arg(e) {
+                Some(s) => CTerm::Shape(s),
+                None => CTerm::Err,
+            },
+            CKind::Int(d) | CKind::Float(d) => {
+                let h = self.value(e);
+                let want = Ty::scalar(*d);
+                let h = self.coerce(h, &want, "the compile-time argument");
+                if h.ty.is_err() || !self.need_const(&h) {
+                    return CTerm::Err;
+                }
+                if d.is_int() { self.poly(&h).map_or(CTerm::Err, CTerm::Int) } else { CTerm::Expr(Box::new(h)) }
+            }
+            CKind::Bool => {
+                let h = self.value(e);
+                let h = self.coerce(h, &Ty::bool(), "the compile-time argument");
+                if h.ty.is_err() || !self.need_const(&h) { CTerm::Err } else { CTerm::Expr(Box::new(h)) }
+            }
+            CKind::Fn(ps, r) => {
+                let want = Ty::Fn(ps.clone(), r.clone());
+                let h = self.expr(e, Some(&want));
+                let h = self.coerce(h, &want, "the compile-time argument");
+                if h.ty.is_err() || !self.need_const(&h) { CTerm::Err } else { CTerm::Expr(Box::new(h)) }
+            }
+        }
+    }
+
+    fn wrong_carg(&mut self, param: CVarId, h: &HExpr) -> CTerm {
+        let (name, kind) = (self.hir().cvar(param).name.clone(), self.hir().cvar(param).kind.clone());
+        let want = crate::show::ckind(self.hir(), &kind);
+        let shown = self.show(&h.ty);
+        self.error(codes::NOT_STATIC_ARG, h.span, format!("`{name}` is of {want}, but this is `{shown}`"), "");
+        CTerm::Err
+    }
+
+    /// Whether a dtype lies in the set of a parameter; reports otherwise.
+    pub fn in_bound(&mut self, param: CVarId, d: DTerm, span: Span) -> bool {
+        let CKind::DType(set) = self.hir().cvar(param).kind.clone() else { return true };
+        let ok = match self.set_of(d) {
+            Some(s) => s.within(set),
+            None => match self.literal(d) {
+                Some(Lit::Int) => set.and(tk_ops::DTypeSet::NUMBER) != tk_ops::DTypeSet::EMPTY,
+                Some(Lit::Float) => set.and(tk_ops::DTypeSet::FLOAT) != tk_ops::DTypeSet::EMPTY,
+                None => true,
+            },
+        };
+        if !ok {
+            let name = self.hir().cvar(param).name.clone();
+            let at = self.hir().cvar(param).span;
+            let shown = self.show_elem(&Elem::D(d));
+            let d = Diagnostic::error(codes::NOT_STATIC_ARG, span, format!("`{name}` must be {set}, but is `{shown}` here"), format!("this makes `{name}` be `{shown}`"))
+                .label(at, "the bound");
+            self.report(d);
+        }
+        ok
+    }
+
+    /// The default of a compile-time parameter as an argument, where it needs no run-time value.
+    pub fn default_cterm(&mut self, param: CVarId) -> Option<CTerm> {
+        let default = self.hir().cvar(param).default.clone()?;
+        if !default.konst {
+            return None;
+        }
+        Some(self.to_cterm(&default))
+    }
+
+    /// A compile-time expression as an argument.
+    pub fn to_cterm(&mut self, h: &HExpr) -> CTerm {
+        match (&h.kind, &h.ty) {
+            (HKind::DType(d), _) => CTerm::DType(*d),
+            (HKind::CVar(id), Ty::DType) => CTerm::DType(DTerm::Param(*id)),
+            (HKind::CVar(id), Ty::ShapeTy) => CTerm::Shape(Shape::Param(*id)),
+            (HKind::Shape(dims), _) => {
+                let dims = dims.clone();
+                let ps: Option<Vec<Poly>> = dims.iter().map(|d| self.poly(d)).collect();
+                ps.map_or(CTerm::Err, |d| CTerm::Shape(Shape::Dims(d)))
+            }
+            (_, Ty::Tile { elem: Elem::D(d), .. })
+                if self.set_of(*d).is_some_and(|s| s.within(tk_ops::DTypeSet::INT)) || self.literal(*d) == Some(Lit::Int) =>
+            {
+                self.poly(h).map_or(CTerm::Err, CTerm::Int)
+            }
+            (_, t) if t.is_err() => CTerm::Err,
+            _ => CTerm::Expr(Box::new(h.clone())),
+        }
+    }
+
+    /// A shape argument: `[BM, BN]`, a `shape` variable, or `x.shape` of a tile.
+    pub fn shape_arg(&mut self, e: &ast::Expr) -> Option<Shape> {
+        if let ast::ExprKind::Array(items) = &e.kind {
+            if items.len() > super::types::MAX_RANK {
+                self.error(codes::TILE_RANK, e.span, format!("a tile has at most {} dimensions, not {}", super::types::MAX_RANK, items.len()), "");
+                return None;
+            }
+            let dims: Option<Vec<Poly>> = items.iter().map(|i| self.extent(i)).collect();
+            return dims.map(Shape::Dims);
+        }
+        let h = self.value(e);
+        if h.ty.is_err() {
+            return None;
+        }
+        if h.ty != Ty::ShapeTy {
+            let shown = self.show(&h.ty);
+            let mut d = Diagnostic::error(codes::TYPE_MISMATCH, e.span, format!("a shape is needed here, not `{shown}`"), "");
+            if shown.starts_with('i') || shown.starts_with('{') {
+                let text = self.text(e.span);
+                d = d.fix("write it as a list", e.span, format!("[{text}]"));
+            }
+            self.report(d);
+            return None;
+        }
+        match self.to_cterm(&h) {
+            CTerm::Shape(s) => Some(s),
+            _ => None,
+        }
+    }
+
+    /// A use of a constant: a flexible one takes a new literal type.
+    pub fn const_use(&mut self, id: ConstId, span: Span) -> HExpr {
+        let ty = match self.const_type(id, span) {
+            ConstTy::Fixed(t) => t,
+            ConstTy::FlexInt => Ty::Tile { elem: Elem::D(self.fresh(Lit::Int)), shape: Shape::scalar() },
+            ConstTy::FlexFloat => Ty::Tile { elem: Elem::D(self.fresh(Lit::Float)), shape: Shape::scalar() },
+        };
+        self.mk(HKind::Const(id), ty, span, true)
+    }
+
+    fn const_type(&mut self, id: ConstId, span: Span) -> ConstTy {
+        let index = id.0 as usize;
+        let state = self.p.consts.get(index).cloned();
+        match state {
+            Some(ConstState::Done(t)) => t,
+            Some(ConstState::Active) => {
+                let name = self.hir().constant(id).name.clone();
+                self.error(codes::RECURSION, span, format!("the value of `{name}` depends on itself"), "");
+                ConstTy::Fixed(Ty::Err)
+            }
+            Some(ConstState::Waiting { file, ast }) => {
+                self.set_const(id, ConstState::Active);
+                let (value, ty) = {
+                    let mut cx = Cx::new(self.p, file, None);
+                    cx.const_value(&ast.0)
+                };
+                self.p.hir.consts[index].value = value;
+                self.set_const(id, ConstState::Done(ty.clone()));
+                ty
+            }
+            None => ConstTy::Fixed(Ty::Err),
+        }
+    }
+
+    fn set_const(&mut self, id: ConstId, state: ConstState) {
+        if let Some(slot) = self.p.consts.get_mut(id.0 as usize) {
+            *slot = state;
+        }
+    }
+
+    /// Checks every constant that nothing has used yet.
+    pub fn force_const(&mut self, id: ConstId) {
+        let span = self.hir().constant(id).span;
+        self.const_type(id, span);
+    }
+
+    /// The value and type of a constant. Flexible values are kept in the widest type.
+    pub fn const_value(&mut self, c: &ast::Const) -> (HExpr, ConstTy) {
+        let want = c.ty.as_ref().map(|t| self.ty(t));
+        let mut h = self.expr(&c.value, want.as_ref());
+        h = self.need_value(h);
+        if let Some(w) = &want {
+            h = self.coerce(h, w, "the constant");
+        }
+        if !self.need_const(&h) {
+            h = HExpr::err(h.span);
+        }
+        let lit = self.dterm_of(&h.ty).and_then(|d| self.literal(d).map(|l| (d, l)));
+        let ty = match lit {
+            Some((d, Lit::Int)) => {
+                self.adapt(d, DTerm::Known(DType::I64));
+                ConstTy::FlexInt
+            }
+            Some((d, Lit::Float)) => {
+                self.adapt(d, DTerm::Known(DType::F64));
+                ConstTy::FlexFloat
+            }
+            None => ConstTy::Fixed(self.resolve_ty(&h.ty)),
+        };
+        self.zonk_expr(&mut h);
+        (h, ty)
+    }
+
+    /// A local `const`.
+    pub fn local_const(&mut self, c: &ast::Const) {
+        let (mut value, mut ty) = self.const_value_open(c);
+        self.zonk_expr(&mut value);
+        if let ConstTy::Fixed(t) = &mut ty {
+            *t = self.resolve_ty(t);
+        }
+        let id = ConstId(self.p.hir.consts.len() as u32);
+        self.p.hir.consts.push(crate::hir::HConst { name: c.name.text.clone(), value, span: c.name.span });
+        self.p.consts.push(ConstState::Done(ty));
+        self.bind(&c.name.text.clone(), super::cx::Sym::Const(id));
+    }
+
+    fn const_value_open(&mut self, c: &ast::Const) -> (HExpr, ConstTy) {
+        self.const_value(c)
+    }
+}
+
+fn dtype_fact(d: DType, fact: &str) -> Option<i128> {
+    match (fact, d.int_range()) {
+        ("bits", _) => Some(i128::from(d.bits())),
+        ("min", Some((lo, _))) => Some(lo),
+        ("max", Some((_, hi))) => Some(hi),
+        _ => None,
+    }
+}

@@ -1,0 +1,208 @@
+//! Owns the state of checking one body: scopes, variables, literal types, what is known of parameters.
+
+use std::collections::BTreeSet;
+
+use tk_ops::DTypeSet;
+use tk_syntax::ast;
+use tk_syntax::{Code, Diagnostic, Span, codes};
+
+use super::{Def, Program};
+use crate::hir::{CVar, CVarId, CKind, ConstId, FnId, HExpr, HKind, Hir, Local, LocalId};
+use crate::poly::Poly;
+use crate::show;
+use crate::types::{Elem, Shape, Ty};
+
+/// What a name in a body means.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Sym {
+    Local(LocalId),
+    CVar(CVarId),
+    Const(ConstId),
+}
+
+/// What a literal's type may become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lit {
+    Int,
+    Float,
+}
+
+/// A literal's type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Var {
+    Free(Lit),
+    Bound(crate::types::DTerm),
+}
+
+/// Facts about a loop that is being checked.
+pub(crate) struct LoopCx {
+    /// How many locals existed before it.
+    pub locals_before: usize,
+    /// A compile-time loop has no carried state, its body is checked once.
+    pub is_static: bool,
+}
+
+/// The state of checking one body.
+pub(crate) struct Cx<'p, 'a> {
+    pub p: &'p mut Program<'a>,
+    pub file: usize,
+    /// The function, for the call graph; `None` for constants and struct signatures.
+    pub func: Option<FnId>,
+    pub scopes: Vec<Vec<(String, Sym)>>,
+    pub locals: Vec<Local>,
+    pub vars: Vec<Var>,
+    /// Dtype variables whose set is smaller inside an arm of `if T == ..`.
+    pub narrowed: Vec<(CVarId, DTypeSet)>,
+    /// Equalities that `require`s give, as substitutions of variables.
+    pub facts: Vec<(CVarId, Poly)>,
+    /// Quotients invented for divisibility facts.
+    pub quotients: u32,
+    /// Pairs of dtypes of one width, by `require(T.bits == U.bits)`.
+    pub widths: Vec<(crate::types::DTerm, crate::types::DTerm)>,
+    pub ret: Ty,
+    pub ret_span: Span,
+    pub loops: Vec<LoopCx>,
+    pub in_test: bool,
+    /// Whether run-time parameters may appear in compile-time positions of clauses, and `device.*` exists.
+    pub in_clause: bool,
+    /// Locals that are assigned on every path to here.
+    pub assigned: BTreeSet<LocalId>,
+    /// Locals declared without value whose type the first assignment decides.
+    pub untyped: BTreeSet<LocalId>,
+    /// Whether the rest of the block cannot be reached.
+    pub diverged: bool,
+    pub lambda_depth: usize,
+}
+
+impl<'p, 'a> Cx<'p, 'a> {
+    pub fn new(p: &'p mut Program<'a>, file: usize, func: Option<FnId>) -> Self {
+        Cx {
+            p,
+            file,
+            func,
+            scopes: vec![vec![]],
+            locals: vec![],
+            vars: vec![],
+            narrowed: vec![],
+            facts: vec![],
+            quotients: 0,
+            widths: vec![],
+            ret: Ty::Unit,
+            ret_span: Span::default(),
+            loops: vec![],
+            in_test: false,
+            in_clause: false,
+            assigned: BTreeSet::new(),
+            untyped: BTreeSet::new(),
+            diverged: false,
+            lambda_depth: 0,
+        }
+    }
+
+    pub fn hir(&self) -> &Hir {
+        &self.p.hir
+    }
+
+    /// Reports an error and returns a hole.
+    pub fn error(&mut self, code: Code, span: Span, message: impl Into<String>, label: impl Into<String>) -> HExpr {
+        self.report(Diagnostic::error(code, span, message, label));
+        HExpr::err(span)
+    }
+
+    pub fn report(&mut self, d: Diagnostic) {
+        if d.is_error()
+            && let Some(f) = self.func
+        {
+            self.p.func_mut(f).broken = true;
+        }
+        self.p.report(d);
+    }
+
+    /// Reports a diagnostic and returns a hole.
+    pub fn fail(&mut self, d: Diagnostic) -> HExpr {
+        let span = d.primary.span;
+        self.report(d);
+        HExpr::err(span)
+    }
+
+    pub fn push_scope(&mut self) {
+        self.scopes.push(vec![]);
+    }
+
+    pub fn pop_scope(&mut self) {
+        self.scopes.pop();
+    }
+
+    pub fn bind(&mut self, name: &str, sym: Sym) {
+        if let Some(s) = self.scopes.last_mut() {
+            s.push((name.to_string(), sym));
+        }
+    }
+
+    pub fn lookup(&self, name: &str) -> Option<Sym> {
+        self.scopes.iter().rev().find_map(|s| s.iter().rev().find(|(n, _)| n == name).map(|(_, sym)| *sym))
+    }
+
+    /// A name of the file, or of the prelude.
+    pub fn lookup_item(&self, name: &str) -> Option<Def> {
+        let own = self.p.files.get(self.file).and_then(|f| f.names.get(name)).map(|d| d.0);
+        own.or_else(|| {
+            let prelude = self.p.files.get(self.p.prelude?)?;
+            prelude.names.get(name).map(|d| d.0)
+        })
+    }
+
+    pub fn new_local(&mut self, name: &ast::Name, ty: Ty, mutable: bool) -> LocalId {
+        let id = LocalId(self.locals.len() as u32);
+        self.locals.push(Local { name: name.text.clone(), ty, mutable, span: name.span });
+        if name.text != "_" && !name.text.is_empty() {
+            self.bind(&name.text.clone(), Sym::Local(id));
+        }
+        id
+    }
+
+    pub fn local(&self, id: LocalId) -> &Local {
+        &self.locals[id.0 as usize]
+    }
+
+    pub fn new_cvar(&mut self, name: &str, kind: CKind, span: Span) -> CVarId {
+        let id = CVarId(self.p.hir.cvars.len() as u32);
+        self.p.hir.cvars.push(CVar { name: name.to_string(), kind, default: None, span });
+        self.bind(name, Sym::CVar(id));
+        id
+    }
+
+    /// A type in the user's words, literal types resolved.
+    pub fn show(&self, t: &Ty) -> String {
+        show::ty(self.hir(), &self.resolve_ty(t))
+    }
+
+    pub fn show_elem(&self, e: &Elem) -> String {
+        show::elem(self.hir(), &self.resolve_elem(e))
+    }
+
+    pub fn show_shape(&self, s: &Shape) -> String {
+        show::shape(self.hir(), s)
+    }
+
+    pub fn text(&self, span: Span) -> String {
+        self.p.sources.text(span).to_string()
+    }
+
+    /// An expression that is a value, not the result of something without one.
+    pub fn value(&mut self, e: &ast::Expr) -> HExpr {
+        let h = self.expr(e, None);
+        self.need_value(h)
+    }
+
+    pub fn need_value(&mut self, h: HExpr) -> HExpr {
+        if h.ty == Ty::Unit && h.kind != HKind::Unit {
+            return self.error(codes::TYPE_MISMATCH, h.span, "this has no value", "a value is needed here");
+        }
+        h
+    }
+
+    pub fn mk(&self, kind: HKind, ty: Ty, span: Span, konst: bool) -> HExpr {
+        HExpr { kind, ty, span, konst }
+    }
+}

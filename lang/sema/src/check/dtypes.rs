@@ -1,0 +1,337 @@
+//! Owns element types: what a literal becomes, which members a dtype variable has here, and when two agree.
+
+use tk_ops::{DType, DTypeSet};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::cx::{Cx, Lit, Var};
+use crate::hir::{CKind, CVarId, HExpr, HKind};
+use crate::types::{DTerm, Elem, Ty};
+
+impl Cx<'_, '_> {
+    /// A new literal type.
+    pub fn fresh(&mut self, lit: Lit) -> DTerm {
+        self.vars.push(Var::Free(lit));
+        DTerm::Infer(self.vars.len() as u32 - 1)
+    }
+
+    /// The members that a dtype variable can have here.
+    pub fn members(&self, id: CVarId) -> DTypeSet {
+        if let Some((_, set)) = self.narrowed.iter().rev().find(|(n, _)| *n == id) {
+            return *set;
+        }
+        match &self.hir().cvar(id).kind {
+            CKind::DType(set) => *set,
+            CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Shape | CKind::Fn(..) | CKind::Err => DTypeSet::EMPTY,
+        }
+    }
+
+    /// The simplest equal term: literal types followed, variables with one member known, `T.acc` computed.
+    pub fn norm(&self, d: DTerm) -> DTerm {
+        match d {
+            DTerm::Known(_) => d,
+            DTerm::Infer(v) => match self.vars.get(v as usize) {
+                Some(Var::Bound(to)) => self.norm(*to),
+                Some(Var::Free(_)) | None => d,
+            },
+            DTerm::Param(id) => self.members(id).single().map_or(d, DTerm::Known),
+            DTerm::Acc(id) => {
+                let set = self.members(id);
+                let accs = DTypeSet(set.iter().fold(0, |b, m| b | DTypeSet::of(&[m.acc()]).0));
+                match accs.single() {
+                    Some(one) => DTerm::Known(one),
+                    None if set.iter().all(|m| m.acc() == m) => DTerm::Param(id),
+                    None => d,
+                }
+            }
+        }
+    }
+
+    /// What a term can be; `None` for a literal type, which adapts.
+    pub fn set_of(&self, d: DTerm) -> Option<DTypeSet> {
+        match self.norm(d) {
+            DTerm::Known(k) => Some(DTypeSet::of(&[k])),
+            DTerm::Param(id) => Some(self.members(id)),
+            DTerm::Acc(id) => {
+                Some(DTypeSet(self.members(id).iter().fold(0, |b, m| b | DTypeSet::of(&[m.acc()]).0)))
+            }
+            DTerm::Infer(_) => None,
+        }
+    }
+
+    /// The kind of a literal type that nothing has fixed yet.
+    pub fn literal(&self, d: DTerm) -> Option<Lit> {
+        match self.norm(d) {
+            DTerm::Infer(v) => match self.vars.get(v as usize) {
+                Some(Var::Free(l)) => Some(*l),
+                Some(Var::Bound(_)) | None => None,
+            },
+            DTerm::Known(_) | DTerm::Param(_) | DTerm::Acc(_) => None,
+        }
+    }
+
+    /// Fixes a literal type to another term; false when a float literal would become an integer or a bool.
+    pub fn adapt(&mut self, lit: DTerm, to: DTerm) -> bool {
+        let (DTerm::Infer(v), Some(kind)) = (self.norm(lit), self.literal(lit)) else { return false };
+        let to = self.norm(to);
+        if to == DTerm::Infer(v) {
+            return true;
+        }
+        let fits = match self.literal(to) {
+            // A float literal makes an integer literal a float, not the other way round.
+            Some(Lit::Int) if kind == Lit::Float => return self.adapt(to, lit),
+            Some(_) => true,
+            None => {
+                let ok = if kind == Lit::Float { DTypeSet::FLOAT } else { DTypeSet::NUMBER };
+                // `other = 0` of an fp8 load is the one literal that fp8 takes; casts make the rest.
+                self.set_of(to).is_some_and(|s| s.within(ok.or(DTypeSet::F8)))
+            }
+        };
+        if fits && let Some(slot) = self.vars.get_mut(v as usize) {
+            *slot = Var::Bound(to);
+        }
+        fits
+    }
+
+    pub fn resolve_elem(&self, e: &Elem) -> Elem {
+        match e {
+            Elem::D(d) => Elem::D(self.norm(*d)),
+            Elem::Ptr { pointee, mutable } => {
+                Elem::Ptr { pointee: Box::new(self.resolve_elem(pointee)), mutable: *mutable }
+            }
+            Elem::Err => Elem::Err,
+        }
+    }
+
+    pub fn resolve_ty(&self, t: &Ty) -> Ty {
+        match t {
+            Ty::Tile { elem, shape } => Ty::Tile { elem: self.resolve_elem(elem), shape: shape.clone() },
+            Ty::View { elem, rank, mutable, wide } => {
+                Ty::View { elem: self.resolve_elem(elem), rank: *rank, mutable: *mutable, wide: *wide }
+            }
+            Ty::Buffer { elem, shape } => Ty::Buffer { elem: self.resolve_elem(elem), shape: shape.clone() },
+            Ty::Option(t) => Ty::Option(Box::new(self.resolve_ty(t))),
+            Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| self.resolve_ty(t)).collect()),
+            Ty::Fn(ps, r) => Ty::Fn(ps.iter().map(|t| self.resolve_ty(t)).collect(), Box::new(self.resolve_ty(r))),
+            Ty::Struct(id, args) => Ty::Struct(*id, args.iter().map(|a| self.resolve_cterm(a)).collect()),
+            Ty::Err | Ty::Unit | Ty::Never | Ty::DType | Ty::ShapeTy | Ty::Str => t.clone(),
+        }
+    }
+
+    pub fn resolve_cterm(&self, c: &crate::types::CTerm) -> crate::types::CTerm {
+        use crate::types::CTerm;
+        match c {
+            CTerm::DType(d) => CTerm::DType(self.norm(*d)),
+            CTerm::Int(_) | CTerm::Shape(_) | CTerm::Expr(_) | CTerm::Err => c.clone(),
+        }
+    }
+
+    /// Whether two element types are the same here; literal types are fixed on the way.
+    pub fn same_elem(&mut self, a: &Elem, b: &Elem) -> bool {
+        match (self.resolve_elem(a), self.resolve_elem(b)) {
+            (Elem::Err, _) | (_, Elem::Err) => true,
+            (Elem::D(a), Elem::D(b)) => a == b || self.adapt(a, b) || self.adapt(b, a),
+            (Elem::Ptr { pointee: a, mutable: m }, Elem::Ptr { pointee: b, mutable: n }) => {
+                m == n && self.same_elem(&a, &b)
+            }
+            (Elem::D(_), Elem::Ptr { .. }) | (Elem::Ptr { .. }, Elem::D(_)) => false,
+        }
+    }
+
+    /// Whether `from` becomes `to` without loss: integers of one signedness get wider.
+    pub fn widens(&self, from: DTerm, to: DTerm) -> bool {
+        match (self.norm(from), self.norm(to)) {
+            (DTerm::Known(f), DTerm::Known(t)) => {
+                f.is_int() && t.is_int() && f.is_signed() == t.is_signed() && f.bits() < t.bits()
+            }
+            _ => false,
+        }
+    }
+
+    /// Brings operands to one element type; reports and gives `None` when they have none in common.
+    pub fn join_elems(&mut self, what: &str, operands: &mut [&mut HExpr]) -> Option<DTerm> {
+        let mut common: Option<(DTerm, Span)> = None;
+        // Fixed types first, literals adapt to them.
+        for pass in [false, true] {
+            for h in operands.iter() {
+                let Some(d) = self.dterm_of(&h.ty) else { continue };
+                if self.literal(d).is_some() != pass {
+                    continue;
+                }
+                match common {
+                    None => common = Some((d, h.span)),
+                    Some((c, at)) => {
+                        if self.norm(c) == self.norm(d) || self.adapt(d, c) || self.widens(d, c) {
+                            continue;
+                        }
+                        if self.widens(c, d) || self.adapt(c, d) {
+                            common = Some((d, h.span));
+                            continue;
+                        }
+                        let (hty, hspan) = (h.ty.clone(), h.span);
+                        self.elem_mismatch(what, (c, at), (d, hspan), &hty);
+                        return None;
+                    }
+                }
+            }
+        }
+        let (c, _) = common?;
+        for h in operands.iter_mut() {
+            if let Some(d) = self.dterm_of(&h.ty)
+                && self.norm(d) != self.norm(c)
+            {
+                widen_to(h, c);
+            }
+        }
+        Some(c)
+    }
+
+    fn elem_mismatch(&mut self, what: &str, a: (DTerm, Span), b: (DTerm, Span), _b_ty: &Ty) {
+        let (ta, tb) = (self.show_elem(&Elem::D(a.0)), self.show_elem(&Elem::D(b.0)));
+        let mut d = Diagnostic::error(
+            codes::ELEMENT_MISMATCH,
+            b.1,
+            format!("{what} needs equal element types, but has `{ta}` and `{tb}`"),
+            format!("this is `{tb}`"),
+        )
+        .label(a.1, format!("this is `{ta}`"));
+        if self.literal(b.0) == Some(Lit::Float) {
+            let cast = self.cast_text(a.1, &tb_for_cast(&tb));
+            d = d.note(format!("a float literal does not become `{ta}`")).fix("cast the other side to f32", a.1, cast);
+        } else if self.literal(a.0) == Some(Lit::Float) {
+            let cast = self.cast_text(b.1, &tb_for_cast(&ta));
+            d = d.note(format!("a float literal does not become `{tb}`")).fix("cast the other side to f32", b.1, cast);
+        } else if self.castable(a.0, b.0) {
+            let cast = self.cast_text(b.1, &ta);
+            d = d.fix(format!("cast to `{ta}`"), b.1, cast);
+        }
+        self.report(d);
+    }
+
+    /// Whether `as` goes between two terms.
+    pub fn castable(&self, to: DTerm, _from: DTerm) -> bool {
+        self.set_of(to).is_some_and(|s| s.and(DTypeSet::BOOL) == DTypeSet::EMPTY)
+    }
+
+    /// The source text of an expression with a cast behind it, in parentheses where precedence asks for them.
+    pub fn cast_text(&self, span: Span, to: &str) -> String {
+        let text = self.text(span);
+        if self.is_postfix(&text) { format!("{text} as {to}") } else { format!("({text}) as {to}") }
+    }
+
+    /// Whether a text is an operand that binds tighter than every operator: a crude but safe reading.
+    pub fn is_postfix(&self, text: &str) -> bool {
+        let mut depth = 0i32;
+        let mut plain = true;
+        for (i, c) in text.char_indices() {
+            match c {
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => {
+                    depth -= 1;
+                    // `(a) + (b)`: the first bracket closes before the end.
+                    if depth == 0 && i == 0 {
+                        plain = false;
+                    }
+                }
+                c if depth == 0 && !(c.is_alphanumeric() || matches!(c, '_' | '.' | ':')) => plain = false,
+                _ => {}
+            }
+        }
+        plain && depth == 0
+    }
+
+    /// The dtype term of a tile of scalars.
+    pub fn dterm_of(&self, t: &Ty) -> Option<DTerm> {
+        match t {
+            Ty::Tile { elem: Elem::D(d), .. } => Some(self.norm(*d)),
+            _ => None,
+        }
+    }
+
+    /// Checks that every member of a term is in a set; reports otherwise. Literals are steered into the set.
+    pub fn need_class(&mut self, what: &str, d: DTerm, set: DTypeSet, span: Span) -> bool {
+        let Some(have) = self.set_of(d) else {
+            return self.literal_class(what, d, set, span);
+        };
+        if have.within(set) {
+            return true;
+        }
+        let shown = self.show_elem(&Elem::D(d));
+        let bad: Vec<&str> = have.without(set).iter().map(DType::name).collect();
+        let param = match self.norm(d) {
+            DTerm::Param(id) | DTerm::Acc(id) => Some(id),
+            DTerm::Known(_) | DTerm::Infer(_) => None,
+        };
+        let diag = match param {
+            Some(id) => {
+                let at = self.hir().cvar(id).span;
+                let name = self.hir().cvar(id).name.clone();
+                Diagnostic::error(
+                    codes::BOUND,
+                    span,
+                    format!("{what} is not defined for every `{name}`: {} not possible", not_possible(&bad)),
+                    format!("this is `{shown}`"),
+                )
+                .label(at, format!("`{name}` may be {}", bad.join(", ")))
+                .note(format!("it is defined for {set}"))
+            }
+            None => {
+                let mut diag = Diagnostic::error(
+                    codes::CLASS,
+                    span,
+                    format!("{what} is not defined for `{shown}`"),
+                    format!("this is `{shown}`"),
+                )
+                .note(format!("it is defined for {set}"));
+                if set.has(DType::F32) && !have.and(DTypeSet::ORDERED).within(DTypeSet::EMPTY) && !set.has(DType::Bool) {
+                    let text = self.cast_text(span, "f32");
+                    diag = diag.fix("cast to `f32`", span, text);
+                }
+                diag
+            }
+        };
+        self.report(diag);
+        false
+    }
+
+    fn literal_class(&mut self, what: &str, d: DTerm, set: DTypeSet, span: Span) -> bool {
+        let Some(lit) = self.literal(d) else { return true };
+        let ok = match lit {
+            Lit::Int if set.and(DTypeSet::INT) == DTypeSet::EMPTY && set.and(DTypeSet::FLOAT) != DTypeSet::EMPTY => {
+                if let DTerm::Infer(v) = self.norm(d)
+                    && let Some(slot) = self.vars.get_mut(v as usize)
+                {
+                    *slot = Var::Free(Lit::Float);
+                }
+                true
+            }
+            Lit::Int => set.and(DTypeSet::NUMBER) != DTypeSet::EMPTY,
+            Lit::Float => set.and(DTypeSet::FLOAT) != DTypeSet::EMPTY,
+        };
+        if !ok {
+            let shown = if lit == Lit::Int { "an integer" } else { "a float" };
+            self.error(codes::CLASS, span, format!("{what} is not defined for {shown}"), format!("it is defined for {set}"));
+        }
+        ok
+    }
+}
+
+fn not_possible(bad: &[&str]) -> String {
+    let list: Vec<String> = bad.iter().map(|b| format!("`{b}`")).collect();
+    match list.as_slice() {
+        [one] => format!("{one} is"),
+        [init @ .., last] => format!("{} and {last} are", init.join(", ")),
+        [] => "it is".into(),
+    }
+}
+
+fn tb_for_cast(shown: &str) -> String {
+    if shown.starts_with('{') { "f32".into() } else { shown.to_string() }
+}
+
+/// Wraps an expression into a conversion of its elements.
+pub(crate) fn widen_to(h: &mut HExpr, to: DTerm) {
+    let Ty::Tile { shape, .. } = &h.ty else { return };
+    let ty = Ty::Tile { elem: Elem::D(to), shape: shape.clone() };
+    let inner = std::mem::replace(h, HExpr::err(h.span));
+    *h = HExpr { span: inner.span, konst: inner.konst, ty, kind: HKind::Cast(Box::new(inner)) };
+}

@@ -1,0 +1,617 @@
+//! Owns expressions: literals, names, casts, conditionals, blocks, and what fits where ([`Cx::coerce`]).
+
+use std::collections::BTreeSet;
+
+use tk_ops::{DType, DTypeSet};
+use tk_syntax::ast::{self, ExprKind};
+use tk_syntax::{Code, Diagnostic, Span, codes};
+
+use super::cx::{Cx, Lit, Sym};
+use super::names::closest;
+use super::{Def, files};
+use crate::hir::{CKind, CVarId, HArg, HExpr, HKind, LocalId};
+use crate::types::{DTerm, Elem, Shape, Ty};
+
+impl Cx<'_, '_> {
+    /// An expression; `want` is what its place would like, for lambdas, functions and `None`.
+    pub fn expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Err => HExpr::err(span),
+            ExprKind::Int(Some(n)) => match i128::try_from(*n) {
+                Ok(n) => self.lit(HKind::Int(n), Lit::Int, span),
+                Err(_) => self.error(codes::LITERAL_RANGE, span, "this number fits no type", ""),
+            },
+            ExprKind::Int(None) => HExpr::err(span),
+            ExprKind::Float(text) => match text.parse::<f64>() {
+                Ok(x) => self.lit(HKind::Float(x), Lit::Float, span),
+                Err(_) => self.error(codes::BAD_LITERAL, span, "this is not a number", ""),
+            },
+            ExprKind::Str(s) => self.mk(HKind::Str(s.clone()), Ty::Str, span, true),
+            ExprKind::Bool(b) => self.mk(HKind::Bool(*b), Ty::bool(), span, true),
+            ExprKind::None => self.none(want, span),
+            ExprKind::Path(p) => self.path(p, want, span),
+            ExprKind::Tuple(items) if items.is_empty() => self.mk(HKind::Unit, Ty::Unit, span, true),
+            ExprKind::Tuple(items) | ExprKind::Array(items) => self.tuple(items, want, span),
+            ExprKind::Unary(op, x) => self.unary(*op, x, span),
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b, span),
+            ExprKind::Cast(x, t) => self.cast(x, t, span),
+            ExprKind::Index(base, items) => self.index(base, items, span),
+            ExprKind::Call(f, args) => self.call(f, args, span),
+            ExprKind::Member(base, name) => self.member(base, name, span),
+            ExprKind::If(c, then, els) => self.if_expr(c, then, els.as_deref(), want, span),
+            ExprKind::IfLet(n, x, then, els) => self.if_let(n, x, then, els.as_deref(), want, span),
+            ExprKind::Block(b) => {
+                let (block, ty) = self.block(b, want);
+                let konst = block.stmts.is_empty() && block.tail.as_ref().is_some_and(|t| t.konst);
+                self.mk(HKind::Block(Box::new(block)), ty, span, konst)
+            }
+            ExprKind::Lambda(params, body) => self.lambda(params, body, want, span),
+            ExprKind::Type(t) => self.type_value(t, span),
+            ExprKind::Return(x) => {
+                let value = self.return_value(x.as_deref(), span);
+                self.diverged = true;
+                self.mk(HKind::Return(value.map(Box::new)), Ty::Never, span, false)
+            }
+        }
+    }
+
+    fn type_value(&mut self, t: &ast::Type, span: Span) -> HExpr {
+        if !self.ty(t).is_err() {
+            self.error(codes::NOT_A_VALUE, span, "this type is not a value", "only scalar element types are compile-time values");
+        }
+        HExpr::err(span)
+    }
+
+    /// A literal of a type that its use decides.
+    pub fn lit(&mut self, kind: HKind, lit: Lit, span: Span) -> HExpr {
+        let d = self.fresh(lit);
+        self.mk(kind, Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() }, span, true)
+    }
+
+    fn none(&mut self, want: Option<&Ty>, span: Span) -> HExpr {
+        match want {
+            Some(t @ Ty::Option(_)) => self.mk(HKind::None, t.clone(), span, true),
+            _ => self.error(codes::NOT_A_VALUE, span, "`None` is no value here", "it stands for an absent optional view, or between index brackets"),
+        }
+    }
+
+    fn tuple(&mut self, items: &[ast::Expr], want: Option<&Ty>, span: Span) -> HExpr {
+        let wants: Vec<Option<Ty>> = match want {
+            Some(Ty::Tuple(ts)) if ts.len() == items.len() => ts.iter().cloned().map(Some).collect(),
+            _ => vec![None; items.len()],
+        };
+        let es: Vec<HExpr> = items
+            .iter()
+            .zip(&wants)
+            .map(|(e, w)| {
+                let h = self.expr(e, w.as_ref());
+                self.need_value(h)
+            })
+            .collect();
+        let ty = if es.iter().any(|e| e.ty.is_err()) { Ty::Err } else { Ty::Tuple(es.iter().map(|e| e.ty.clone()).collect()) };
+        let konst = es.iter().all(|e| e.konst);
+        self.mk(HKind::Tuple(es), ty, span, konst)
+    }
+
+    /// A name as a value.
+    fn path(&mut self, p: &ast::Path, want: Option<&Ty>, span: Span) -> HExpr {
+        if let [n] = p.segments.as_slice() {
+            if n.text.is_empty() {
+                return HExpr::err(span);
+            }
+            match self.lookup(&n.text) {
+                Some(Sym::Local(id)) => return self.local_use(id, span),
+                Some(Sym::CVar(id)) => return self.cvar_use(id, span),
+                Some(Sym::Const(id)) => return self.const_use(id, span),
+                None => {}
+            }
+            if self.lookup_item(&n.text).is_none() {
+                return self.builtin_name(n, want, span);
+            }
+        }
+        match self.resolve_path(p) {
+            Some(Def::Const(id)) => self.const_use(id, span),
+            Some(Def::Fn(id)) => self.fn_value(id, want, span),
+            Some(Def::Struct(id)) => {
+                let name = self.hir().strukt(id).name.clone();
+                self.error(codes::NOT_A_VALUE, span, format!("`{name}` is a struct, not a value"), format!("build one with `{name}(..)`"))
+            }
+            Some(Def::Module(_)) => {
+                let text = self.text(span);
+                self.error(codes::NOT_A_VALUE, span, format!("`{text}` is a file, not a value"), format!("name an item of it: `{text}::..`"))
+            }
+            None => HExpr::err(span),
+        }
+    }
+
+    fn builtin_name(&mut self, n: &ast::Name, want: Option<&Ty>, span: Span) -> HExpr {
+        match n.text.as_str() {
+            "inf" => return self.lit(HKind::Float(f64::INFINITY), Lit::Float, span),
+            "nan" => return self.lit(HKind::Float(f64::NAN), Lit::Float, span),
+            "target" | "device" => {
+                return self.error(codes::NOT_A_VALUE, span, format!("`{}` is no value by itself", n.text), "name a property of it");
+            }
+            _ => {}
+        }
+        if let Some(d) = DType::parse(&n.text) {
+            return self.mk(HKind::DType(DTerm::Known(d)), Ty::DType, span, true);
+        }
+        if self.find_row(&n.text).is_some() {
+            return self.builtin_value(n, want, span);
+        }
+        self.unknown_name(n)
+    }
+
+    /// Reports an unknown name with the nearest known one.
+    pub fn unknown_name(&mut self, n: &ast::Name) -> HExpr {
+        let mut names = self.names_in_scope();
+        names.extend(tk_ops::rows::functions().map(|r| r.name.to_string()));
+        names.extend(DType::ALL.iter().map(|d| d.name().to_string()));
+        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, n.span, format!("there is no `{}` here", n.text), "unknown name");
+        if let Some(s) = closest(&n.text, names.iter().map(String::as_str)) {
+            d = d.fix(format!("use `{s}`"), n.span, s);
+        } else if ["gelu", "gelu_tanh", "silu", "relu", "sigmoid"].contains(&n.text.as_str()) {
+            let top = Span { start: 0, end: 0, file: n.span.file };
+            d = d.fix(format!("import it: `use std::math::{};`", n.text), top, format!("use std::math::{};\n", n.text));
+        }
+        self.fail(d)
+    }
+
+    /// Every name that a body can say, nearest scope first, builtins aside.
+    pub fn names_in_scope(&self) -> Vec<String> {
+        let own = self.scopes.iter().rev().flat_map(|s| s.iter().rev().map(|(n, _)| n.clone()));
+        let file = self.p.files.get(self.file).into_iter().flat_map(|f| f.names.keys().cloned());
+        own.chain(file).collect()
+    }
+
+    /// The item that a path names; reports when there is none.
+    pub fn resolve_path(&mut self, p: &ast::Path) -> Option<Def> {
+        match p.segments.as_slice() {
+            [n] => {
+                let def = self.lookup_item(&n.text);
+                if def.is_none() && !n.text.is_empty() {
+                    self.unknown_name(n);
+                }
+                def
+            }
+            [m, n] => match self.lookup_item(&m.text) {
+                Some(Def::Module(i)) => {
+                    let before = self.p.diags.len();
+                    let def = files::member(self.p, self.file, i, n);
+                    if self.p.diags.len() > before
+                        && let Some(f) = self.func
+                    {
+                        self.p.func_mut(f).broken = true;
+                    }
+                    def
+                }
+                Some(_) => {
+                    self.error(codes::NOT_A_VALUE, m.span, format!("`{}` is not a file, nothing can follow `::`", m.text), "");
+                    None
+                }
+                None => {
+                    let mut d = Diagnostic::error(codes::UNKNOWN_NAME, m.span, format!("there is no file `{}` imported here", m.text), "");
+                    if ["grid", "math"].contains(&m.text.as_str()) {
+                        let top = Span { start: 0, end: 0, file: m.span.file };
+                        d = d.fix(format!("import it: `use std::{};`", m.text), top, format!("use std::{};\n", m.text));
+                    }
+                    self.report(d);
+                    None
+                }
+            },
+            _ => {
+                self.error(codes::UNKNOWN_NAME, p.span, "a path names a file and an item of it", "");
+                None
+            }
+        }
+    }
+
+    fn local_use(&mut self, id: LocalId, span: Span) -> HExpr {
+        let (name, at, ty) = {
+            let l = self.local(id);
+            (l.name.clone(), l.span, l.ty.clone())
+        };
+        if self.lambda_depth > id.0 as usize {
+            let d = Diagnostic::error(codes::NOT_CONST, span, format!("a lambda cannot use the run-time variable `{name}`"), "known at run time only")
+                .label(at, "declared here")
+                .note("lambdas capture compile-time values; pass run-time values to `map` as further arguments");
+            return self.fail(d);
+        }
+        if !self.assigned.contains(&id) && !self.diverged {
+            let d = Diagnostic::error(codes::UNASSIGNED, span, format!("`{name}` may be used before it is assigned"), "used here")
+                .label(at, "declared here without a value");
+            self.assigned.insert(id);
+            return self.fail(d);
+        }
+        self.mk(HKind::Local(id), ty, span, false)
+    }
+
+    pub fn cvar_use(&mut self, id: CVarId, span: Span) -> HExpr {
+        match self.hir().cvar(id).kind.clone() {
+            CKind::Int(d) | CKind::Float(d) => self.mk(HKind::CVar(id), Ty::scalar(d), span, true),
+            CKind::Bool => self.mk(HKind::CVar(id), Ty::bool(), span, true),
+            CKind::DType(_) => self.mk(HKind::DType(DTerm::Param(id)), Ty::DType, span, true),
+            CKind::Shape => self.mk(HKind::CVar(id), Ty::ShapeTy, span, true),
+            CKind::Fn(ps, r) => self.mk(HKind::CVar(id), Ty::Fn(ps, r), span, true),
+            CKind::Err => HExpr::err(span),
+        }
+    }
+
+    /// `x as T`
+    fn cast(&mut self, x: &ast::Expr, t: &ast::Type, span: Span) -> HExpr {
+        let h = self.value(x);
+        let to = self.ty(t);
+        if h.ty.is_err() || to.is_err() {
+            return HExpr::err(span);
+        }
+        let (Ty::Tile { elem: from, shape }, Ty::Tile { elem: into, shape: rank0 }) = (h.ty.clone(), to.clone()) else {
+            return self.bad_cast(&h, &to, span);
+        };
+        if !rank0.is_scalar() {
+            return self.bad_cast(&h, &to, span);
+        }
+        let ok = match (&from, &into) {
+            (Elem::D(f), Elem::D(t)) => return self.scalar_cast(h.clone(), *f, *t, shape, span),
+            (Elem::Ptr { .. }, Elem::Ptr { .. }) => true,
+            (Elem::D(_), Elem::Ptr { .. }) | (Elem::Ptr { .. }, Elem::D(_)) | (Elem::Err, _) | (_, Elem::Err) => false,
+        };
+        if !ok {
+            return self.bad_cast(&h, &to, span);
+        }
+        let konst = h.konst;
+        self.mk(HKind::Cast(Box::new(h)), Ty::Tile { elem: into, shape }, span, konst)
+    }
+
+    fn scalar_cast(&mut self, h: HExpr, from: DTerm, to: DTerm, shape: Shape, span: Span) -> HExpr {
+        let ty = Ty::Tile { elem: Elem::D(to), shape };
+        let to_set = self.set_of(to).unwrap_or(DTypeSet::EMPTY);
+        if self.norm(from) == self.norm(to) {
+            let konst = h.konst;
+            return self.mk(HKind::Cast(Box::new(h)), ty, span, konst);
+        }
+        if to_set.has(DType::Bool) && to_set.single().is_some() {
+            let text = self.text(h.span);
+            let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+            let d = Diagnostic::error(codes::BAD_CAST, span, "nothing is cast to `bool`", "").fix("compare with 0", span, format!("{text} != 0"));
+            return self.fail(d);
+        }
+        let packed = DTypeSet::of(&[DType::E2M1, DType::E8M0]);
+        let from_set = self.set_of(from).unwrap_or(DTypeSet::EMPTY);
+        if to_set.or(from_set).and(packed) != DTypeSet::EMPTY || to_set.has(DType::Bool) {
+            return self.bad_cast(&h, &ty, span);
+        }
+        let konst = h.konst;
+        // A literal under a cast is of the target's kind if it can be: `1 as f32` is exact, `300 as u8` keeps low bits.
+        self.mk(HKind::Cast(Box::new(h)), ty, span, konst)
+    }
+
+    fn bad_cast(&mut self, h: &HExpr, to: &Ty, span: Span) -> HExpr {
+        let (a, b) = (self.show(&h.ty), self.show(to));
+        self.error(codes::BAD_CAST, span, format!("`{a}` cannot be cast to `{b}`"), "")
+    }
+
+    /// `if c { .. } else { .. }`
+    fn if_expr(&mut self, c: &ast::Expr, then: &ast::Block, els: Option<&ast::Expr>, want: Option<&Ty>, span: Span) -> HExpr {
+        let cond = self.condition(c);
+        let (narrow_then, narrow_else) = if cond.konst { self.narrowing(&cond) } else { (vec![], vec![]) };
+        let before = self.flow();
+        let (then_b, then_ty) = self.narrowed_block(narrow_then, |cx| cx.block(then, want));
+        let after_then = self.flow();
+        self.set_flow(before.clone());
+        let els_b = els.map(|e| self.narrowed_block(narrow_else, |cx| cx.else_block(e, want)));
+        let after_else = self.flow();
+        self.set_flow(merge(after_then, after_else));
+        let (then_b, els_b, ty) = self.join_arms(then_b, then_ty, els_b, cond.konst, span);
+        let konst = cond.konst && then_b.tail.as_ref().is_some_and(|t| t.konst) && els_b.as_ref().is_some_and(|b| b.tail.as_ref().is_some_and(|t| t.konst))
+            && then_b.stmts.is_empty() && els_b.as_ref().is_some_and(|b| b.stmts.is_empty());
+        let kind = HKind::If { cond: Box::new(cond), then: Box::new(then_b), els: els_b.map(Box::new) };
+        self.mk(kind, ty, span, konst)
+    }
+
+    fn else_block(&mut self, e: &ast::Expr, want: Option<&Ty>) -> (crate::hir::HBlock, Ty) {
+        match &e.kind {
+            ExprKind::Block(b) => self.block(b, want),
+            _ => {
+                let h = self.expr(e, want);
+                let ty = h.ty.clone();
+                let span = h.span;
+                (crate::hir::HBlock { stmts: vec![], tail: Some(Box::new(h)), span }, ty)
+            }
+        }
+    }
+
+    fn narrowed_block<R>(&mut self, narrow: Vec<(CVarId, DTypeSet)>, f: impl FnOnce(&mut Self) -> R) -> R {
+        let n = self.narrowed.len();
+        self.narrowed.extend(narrow);
+        let r = f(self);
+        self.narrowed.truncate(n);
+        r
+    }
+
+    /// The common type of two arms.
+    fn join_arms(
+        &mut self,
+        mut then: crate::hir::HBlock,
+        then_ty: Ty,
+        els: Option<(crate::hir::HBlock, Ty)>,
+        konst: bool,
+        span: Span,
+    ) -> (crate::hir::HBlock, Option<crate::hir::HBlock>, Ty) {
+        let Some((mut els, els_ty)) = els else {
+            if !matches!(then_ty, Ty::Unit | Ty::Never | Ty::Err) {
+                let shown = self.show(&then_ty);
+                let at = then.tail.as_ref().map_or(span, |t| t.span);
+                self.error(codes::BRANCHES, at, format!("this arm has the value `{shown}`, but there is no `else`"), "add `;` if the value is not meant");
+            }
+            return (then, None, Ty::Unit);
+        };
+        if then_ty == Ty::Never || then_ty.is_err() {
+            return (then, Some(els), els_ty);
+        }
+        if els_ty == Ty::Never || els_ty.is_err() {
+            return (then, Some(els), then_ty);
+        }
+        if self.fits(&els_ty, &then_ty) {
+            coerce_tail(self, &mut els, &then_ty);
+            return (then, Some(els), self.resolve_ty(&then_ty));
+        }
+        if self.fits(&then_ty, &els_ty) {
+            coerce_tail(self, &mut then, &els_ty);
+            return (then, Some(els), self.resolve_ty(&els_ty));
+        }
+        let (a, b) = (self.show(&then_ty), self.show(&els_ty));
+        let at = |blk: &crate::hir::HBlock| blk.tail.as_ref().map_or(blk.span, |t| t.span);
+        let mut d = Diagnostic::error(codes::BRANCHES, at(&els), format!("the arms of this `if` have different types: `{a}` and `{b}`"), format!("this is `{b}`"))
+            .label(at(&then), format!("this is `{a}`"));
+        if konst {
+            d = d.note("the condition is known at compile time, but its value depends on the parameters; give both arms one type, or use the value inside the arms");
+        }
+        self.report(d);
+        (then, Some(els), Ty::Err)
+    }
+
+    /// `if let v = opt { .. } else { .. }`
+    fn if_let(&mut self, n: &ast::Name, x: &ast::Expr, then: &ast::Block, els: Option<&ast::Expr>, want: Option<&Ty>, span: Span) -> HExpr {
+        let opt = self.value(x);
+        let inner = match &opt.ty {
+            Ty::Option(t) => (**t).clone(),
+            Ty::Err => Ty::Err,
+            other => {
+                let shown = self.show(other);
+                self.error(codes::TYPE_MISMATCH, opt.span, format!("`if let` asks whether an optional view is there, but this is `{shown}`"), "");
+                Ty::Err
+            }
+        };
+        if !opt.ty.is_err() && !matches!(opt.kind, HKind::Local(_)) {
+            self.error(codes::TYPE_MISMATCH, opt.span, "`if let` asks a parameter", "this is no parameter");
+        }
+        let before = self.flow();
+        self.push_scope();
+        let bind = self.new_local(n, inner, false);
+        self.assigned.insert(bind);
+        let (then_b, then_ty) = self.block(then, want);
+        self.pop_scope();
+        let after_then = self.flow();
+        self.set_flow(before);
+        let els_b = els.map(|e| self.else_block(e, want));
+        let after_else = self.flow();
+        self.set_flow(merge(after_then, after_else));
+        let (then_b, els_b, ty) = self.join_arms(then_b, then_ty, els_b, true, span);
+        let kind = HKind::IfLet { opt: Box::new(opt), bind, then: Box::new(then_b), els: els_b.map(Box::new) };
+        self.mk(kind, ty, span, false)
+    }
+
+    /// A condition: one bool.
+    pub fn condition(&mut self, c: &ast::Expr) -> HExpr {
+        let h = self.value(c);
+        match &h.ty {
+            Ty::Tile { elem: Elem::D(d), shape } if self.norm(*d) == DTerm::Known(DType::Bool) => {
+                if shape.is_scalar() {
+                    return h;
+                }
+                let text = self.text(h.span);
+                let shown = self.show(&h.ty);
+                let d = Diagnostic::error(codes::CONDITION, h.span, format!("a condition is one bool, not `{shown}`"), "a tile of bools")
+                    .fix("ask whether any element is true", h.span, format!("any({text})"))
+                    .fix("ask whether all elements are true", h.span, format!("all({text})"));
+                self.fail(d)
+            }
+            t if t.is_err() => h,
+            other => {
+                let shown = self.show(other);
+                let text = self.text(h.span);
+                let mut d = Diagnostic::error(codes::CONDITION, h.span, format!("a condition is a bool, not `{shown}`"), format!("this is `{shown}`"));
+                if let Ty::Tile { elem: Elem::D(_), shape } = other
+                    && shape.is_scalar()
+                {
+                    let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+                    d = d.fix("compare with 0", h.span, format!("{text} != 0"));
+                }
+                self.fail(d)
+            }
+        }
+    }
+
+    /// What a compile-time condition says about dtype variables in its two arms.
+    fn narrowing(&self, c: &HExpr) -> (Vec<(CVarId, DTypeSet)>, Vec<(CVarId, DTypeSet)>) {
+        match &c.kind {
+            HKind::Builtin(row, args) => {
+                let [HArg::Expr(a), HArg::Expr(b)] = args.as_slice() else { return (vec![], vec![]) };
+                let (HKind::DType(x), HKind::DType(y)) = (&a.kind, &b.kind) else { return (vec![], vec![]) };
+                let (DTerm::Param(id), Some(other)) = (*x, self.set_of(*y)) else { return (vec![], vec![]) };
+                if other.single().is_none() {
+                    return (vec![], vec![]);
+                }
+                let all = self.members(id);
+                let (yes, no) = (vec![(id, all.and(other))], vec![(id, all.without(other))]);
+                match row.name {
+                    "==" => (yes, no),
+                    "!=" => (no, yes),
+                    _ => (vec![], vec![]),
+                }
+            }
+            HKind::ShortCircuit { or, lhs, rhs } => {
+                let ((at, ae), (bt, be)) = (self.narrowing(lhs), self.narrowing(rhs));
+                match (or, at.as_slice(), bt.as_slice()) {
+                    // `T == f16 || T == bf16`: one of the two; otherwise none of them.
+                    (true, [(x, s)], [(y, t)]) if x == y => {
+                        let none = ae.iter().chain(&be).fold(self.members(*x), |m, (_, e)| m.and(*e));
+                        (vec![(*x, s.or(*t))], vec![(*x, none)])
+                    }
+                    (true, _, _) => (vec![], ae.into_iter().chain(be).collect()),
+                    (false, _, _) => (at.into_iter().chain(bt).collect(), vec![]),
+                }
+            }
+            _ => (vec![], vec![]),
+        }
+    }
+
+    pub fn flow(&self) -> (BTreeSet<LocalId>, bool) {
+        (self.assigned.clone(), self.diverged)
+    }
+
+    pub fn set_flow(&mut self, f: (BTreeSet<LocalId>, bool)) {
+        (self.assigned, self.diverged) = f;
+    }
+
+    /// Reports with another code when `code` is given (a loop's state, a return value).
+    pub fn coerce_as(&mut self, h: HExpr, want: &Ty, what: &str, code: Option<Code>, other: Option<(Span, String)>) -> HExpr {
+        if h.ty.is_err() || want.is_err() || h.ty == Ty::Never {
+            return h;
+        }
+        if self.fits(&h.ty, want) {
+            return self.convert(h, want);
+        }
+        let d = self.mismatch(&h, want, what, code);
+        let d = match other {
+            Some((span, text)) => d.label(span, text),
+            None => d,
+        };
+        self.fail(d)
+    }
+
+    /// The expression as a value of a type, with lossless conversions; reports when it does not fit.
+    pub fn coerce(&mut self, h: HExpr, want: &Ty, what: &str) -> HExpr {
+        self.coerce_as(h, want, what, None, None)
+    }
+
+    fn mismatch(&mut self, h: &HExpr, want: &Ty, what: &str, code: Option<Code>) -> Diagnostic {
+        let (have, need) = (self.show(&h.ty), self.show(want));
+        let default = match (&h.ty, want) {
+            (Ty::Tile { elem: a, shape: x }, Ty::Tile { elem: b, shape: y }) => {
+                if !self.shapes_equal(x, y) {
+                    if x.dims().map(<[_]>::len) == y.dims().map(<[_]>::len) { codes::SHAPE_MISMATCH } else { codes::RANK_MISMATCH }
+                } else if matches!((a, b), (Elem::D(_), Elem::D(_))) {
+                    codes::ELEMENT_MISMATCH
+                } else {
+                    codes::TYPE_MISMATCH
+                }
+            }
+            _ => codes::TYPE_MISMATCH,
+        };
+        let mut d = Diagnostic::error(code.unwrap_or(default), h.span, format!("{what} is `{need}`, but this is `{have}`"), format!("this is `{have}`"));
+        if let (Ty::Tile { elem: Elem::D(a), shape: x }, Ty::Tile { elem: Elem::D(b), shape: y }) = (&h.ty, want) {
+            if self.shapes_equal(x, y) && self.castable(*b, *a) {
+                let to = self.show_elem(&Elem::D(*b));
+                let cast = self.cast_text(h.span, &to);
+                d = d.fix(format!("cast to `{to}`"), h.span, cast);
+            } else if let (Shape::Dims(p), Shape::Dims(q)) = (x, y)
+                && p.len() == q.len()
+                && let Some((a, b)) = p.iter().zip(q).find(|(a, b)| !self.dims_equal(a, b))
+            {
+                d = self.equality_hint(d, a, b);
+            }
+        }
+        if let (Ty::Tile { elem: Elem::Ptr { mutable: false, .. }, .. }, Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. })
+        | (Ty::View { mutable: false, .. }, Ty::View { mutable: true, .. }) = (&h.ty, want)
+        {
+            d = d.note("a `mut` one is needed to write through it");
+        }
+        d
+    }
+
+    /// Whether a value of type `have` serves as `want`; literal types are fixed on the way.
+    pub fn fits(&mut self, have: &Ty, want: &Ty) -> bool {
+        match (have, want) {
+            (Ty::Err, _) | (_, Ty::Err) | (Ty::Never, _) => true,
+            (Ty::Tile { elem: a, shape: x }, Ty::Tile { elem: b, shape: y }) => {
+                self.shapes_equal(x, y) && self.elem_fits(a, b)
+            }
+            (Ty::View { elem: a, rank: r, mutable: m, wide: w }, Ty::View { elem: b, rank: s, mutable: n, wide: v }) => {
+                r == s && w == v && (*m || !*n) && self.same_elem(a, b)
+            }
+            (Ty::Option(a), Ty::Option(b)) => self.fits(a, b),
+            (a, Ty::Option(b)) => self.fits(a, b),
+            (Ty::Tuple(a), Ty::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.fits(x, y)),
+            (Ty::Struct(i, a), Ty::Struct(j, b)) => i == j && a.iter().zip(b).all(|(x, y)| self.same_cterm(x, y)),
+            (Ty::Fn(a, r), Ty::Fn(b, s)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.fits(x, y) && self.fits(y, x)) && self.fits(r, s)
+            }
+            (Ty::Buffer { elem: a, shape: x }, Ty::Buffer { elem: b, shape: y }) => {
+                self.same_elem(a, b) && self.shapes_equal(&Shape::Dims(x.clone()), &Shape::Dims(y.clone()))
+            }
+            (a, b) => a == b,
+        }
+    }
+
+    fn elem_fits(&mut self, have: &Elem, want: &Elem) -> bool {
+        match (self.resolve_elem(have), self.resolve_elem(want)) {
+            (Elem::D(a), Elem::D(b)) => a == b || self.adapt(a, b) || self.widens(a, b),
+            (Elem::Ptr { pointee: a, mutable: m }, Elem::Ptr { pointee: b, mutable: n }) => (m || !n) && self.same_elem(&a, &b),
+            (a, b) => self.same_elem(&a, &b),
+        }
+    }
+
+    pub fn same_cterm(&mut self, a: &crate::types::CTerm, b: &crate::types::CTerm) -> bool {
+        use crate::types::CTerm;
+        match (a, b) {
+            (CTerm::Err, _) | (_, CTerm::Err) => true,
+            (CTerm::Int(p), CTerm::Int(q)) => self.dims_equal(p, q),
+            (CTerm::DType(x), CTerm::DType(y)) => self.same_elem(&Elem::D(*x), &Elem::D(*y)),
+            (CTerm::Shape(x), CTerm::Shape(y)) => self.shapes_equal(x, y),
+            (CTerm::Expr(x), CTerm::Expr(y)) => x.kind == y.kind,
+            _ => false,
+        }
+    }
+
+    /// Adds the conversion for a type that fits.
+    fn convert(&mut self, h: HExpr, want: &Ty) -> HExpr {
+        let (have, want) = (self.resolve_ty(&h.ty), self.resolve_ty(want));
+        if have == want {
+            return h;
+        }
+        if let (HKind::Tuple(_), Ty::Tuple(ts)) = (&h.kind, &want) {
+            let HKind::Tuple(es) = h.kind else { return h };
+            let es = es.into_iter().zip(ts).map(|(e, t)| self.convert(e, t)).collect();
+            return HExpr { kind: HKind::Tuple(es), ty: want, span: h.span, konst: h.konst };
+        }
+        // Shapes that are equal by a `require` may be written differently: nothing to convert then.
+        let elem_differs = match (&have, &want) {
+            (Ty::Tile { elem: a, .. }, Ty::Tile { elem: b, .. }) => a != b,
+            (Ty::Struct(..), Ty::Struct(..)) | (Ty::Fn(..), Ty::Fn(..)) => false,
+            _ => true,
+        };
+        if !elem_differs {
+            return h;
+        }
+        HExpr { span: h.span, konst: h.konst, ty: want, kind: HKind::Cast(Box::new(h)) }
+    }
+}
+
+/// The state behind an `if`: what both arms guarantee; an arm that does not come back guarantees everything.
+pub(crate) fn merge(a: (BTreeSet<LocalId>, bool), b: (BTreeSet<LocalId>, bool)) -> (BTreeSet<LocalId>, bool) {
+    match (a.1, b.1) {
+        (true, true) => (a.0.intersection(&b.0).copied().collect(), true),
+        (true, false) => b,
+        (false, true) => a,
+        (false, false) => (a.0.intersection(&b.0).copied().collect(), false),
+    }
+}
+
+fn coerce_tail(cx: &mut Cx, b: &mut crate::hir::HBlock, want: &Ty) {
+    if let Some(t) = b.tail.take() {
+        let t = cx.convert(*t, want);
+        b.tail = Some(Box::new(t));
+    }
+}

@@ -1,0 +1,259 @@
+//! Owns files and imports: loads what `use` reaches, collects the names of each file, resolves imports.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use tk_syntax::ast::{self, ItemKind};
+use tk_syntax::{Diagnostic, FileId, Span, codes};
+
+use super::{ConstAst, ConstState, Def, FileInfo, Program, Sig, SigAst};
+use crate::hir::{ConstId, Contract, FnId, FnKind, HBlock, HConst, HExpr, HFn, HStruct, StructId};
+use crate::types::Ty;
+
+/// The standard library as it was when the compiler was built, by file name.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("prelude", include_str!("../../../../stdlib/prelude.tk")),
+    ("grid", include_str!("../../../../stdlib/grid.tk")),
+    ("math", include_str!("../../../../stdlib/math.tk")),
+];
+
+/// Loads the main file, everything it uses and the prelude, and resolves all imports.
+pub(super) fn load(p: &mut Program, path: &str) {
+    let span = Span::default();
+    match p.loader.load(path) {
+        Ok(text) => {
+            add_file(p, path.to_string(), path, &text);
+        }
+        Err(why) => {
+            p.sources.add(path, "");
+            p.report(Diagnostic::error(codes::FILE, span, why, ""));
+            return;
+        }
+    }
+    p.prelude = open_std(p, "prelude");
+    let mut next = 0;
+    while next < p.files.len() {
+        imports(p, next);
+        next += 1;
+    }
+}
+
+/// Parses a file and collects its items; returns its index.
+fn add_file(p: &mut Program, key: String, shown: &str, text: &str) -> usize {
+    let id = p.sources.add(shown, text);
+    let (tree, diags) = tk_syntax::parse(id, text);
+    p.diags.extend(diags);
+    let index = p.files.len();
+    let tree = Rc::new(tree);
+    p.files.push(FileInfo { id, key, ast: tree.clone(), names: BTreeMap::new() });
+    for item in &tree.items {
+        collect(p, index, id, item);
+    }
+    index
+}
+
+fn define(p: &mut Program, file: usize, name: &ast::Name, def: Def) {
+    if name.text.is_empty() || name.text == "_" {
+        return;
+    }
+    if let Some((_, before)) = p.files[file].names.get(&name.text) {
+        let d = Diagnostic::error(codes::DUPLICATE, name.span, format!("`{}` is defined twice in this file", name.text), "second definition")
+            .label(*before, "first definition");
+        p.report(d);
+        return;
+    }
+    p.files[file].names.insert(name.text.clone(), (def, name.span));
+}
+
+fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
+    match &item.kind {
+        ItemKind::Use(_) | ItemKind::Err => {}
+        ItemKind::Const(c) => {
+            let cid = ConstId(p.hir.consts.len() as u32);
+            p.hir.consts.push(HConst { name: c.name.text.clone(), value: HExpr::err(c.name.span), span: c.name.span });
+            p.consts.push(ConstState::Waiting { file, ast: Rc::new(ConstAst(c.clone())) });
+            define(p, file, &c.name, Def::Const(cid));
+        }
+        ItemKind::Struct(s) => {
+            let sid = StructId(p.hir.structs.len() as u32);
+            p.hir.structs.push(HStruct {
+                name: s.name.text.clone(),
+                cparams: vec![],
+                fields: vec![],
+                methods: vec![],
+                span: s.name.span,
+                file: id,
+            });
+            p.structs.push((file, Rc::new(s.clone())));
+            define(p, file, &s.name, Def::Struct(sid));
+            for m in &s.methods {
+                if let ItemKind::Fn(f) = &m.kind {
+                    let fid = add_fn(p, file, id, m, f, Some(sid));
+                    p.hir.structs[sid.0 as usize].methods.push((f.name.text.clone(), fid));
+                }
+            }
+        }
+        ItemKind::Fn(f) => {
+            let fid = add_fn(p, file, id, item, f, None);
+            define(p, file, &f.name, Def::Fn(fid));
+        }
+        ItemKind::Export(e) => p.exports.push((file, Rc::new(e.clone()), item.span)),
+        ItemKind::Test(t) => {
+            let f = empty_fn(t.name.clone(), FnKind::Test, id, t.name_span, item);
+            p.hir.fns.push(f);
+            p.sigs.push(Sig { ast: SigAst::Test(Rc::new(t.clone())), file, slots: vec![], owner: None, span: t.name_span });
+        }
+    }
+}
+
+fn add_fn(p: &mut Program, file: usize, id: FileId, item: &ast::Item, f: &ast::Fn, owner: Option<StructId>) -> FnId {
+    let fid = FnId(p.hir.fns.len() as u32);
+    let kind = if f.kernel { FnKind::Kernel } else { FnKind::Fn };
+    let mut h = empty_fn(f.name.text.clone(), kind, id, f.name.span, item);
+    for a in &item.attrs {
+        match a.name.text.as_str() {
+            "fast" => h.fast = true,
+            "noinline" => h.noinline = true,
+            other => {
+                let d = Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, a.span, format!("there is no attribute `@{other}` for functions"), "")
+                    .note("functions and kernels take `@fast` and `@noinline`");
+                p.report(d);
+            }
+        }
+    }
+    p.hir.fns.push(h);
+    p.sigs.push(Sig { ast: SigAst::Fn(Rc::new(f.clone())), file, slots: vec![], owner, span: f.sig_span });
+    fid
+}
+
+fn empty_fn(name: String, kind: FnKind, file: FileId, span: Span, item: &ast::Item) -> HFn {
+    HFn {
+        name,
+        kind,
+        file,
+        span,
+        doc: item.doc.clone(),
+        cparams: vec![],
+        params: vec![],
+        ret: Ty::Unit,
+        contract: Contract::default(),
+        locals: vec![],
+        body: HBlock { stmts: vec![], tail: None, span },
+        fast: false,
+        noinline: false,
+        broken: false,
+    }
+}
+
+fn imports(p: &mut Program, file: usize) {
+    let tree = p.files[file].ast.clone();
+    for item in &tree.items {
+        let ItemKind::Use(u) = &item.kind else { continue };
+        match &u.names {
+            Some(names) => {
+                let Some(Def::Module(m)) = import_path(p, file, &u.path, true) else { continue };
+                for n in names {
+                    if let Some(def) = member(p, file, m, n) {
+                        define(p, file, n, def);
+                    }
+                }
+            }
+            None => {
+                let Some(def) = import_path(p, file, &u.path, false) else { continue };
+                let last = u.path.segments.last();
+                if let Some(name) = u.alias.as_ref().or(last) {
+                    define(p, file, name, def);
+                }
+            }
+        }
+    }
+}
+
+/// The module or item that a path of `use` names; reports when there is none.
+fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool) -> Option<Def> {
+    let segs = &path.segments;
+    let (module, rest) = match segs.as_slice() {
+        [first, second, rest @ ..] if first.text == "std" => (open_std(p, &second.text), rest),
+        [first, rest @ ..] if first.text != "std" => (open_sibling(p, file, &first.text), rest),
+        _ => {
+            let text = "`std` is imported by file: `use std::grid;`";
+            p.report(Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, text, ""));
+            return None;
+        }
+    };
+    let Some(module) = module else {
+        let shown: Vec<&str> = segs.iter().take(segs.len() - rest.len()).map(|s| s.text.as_str()).collect();
+        let is_std = shown.first() == Some(&"std");
+        let what = if is_std {
+            format!("the standard library has no file `{}`", shown.join("::"))
+        } else {
+            format!("there is no file `{}.tk` beside this one", shown.join("::"))
+        };
+        let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, what, "");
+        if is_std {
+            let names: Vec<String> = BUILT_IN.iter().filter(|b| b.0 != "prelude").map(|b| format!("`std::{}`", b.0)).collect();
+            d = d.note(format!("it has {}", names.join(", ")));
+        }
+        p.report(d);
+        return None;
+    };
+    match rest {
+        [] => Some(Def::Module(module)),
+        [name] if !module_only => member(p, file, module, name),
+        _ => {
+            p.report(Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, "a file contains no files: only one name may follow it", ""));
+            None
+        }
+    }
+}
+
+/// The item of a module, with its privacy checked; reports when there is none.
+pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Name) -> Option<Def> {
+    if name.text.is_empty() {
+        return None;
+    }
+    let shown = p.files[module].key.clone();
+    match p.files[module].names.get(&name.text).copied() {
+        Some((_, span)) if name.text.starts_with('_') && from != module => {
+            let d = Diagnostic::error(codes::PRIVATE, name.span, format!("`{}` is private to `{shown}`", name.text), "")
+                .label(span, "a leading `_` keeps a name in its file");
+            p.report(d);
+            None
+        }
+        Some((def, _)) if !matches!(def, Def::Module(_)) => Some(def),
+        _ => {
+            let names: Vec<String> = p.files[module].names.keys().cloned().collect();
+            let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, name.span, format!("`{shown}` has no item `{}`", name.text), "");
+            if let Some(s) = super::names::closest(&name.text, names.iter().map(String::as_str)) {
+                d = d.fix(format!("use `{s}`"), name.span, s);
+            }
+            p.report(d);
+            None
+        }
+    }
+}
+
+fn open_std(p: &mut Program, name: &str) -> Option<usize> {
+    let key = format!("std::{name}");
+    if let Some(i) = p.files.iter().position(|f| f.key == key) {
+        return Some(i);
+    }
+    if let Some((shown, text)) = p.loader.std(name) {
+        return Some(add_file(p, key, &shown, &text));
+    }
+    let (_, text) = BUILT_IN.iter().find(|(n, _)| *n == name)?;
+    Some(add_file(p, key, &format!("std/{name}.tk"), text))
+}
+
+fn open_sibling(p: &mut Program, file: usize, name: &str) -> Option<usize> {
+    let from = p.sources.get(p.files[file].id)?.name.clone();
+    let path = match from.rfind('/') {
+        Some(at) => format!("{}/{name}.tk", &from[..at]),
+        None => format!("{name}.tk"),
+    };
+    if let Some(i) = p.files.iter().position(|f| f.key == path) {
+        return Some(i);
+    }
+    let text = p.loader.load(&path).ok()?;
+    Some(add_file(p, path.clone(), &path, &text))
+}

@@ -1,0 +1,501 @@
+//! Owns brackets and dots behind a value: tile indexing, sub-views, fields, properties.
+
+use tk_syntax::ast::{self, ExprKind, Index};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::cx::{Cx, Sym};
+use super::names::closest;
+use crate::hir::{HExpr, HIndex, HKind, HSlice};
+use crate::poly::{Atom, Poly};
+use crate::types::{DTerm, Elem, Shape, Ty};
+
+/// Compile-time facts of a target (`target.x`), all known at specialization.
+const TARGET: &[(&str, bool)] = &[
+    ("has_tma", true),
+    ("has_wgmma", true),
+    ("has_mma", true),
+    ("has_async_copy", true),
+    ("has_f8", true),
+    ("warp_size", false),
+    ("smem", false),
+];
+
+/// Facts of a device, known at launch (`device.x` in clauses).
+const DEVICE: &[&str] = &["sms", "smem"];
+
+impl Cx<'_, '_> {
+    pub fn index(&mut self, base: &ast::Expr, items: &[Index], span: Span) -> HExpr {
+        let b = self.value(base);
+        match b.ty.clone() {
+            Ty::Tile { elem, shape } => self.tile_index(b, &elem, &shape, items, span),
+            Ty::View { elem, rank, mutable, wide } => self.sub_view(b, (elem, rank, mutable, wide), items, span),
+            Ty::Tuple(ts) => match items {
+                [Index::Expr(i)] => match self.known_int(i, "the position in a tuple") {
+                    Some(n) if n >= 0 && (n as usize) < ts.len() => {
+                        let mut f = self.field(&b, n as u32);
+                        f.span = span;
+                        f
+                    }
+                    Some(n) => {
+                        let len = ts.len();
+                        self.error(codes::INDEX, i.span, format!("there is no element {n}: the tuple has {len}"), "counted from 0")
+                    }
+                    None => HExpr::err(span),
+                },
+                _ => self.error(codes::INDEX, span, "a tuple is indexed by one number", ""),
+            },
+            Ty::ShapeTy => match items {
+                [Index::Expr(i)] => self.shape_dim(b, i, span),
+                _ => self.error(codes::INDEX, span, "a shape is indexed by one number", ""),
+            },
+            Ty::Fn(..) => {
+                self.error(codes::INDEX, span, "compile-time arguments are given where a function is called", "add the call: `f[..](..)`")
+            }
+            Ty::Option(_) => {
+                let text = self.text(base.span);
+                let d = Diagnostic::error(codes::INDEX, span, format!("`{text}` may be absent"), "")
+                    .note(format!("ask for it first: `if let v = {text} {{ .. }}`"));
+                self.fail(d)
+            }
+            t if t.is_err() => HExpr::err(span),
+            other => {
+                let shown = self.show(&other);
+                self.error(codes::INDEX, span, format!("`{shown}` cannot be indexed"), "")
+            }
+        }
+    }
+
+    fn shape_dim(&mut self, b: HExpr, i: &ast::Expr, span: Span) -> HExpr {
+        let Some(n) = self.known_int(i, "the position in a shape") else { return HExpr::err(span) };
+        if let HKind::Shape(dims) = &b.kind {
+            return match usize::try_from(n).ok().and_then(|n| dims.get(n)) {
+                Some(d) => d.clone(),
+                None => {
+                    let len = dims.len();
+                    self.error(codes::AXIS, i.span, format!("the shape has {len} dimensions, there is no number {n}"), "")
+                }
+            };
+        }
+        let Ok(n) = u32::try_from(n) else { return self.error(codes::AXIS, i.span, "a position is not negative", "") };
+        self.mk(HKind::Field(Box::new(b), n), Ty::i32(), span, true)
+    }
+
+    fn tile_index(&mut self, b: HExpr, elem: &Elem, shape: &Shape, items: &[Index], span: Span) -> HExpr {
+        let Shape::Dims(dims) = shape else {
+            return self.error(codes::INDEX, span, "a tile of generic shape cannot be indexed", "its rank is not known here");
+        };
+        let (mut out, mut at, mut new_dims) = (vec![], 0usize, vec![]);
+        for item in items {
+            match item {
+                Index::Expr(e) if matches!(e.kind, ExprKind::None) => {
+                    out.push(HIndex::New);
+                    new_dims.push(Poly::int(1));
+                    continue;
+                }
+                _ => {}
+            }
+            let Some(dim) = dims.get(at).cloned() else {
+                let (r, shown) = (dims.len(), self.show(&b.ty));
+                let d = Diagnostic::error(codes::RANK_MISMATCH, span, format!("more indices than the {r} dimensions of `{shown}`"), "")
+                    .note("`None` adds a dimension, `:` keeps one");
+                return self.fail(d);
+            };
+            at += 1;
+            match item {
+                Index::Slice(None, None, _) => {
+                    out.push(HIndex::Whole);
+                    new_dims.push(dim);
+                }
+                Index::Slice(a, z, s) => match self.static_slice(a.as_ref(), z.as_ref(), &dim, *s) {
+                    Some((lo, hi, len)) => {
+                        out.push(HIndex::Slice(Box::new(lo), Box::new(hi)));
+                        new_dims.push(len);
+                    }
+                    None => return HExpr::err(span),
+                },
+                Index::Expr(e) => {
+                    let Some(i) = self.tile_position(e) else { return HExpr::err(span) };
+                    if let (Some(n), Some(ext)) = (self.poly(&i).and_then(|p| p.as_int()), dim.as_int())
+                        && (n < 0 || n >= ext)
+                    {
+                        return self.error(codes::INDEX, e.span, format!("there is no element {n} in a dimension of {ext}"), "counted from 0");
+                    }
+                    out.push(HIndex::At(Box::new(i)));
+                }
+                Index::Named(n, _) => return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", ""),
+            }
+        }
+        for dim in dims.iter().skip(at) {
+            out.push(HIndex::Whole);
+            new_dims.push(dim.clone());
+        }
+        if new_dims.len() > super::types::MAX_RANK {
+            return self.error(codes::TILE_RANK, span, format!("a tile has at most {} dimensions", super::types::MAX_RANK), "");
+        }
+        let ty = Ty::Tile { elem: elem.clone(), shape: Shape::Dims(new_dims) };
+        let konst = b.konst;
+        self.mk(HKind::Index(Box::new(b), out), ty, span, konst)
+    }
+
+    fn tile_position(&mut self, e: &ast::Expr) -> Option<HExpr> {
+        let h = self.value(e);
+        if h.ty.is_err() {
+            return None;
+        }
+        if !self.need_int(&h) {
+            return None;
+        }
+        if !h.konst {
+            let d = Diagnostic::error(codes::NOT_CONST, h.span, "a tile is indexed by compile-time values only", "known at run time only")
+                .note("a tile lives in registers; use `gather(x, index)` for run-time positions, or load from memory");
+            self.report(d);
+            return None;
+        }
+        Some(h)
+    }
+
+    fn static_slice(&mut self, a: Option<&ast::Expr>, z: Option<&ast::Expr>, dim: &Poly, span: Span) -> Option<(HExpr, HExpr, Poly)> {
+        let lo = match a {
+            Some(e) => self.tile_position(e)?,
+            None => self.lit(HKind::Int(0), super::cx::Lit::Int, span),
+        };
+        let (hi, hi_poly) = match z {
+            Some(e) => {
+                let h = self.tile_position(e)?;
+                let p = self.poly(&h)?;
+                (h, p)
+            }
+            None => (self.poly_expr(dim, span), dim.clone()),
+        };
+        let lo_poly = self.poly(&lo)?;
+        let len = hi_poly.sub(&lo_poly)?;
+        if len.as_int().is_some_and(|n| n < 1) {
+            self.error(codes::INDEX, span, "the slice is empty", "");
+            return None;
+        }
+        if let (Some(h), Some(d)) = (hi_poly.as_int(), dim.as_int())
+            && h > d
+        {
+            self.error(codes::INDEX, span, format!("the slice ends at {h}, but the dimension has {d} elements"), "");
+            return None;
+        }
+        Some((lo, hi, len))
+    }
+
+    /// An expression with the value of a polynomial, for extents that stand nowhere in the source.
+    pub fn poly_expr(&mut self, p: &Poly, span: Span) -> HExpr {
+        if let Some(n) = p.as_int() {
+            return self.mk(HKind::Int(n), Ty::i32(), span, true);
+        }
+        if let Some(id) = p.as_param() {
+            return self.mk(HKind::CVar(id), Ty::i32(), span, true);
+        }
+        let mut sum: Option<HExpr> = None;
+        let terms: Vec<(Vec<Atom>, i128)> = p.terms().map(|(m, c)| (m.to_vec(), c)).collect();
+        for (mono, c) in terms {
+            let mut product = self.mk(HKind::Int(c), Ty::i32(), span, true);
+            for a in &mono {
+                let f = self.atom_expr(a, span);
+                product = self.binary_op(ast::BinOp::Mul, product, f, span);
+            }
+            sum = Some(match sum {
+                None => product,
+                Some(s) => self.binary_op(ast::BinOp::Add, s, product, span),
+            });
+        }
+        sum.unwrap_or_else(|| HExpr::err(span))
+    }
+
+    fn atom_expr(&mut self, a: &Atom, span: Span) -> HExpr {
+        use crate::poly::PolyFn;
+        match a {
+            Atom::Param(id) => self.mk(HKind::CVar(*id), Ty::i32(), span, true),
+            Atom::ShapeDim(id, i) => {
+                let s = self.mk(HKind::CVar(*id), Ty::ShapeTy, span, true);
+                self.mk(HKind::Field(Box::new(s), *i), Ty::i32(), span, true)
+            }
+            Atom::DTypeFact(id, f) => self.mk(HKind::DTypeFact(DTerm::Param(*id), f), Ty::i32(), span, true),
+            Atom::Opaque(i) => self.hir().opaque.get(*i as usize).cloned().unwrap_or_else(|| HExpr::err(span)),
+            Atom::ShapeRank(_) | Atom::ShapeCount(_) => HExpr::err(span),
+            Atom::Fn(f, args) => {
+                let name = match f {
+                    PolyFn::Div => "/",
+                    PolyFn::Rem => "%",
+                    PolyFn::CeilDiv => "cdiv",
+                    PolyFn::Min => "minimum",
+                    PolyFn::Max => "maximum",
+                    PolyFn::NextPow2 => "next_pow2",
+                };
+                let args: Vec<HExpr> = args.iter().map(|p| self.poly_expr(p, span)).collect();
+                let Some(row) = self.op_row(name, span) else { return HExpr::err(span) };
+                self.mk(HKind::Builtin(row, args.into_iter().map(crate::hir::HArg::Expr).collect()), Ty::i32(), span, true)
+            }
+        }
+    }
+
+    fn sub_view(&mut self, b: HExpr, v: (Elem, u32, bool, bool), items: &[Index], span: Span) -> HExpr {
+        let (elem, rank, mutable, wide) = v;
+        if items.len() > rank as usize {
+            let n = items.len();
+            return self.error(codes::RANK_MISMATCH, span, format!("a view of rank {rank} takes at most {rank} indices, not {n}"), "");
+        }
+        let mut out = vec![];
+        let mut left = rank;
+        for item in items {
+            match item {
+                Index::Slice(None, None, _) => out.push(HSlice::Whole),
+                Index::Slice(a, z, _) => {
+                    let end = |cx: &mut Self, e: Option<&ast::Expr>| match e {
+                        None => Ok(None),
+                        Some(e) => cx.position(e, wide).map(|h| Some(Box::new(h))).ok_or(()),
+                    };
+                    let (Ok(a), Ok(z)) = (end(self, a.as_ref()), end(self, z.as_ref())) else { return HExpr::err(span) };
+                    out.push(HSlice::Range(a, z));
+                }
+                Index::Expr(e) if matches!(e.kind, ExprKind::None) => {
+                    let d = Diagnostic::error(codes::VIEW_INDEX, e.span, "`None` adds a dimension to tiles, not to views", "")
+                        .note("load first, then index the tile");
+                    return self.fail(d);
+                }
+                Index::Expr(e) => {
+                    let Some(h) = self.position(e, wide) else { return HExpr::err(span) };
+                    out.push(HSlice::At(Box::new(h)));
+                    left -= 1;
+                }
+                Index::Named(n, _) => return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", ""),
+            }
+        }
+        if left == 0 {
+            let base = self.text(b.span);
+            let inner: Vec<String> = items.iter().filter_map(|i| match i {
+                Index::Expr(e) => Some(self.text(e.span)),
+                Index::Slice(..) | Index::Named(..) => None,
+            }).collect();
+            let d = Diagnostic::error(codes::VIEW_INDEX, span, "a view is not read by indexing", "an integer for every axis leaves no view")
+                .fix("load the element", span, format!("{base}.load([{}])", inner.join(", ")));
+            return self.fail(d);
+        }
+        while out.len() < rank as usize {
+            out.push(HSlice::Whole);
+        }
+        let ty = Ty::View { elem, rank: left, mutable, wide };
+        self.mk(HKind::SubView(Box::new(b), out), ty, span, false)
+    }
+
+    /// A position in a view: i32, or i64 where the view's extents are.
+    pub fn position(&mut self, e: &ast::Expr, wide: bool) -> Option<HExpr> {
+        let h = self.value(e);
+        if h.ty.is_err() {
+            return None;
+        }
+        if matches!(&h.ty, Ty::Tile { shape, .. } if !shape.is_scalar()) {
+            let shown = self.show(&h.ty);
+            let d = Diagnostic::error(codes::POSITION, h.span, format!("a position is one integer per axis, not `{shown}`"), format!("this is `{shown}`"))
+                .note("`load` takes the corner of a box and its shape; `gather` takes tiles of positions");
+            self.report(d);
+            return None;
+        }
+        if !self.need_int(&h) {
+            return None;
+        }
+        let want = Ty::scalar(if wide { tk_ops::DType::I64 } else { tk_ops::DType::I32 });
+        let h = self.coerce_as(h, &want, "a position in this view", Some(codes::POSITION), None);
+        (!h.ty.is_err()).then_some(h)
+    }
+
+    /// `a.name`
+    pub fn member(&mut self, base: &ast::Expr, name: &ast::Name, span: Span) -> HExpr {
+        if let ExprKind::Path(p) = &base.kind
+            && let [n] = p.segments.as_slice()
+        {
+            if let Some(d) = self.dtype_name(&n.text) {
+                return self.dtype_property(d, name, span);
+            }
+            if self.lookup(&n.text).is_none() && self.lookup_item(&n.text).is_none() && (n.text == "target" || n.text == "device") {
+                return self.environment(&n.text, name, span);
+            }
+        }
+        let b = self.value(base);
+        if name.text.is_empty() || b.ty.is_err() {
+            return HExpr::err(span);
+        }
+        match (b.ty.clone(), name.text.as_str()) {
+            (Ty::Tile { elem, shape: Shape::Dims(d) }, "T") if d.len() == 2 => {
+                let shape = Shape::Dims(d.into_iter().rev().collect());
+                self.mk(HKind::Transpose(Box::new(b)), Ty::Tile { elem, shape }, span, false)
+            }
+            (Ty::Tile { shape: Shape::Dims(d), .. }, "T") => {
+                let (n, _) = (d.len(), ());
+                self.error(codes::RANK_MISMATCH, span, format!("`.T` swaps the dimensions of a tile of rank 2, but this has rank {n}"), "use `permute(x, [..])`")
+            }
+            (Ty::Tile { shape, .. }, "shape") => self.tile_shape(&shape, span),
+            (Ty::View { rank, wide, .. }, "shape") => self.extents(b, rank, wide, false, span),
+            (Ty::View { rank, .. }, "strides") => self.extents(b, rank, true, true, span),
+            (Ty::View { elem, mutable, .. }, "ptr") => {
+                let elem = Elem::Ptr { pointee: Box::new(elem), mutable };
+                self.mk(HKind::ViewPtr(Box::new(b)), Ty::Tile { elem, shape: Shape::scalar() }, span, false)
+            }
+            (t @ Ty::View { .. }, "T") => self.mk(HKind::ViewT(Box::new(b)), t, span, false),
+            (Ty::Buffer { shape, .. }, "shape") => self.tile_shape(&Shape::Dims(shape), span),
+            (Ty::Buffer { elem, shape }, "T") => {
+                let ty = Ty::Buffer { elem, shape: shape.into_iter().rev().collect() };
+                self.mk(HKind::ViewT(Box::new(b)), ty, span, false)
+            }
+            (ty @ Ty::Struct(..), _) => match self.struct_field(&ty, name, base.span) {
+                Some((i, t)) => {
+                    let konst = b.konst;
+                    self.mk(HKind::Field(Box::new(b), i), t, span, konst)
+                }
+                None => HExpr::err(span),
+            },
+            (ty, _) => self.no_member(&ty, name, base),
+        }
+    }
+
+    fn no_member(&mut self, ty: &Ty, name: &ast::Name, base: &ast::Expr) -> HExpr {
+        use tk_ops::table::Receiver;
+        let shown = self.show(ty);
+        let mut names: Vec<&str> = match ty {
+            Ty::Tile { .. } => vec!["T", "shape"],
+            Ty::View { .. } => vec!["T", "shape", "strides", "ptr"],
+            Ty::Buffer { .. } => vec!["T", "shape"],
+            _ => vec![],
+        };
+        let receiver = match ty {
+            Ty::View { .. } => Some(Receiver::View),
+            Ty::Tile { .. } => Some(Receiver::Tile),
+            Ty::Buffer { .. } => Some(Receiver::Buffer),
+            _ => None,
+        };
+        if let Some(r) = receiver {
+            names.extend(tk_ops::rows::methods(r).map(|row| row.name));
+            if names.contains(&name.text.as_str()) {
+                return self.error(codes::NOT_CALLABLE, name.span, format!("`{}` is a method of `{shown}`", name.text), "it needs `(..)`");
+            }
+        }
+        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`{shown}` has no `{}`", name.text), "");
+        if let Some(s) = closest(&name.text, names.iter().copied()) {
+            d = d.fix(format!("use `{s}`"), name.span, s);
+        } else if matches!(ty, Ty::Option(_)) {
+            let text = self.text(base.span);
+            d = d.note(format!("it may be absent; ask first: `if let v = {text} {{ .. }}`"));
+        } else if !names.is_empty() {
+            let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+            d = d.note(format!("it has {}", list.join(", ")));
+        }
+        self.fail(d)
+    }
+
+    fn tile_shape(&mut self, shape: &Shape, span: Span) -> HExpr {
+        match shape {
+            Shape::Param(id) => self.mk(HKind::CVar(*id), Ty::ShapeTy, span, true),
+            Shape::Dims(d) => {
+                let dims = d.iter().map(|p| self.poly_expr(p, span)).collect();
+                self.mk(HKind::Shape(dims), Ty::ShapeTy, span, true)
+            }
+        }
+    }
+
+    fn extents(&mut self, b: HExpr, rank: u32, wide: bool, strides: bool, span: Span) -> HExpr {
+        let t = Ty::scalar(if wide { tk_ops::DType::I64 } else { tk_ops::DType::I32 });
+        let parts: Vec<HExpr> = (0..rank)
+            .map(|i| {
+                let inner = Box::new(b.clone());
+                let kind = if strides { HKind::Stride(inner, i) } else { HKind::Extent(inner, i) };
+                self.mk(kind, t.clone(), span, false)
+            })
+            .collect();
+        self.mk(HKind::Tuple(parts), Ty::Tuple(vec![t; rank as usize]), span, false)
+    }
+
+    fn dtype_property(&mut self, d: DTerm, name: &ast::Name, span: Span) -> HExpr {
+        let scalar = |d: DTerm| Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() };
+        match name.text.as_str() {
+            "bits" => self.mk(HKind::DTypeFact(d, "bits"), Ty::i32(), span, true),
+            "min" | "max" => {
+                let set = tk_ops::DTypeSet::ORDERED;
+                if !self.need_class(&format!("`.{}`", name.text), d, set, span) {
+                    return HExpr::err(span);
+                }
+                let fact = if name.text == "min" { "min" } else { "max" };
+                self.mk(HKind::DTypeFact(d, fact), scalar(d), span, true)
+            }
+            "acc" => {
+                let acc = match d {
+                    DTerm::Known(k) => DTerm::Known(k.acc()),
+                    DTerm::Param(id) => DTerm::Acc(id),
+                    DTerm::Acc(_) | DTerm::Infer(_) => d,
+                };
+                self.mk(HKind::DType(acc), Ty::DType, span, true)
+            }
+            "" => HExpr::err(span),
+            other => {
+                let mut diag = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("an element type has no `{other}`"), "")
+                    .note("it has `bits`, `min`, `max`, `acc`");
+                if let Some(s) = closest(other, ["bits", "min", "max", "acc"].into_iter()) {
+                    diag = diag.fix(format!("use `{s}`"), name.span, s);
+                }
+                self.fail(diag)
+            }
+        }
+    }
+
+    fn environment(&mut self, which: &str, name: &ast::Name, span: Span) -> HExpr {
+        if which == "target" {
+            if let Some((_, is_bool)) = TARGET.iter().find(|t| t.0 == name.text) {
+                let ty = if *is_bool { Ty::bool() } else { Ty::i32() };
+                return self.mk(HKind::Target(name.text.clone()), ty, span, true);
+            }
+            let list: Vec<String> = TARGET.iter().map(|t| format!("`{}`", t.0)).collect();
+            let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`target` has no `{}`", name.text), "").note(format!("it has {}", list.join(", ")));
+            return self.fail(d);
+        }
+        if !self.in_clause {
+            return self.error(codes::NOT_A_VALUE, span, "`device` is known to the clauses of a kernel only", "pass it as a parameter");
+        }
+        if DEVICE.contains(&name.text.as_str()) {
+            return self.mk(HKind::Device(name.text.clone()), Ty::i32(), span, false);
+        }
+        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`device` has no `{}`", name.text), "").note("it has `sms`, `smem`");
+        self.fail(d)
+    }
+
+    /// Number and type of a field; reports when there is none.
+    pub fn struct_field(&mut self, ty: &Ty, name: &ast::Name, base: Span) -> Option<(u32, Ty)> {
+        let Ty::Struct(id, args) = ty else {
+            if !ty.is_err() {
+                let shown = self.show(ty);
+                self.error(codes::UNKNOWN_MEMBER, name.span, format!("`{shown}` has no `{}`", name.text), "");
+            }
+            return None;
+        };
+        let s = self.hir().strukt(*id).clone();
+        let _ = base;
+        if let Some(i) = s.fields.iter().position(|f| f.0 == name.text) {
+            let subst = s.cparams.iter().copied().zip(args.iter().cloned()).collect();
+            let t = s.fields.get(i).map_or(Ty::Err, |f| self.subst_ty(&f.1, &subst));
+            return Some((i as u32, t));
+        }
+        if name.text.is_empty() {
+            return None;
+        }
+        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`{}` has no field `{}`", s.name, name.text), "").label(s.span, "declared here");
+        if s.methods.iter().any(|m| m.0 == name.text) {
+            d = d.note("it is a method: it needs `(..)`");
+        }
+        let known: Vec<&str> = s.fields.iter().map(|f| f.0.as_str()).collect();
+        if let Some(best) = closest(&name.text, known.iter().copied()) {
+            d = d.fix(format!("use `{best}`"), name.span, best);
+        }
+        self.report(d);
+        None
+    }
+
+    /// A compile-time variable by name, for clauses.
+    pub fn cvar_named(&self, name: &str) -> Option<crate::hir::CVarId> {
+        match self.lookup(name) {
+            Some(Sym::CVar(id)) => Some(id),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Owns items: signatures of structs, functions and kernels, then their bodies, constants and exports.
+
+use std::rc::Rc;
+
+use tk_ops::DType;
+use tk_syntax::ast;
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::Cx;
+use super::{Program, Sig, SigAst, Slot};
+use crate::hir::{CKind, CVarId, ConstId, FnId, FnKind, HExport, HParam, HStmtKind, LocalId, StructId};
+use crate::types::Ty;
+
+/// Reads the signatures of everything, so that bodies may refer to each other in any order.
+pub(super) fn signatures(p: &mut Program) {
+    for i in 0..p.structs.len() {
+        struct_params(p, StructId(i as u32));
+    }
+    for i in 0..p.structs.len() {
+        struct_fields(p, StructId(i as u32));
+    }
+    for i in 0..p.sigs.len() {
+        fn_signature(p, FnId(i as u32));
+    }
+}
+
+/// Checks constants, bodies and exports.
+pub(super) fn bodies(p: &mut Program) {
+    for i in 0..p.hir.consts.len() {
+        let mut cx = Cx::new(p, 0, None);
+        cx.force_const(ConstId(i as u32));
+    }
+    for i in 0..p.sigs.len() {
+        fn_body(p, FnId(i as u32));
+    }
+    for (file, e, span) in p.exports.clone() {
+        export(p, file, &e, span);
+    }
+}
+
+fn struct_params(p: &mut Program, id: StructId) {
+    let Some((file, s)) = p.structs.get(id.0 as usize).cloned() else { return };
+    let mut cx = Cx::new(p, file, None);
+    let cparams = cx.cparams(&s.cparams);
+    cx.p.hir.structs[id.0 as usize].cparams = cparams;
+}
+
+fn struct_fields(p: &mut Program, id: StructId) {
+    let Some((file, s)) = p.structs.get(id.0 as usize).cloned() else { return };
+    let mut cx = Cx::new(p, file, None);
+    cx.rebind(&cx.hir().strukt(id).cparams.clone());
+    let mut fields: Vec<(String, Ty, tk_syntax::Span)> = vec![];
+    for f in &s.fields {
+        if let Some(before) = fields.iter().find(|x| x.0 == f.name.text && !x.0.is_empty()) {
+            let d = Diagnostic::error(codes::DUPLICATE, f.name.span, format!("the field `{}` is defined twice", f.name.text), "").label(before.2, "first definition");
+            cx.report(d);
+            continue;
+        }
+        let ty = f.ty.as_ref().map_or(Ty::Err, |t| cx.ty(t));
+        if let Ty::Struct(inner, _) = &ty
+            && contains(cx.hir(), *inner, id, 0)
+        {
+            let name = s.name.text.clone();
+            cx.error(codes::RECURSION, f.name.span, format!("`{name}` contains itself"), "");
+            fields.push((f.name.text.clone(), Ty::Err, f.name.span));
+            continue;
+        }
+        fields.push((f.name.text.clone(), ty, f.name.span));
+    }
+    cx.p.hir.structs[id.0 as usize].fields = fields;
+}
+
+fn contains(hir: &crate::hir::Hir, outer: StructId, inner: StructId, depth: usize) -> bool {
+    fn mentions(hir: &crate::hir::Hir, t: &Ty, inner: StructId, depth: usize) -> bool {
+        match t {
+            Ty::Struct(id, _) => contains(hir, *id, inner, depth + 1),
+            Ty::Tuple(ts) => ts.iter().any(|t| mentions(hir, t, inner, depth)),
+            _ => false,
+        }
+    }
+    outer == inner || depth < 64 && hir.strukt(outer).fields.iter().any(|f| mentions(hir, &f.1, inner, depth))
+}
+
+impl Cx<'_, '_> {
+    /// Makes compile-time parameters visible again under their names.
+    pub fn rebind(&mut self, ids: &[CVarId]) {
+        for id in ids {
+            let name = self.hir().cvar(*id).name.clone();
+            self.bind(&name, super::cx::Sym::CVar(*id));
+        }
+    }
+
+    /// Declares compile-time parameters; defaults are checked by [`Cx::cparam_defaults`].
+    pub fn cparams(&mut self, list: &[ast::CParam]) -> Vec<CVarId> {
+        let mut ids: Vec<CVarId> = vec![];
+        for c in list {
+            if let Some(before) = ids.iter().find(|i| self.hir().cvar(**i).name == c.name.text && !c.name.text.is_empty()) {
+                let at = self.hir().cvar(*before).span;
+                let d = Diagnostic::error(codes::DUPLICATE, c.name.span, format!("the parameter `{}` is defined twice", c.name.text), "").label(at, "first definition");
+                self.report(d);
+                continue;
+            }
+            let kind = self.bound(&c.bound, c.span);
+            ids.push(self.new_cvar(&c.name.text, kind, c.name.span));
+        }
+        ids
+    }
+
+    /// Checks defaults: earlier parameters are visible, in kernels run-time parameters too.
+    pub fn cparam_defaults(&mut self, list: &[ast::CParam]) {
+        for c in list {
+            let (Some(e), Some(id)) = (&c.default, self.cvar_named(&c.name.text)) else { continue };
+            self.cvar_default(id, e);
+        }
+    }
+
+    fn cvar_default(&mut self, id: CVarId, e: &ast::Expr) {
+        let kind = self.hir().cvar(id).kind.clone();
+        let want = match &kind {
+            CKind::Int(d) | CKind::Float(d) => Ty::scalar(*d),
+            CKind::Bool => Ty::bool(),
+            CKind::DType(_) => Ty::DType,
+            CKind::Shape => Ty::ShapeTy,
+            CKind::Fn(ps, r) => Ty::Fn(ps.clone(), r.clone()),
+            CKind::Err => return,
+        };
+        let h = if kind == CKind::Shape {
+            match self.shape_arg(e) {
+                Some(crate::types::Shape::Dims(d)) => {
+                    let dims = d.iter().map(|p| self.poly_expr(p, e.span)).collect();
+                    self.mk(crate::hir::HKind::Shape(dims), Ty::ShapeTy, e.span, true)
+                }
+                Some(crate::types::Shape::Param(s)) => self.cvar_use(s, e.span),
+                None => return,
+            }
+        } else {
+            self.expr(e, Some(&want))
+        };
+        let h = self.need_value(h);
+        // Extents are i32 and i64; a derived default takes either.
+        let mut h = if matches!(kind, CKind::Int(DType::I32)) && self.fits(&h.ty, &Ty::scalar(DType::I64)) { h } else { self.coerce(h, &want, "the default") };
+        if h.ty.is_err() {
+            return;
+        }
+        if !h.konst && !self.in_clause && !self.need_const(&h) {
+            return;
+        }
+        if let crate::hir::HKind::DType(d) = &h.kind {
+            let d = *d;
+            if !self.in_bound(id, d, e.span) {
+                return;
+            }
+        }
+        self.zonk_expr(&mut h);
+        self.p.hir.cvars[id.0 as usize].default = Some(h);
+    }
+}
+
+fn fn_signature(p: &mut Program, id: FnId) {
+    let Some(sig) = p.sigs.get(id.0 as usize).cloned() else { return };
+    let SigAst::Fn(f) = &sig.ast else { return };
+    let mut cx = Cx::new(p, sig.file, Some(id));
+    let mut cparams = vec![];
+    if let Some(owner) = sig.owner {
+        cparams = cx.hir().strukt(owner).cparams.clone();
+        cx.rebind(&cparams);
+    }
+    cparams.extend(cx.cparams(&f.cparams));
+    let (mut params, mut slots): (Vec<HParam>, Vec<(String, Slot)>) = (vec![], vec![]);
+    for (i, prm) in f.params.iter().enumerate() {
+        if slots.iter().any(|s| s.0 == prm.name.text) && !prm.name.text.is_empty() {
+            cx.error(codes::DUPLICATE, prm.name.span, format!("the parameter `{}` is defined twice", prm.name.text), "second definition");
+            continue;
+        }
+        if prm.konst {
+            let kind = match &prm.ty {
+                Some(t) => cx.bound(std::slice::from_ref(t), prm.span),
+                None => CKind::Err,
+            };
+            let c = cx.new_cvar(&prm.name.text, kind, prm.name.span);
+            cparams.push(c);
+            slots.push((prm.name.text.clone(), Slot::Const(c)));
+            continue;
+        }
+        let ty = param_type(&mut cx, &sig, prm, i, f.kernel);
+        let local = LocalId(params.len() as u32);
+        slots.push((prm.name.text.clone(), Slot::Run(params.len())));
+        params.push(HParam { name: prm.name.text.clone(), local, ty, default: None, span: prm.name.span });
+    }
+    let ret = match &f.ret {
+        Some(t) => cx.ty(t),
+        None => Ty::Unit,
+    };
+    if f.kernel
+        && let Some(t) = &f.ret
+    {
+        cx.error(codes::RETURN_TYPE, t.span, "a kernel returns nothing", "results go to memory");
+    }
+    if f.kernel && sig.owner.is_some() {
+        cx.error(codes::KERNEL_CALL, f.name.span, "a kernel cannot be a method", "");
+    }
+    let h = p.func_mut(id);
+    (h.cparams, h.params, h.ret) = (cparams, params, ret);
+    if let Some(s) = p.sigs.get_mut(id.0 as usize) {
+        s.slots = slots;
+    }
+}
+
+fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) -> Ty {
+    match (&prm.ty, sig.owner) {
+        (None, Some(owner)) if prm.name.text == "self" && i == 0 => {
+            let args = cx.hir().strukt(owner).cparams.clone();
+            let terms = args
+                .iter()
+                .map(|c| {
+                    let e = cx.cvar_use(*c, prm.span);
+                    cx.to_cterm(&e)
+                })
+                .collect();
+            Ty::Struct(owner, terms)
+        }
+        (None, _) => {
+            if !prm.name.text.is_empty() {
+                cx.error(codes::TYPE_MISMATCH, prm.span, format!("the parameter `{}` needs a type", prm.name.text), "");
+            }
+            Ty::Err
+        }
+        (Some(t), _) => {
+            let ty = cx.ty(t);
+            match &ty {
+                Ty::DType | Ty::ShapeTy | Ty::Fn(..) => {
+                    let shown = cx.show(&ty);
+                    let d = Diagnostic::error(codes::NOT_CONST, t.span, format!("a `{shown}` is a compile-time value"), "a run-time parameter stands here")
+                        .fix("mark it `const`", t.span.before(), "const ");
+                    cx.report(d);
+                    Ty::Err
+                }
+                Ty::Tile { shape, .. } if kernel && !shape.is_scalar() => {
+                    let shown = cx.show(&ty);
+                    cx.error(codes::TYPE_MISMATCH, t.span, format!("a kernel takes pointers, views and scalars, not `{shown}`"), "tiles exist inside kernels only");
+                    Ty::Err
+                }
+                _ => ty,
+            }
+        }
+    }
+}
+
+fn fn_body(p: &mut Program, id: FnId) {
+    let Some(sig) = p.sigs.get(id.0 as usize).cloned() else { return };
+    match &sig.ast {
+        SigAst::Test(t) => test_body(p, id, &sig, t),
+        SigAst::Fn(f) => {
+            let f = f.clone();
+            user_body(p, id, &sig, &f);
+        }
+    }
+}
+
+fn test_body(p: &mut Program, id: FnId, sig: &Sig, t: &Rc<ast::Test>) {
+    let mut cx = Cx::new(p, sig.file, Some(id));
+    cx.in_test = true;
+    let (mut body, ty) = cx.block(&t.body, None);
+    if !matches!(ty, Ty::Unit | Ty::Never | Ty::Err) {
+        let at = body.tail.as_ref().map_or(body.span, |t| t.span);
+        cx.error(codes::TYPE_MISMATCH, at, "a test has no value", "add `;`, or use `assert(..)`");
+    }
+    cx.zonk_block(&mut body);
+    cx.zonk_locals();
+    let locals = std::mem::take(&mut cx.locals);
+    let h = p.func_mut(id);
+    (h.body, h.locals) = (body, locals);
+}
+
+fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Rc<ast::Fn>) {
+    let (cparams, params, ret) = {
+        let h = p.hir.func(id);
+        (h.cparams.clone(), h.params.clone(), h.ret.clone())
+    };
+    let mut cx = Cx::new(p, sig.file, Some(id));
+    cx.rebind(&cparams);
+    cx.push_scope();
+    for prm in &params {
+        let name = ast::Name { text: prm.name.clone(), span: prm.span };
+        let local = cx.new_local(&name, prm.ty.clone(), false);
+        cx.assigned.insert(local);
+    }
+    cx.ret = ret.clone();
+    cx.ret_span = f.ret.as_ref().map_or(f.name.span, |t| t.span);
+    cx.signature_exprs(id, f);
+    let (mut body, ty) = cx.block(&f.body, Some(&ret));
+    if let Some(t) = body.tail.take() {
+        let done = matches!(t.ty, Ty::Never) || (ret == Ty::Unit && t.ty == Ty::Unit);
+        body.tail = Some(Box::new(if done { *t } else { cx.returned(*t) }));
+    } else if ty != Ty::Never && !matches!(ret, Ty::Unit | Ty::Err) {
+        let shown = cx.show(&ret);
+        let end = tk_syntax::Span { start: f.body.span.end.saturating_sub(1), ..f.body.span };
+        let mut d = Diagnostic::error(codes::MISSING_RETURN, end, format!("`{}` returns `{shown}`, but this end of it has no value", f.name.text), "no value here").label(cx.ret_span, "declared here");
+        if let Some(last) = body.stmts.last()
+            && let HStmtKind::Expr(e) = &last.kind
+            && !e.ty.is_err()
+        {
+            d = d.note("without `;` the last expression is the value of the function");
+        }
+        cx.report(d);
+    }
+    cx.zonk_block(&mut body);
+    cx.zonk_locals();
+    let locals = std::mem::take(&mut cx.locals);
+    let h = p.func_mut(id);
+    (h.body, h.locals) = (body, locals);
+}
+
+impl Cx<'_, '_> {
+    /// Defaults and clauses: closed over the parameters.
+    fn signature_exprs(&mut self, id: FnId, f: &ast::Fn) {
+        let is_kernel = self.hir().func(id).kind == FnKind::Kernel;
+        self.in_clause = is_kernel;
+        if !is_kernel {
+            // Outside kernels a default cannot use run-time parameters.
+            let hidden = self.scopes.pop().unwrap_or_default();
+            self.all_defaults(id, f);
+            self.scopes.push(hidden);
+        } else {
+            self.all_defaults(id, f);
+        }
+        self.clauses(id, f, is_kernel);
+        self.in_clause = false;
+    }
+
+    fn all_defaults(&mut self, id: FnId, f: &ast::Fn) {
+        self.cparam_defaults(&f.cparams);
+        for prm in &f.params {
+            let Some(e) = &prm.default else { continue };
+            if prm.konst {
+                if let Some(c) = self.cvar_named(&prm.name.text) {
+                    self.cvar_default(c, e);
+                }
+                continue;
+            }
+            let Some(i) = self.hir().func(id).params.iter().position(|p| p.name == prm.name.text) else { continue };
+            let Some(want) = self.hir().func(id).params.get(i).map(|p| p.ty.clone()) else { continue };
+            let h = self.value(e);
+            let mut h = self.coerce(h, &want, "the default");
+            if self.need_const(&h) && !h.ty.is_err() {
+                self.zonk_expr(&mut h);
+                if let Some(p) = self.p.func_mut(id).params.get_mut(i) {
+                    p.default = Some(h);
+                }
+            }
+        }
+    }
+
+    /// Whether a function computes its value from its arguments alone, by the names that it mentions.
+    pub fn pure_fn(&self, id: FnId) -> bool {
+        let mut seen = std::collections::BTreeSet::new();
+        super::recursion::pure(self.p, id, &mut seen)
+    }
+}
+
+fn export(p: &mut Program, file: usize, e: &ast::Export, span: tk_syntax::Span) {
+    let mut cx = Cx::new(p, file, None);
+    let Some(super::Def::Fn(id)) = cx.resolve_path(&e.path) else { return };
+    if cx.hir().func(id).kind != FnKind::Kernel {
+        let text = cx.text(e.path.span);
+        cx.error(codes::CLAUSE, e.path.span, format!("`{text}` is not a kernel"), "kernels are exported");
+        return;
+    }
+    let mut values = vec![];
+    for a in &e.args {
+        let Some(n) = &a.name else {
+            cx.error(codes::ARGUMENT_NAME, a.value.span, "instances are given by name", "as in `export k[N = [64, 128]];`");
+            continue;
+        };
+        let Some(c) = cx.hir().func(id).cparams.iter().copied().find(|c| cx.hir().cvar(*c).name == n.text) else {
+            let name = cx.hir().func(id).name.clone();
+            cx.error(codes::ARGUMENT_NAME, n.span, format!("`{name}` has no compile-time parameter `{}`", n.text), "");
+            continue;
+        };
+        let list: Vec<&ast::Expr> = match &a.value.kind {
+            ast::ExprKind::Array(items) if cx.hir().cvar(c).kind != CKind::Shape => items.iter().collect(),
+            _ => vec![&a.value],
+        };
+        let list = list
+            .into_iter()
+            .map(|e| {
+                cx.carg(c, e);
+                let mut h = cx.value(e);
+                cx.zonk_expr(&mut h);
+                h
+            })
+            .collect();
+        values.push((c, list));
+    }
+    let _ = span;
+    p.hir.exports.push(HExport { kernel: id, values });
+}

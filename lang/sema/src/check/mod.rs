@@ -1,0 +1,170 @@
+//! Owns checking: syntax trees to typed HIR with diagnostics.
+//!
+//! Order: files are loaded along `use` and their names collected ([`files`]); signatures of structs, functions and
+//! kernels are read ([`items`]); then bodies are checked one by one ([`body`], [`expr`] and their friends), each
+//! with a [`Cx`] of its own; last, recursion is looked for. A hole has type `Err`, which is silent everywhere, so a
+//! mistake is reported once.
+
+mod args;
+mod body;
+mod call;
+mod clauses;
+mod consts;
+mod cx;
+mod dtypes;
+mod expr;
+mod files;
+mod index;
+mod items;
+mod launch;
+mod names;
+mod operators;
+mod patterns;
+mod recursion;
+mod rows;
+mod rows_memory;
+mod rows_more;
+mod shapes;
+mod subst;
+mod types;
+mod zonk;
+
+use std::rc::Rc;
+
+use tk_syntax::{Diagnostic, FileId, SourceMap, Span, ast};
+
+use crate::hir::{CVarId, ConstId, FnId, HFn, Hir, StructId};
+use crate::types::Ty;
+use crate::{Checked, Loader};
+
+/// Checks a file and everything that it uses.
+pub fn check(loader: &dyn Loader, path: &str) -> Checked {
+    let mut program = Program::new(loader);
+    files::load(&mut program, path);
+    items::signatures(&mut program);
+    items::bodies(&mut program);
+    recursion::find(&mut program);
+    program.finish()
+}
+
+/// What a name of a file means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Def {
+    /// A file: index into [`Program::files`].
+    Module(usize),
+    Fn(FnId),
+    Struct(StructId),
+    Const(ConstId),
+}
+
+/// A loaded file.
+pub(crate) struct FileInfo {
+    pub id: FileId,
+    /// `std::grid` or the path.
+    pub key: String,
+    pub ast: Rc<ast::File>,
+    pub names: std::collections::BTreeMap<String, (Def, Span)>,
+}
+
+/// How the parameters in `(..)` map to run-time parameters and compile-time ones.
+#[derive(Clone, Debug)]
+pub(crate) enum Slot {
+    Run(usize),
+    Const(CVarId),
+}
+
+/// What is known of a function beyond its HIR while bodies are checked.
+#[derive(Clone)]
+pub(crate) struct Sig {
+    pub ast: SigAst,
+    pub file: usize,
+    pub slots: Vec<(String, Slot)>,
+    /// The struct of a method.
+    pub owner: Option<StructId>,
+    /// From `fn` to the end of the result type, for labels.
+    pub span: Span,
+}
+
+/// The source of a function.
+#[derive(Clone)]
+pub(crate) enum SigAst {
+    Fn(Rc<ast::Fn>),
+    Test(Rc<ast::Test>),
+}
+
+/// Where the check of a constant stands.
+#[derive(Clone, PartialEq)]
+pub(crate) enum ConstState {
+    Waiting { file: usize, ast: Rc<ConstAst> },
+    Active,
+    /// Its type; a flexible one takes the type that each use needs.
+    Done(ConstTy),
+}
+
+/// A constant's source, compared by identity of its place.
+pub(crate) struct ConstAst(pub ast::Const);
+
+impl PartialEq for ConstAst {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+/// The type of a constant.
+#[derive(Clone, PartialEq)]
+pub(crate) enum ConstTy {
+    Fixed(Ty),
+    FlexInt,
+    FlexFloat,
+}
+
+/// The program while it is being checked.
+pub(crate) struct Program<'a> {
+    pub loader: &'a dyn Loader,
+    pub sources: SourceMap,
+    pub diags: Vec<Diagnostic>,
+    pub hir: Hir,
+    pub files: Vec<FileInfo>,
+    pub sigs: Vec<Sig>,
+    pub structs: Vec<(usize, Rc<ast::Struct>)>,
+    pub consts: Vec<ConstState>,
+    pub exports: Vec<(usize, Rc<ast::Export>, Span)>,
+    /// Caller, callee, place.
+    pub calls: Vec<(FnId, FnId, Span)>,
+    /// The file of builtin functions written in the language.
+    pub prelude: Option<usize>,
+}
+
+impl<'a> Program<'a> {
+    fn new(loader: &'a dyn Loader) -> Self {
+        Program {
+            loader,
+            sources: SourceMap::default(),
+            diags: vec![],
+            hir: Hir::default(),
+            files: vec![],
+            sigs: vec![],
+            structs: vec![],
+            consts: vec![],
+            exports: vec![],
+            calls: vec![],
+            prelude: None,
+        }
+    }
+
+    /// Reports a diagnostic.
+    pub fn report(&mut self, d: Diagnostic) {
+        self.diags.push(d);
+    }
+
+    /// The function being built.
+    pub fn func_mut(&mut self, id: FnId) -> &mut HFn {
+        &mut self.hir.fns[id.0 as usize]
+    }
+
+    fn finish(mut self) -> Checked {
+        self.diags.sort_by_key(|d| (d.primary.span.file, d.primary.span.start, d.primary.span.end, d.code));
+        self.diags.dedup();
+        Checked { sources: self.sources, hir: self.hir, diagnostics: self.diags }
+    }
+}

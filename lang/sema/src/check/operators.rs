@@ -1,0 +1,235 @@
+//! Owns operators: arithmetic, comparisons, logic, pointer arithmetic. Each is a row of the op table.
+
+use tk_ops::DTypeSet;
+use tk_ops::table::{Receiver, Row};
+use tk_syntax::ast::{self, BinOp, ExprKind, UnOp};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::cx::Cx;
+use crate::hir::{HArg, HExpr, HKind};
+use crate::types::{Elem, Ty};
+
+impl Cx<'_, '_> {
+    /// The row of an operator.
+    pub fn op_row(&mut self, name: &str, span: Span) -> Option<&'static Row> {
+        let row = tk_ops::rows::find(name, Receiver::None);
+        if row.is_none() {
+            self.error(codes::INTERNAL, span, format!("the op table has no row `{name}`"), "");
+        }
+        row
+    }
+
+    pub fn unary(&mut self, op: UnOp, x: &ast::Expr, span: Span) -> HExpr {
+        // `-` before a literal belongs to it.
+        if let (UnOp::Neg, ExprKind::Int(Some(n))) = (op, &x.kind)
+            && let Ok(n) = i128::try_from(*n)
+        {
+            return self.lit(HKind::Int(-n), super::cx::Lit::Int, span);
+        }
+        let h = self.value(x);
+        if h.ty.is_err() {
+            return HExpr::err(span);
+        }
+        if let (UnOp::Neg, HKind::Float(f)) = (op, &h.kind) {
+            return HExpr { kind: HKind::Float(-f), span, ..h };
+        }
+        let (name, shown) = match op {
+            UnOp::Neg => ("unary -", "`-`"),
+            UnOp::Not => ("unary !", "`!`"),
+        };
+        let Some(row) = self.op_row(name, span) else { return HExpr::err(span) };
+        self.elementwise(row, shown, vec![Some(h)], span)
+    }
+
+    pub fn binary(&mut self, op: BinOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> HExpr {
+        let (l, r) = (self.value(a), self.value(b));
+        self.binary_op(op, l, r, span)
+    }
+
+    /// An infix operator on checked operands.
+    pub fn binary_op(&mut self, op: BinOp, l: HExpr, r: HExpr, span: Span) -> HExpr {
+        if l.ty.is_err() || r.ty.is_err() {
+            return HExpr::err(span);
+        }
+        let sym = op.symbol();
+        let what = format!("`{sym}`");
+        match (&l.ty, &r.ty) {
+            (Ty::Tile { elem: Elem::Ptr { .. }, .. }, _) | (_, Ty::Tile { elem: Elem::Ptr { .. }, .. }) => {
+                return self.pointer_op(op, l, r, span);
+            }
+            (Ty::Tuple(_), Ty::Tuple(_)) if matches!(op, BinOp::Eq | BinOp::Ne) => return self.tuple_eq(op, l, r, span),
+            (Ty::DType, Ty::DType) | (Ty::ShapeTy, Ty::ShapeTy) if matches!(op, BinOp::Eq | BinOp::Ne) => {
+                let Some(row) = self.op_row(sym, span) else { return HExpr::err(span) };
+                let konst = l.konst && r.konst;
+                return self.mk(HKind::Builtin(row, vec![HArg::Expr(l), HArg::Expr(r)]), Ty::bool(), span, konst);
+            }
+            (Ty::Tile { .. }, Ty::Tile { .. }) => {}
+            (a, b) => {
+                let bad = if matches!(a, Ty::Tile { .. }) { &r } else { &l };
+                let (bad_ty, at) = (self.show(&bad.ty), bad.span);
+                let _ = b;
+                return self.error(codes::TYPE_MISMATCH, at, format!("{what} works on tiles and scalars, not on `{bad_ty}`"), format!("this is `{bad_ty}`"));
+            }
+        }
+        let scalars = is_scalar(&l.ty) && is_scalar(&r.ty);
+        if scalars && matches!(op, BinOp::And | BinOp::Or) && is_bool(self, &l.ty) && is_bool(self, &r.ty) {
+            let konst = l.konst && r.konst;
+            let kind = HKind::ShortCircuit { or: op == BinOp::Or, lhs: Box::new(l), rhs: Box::new(r) };
+            return self.mk(kind, Ty::bool(), span, konst);
+        }
+        if let Some(h) = self.logic_hint(op, &l, &r, span) {
+            return h;
+        }
+        if matches!(op, BinOp::Shl | BinOp::Shr) {
+            return self.shift(op, l, r, span);
+        }
+        if matches!(op, BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge)
+            && let Some(h) = self.signs(&l, &r, span)
+        {
+            return h;
+        }
+        let Some(row) = self.op_row(sym, span) else { return HExpr::err(span) };
+        self.elementwise(row, &what, vec![Some(l), Some(r)], span)
+    }
+
+    /// `a & b` on bools: the fix is `&&`.
+    fn logic_hint(&mut self, op: BinOp, l: &HExpr, r: &HExpr, span: Span) -> Option<HExpr> {
+        let (bitwise, logic) = match op {
+            BinOp::BitAnd => ("&", "&&"),
+            BinOp::BitOr => ("|", "||"),
+            _ => return None,
+        };
+        if !is_bool(self, &l.ty) || !is_bool(self, &r.ty) {
+            return None;
+        }
+        let between = Span { start: l.span.end, end: r.span.start, ..span };
+        let text = self.text(between);
+        let d = Diagnostic::error(codes::CLASS, span, format!("`{bitwise}` works on integers, not on `bool`"), "")
+            .fix(format!("use `{logic}`"), between, text.replace(bitwise, logic));
+        Some(self.fail(d))
+    }
+
+    fn signs(&mut self, l: &HExpr, r: &HExpr, span: Span) -> Option<HExpr> {
+        let (a, b) = (self.dterm_of(&l.ty)?, self.dterm_of(&r.ty)?);
+        let (x, y) = (self.set_of(a)?, self.set_of(b)?);
+        let clash = (x.within(DTypeSet::SINT) && y.within(DTypeSet::UINT)) || (x.within(DTypeSet::UINT) && y.within(DTypeSet::SINT));
+        if !clash {
+            return None;
+        }
+        let (ta, tb) = (self.show(&l.ty), self.show(&r.ty));
+        let to = self.show_elem(&Elem::D(a));
+        let cast = self.cast_text(r.span, &to);
+        let d = Diagnostic::error(codes::SIGNEDNESS, span, format!("a signed and an unsigned integer are compared: `{ta}` and `{tb}`"), "")
+            .label(l.span, format!("this is `{ta}`"))
+            .label(r.span, format!("this is `{tb}`"))
+            .fix(format!("cast to `{to}`"), r.span, cast);
+        Some(self.fail(d))
+    }
+
+    /// The amount of a shift keeps its own type.
+    fn shift(&mut self, op: BinOp, l: HExpr, r: HExpr, span: Span) -> HExpr {
+        let sym = op.symbol();
+        let what = format!("`{sym}`");
+        let Some(row) = self.op_row(sym, span) else { return HExpr::err(span) };
+        for h in [&l, &r] {
+            if let Some(d) = self.dterm_of(&h.ty)
+                && !self.need_class(&what, d, DTypeSet::INT, h.span)
+            {
+                return HExpr::err(span);
+            }
+        }
+        if let (Some(a), Some(b)) = (self.dterm_of(&l.ty), self.dterm_of(&r.ty))
+            && self.literal(b).is_some()
+        {
+            self.adapt(b, a);
+        }
+        let Some(shape) = self.broadcast(&what, &[&l, &r]) else { return HExpr::err(span) };
+        let Ty::Tile { elem, .. } = l.ty.clone() else { return HExpr::err(span) };
+        let konst = l.konst && r.konst && shape.is_scalar();
+        self.mk(HKind::Builtin(row, vec![HArg::Expr(l), HArg::Expr(r)]), Ty::Tile { elem, shape }, span, konst)
+    }
+
+    /// `p + i`, `i + p`, `p - i`: offsets count elements.
+    fn pointer_op(&mut self, op: BinOp, l: HExpr, r: HExpr, span: Span) -> HExpr {
+        let is_ptr = |h: &HExpr| matches!(&h.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. });
+        let (ptr, off) = match op {
+            BinOp::Add if is_ptr(&l) && !is_ptr(&r) => (l, r),
+            BinOp::Add if is_ptr(&r) && !is_ptr(&l) => (r, l),
+            BinOp::Sub if is_ptr(&l) && !is_ptr(&r) => (l, r),
+            _ => {
+                let d = Diagnostic::error(codes::POINTER_OP, span, format!("`{}` is not defined for these pointers", op.symbol()), "")
+                    .note("a pointer takes `+` and `-` with an integer offset that counts elements");
+                return self.fail(d);
+            }
+        };
+        match self.dterm_of(&off.ty) {
+            Some(d) => {
+                if !self.need_class("a pointer offset", d, DTypeSet::INT, off.span) {
+                    return HExpr::err(span);
+                }
+            }
+            None => {
+                let shown = self.show(&off.ty);
+                return self.error(codes::POINTER_OP, off.span, format!("a pointer offset is an integer, not `{shown}`"), "");
+            }
+        }
+        let Some(row) = self.op_row(op.symbol(), span) else { return HExpr::err(span) };
+        let Some(shape) = self.broadcast("a pointer offset", &[&ptr, &off]) else { return HExpr::err(span) };
+        let Ty::Tile { elem, .. } = ptr.ty.clone() else { return HExpr::err(span) };
+        self.mk(HKind::Builtin(row, vec![HArg::Expr(ptr), HArg::Expr(off)]), Ty::Tile { elem, shape }, span, false)
+    }
+
+    /// `(a, b) == (c, d)`: all elements equal.
+    fn tuple_eq(&mut self, op: BinOp, l: HExpr, r: HExpr, span: Span) -> HExpr {
+        let (Ty::Tuple(a), Ty::Tuple(b)) = (&l.ty, &r.ty) else { return HExpr::err(span) };
+        if a.len() != b.len() {
+            let (m, n) = (a.len(), b.len());
+            return self.error(codes::SHAPE_MISMATCH, span, format!("{m} values are compared with {n}"), "");
+        }
+        let n = a.len();
+        let mut all: Option<HExpr> = None;
+        for i in 0..n as u32 {
+            let (x, y) = (self.field(&l, i), self.field(&r, i));
+            let one = self.binary_op(BinOp::Eq, x, y, span);
+            if one.ty.is_err() {
+                return one;
+            }
+            all = Some(match all {
+                None => one,
+                Some(before) => {
+                    let konst = before.konst && one.konst;
+                    self.mk(HKind::ShortCircuit { or: false, lhs: Box::new(before), rhs: Box::new(one) }, Ty::bool(), span, konst)
+                }
+            });
+        }
+        let all = all.unwrap_or_else(|| self.mk(HKind::Bool(true), Ty::bool(), span, true));
+        if op == BinOp::Eq {
+            return all;
+        }
+        let Some(row) = self.op_row("unary !", span) else { return HExpr::err(span) };
+        let konst = all.konst;
+        self.mk(HKind::Builtin(row, vec![HArg::Expr(all)]), Ty::bool(), span, konst)
+    }
+
+    /// Element `i` of a tuple.
+    pub fn field(&self, h: &HExpr, i: u32) -> HExpr {
+        if let HKind::Tuple(es) = &h.kind
+            && let Some(e) = es.get(i as usize)
+        {
+            return e.clone();
+        }
+        let ty = match &h.ty {
+            Ty::Tuple(ts) => ts.get(i as usize).cloned().unwrap_or(Ty::Err),
+            _ => Ty::Err,
+        };
+        self.mk(HKind::Field(Box::new(h.clone()), i), ty, h.span, h.konst)
+    }
+}
+
+fn is_scalar(t: &Ty) -> bool {
+    matches!(t, Ty::Tile { shape, .. } if shape.is_scalar())
+}
+
+pub(crate) fn is_bool(cx: &Cx, t: &Ty) -> bool {
+    cx.dterm_of(t) == Some(crate::types::DTerm::Known(tk_ops::DType::Bool))
+}

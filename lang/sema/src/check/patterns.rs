@@ -1,0 +1,42 @@
+//! Owns patterns: what a `let`, a loop or a lambda binds.
+
+use tk_syntax::ast::{self, PatKind};
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::Cx;
+use crate::hir::HPat;
+use crate::types::Ty;
+
+impl Cx<'_, '_> {
+    /// Binds a pattern to a value of a type.
+    pub fn bind_pat(&mut self, p: &ast::Pat, ty: &Ty, assigned: bool) -> HPat {
+        match &p.kind {
+            PatKind::Err => HPat::Ignore,
+            PatKind::Name { mutable, name } => {
+                let id = self.new_local(name, ty.clone(), *mutable);
+                if assigned {
+                    self.assigned.insert(id);
+                }
+                if name.text == "_" { HPat::Ignore } else { HPat::Local(id) }
+            }
+            PatKind::Tuple(parts) => {
+                let tys: Vec<Ty> = match ty {
+                    Ty::Tuple(ts) if ts.len() == parts.len() => ts.clone(),
+                    t if t.is_err() => vec![Ty::Err; parts.len()],
+                    Ty::Tuple(ts) => {
+                        let (n, m) = (ts.len(), parts.len());
+                        let d = Diagnostic::error(codes::PATTERN, p.span, format!("the pattern has {m} parts, but the value has {n}"), "");
+                        self.report(d);
+                        vec![Ty::Err; parts.len()]
+                    }
+                    other => {
+                        let shown = self.show(other);
+                        self.error(codes::PATTERN, p.span, format!("`{shown}` cannot be taken apart"), "this needs a tuple");
+                        vec![Ty::Err; parts.len()]
+                    }
+                };
+                HPat::Tuple(parts.iter().zip(&tys).map(|(p, t)| self.bind_pat(p, t, assigned)).collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! Owns calls of builtins: arguments by the parameters of the row, and the two regular typing schemes.
+//!
+//! Rows with a scheme of their own continue in `rows_memory` and `rows_more`.
+
+use tk_ops::table::{ElemResult, Param, ParamKind, Receiver, Row, Scheme};
+use tk_ops::{DType, DTypeSet, Op};
+use tk_syntax::ast::{self, ExprKind};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::args::Params;
+use super::cx::Cx;
+use crate::hir::{HArg, HExpr, HKind};
+use crate::poly::Poly;
+use crate::types::{DTerm, Elem, Shape, Ty};
+
+/// The arguments of a builtin by parameter, before they are checked.
+pub(crate) struct Slots<'e> {
+    pub row: &'static Row,
+    /// The receiver of a method, already checked.
+    pub this: Option<HExpr>,
+    /// One for each parameter; the receiver's is `None`.
+    pub exprs: Vec<Option<&'e ast::Expr>>,
+    pub rest: Vec<&'e ast::Expr>,
+    pub span: Span,
+}
+
+impl<'e> Slots<'e> {
+    /// The argument of a parameter.
+    pub fn get(&self, name: &str) -> Option<&'e ast::Expr> {
+        self.exprs.get(self.row.param(name)?).copied().flatten()
+    }
+}
+
+impl Cx<'_, '_> {
+    /// A plain function of the table; those of tests only inside tests, where they come first.
+    pub fn find_row(&self, name: &str) -> Option<&'static Row> {
+        let test = if self.in_test { tk_ops::rows::find(name, Receiver::Test) } else { None };
+        test.or_else(|| tk_ops::rows::find(name, Receiver::None).filter(|r| !tk_ops::rows::is_operator(r)))
+    }
+
+    /// A call of a builtin.
+    pub fn builtin(&mut self, row: &'static Row, this: Option<HExpr>, args: &[ast::Arg], span: Span) -> HExpr {
+        let row = self.overload(row, args);
+        if matches!(row.name, "range" | "static_range") {
+            self.check_rest(args);
+            return self.error(codes::NOT_A_VALUE, span, format!("`{}` stands in `for .. in {}(..)` only", row.name, row.name), "");
+        }
+        let skip = usize::from(this.is_some());
+        let params: Vec<&Param> = row.params.iter().skip(skip).collect();
+        let ps = Params {
+            what: format!("`{}`", row.name),
+            names: params.iter().map(|p| p.name).collect(),
+            optional: params.iter().map(|p| p.default.is_some() || p.kind == ParamKind::Rest).collect(),
+            rest: params.last().is_some_and(|p| p.kind == ParamKind::Rest),
+            declared: None,
+            launch: false,
+        };
+        let Some((mut exprs, rest)) = self.match_args(&ps, args, span) else {
+            self.check_rest(args);
+            return HExpr::err(span);
+        };
+        if this.is_some() {
+            exprs.insert(0, None);
+        }
+        let slots = Slots { row, this, exprs, rest, span };
+        match row.scheme {
+            Scheme::Elementwise(..) => self.elementwise_call(slots),
+            Scheme::Reduce(set, result) => self.reduce_call(slots, set, result),
+            Scheme::Special => self.special(slots),
+        }
+    }
+
+    /// In tests `randn(shape, ..)` and its like are host rows; the device's are told apart by a list as first argument.
+    fn overload(&self, row: &'static Row, args: &[ast::Arg]) -> &'static Row {
+        if row.receiver != Receiver::Test {
+            return row;
+        }
+        match (tk_ops::rows::find(row.name, Receiver::None), args.first()) {
+            (Some(device), Some(a)) if a.name.is_none() && !matches!(a.value.kind, ExprKind::Array(_)) && self.shape_param(&a.value).is_none() => device,
+            _ => row,
+        }
+    }
+
+    fn elementwise_call(&mut self, s: Slots) -> HExpr {
+        let what = format!("`{}`", s.row.name);
+        let mut values = vec![];
+        let mut ok = true;
+        for (i, p) in s.row.params.iter().enumerate() {
+            let h = match (i, &s.this) {
+                (0, Some(t)) => Some(t.clone()),
+                _ => match s.exprs.get(i).copied().flatten() {
+                    Some(e) => Some(self.plain_arg(p, e)),
+                    None => None,
+                },
+            };
+            ok &= h.as_ref().is_none_or(|h| !h.ty.is_err());
+            values.push(h);
+        }
+        if !ok {
+            return HExpr::err(s.span);
+        }
+        self.elementwise(s.row, &what, values, s.span)
+    }
+
+    /// An argument that is an expression of its own.
+    pub fn plain_arg(&mut self, p: &Param, e: &ast::Expr) -> HExpr {
+        let h = self.value(e);
+        if h.ty.is_err() {
+            return h;
+        }
+        let konst = match p.kind {
+            ParamKind::ConstBool => Some(Ty::bool()),
+            ParamKind::ConstInt | ParamKind::Axis => {
+                if !self.need_int(&h) || !self.need_const(&h) {
+                    return HExpr::err(h.span);
+                }
+                return h;
+            }
+            ParamKind::ConstFloat => Some(Ty::scalar(DType::F64)),
+            ParamKind::Str => Some(Ty::Str),
+            ParamKind::DType => Some(Ty::DType),
+            _ => None,
+        };
+        match konst {
+            Some(want) => {
+                let h = self.coerce(h, &want, &format!("`{}`", p.name));
+                if self.need_const(&h) { h } else { HExpr::err(h.span) }
+            }
+            None => match &h.ty {
+                Ty::Tile { .. } => h,
+                other => {
+                    let shown = self.show(other);
+                    let mut d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, format!("`{}` is a tile or scalar, not `{shown}`", p.name), format!("this is `{shown}`"));
+                    if matches!(other, Ty::View { .. }) {
+                        d = d.note("a view is read with `load(at, shape)`");
+                    }
+                    self.fail(d)
+                }
+            },
+        }
+    }
+
+    /// A row whose values share an element type and broadcast; `values` are its arguments in order.
+    pub fn elementwise(&mut self, row: &'static Row, what: &str, mut values: Vec<Option<HExpr>>, span: Span) -> HExpr {
+        let (set, result) = match row.scheme {
+            Scheme::Elementwise(set, result) => (set, result),
+            Scheme::Reduce(..) | Scheme::Special => (DTypeSet::VALUE, ElemResult::Same),
+        };
+        let is_value = |i: usize| row.params.get(i).is_none_or(|p| p.kind == ParamKind::Value);
+        // A wrong class is the more telling message than a wrong mix of types.
+        for (i, h) in values.iter().enumerate() {
+            let Some(h) = h.clone().filter(|_| is_value(i)) else { continue };
+            match self.dterm_of(&h.ty) {
+                Some(d) if self.need_class(what, d, set, h.span) => {}
+                Some(_) => return HExpr::err(span),
+                None => {
+                    let shown = self.show(&h.ty);
+                    let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, format!("{what} works on scalars and tiles of scalars, not on `{shown}`"), "");
+                    return self.fail(d);
+                }
+            }
+        }
+        let mut refs: Vec<&mut HExpr> = values.iter_mut().enumerate().filter(|(i, _)| is_value(*i)).filter_map(|(_, h)| h.as_mut()).collect();
+        let Some(common) = self.join_elems(what, &mut refs) else { return HExpr::err(span) };
+        let shaped: Vec<HExpr> = values
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| is_value(*i) || row.params.get(*i).is_some_and(|p| p.kind == ParamKind::Mask))
+            .filter_map(|(_, h)| h.clone())
+            .collect();
+        let Some(shape) = self.broadcast(what, &shaped.iter().collect::<Vec<_>>()) else { return HExpr::err(span) };
+        let konst = shape.is_scalar() && values.iter().flatten().all(|h| h.konst);
+        let elem = self.result_elem(result, common);
+        let args = values.into_iter().map(|h| h.map_or(HArg::Default, HArg::Expr)).collect();
+        self.mk(HKind::Builtin(row, args), Ty::Tile { elem: Elem::D(elem), shape }, span, konst)
+    }
+
+    fn result_elem(&mut self, r: ElemResult, t: DTerm) -> DTerm {
+        match r {
+            ElemResult::Same => t,
+            ElemResult::Bool => DTerm::Known(DType::Bool),
+            ElemResult::I32 => DTerm::Known(DType::I32),
+            ElemResult::Widened => match self.norm(t) {
+                DTerm::Known(d) => DTerm::Known(ElemResult::Widened.of(d)),
+                other => other,
+            },
+        }
+    }
+
+    fn reduce_call(&mut self, s: Slots, set: DTypeSet, result: ElemResult) -> HExpr {
+        let what = format!("`{}`", s.row.name);
+        let Some(x) = self.value_slot(&s, "x") else { return HExpr::err(s.span) };
+        let Some(d) = self.dterm_of(&x.ty) else {
+            let shown = self.show(&x.ty);
+            return self.error(codes::TYPE_MISMATCH, x.span, format!("{what} works on tiles of scalars, not on `{shown}`"), "");
+        };
+        if !self.need_class(&what, d, set, x.span) {
+            return HExpr::err(s.span);
+        }
+        if result == ElemResult::Widened
+            && let DTerm::Param(id) = self.norm(d)
+            && self.members(id).iter().any(|m| ElemResult::Widened.of(m) != m)
+        {
+            let name = self.hir().cvar(id).name.clone();
+            let d = Diagnostic::error(codes::BOUND, x.span, format!("{what} of small integers gives a wider type, so it has no one type for every `{name}`"), "")
+                .label(self.hir().cvar(id).span, "the bound")
+                .note("cast the operand first, or narrow the bound");
+            return self.fail(d);
+        }
+        let elem = Elem::D(self.result_elem(result, d));
+        let Some((shape, axis)) = self.reduced(&s, &x) else { return HExpr::err(s.span) };
+        let keep = match s.get("keep") {
+            Some(e) => match s.row.param("keep").and_then(|i| s.row.params.get(i)) {
+                Some(p) => {
+                    let h = self.plain_arg(p, e);
+                    if h.ty.is_err() {
+                        return h;
+                    }
+                    HArg::Expr(h)
+                }
+                None => HArg::Default,
+            },
+            None => HArg::Default,
+        };
+        self.mk(HKind::Builtin(s.row, vec![HArg::Expr(x), axis, keep]), Ty::Tile { elem, shape }, s.span, false)
+    }
+
+    /// The shape of a reduction from the arguments `axis` and `keep`, and the axis as a literal.
+    pub fn reduced(&mut self, s: &Slots, x: &HExpr) -> Option<(Shape, HArg)> {
+        let keep = match s.get("keep").map(|e| (&e.kind, e.span)) {
+            None | Some((ExprKind::Bool(false), _)) => false,
+            Some((ExprKind::Bool(true), _)) => true,
+            Some((_, span)) => {
+                self.error(codes::NOT_CONST, span, "`keep` is `true` or `false`", "");
+                return None;
+            }
+        };
+        let Ty::Tile { shape, .. } = &x.ty else { return None };
+        let Some(e) = s.get("axis") else {
+            return match (keep, shape) {
+                (false, _) => Some((Shape::scalar(), HArg::Default)),
+                (true, Shape::Dims(d)) => Some((Shape::Dims(vec![Poly::int(1); d.len()]), HArg::Default)),
+                (true, Shape::Param(_)) => {
+                    self.error(codes::UNKNOWN_EXTENT, s.span, "`keep` needs a tile whose rank is known", "");
+                    None
+                }
+            };
+        };
+        let Shape::Dims(mut dims) = shape.clone() else {
+            self.error(codes::UNKNOWN_EXTENT, e.span, "an axis of a tile of generic shape is not known here", "");
+            return None;
+        };
+        let axis = self.axis(e, dims.len())?;
+        if keep {
+            if let Some(d) = dims.get_mut(axis) {
+                *d = Poly::int(1);
+            }
+        } else {
+            dims.remove(axis);
+        }
+        let lit = self.mk(HKind::Int(axis as i128), Ty::i32(), e.span, true);
+        Some((Shape::Dims(dims), HArg::Expr(lit)))
+    }
+
+    /// A known axis of a rank, counted from the end when negative.
+    pub fn axis(&mut self, e: &ast::Expr, rank: usize) -> Option<usize> {
+        let n = self.known_int(e, "an axis")?;
+        let r = rank as i128;
+        if n >= -r && n < r {
+            return Some(if n < 0 { n + r } else { n } as usize);
+        }
+        let label = if rank == 0 { "a scalar has no axis".to_string() } else { format!("axes go from 0 to {}, or from -1 to -{rank} from the end", rank - 1) };
+        self.error(codes::AXIS, e.span, format!("there is no axis {n} in a tile of rank {rank}"), label);
+        None
+    }
+
+    /// A required value argument (or the receiver); `None` after an error.
+    pub fn value_slot(&mut self, s: &Slots, name: &str) -> Option<HExpr> {
+        let i = s.row.param(name)?;
+        let h = match (i, &s.this) {
+            (0, Some(t)) => t.clone(),
+            _ => self.value(s.exprs.get(i).copied().flatten()?),
+        };
+        (!h.ty.is_err()).then_some(h)
+    }
+
+    /// A builtin as a value where a function is expected.
+    pub fn builtin_value(&mut self, n: &ast::Name, want: Option<&Ty>, span: Span) -> HExpr {
+        match want {
+            Some(Ty::Fn(ps, _)) => {
+                let ps = ps.clone();
+                self.builtin_ref(n, &ps, span)
+            }
+            _ => self.error(codes::NOT_A_VALUE, span, format!("`{}` is a function", n.text), "call it, or pass it where a function is expected"),
+        }
+    }
+
+    /// A builtin that will be called with these types.
+    pub fn builtin_ref(&mut self, n: &ast::Name, ps: &[Ty], span: Span) -> HExpr {
+        let Some(row) = self.find_row(&n.text) else { return HExpr::err(span) };
+        let required = row.params.iter().filter(|p| p.default.is_none()).count();
+        let Scheme::Elementwise(..) = row.scheme else {
+            return self.error(codes::NOT_A_VALUE, span, format!("`{}` cannot be passed as a function", n.text), format!("write `|x| {}(x)`", n.text));
+        };
+        if required != ps.len() {
+            let m = ps.len();
+            return self.error(codes::TYPE_MISMATCH, span, format!("a function of {m} arguments is needed, but `{}` takes {required}", n.text), "");
+        }
+        let args = ps.iter().map(|t| Some(self.mk(HKind::Unit, t.clone(), span, false))).collect();
+        let h = self.elementwise(row, &format!("`{}`", n.text), args, span);
+        if h.ty.is_err() {
+            return h;
+        }
+        self.mk(HKind::BuiltinRef(row), Ty::Fn(ps.to_vec(), Box::new(h.ty)), span, true)
+    }
+
+    fn special(&mut self, s: Slots) -> HExpr {
+        match s.row.op {
+            Op::Memory(_) | Op::Atomic(_) => self.memory_row(s),
+            Op::Elementwise(_)
+            | Op::Create(_)
+            | Op::Shape(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Dot(_)
+            | Op::Random(_)
+            | Op::Control(_)
+            | Op::Host(_) => self.other_row(s),
+        }
+    }
+}

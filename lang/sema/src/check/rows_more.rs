@@ -1,0 +1,753 @@
+//! Owns the types of the remaining builtins: creation, shapes, `where`, `map`, folds, `dot`, random numbers, tests.
+
+use tk_ops::{ControlOp, CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, HostOp, Op, RandomOp, ReduceOp, ScanOp, ShapeOp};
+use tk_syntax::ast;
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::{Cx, Lit};
+use super::rows::Slots;
+use crate::hir::{HArg, HExpr, HKind};
+use crate::poly::Poly;
+use crate::types::{DTerm, Elem, Shape, Ty};
+
+fn tile(d: DType, shape: Shape) -> Ty {
+    Ty::Tile { elem: Elem::D(DTerm::Known(d)), shape }
+}
+
+impl Cx<'_, '_> {
+    pub fn other_row(&mut self, s: Slots) -> HExpr {
+        let span = s.span;
+        let h = match s.row.op {
+            Op::Create(o) => self.create_row(&s, o),
+            Op::Shape(o) => self.shape_row(&s, o),
+            Op::Elementwise(o) => self.element_row(&s, o),
+            Op::Reduce(ReduceOp::Custom) => self.fold(&s, true),
+            Op::Reduce(_) => None,
+            Op::Scan(o) => self.scan_row(&s, o),
+            Op::Dot(o) => self.dot_row(&s, o),
+            Op::Random(o) => self.random_row(&s, o),
+            Op::Control(o) => self.control_row(&s, o),
+            Op::Host(o) => self.host_row(&s, o),
+            Op::Memory(_) | Op::Atomic(_) => None,
+        };
+        h.unwrap_or_else(|| HExpr::err(span))
+    }
+
+    fn built(&self, s: &Slots, args: Vec<HArg>, ty: Ty, konst: bool) -> Option<HExpr> {
+        Some(self.mk(HKind::Builtin(s.row, args), ty, s.span, konst))
+    }
+
+    /// A dtype argument.
+    fn dtype_slot(&mut self, s: &Slots, name: &str) -> Option<(HExpr, DTerm)> {
+        let p = s.row.params.iter().find(|p| p.name == name)?;
+        let h = self.plain_arg(p, s.get(name)?);
+        match &h.kind {
+            HKind::DType(d) => Some((h.clone(), *d)),
+            _ => None,
+        }
+    }
+
+    fn plain_slot(&mut self, s: &Slots, name: &str) -> Option<HArg> {
+        let Some(e) = s.get(name) else { return Some(HArg::Default) };
+        let p = s.row.params.iter().find(|p| p.name == name)?;
+        let h = self.plain_arg(p, e);
+        (!h.ty.is_err()).then_some(HArg::Expr(h))
+    }
+
+    fn create_row(&mut self, s: &Slots, op: CreateOp) -> Option<HExpr> {
+        if op == CreateOp::Arange {
+            let (a, b) = (self.const_int(s.get("start")?)?, self.const_int(s.get("end")?)?);
+            let len = self.poly(&b)?.sub(&self.poly(&a)?)?;
+            if len.as_int().is_some_and(|n| n < 1) {
+                self.error(codes::EXTENT, s.span, format!("`arange` makes at least one element, but this has {}", len.as_int().unwrap_or(0)), "");
+                return None;
+            }
+            return self.built(s, vec![HArg::Expr(a), HArg::Expr(b)], tile(DType::I32, Shape::Dims(vec![len])), false);
+        }
+        let shape = self.shape_arg(s.get("shape")?)?;
+        let (dh, d) = self.dtype_slot(s, "dtype")?;
+        let ty = Ty::Tile { elem: Elem::D(d), shape: shape.clone() };
+        if s.row.param("value").is_none() {
+            return self.built(s, vec![HArg::Shape(shape), HArg::Expr(dh)], ty, false);
+        }
+        let v = self.value(s.get("value")?);
+        let v = self.coerce(v, &Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() }, "the value");
+        if v.ty.is_err() {
+            return None;
+        }
+        self.built(s, vec![HArg::Shape(shape), HArg::Expr(v), HArg::Expr(dh)], ty, false)
+    }
+
+    /// A tile argument: elements and extents.
+    fn tile_slot(&mut self, s: &Slots, name: &str) -> Option<(HExpr, Elem, Shape)> {
+        let h = self.value_slot(s, name)?;
+        match h.ty.clone() {
+            Ty::Tile { elem, shape } => Some((h, elem, shape)),
+            other => {
+                let shown = self.show(&other);
+                self.error(codes::TYPE_MISMATCH, h.span, format!("`{}` works on tiles, not on `{shown}`", s.row.name), format!("this is `{shown}`"));
+                None
+            }
+        }
+    }
+
+    fn dims_of(&mut self, s: &Slots, shape: &Shape) -> Option<Vec<Poly>> {
+        match shape {
+            Shape::Dims(d) => Some(d.clone()),
+            Shape::Param(_) => {
+                self.error(codes::UNKNOWN_EXTENT, s.span, format!("`{}` needs a tile whose rank is known", s.row.name), "");
+                None
+            }
+        }
+    }
+
+    fn shape_row(&mut self, s: &Slots, op: ShapeOp) -> Option<HExpr> {
+        let first = if s.row.param("x").is_some() { "x" } else { "a" };
+        let (x, elem, shape) = self.tile_slot(s, first)?;
+        let mut args = vec![HArg::Expr(x.clone())];
+        let one = |dims: Vec<Poly>, elem: Elem| Ty::Tile { elem, shape: Shape::Dims(dims) };
+        let ty = match (op, s.row.name) {
+            (ShapeOp::Reshape, "expand") => {
+                let mut dims = self.dims_of(s, &shape)?;
+                let e = s.get("axis")?;
+                let axis = self.axis(e, dims.len() + 1)?;
+                dims.insert(axis, Poly::int(1));
+                args.push(HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), e.span, true)));
+                one(dims, elem)
+            }
+            (ShapeOp::Reshape, "ravel") => {
+                let n = self.count(&shape)?;
+                one(vec![n], elem)
+            }
+            (ShapeOp::Reshape, _) => {
+                let to = self.shape_arg(s.get("shape")?)?;
+                self.same_count(s, &shape, &to, &x)?;
+                args.push(HArg::Shape(to.clone()));
+                Ty::Tile { elem, shape: to }
+            }
+            (ShapeOp::Broadcast, _) => {
+                let to = self.shape_arg(s.get("shape")?)?;
+                let at = s.get("shape").map_or(s.span, |e| e.span);
+                let joined = self.broadcast_two("`broadcast_to`", (&to, at), (&shape, x.span))?;
+                if !self.shapes_equal(&joined, &to) {
+                    let (a, b) = (self.show_shape(&shape), self.show_shape(&to));
+                    self.error(codes::SHAPE_MISMATCH, x.span, format!("`{a}` does not broadcast to `{b}`"), "");
+                    return None;
+                }
+                args.push(HArg::Shape(to.clone()));
+                Ty::Tile { elem, shape: to }
+            }
+            (ShapeOp::Permute, _) => {
+                let dims = self.dims_of(s, &shape)?;
+                let order = self.permutation(s.get("order")?, dims.len())?;
+                let list = order.iter().map(|i| self.mk(HKind::Int(*i as i128), Ty::i32(), s.span, true)).collect();
+                args.push(HArg::List(list));
+                one(order.iter().filter_map(|i| dims.get(*i).cloned()).collect(), elem)
+            }
+            (ShapeOp::Flip, _) => {
+                let dims = self.dims_of(s, &shape)?;
+                args.push(self.axis_arg(s, "axis", dims.len(), None)?.1);
+                Ty::Tile { elem, shape }
+            }
+            (ShapeOp::Split, _) => {
+                let mut dims = self.dims_of(s, &shape)?;
+                if dims.pop().and_then(|d| d.as_int()) != Some(2) {
+                    let shown = self.show(&x.ty);
+                    self.error(codes::SHAPE_MISMATCH, x.span, format!("`split` needs a last dimension of 2, but this is `{shown}`"), "");
+                    return None;
+                }
+                let t = one(dims, elem);
+                Ty::Tuple(vec![t.clone(), t])
+            }
+            (ShapeOp::Join | ShapeOp::Interleave | ShapeOp::Cat, _) => return self.pair_row(s, op, x, elem, shape),
+            (ShapeOp::Slice, _) => return None,
+        };
+        self.built(s, args, ty, false)
+    }
+
+    fn pair_row(&mut self, s: &Slots, op: ShapeOp, mut x: HExpr, _elem: Elem, shape: Shape) -> Option<HExpr> {
+        let (mut y, _, other) = self.tile_slot(s, "b")?;
+        let what = format!("`{}`", s.row.name);
+        let common = self.join_elems(&what, &mut [&mut x, &mut y])?;
+        let (mut d, e) = (self.dims_of(s, &shape)?, self.dims_of(s, &other)?);
+        let mut args = vec![];
+        let axis = if op == ShapeOp::Cat { Some(self.axis_arg(s, "axis", d.len(), Some(0))?) } else { None };
+        let fits = d.len() == e.len() && d.iter().zip(&e).enumerate().all(|(i, (p, q))| axis.as_ref().is_some_and(|a| a.0 == i) || self.dims_equal(p, q));
+        if !fits || (op == ShapeOp::Interleave && d.is_empty()) {
+            let (a, b) = (self.show_shape(&shape), self.show_shape(&other));
+            let diag = Diagnostic::error(codes::SHAPE_MISMATCH, y.span, format!("{what} needs shapes that fit, but has `{a}` and `{b}`"), format!("this is `{b}`")).label(x.span, format!("this is `{a}`"));
+            self.report(diag);
+            return None;
+        }
+        args.extend([HArg::Expr(x), HArg::Expr(y)]);
+        match (op, axis) {
+            (ShapeOp::Cat, Some((i, arg))) => {
+                let sum = d.get(i)?.add(e.get(i)?)?;
+                *d.get_mut(i)? = sum;
+                args.push(arg);
+            }
+            (ShapeOp::Interleave, _) => {
+                let last = d.last_mut()?;
+                *last = last.mul(&Poly::int(2))?;
+            }
+            _ => d.push(Poly::int(2)),
+        }
+        self.built(s, args, Ty::Tile { elem: Elem::D(common), shape: Shape::Dims(d) }, false)
+    }
+
+    /// A known axis argument and the number as an argument.
+    fn axis_arg(&mut self, s: &Slots, name: &str, rank: usize, default: Option<usize>) -> Option<(usize, HArg)> {
+        let (axis, span) = match (s.get(name), default) {
+            (Some(e), _) => (self.axis(e, rank)?, e.span),
+            (None, Some(d)) => (d, s.span),
+            (None, None) => return None,
+        };
+        Some((axis, HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), span, true))))
+    }
+
+    fn count(&self, shape: &Shape) -> Option<Poly> {
+        match shape {
+            Shape::Dims(d) => d.iter().try_fold(Poly::int(1), |acc, p| acc.mul(p)),
+            Shape::Param(id) => Some(Poly::atom(crate::poly::Atom::ShapeCount(*id))),
+        }
+    }
+
+    fn same_count(&mut self, s: &Slots, from: &Shape, to: &Shape, x: &HExpr) -> Option<()> {
+        let (a, b) = (self.count(from)?, self.count(to)?);
+        if self.dims_equal(&a, &b) {
+            return Some(());
+        }
+        let (sa, sb) = (self.show_shape(from), self.show_shape(to));
+        let at = s.get("shape").map_or(s.span, |e| e.span);
+        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, at, format!("`reshape` keeps the number of elements, but goes from `{sa}` to `{sb}`"), format!("this is `{sb}`"))
+            .label(x.span, format!("this is `{sa}`"));
+        d = self.equality_hint(d, &a, &b);
+        self.report(d);
+        None
+    }
+
+    fn element_row(&mut self, s: &Slots, op: ElementwiseOp) -> Option<HExpr> {
+        match op {
+            ElementwiseOp::Select => self.where_row(s),
+            ElementwiseOp::Bitcast => {
+                let (x, elem, shape) = self.tile_slot(s, "x")?;
+                let (dh, d) = self.dtype_slot(s, "dtype")?;
+                let Elem::D(from) = elem else { return None };
+                if let (Some(a), Some(b)) = (self.set_of(from), self.set_of(d)) {
+                    let widths = |set: DTypeSet| set.iter().map(DType::bits).collect::<std::collections::BTreeSet<_>>();
+                    if widths(a) != widths(b) || (widths(a).len() > 1 && self.norm(from) != self.norm(d)) {
+                        let (ta, tb) = (self.show_elem(&Elem::D(from)), self.show_elem(&Elem::D(d)));
+                        let known = self.width_fact(from, d);
+                        if !known {
+                            let diag = Diagnostic::error(codes::BAD_CAST, s.span, format!("`bitcast` keeps the width, but `{ta}` and `{tb}` differ in it"), "");
+                            let diag = if matches!((from, d), (DTerm::Known(_), DTerm::Known(_))) { diag } else { diag.note(format!("`require({ta}.bits == {tb}.bits)` in the signature would make it valid")) };
+                            self.report(diag);
+                            return None;
+                        }
+                    }
+                }
+                let konst = x.konst && shape.is_scalar();
+                self.built(s, vec![HArg::Expr(x), HArg::Expr(dh)], Ty::Tile { elem: Elem::D(d), shape }, konst)
+            }
+            _ => {
+                let what = format!("`{}`", s.row.name);
+                let values = s.row.params.iter().map(|p| s.get(p.name).map(|e| self.plain_arg(p, e))).collect::<Vec<_>>();
+                if values.iter().flatten().any(|h| h.ty.is_err()) {
+                    return None;
+                }
+                Some(self.elementwise(s.row, &what, values, s.span))
+            }
+        }
+    }
+
+    /// Whether a `require` says that two dtypes have one width.
+    fn width_fact(&self, a: DTerm, b: DTerm) -> bool {
+        self.widths.iter().any(|(x, y)| (*x, *y) == (a, b) || (*x, *y) == (b, a))
+    }
+
+    /// `where(cond, a, b)`: numbers, bools or pointers.
+    fn where_row(&mut self, s: &Slots) -> Option<HExpr> {
+        let c = self.value(s.get("cond")?);
+        let (mut a, mut b) = (self.value(s.get("a")?), self.value(s.get("b")?));
+        if c.ty.is_err() || a.ty.is_err() || b.ty.is_err() {
+            return None;
+        }
+        if self.dterm_of(&c.ty) != Some(DTerm::Known(DType::Bool)) {
+            let shown = self.show(&c.ty);
+            self.error(codes::MASK, c.span, format!("the condition of `where` is made of `bool`s, not `{shown}`"), format!("this is `{shown}`"));
+            return None;
+        }
+        let elem = match (&a.ty, &b.ty) {
+            (Ty::Tile { elem: x @ Elem::Ptr { .. }, .. }, Ty::Tile { elem: y @ Elem::Ptr { .. }, .. }) => {
+                let (x, y) = (x.clone(), y.clone());
+                if !self.same_elem(&x, &y) {
+                    let (ta, tb) = (self.show(&a.ty), self.show(&b.ty));
+                    self.error(codes::ELEMENT_MISMATCH, s.span, format!("`where` needs equal types, but has `{ta}` and `{tb}`"), "");
+                    return None;
+                }
+                x
+            }
+            _ => {
+                for h in [&a, &b] {
+                    if self.dterm_of(&h.ty).is_none() {
+                        let shown = self.show(&h.ty);
+                        self.error(codes::TYPE_MISMATCH, h.span, format!("`where` works on tiles and scalars, not on `{shown}`"), "");
+                        return None;
+                    }
+                }
+                Elem::D(self.join_elems("`where`", &mut [&mut a, &mut b])?)
+            }
+        };
+        let shape = self.broadcast("`where`", &[&c, &a, &b])?;
+        let konst = shape.is_scalar() && c.konst && a.konst && b.konst;
+        self.built(s, vec![HArg::Expr(c), HArg::Expr(a), HArg::Expr(b)], Ty::Tile { elem, shape }, konst)
+    }
+
+    /// Parts of a tuple or struct of tiles of one shape: scalar types of the same form, and that shape.
+    fn scalars_of(&mut self, t: &Ty, span: tk_syntax::Span) -> Option<(Ty, Shape)> {
+        match t {
+            Ty::Tile { elem, shape } => Some((Ty::Tile { elem: elem.clone(), shape: Shape::scalar() }, shape.clone())),
+            Ty::Tuple(ts) => {
+                let mut shape: Option<Shape> = None;
+                let mut parts = vec![];
+                for t in ts {
+                    let (e, sh) = self.scalars_of(t, span)?;
+                    if shape.as_ref().is_some_and(|s| !self.shapes_equal(s, &sh)) {
+                        let shown = self.show(&Ty::Tuple(ts.clone()));
+                        self.error(codes::SHAPE_MISMATCH, span, format!("the parts need one shape, but this is `{shown}`"), "");
+                        return None;
+                    }
+                    shape = Some(sh);
+                    parts.push(e);
+                }
+                Some((Ty::Tuple(parts), shape?))
+            }
+            other => {
+                let shown = self.show(other);
+                self.error(codes::TYPE_MISMATCH, span, format!("tiles or a tuple of tiles are needed here, not `{shown}`"), "");
+                None
+            }
+        }
+    }
+
+    /// A type of scalars with every scalar turned into a tile of a shape.
+    fn spread(t: &Ty, shape: &Shape) -> Ty {
+        match t {
+            Ty::Tile { elem, .. } => Ty::Tile { elem: elem.clone(), shape: shape.clone() },
+            Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| Self::spread(t, shape)).collect()),
+            other => other.clone(),
+        }
+    }
+
+    /// `reduce` and `scan` with a user function.
+    fn fold(&mut self, s: &Slots, reduces: bool) -> Option<HExpr> {
+        let x = self.value_slot(s, "x")?;
+        if let Ty::Struct(..) = &x.ty {
+            return self.struct_fold(s, x, reduces);
+        }
+        let (scalar, shape) = self.scalars_of(&x.ty.clone(), x.span)?;
+        let f = self.callable(s.get("combine")?, &[scalar.clone(), scalar.clone()]);
+        let Ty::Fn(_, r) = &f.ty else { return None };
+        let r = (**r).clone();
+        if !self.fits(&r, &scalar) {
+            let (a, b) = (self.show(&r), self.show(&scalar));
+            self.error(codes::TYPE_MISMATCH, f.span, format!("the function combines two `{b}` and must give `{b}`, but gives `{a}`"), "");
+            return None;
+        }
+        let as_tile = HExpr { ty: Ty::Tile { elem: Elem::Err, shape: shape.clone() }, ..x.clone() };
+        let (out, axis) = if reduces {
+            self.reduced(s, &as_tile)?
+        } else {
+            let dims = self.dims_of(s, &shape)?;
+            (shape, self.axis_arg(s, "axis", dims.len(), None)?.1)
+        };
+        let mut args = vec![HArg::Expr(x), axis, HArg::Expr(f)];
+        for name in if reduces { vec!["ordered", "keep"] } else { vec!["reverse"] } {
+            args.push(self.plain_slot(s, name)?);
+        }
+        self.built(s, args, Self::spread(&scalar, &out), false)
+    }
+
+    /// A struct of tiles: the function takes and returns the struct at rank 0, where its parameters say so.
+    fn struct_fold(&mut self, s: &Slots, x: HExpr, _reduces: bool) -> Option<HExpr> {
+        let shown = self.show(&x.ty);
+        let d = Diagnostic::error(codes::UNSUPPORTED, x.span, format!("`{}` over the struct `{shown}` is not supported yet", s.row.name), "").note("use a tuple of its fields");
+        self.report(d);
+        None
+    }
+
+    fn scan_row(&mut self, s: &Slots, op: ScanOp) -> Option<HExpr> {
+        match op {
+            ScanOp::CumSum | ScanOp::CumProd => {
+                let (x, elem, shape) = self.tile_slot(s, "x")?;
+                let Elem::D(d) = elem else { return None };
+                if !self.need_class(&format!("`{}`", s.row.name), d, DTypeSet::NUMBER, x.span) {
+                    return None;
+                }
+                let dims = self.dims_of(s, &shape)?;
+                let axis = self.axis_arg(s, "axis", dims.len(), None)?.1;
+                let reverse = self.plain_slot(s, "reverse")?;
+                let ty = x.ty.clone();
+                self.built(s, vec![HArg::Expr(x), axis, reverse], ty, false)
+            }
+            ScanOp::Custom => self.fold(s, false),
+            ScanOp::Sort => {
+                let (x, elem, shape) = self.tile_slot(s, "keys")?;
+                if let Elem::D(d) = elem
+                    && !self.need_class("`sort`", d, DTypeSet::NUMBER, x.span)
+                {
+                    return None;
+                }
+                let dims = self.dims_of(s, &shape)?;
+                let axis = self.axis_arg(s, "axis", dims.len(), dims.len().checked_sub(1))?.1;
+                let desc = self.plain_slot(s, "descending")?;
+                let keys = x.ty.clone();
+                let (values, ty) = match s.get("values") {
+                    None => (HArg::Default, keys),
+                    Some(_) => {
+                        let (v, _, vs) = self.tile_slot(s, "values")?;
+                        if !self.shapes_equal(&vs, &shape) {
+                            let (a, b) = (self.show_shape(&shape), self.show_shape(&vs));
+                            self.error(codes::SHAPE_MISMATCH, v.span, format!("keys have shape `{a}`, but values have `{b}`"), "");
+                            return None;
+                        }
+                        let vt = v.ty.clone();
+                        (HArg::Expr(v), Ty::Tuple(vec![keys, vt]))
+                    }
+                };
+                self.built(s, vec![HArg::Expr(x), values, axis, desc], ty, false)
+            }
+            ScanOp::TopK => {
+                let (x, elem, shape) = self.tile_slot(s, "x")?;
+                let k = self.const_int(s.get("k")?)?;
+                let mut dims = self.dims_of(s, &shape)?;
+                let kp = self.poly(&k)?;
+                *dims.last_mut()? = kp;
+                let shape = Shape::Dims(dims);
+                let ty = Ty::Tuple(vec![Ty::Tile { elem, shape: shape.clone() }, tile(DType::I32, shape)]);
+                self.built(s, vec![HArg::Expr(x), HArg::Expr(k)], ty, false)
+            }
+            ScanOp::Histogram => {
+                let (x, elem, _) = self.tile_slot(s, "x")?;
+                if let Elem::D(d) = elem
+                    && !self.need_class("`histogram`", d, DTypeSet::INT, x.span)
+                {
+                    return None;
+                }
+                let bins = self.const_int(s.get("bins")?)?;
+                let n = self.poly(&bins)?;
+                let mask = self.plain_slot(s, "mask")?;
+                self.built(s, vec![HArg::Expr(x), HArg::Expr(bins), mask], tile(DType::I32, Shape::Dims(vec![n])), false)
+            }
+            ScanOp::Gather => {
+                let (x, elem, shape) = self.tile_slot(s, "x")?;
+                let (i, ielem, ishape) = self.tile_slot(s, "index")?;
+                if let Elem::D(d) = ielem
+                    && !self.need_class("an index", d, DTypeSet::INT, i.span)
+                {
+                    return None;
+                }
+                let rank = self.dims_of(s, &shape)?.len();
+                let axis = self.axis_arg(s, "axis", rank, None)?.1;
+                self.built(s, vec![HArg::Expr(x), HArg::Expr(i), axis], Ty::Tile { elem, shape: ishape }, false)
+            }
+        }
+    }
+
+    fn dot_row(&mut self, s: &Slots, op: DotOp) -> Option<HExpr> {
+        let (mut a, _, sa) = self.tile_slot(s, "a")?;
+        let (mut b, _, sb) = self.tile_slot(s, "b")?;
+        let set = DTypeSet::FLOAT.or(DTypeSet::F8).or(DTypeSet::of(&[DType::I8, DType::U8]));
+        for h in [&a, &b] {
+            let d = self.dterm_of(&h.ty)?;
+            if !self.need_class("`dot`", d, set, h.span) {
+                return None;
+            }
+        }
+        let both_f8 = [&a, &b].iter().all(|h| self.dterm_of(&h.ty).and_then(|d| self.set_of(d)).is_some_and(|x| x.within(DTypeSet::F8)));
+        let common = if both_f8 || op == DotOp::DotScaled { self.dterm_of(&a.ty)? } else { self.join_elems("`dot`", &mut [&mut a, &mut b])? };
+        let shape = self.dot_shape(&a, &b, &sa, &sb)?;
+        let acc_of = match self.norm(common) {
+            DTerm::Known(k) => DTerm::Known(k.acc()),
+            DTerm::Param(id) => self.norm(DTerm::Acc(id)),
+            other @ (DTerm::Acc(_) | DTerm::Infer(_)) => other,
+        };
+        if op == DotOp::DotScaled {
+            let (x, y) = (self.value(s.get("a_scale")?), self.value(s.get("b_scale")?));
+            let ty = tile(DType::F32, shape);
+            let acc = self.plain_slot(s, "acc")?;
+            return self.built(s, vec![HArg::Expr(a), HArg::Expr(x), HArg::Expr(b), HArg::Expr(y), acc], ty, false);
+        }
+        let (acc, ty) = match s.get("acc") {
+            None => (HArg::Default, Ty::Tile { elem: Elem::D(acc_of), shape }),
+            Some(e) => {
+                let h = self.value(e);
+                let d = self.dterm_of(&h.ty)?;
+                self.acc_class(common, d, &h)?;
+                let want = Ty::Tile { elem: Elem::D(d), shape };
+                let h = self.coerce_as(h, &want, "`acc` of `dot`", Some(codes::DOT_SHAPE), None);
+                if h.ty.is_err() {
+                    return None;
+                }
+                (HArg::Expr(h), want)
+            }
+        };
+        let precision = s.row.params.iter().find(|p| p.name == "precision").map(|p| p.kind)?;
+        let word = self.word(s, "precision", precision)?;
+        self.built(s, vec![HArg::Expr(a), HArg::Expr(b), acc, word], ty, false)
+    }
+
+    /// Integers accumulate in integers, floats in floats that are no narrower.
+    fn acc_class(&mut self, operand: DTerm, acc: DTerm, h: &HExpr) -> Option<()> {
+        if let DTerm::Param(id) = self.norm(operand)
+            && self.norm(acc) == self.norm(DTerm::Acc(id))
+        {
+            return Some(());
+        }
+        let (Some(o), Some(a)) = (self.set_of(operand), self.set_of(acc)) else { return Some(()) };
+        let ok = if o.within(DTypeSet::INT) {
+            a == DTypeSet::of(&[DType::I32])
+        } else {
+            a.within(DTypeSet::FLOAT) && o.iter().all(|x| a.iter().all(|y| y == x || y.bits() >= x.acc().bits() && y.is_float()) || (x == DType::F16 && a == DTypeSet::of(&[DType::F16])))
+        };
+        if ok {
+            return Some(());
+        }
+        let (x, y) = (self.show_elem(&Elem::D(operand)), self.show_elem(&Elem::D(acc)));
+        self.error(codes::ELEMENT_MISMATCH, h.span, format!("`dot` of `{x}` does not accumulate in `{y}`"), format!("this is `{y}`"));
+        None
+    }
+
+    fn dot_shape(&mut self, a: &HExpr, b: &HExpr, sa: &Shape, sb: &Shape) -> Option<Shape> {
+        let (ta, tb) = (self.show_shape(sa), self.show_shape(sb));
+        let wrong = |cx: &mut Self, message: String, p: Option<(&Poly, &Poly)>| {
+            let mut d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`")).label(a.span, format!("this is `{ta}`"));
+            if let Some((p, q)) = p {
+                // `[BM, BK] x [BN, BK]` is the product with the second operand transposed.
+                let transposed = sb.dims().is_some_and(|d| d.len() == 2 && d.get(1).is_some_and(|n| cx.dims_equal(n, p)));
+                if transposed {
+                    let text = cx.text(b.span);
+                    let text = if cx.is_postfix(&text) { text } else { format!("({text})") };
+                    d = d.fix("transpose the second operand", b.span, format!("{text}.T"));
+                } else {
+                    d = cx.equality_hint(d, p, q);
+                }
+            }
+            cx.report(d);
+        };
+        match (sa, sb) {
+            (Shape::Dims(x), Shape::Dims(y)) if x.len() == 2 && y.len() == 2 => {
+                if !self.dims_equal(&x[1], &y[0]) {
+                    let (p, q) = (crate::show::poly(self.hir(), &x[1]), crate::show::poly(self.hir(), &y[0]));
+                    let text = format!("`dot` of `{ta}` with `{tb}`: the inner extents `{p}` and `{q}` differ");
+                    wrong(self, text, Some((&x[1], &y[0])));
+                    return None;
+                }
+                Some(Shape::Dims(vec![x[0].clone(), y[1].clone()]))
+            }
+            _ => {
+                wrong(self, format!("`dot` multiplies matrices of rank 2, not `{ta}` with `{tb}`"), None);
+                None
+            }
+        }
+    }
+
+    fn random_row(&mut self, s: &Slots, op: RandomOp) -> Option<HExpr> {
+        let seed = self.value(s.get("seed")?);
+        let seed = self.coerce(seed, &Ty::scalar(DType::U64), "the seed");
+        let (off, elem, shape) = self.tile_slot(s, "offset")?;
+        let Elem::D(d) = elem else { return None };
+        if seed.ty.is_err() || !self.need_class("an offset", d, DTypeSet::of(&[DType::I32, DType::U32]), off.span) {
+            return None;
+        }
+        let f = tile(DType::F32, shape.clone());
+        let ty = match op {
+            RandomOp::Rand | RandomOp::Randn => f,
+            RandomOp::Rand4 => Ty::Tuple(vec![f.clone(), f.clone(), f.clone(), f]),
+            RandomOp::RandInt => tile(DType::U32, shape),
+        };
+        self.built(s, vec![HArg::Expr(seed), HArg::Expr(off)], ty, false)
+    }
+
+    fn control_row(&mut self, s: &Slots, op: ControlOp) -> Option<HExpr> {
+        match op {
+            ControlOp::ProgramId | ControlOp::NumPrograms => {
+                let e = s.get("axis")?;
+                let n = self.known_int(e, "the axis of a grid")?;
+                if !(0..3).contains(&n) {
+                    self.error(codes::AXIS, e.span, format!("a grid has the axes 0, 1 and 2, not {n}"), "");
+                    return None;
+                }
+                let axis = self.mk(HKind::Int(n), Ty::i32(), e.span, true);
+                self.built(s, vec![HArg::Expr(axis)], Ty::i32(), false)
+            }
+            ControlOp::Map => self.map_row(s),
+            ControlOp::Assume => {
+                let h = self.bool_arg(s.get("cond")?, "`assume`")?;
+                self.built(s, vec![HArg::Expr(h)], Ty::Unit, false)
+            }
+            ControlOp::MultipleOf | ControlOp::MaxContiguous => {
+                let (x, _, _) = self.tile_slot(s, "x")?;
+                let v = self.const_int(s.get("value")?)?;
+                let ty = x.ty.clone();
+                self.built(s, vec![HArg::Expr(x), HArg::Expr(v)], ty, false)
+            }
+            ControlOp::Assert => {
+                let e = s.get("cond")?;
+                let is_static = s.row.name == "static_assert";
+                let h = if is_static { self.condition(e) } else { self.bool_arg(e, "`assert`")? };
+                if h.ty.is_err() || (is_static && !self.need_const(&h)) {
+                    return None;
+                }
+                let message = self.plain_slot(s, "message")?;
+                self.built(s, vec![HArg::Expr(h), message], Ty::Unit, false)
+            }
+            ControlOp::Print => {
+                let is_static = s.row.name == "static_print";
+                let mut values = vec![];
+                for e in s.rest.clone() {
+                    let h = self.value(e);
+                    if h.ty.is_err() || (is_static && !self.need_const(&h)) {
+                        return None;
+                    }
+                    values.push(h);
+                }
+                self.built(s, vec![HArg::List(values)], Ty::Unit, false)
+            }
+            ControlOp::GridBarrier => self.built(s, vec![], Ty::Unit, false),
+            ControlOp::InlineAsm => {
+                let (dh, d) = self.dtype_slot(s, "dtype")?;
+                let (text, cons) = (self.plain_slot(s, "text")?, self.plain_slot(s, "constraints")?);
+                let values: Vec<HExpr> = s.rest.clone().into_iter().map(|e| self.value(e)).collect();
+                if values.iter().any(|h| h.ty.is_err()) {
+                    return None;
+                }
+                let shape = self.broadcast("`inline_asm`", &values.iter().collect::<Vec<_>>()).unwrap_or_else(Shape::scalar);
+                self.built(s, vec![text, cons, HArg::Expr(dh), HArg::List(values)], Ty::Tile { elem: Elem::D(d), shape }, false)
+            }
+            ControlOp::For | ControlOp::While | ControlOp::If | ControlOp::Yield | ControlOp::Condition | ControlOp::Return | ControlOp::Call => None,
+        }
+    }
+
+    fn bool_arg(&mut self, e: &ast::Expr, what: &str) -> Option<HExpr> {
+        let h = self.value(e);
+        if h.ty.is_err() {
+            return None;
+        }
+        if self.dterm_of(&h.ty) != Some(DTerm::Known(DType::Bool)) {
+            let shown = self.show(&h.ty);
+            self.error(codes::CONDITION, h.span, format!("{what} needs a bool or a tile of bools, not `{shown}`"), "");
+            return None;
+        }
+        Some(h)
+    }
+
+    /// `map(f, x, ..)`: arguments broadcast; tuples come out as tuples of tiles.
+    fn map_row(&mut self, s: &Slots) -> Option<HExpr> {
+        let mut xs = vec![];
+        for e in s.rest.clone() {
+            let h = self.value(e);
+            if h.ty.is_err() {
+                return None;
+            }
+            let Ty::Tile { elem, .. } = h.ty.clone() else {
+                let shown = self.show(&h.ty);
+                self.error(codes::TYPE_MISMATCH, h.span, format!("`map` works on tiles, not on `{shown}`"), "");
+                return None;
+            };
+            // The function sees a definite type, so a literal settles here.
+            if let Elem::D(d) = elem
+                && let Some(l) = self.literal(d)
+            {
+                self.adapt(d, DTerm::Known(if l == Lit::Int { DType::I32 } else { DType::F32 }));
+            }
+            xs.push(h);
+        }
+        if xs.is_empty() {
+            self.error(codes::ARGUMENT_COUNT, s.span, "`map` needs tiles to work on", "as in `map(f, x)`");
+            return None;
+        }
+        let shape = self.broadcast("`map`", &xs.iter().collect::<Vec<_>>())?;
+        let ps: Vec<Ty> = xs
+            .iter()
+            .map(|h| match &h.ty {
+                Ty::Tile { elem, .. } => Ty::Tile { elem: self.resolve_elem(elem), shape: Shape::scalar() },
+                _ => Ty::Err,
+            })
+            .collect();
+        let f = self.callable(s.get("f")?, &ps);
+        let Ty::Fn(_, r) = &f.ty else { return None };
+        let (r, _) = self.scalars_of(&(**r).clone(), f.span)?;
+        let ty = Self::spread(&r, &shape);
+        self.built(s, vec![HArg::Expr(f), HArg::List(xs)], ty, false)
+    }
+
+    fn host_row(&mut self, s: &Slots, op: HostOp) -> Option<HExpr> {
+        match op {
+            HostOp::Buffer => {
+                let (x, elem, shape) = self.tile_slot(s, "x")?;
+                if let Elem::D(d) = elem
+                    && let Some(l) = self.literal(d)
+                {
+                    self.adapt(d, DTerm::Known(if l == Lit::Int { DType::I32 } else { DType::F32 }));
+                }
+                let dims = self.dims_of(s, &shape)?;
+                self.built(s, vec![HArg::Expr(x)], Ty::Buffer { elem, shape: dims }, false)
+            }
+            HostOp::Tile => {
+                let b = s.this.clone()?;
+                let Ty::Buffer { elem, shape } = b.ty.clone() else { return None };
+                self.built(s, vec![HArg::Expr(b)], Ty::Tile { elem, shape: Shape::Dims(shape) }, false)
+            }
+            HostOp::Randn | HostOp::Uniform | HostOp::Npy => {
+                let shape = self.shape_arg(s.get("shape")?)?;
+                let (_, d) = self.dtype_slot(s, "dtype")?;
+                let mut args = vec![];
+                for p in s.row.params {
+                    args.push(match p.name {
+                        "shape" => HArg::Shape(shape.clone()),
+                        "low" | "high" => {
+                            let h = self.value(s.get(p.name)?);
+                            let h = self.coerce(h, &Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() }, &format!("`{}`", p.name));
+                            if h.ty.is_err() {
+                                return None;
+                            }
+                            HArg::Expr(h)
+                        }
+                        n => self.plain_slot(s, n)?,
+                    });
+                }
+                if op == HostOp::Randn && !self.need_class("`randn`", d, DTypeSet::FLOAT, s.span) {
+                    return None;
+                }
+                self.built(s, args, Ty::Tile { elem: Elem::D(d), shape }, false)
+            }
+            HostOp::AssertClose => {
+                let mut a = self.value(s.get("a")?);
+                let mut b = self.value(s.get("b")?);
+                if a.ty.is_err() || b.ty.is_err() {
+                    return None;
+                }
+                for h in [&a, &b] {
+                    if self.dterm_of(&h.ty).is_none() {
+                        let shown = self.show(&h.ty);
+                        let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, format!("`assert_close` compares tiles, not `{shown}`"), "");
+                        let d = if matches!(h.ty, Ty::Buffer { .. }) {
+                            let text = self.text(h.span);
+                            d.fix("read the buffer", h.span, format!("{text}.tile()"))
+                        } else {
+                            d
+                        };
+                        self.report(d);
+                        return None;
+                    }
+                }
+                self.join_elems("`assert_close`", &mut [&mut a, &mut b])?;
+                self.broadcast("`assert_close`", &[&a, &b])?;
+                let (r, t) = (self.plain_slot(s, "rtol")?, self.plain_slot(s, "atol")?);
+                self.built(s, vec![HArg::Expr(a), HArg::Expr(b), r, t], Ty::Unit, false)
+            }
+            HostOp::Launch | HostOp::ExpectError => None,
+        }
+    }
+}

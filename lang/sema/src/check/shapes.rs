@@ -1,0 +1,199 @@
+//! Owns shapes: when two extents are equal, how shapes broadcast, and the messages when they do not.
+
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::cx::Cx;
+use crate::hir::{HExpr, HKind};
+use crate::poly::{Atom, Poly, PolyFn};
+use crate::types::{Shape, Ty};
+
+/// Quotients of divisibility facts are opaque atoms from here up, apart from those of expressions.
+const QUOTIENTS: u32 = 1 << 31;
+
+impl Cx<'_, '_> {
+    /// A polynomial under what the `require`s say.
+    pub fn with_facts(&self, p: &Poly) -> Poly {
+        let mut p = p.clone();
+        for (id, to) in &self.facts {
+            let subst = p.subst(&|a| match a {
+                Atom::Param(x) if x == id => Some(to.clone()),
+                _ => None,
+            });
+            if let Some(q) = subst {
+                p = q;
+            }
+        }
+        p
+    }
+
+    pub fn dims_equal(&self, a: &Poly, b: &Poly) -> bool {
+        a == b || self.with_facts(a) == self.with_facts(b)
+    }
+
+    pub fn shapes_equal(&self, a: &Shape, b: &Shape) -> bool {
+        match (a, b) {
+            (Shape::Param(x), Shape::Param(y)) => x == y,
+            (Shape::Dims(x), Shape::Dims(y)) => x.len() == y.len() && x.iter().zip(y).all(|(p, q)| self.dims_equal(p, q)),
+            (Shape::Param(_), Shape::Dims(_)) | (Shape::Dims(_), Shape::Param(_)) => false,
+        }
+    }
+
+    /// Remembers a compile-time `require`: `A == e` or `A % c == 0` for a variable `A`.
+    pub fn learn(&mut self, cond: &HExpr) {
+        let HKind::Builtin(row, args) = &cond.kind else { return };
+        let arg = |i: usize| match args.get(i) {
+            Some(crate::hir::HArg::Expr(e)) if e.konst => Some(e.clone()),
+            _ => None,
+        };
+        let (Some(l), Some(r)) = (arg(0), arg(1)) else { return };
+        if row.name == "&&" {
+            self.learn(&l);
+            self.learn(&r);
+            return;
+        }
+        if row.name != "==" {
+            return;
+        }
+        let (Some(l), Some(r)) = (self.poly(&l), self.poly(&r)) else { return };
+        let (l, r) = (self.with_facts(&l), self.with_facts(&r));
+        if r.as_int() == Some(0)
+            && let Some(Atom::Fn(PolyFn::Rem, args)) = single_atom(&l)
+            && let [e, c] = args.as_slice()
+            && let Some(id) = e.as_param()
+        {
+            self.quotients += 1;
+            let q = Poly::atom(Atom::Opaque(QUOTIENTS + self.quotients));
+            if let Some(product) = c.mul(&q) {
+                self.facts.push((id, product));
+            }
+        } else if let Some(id) = l.as_param() {
+            self.facts.push((id, r));
+        } else if let Some(id) = r.as_param() {
+            self.facts.push((id, l));
+        }
+    }
+
+    /// The common shape of operands that broadcast; reports and gives `None` when there is none.
+    pub fn broadcast(&mut self, what: &str, operands: &[&HExpr]) -> Option<Shape> {
+        let mut acc: Option<(Shape, Span)> = None;
+        for h in operands {
+            let Ty::Tile { shape, .. } = &h.ty else { continue };
+            acc = Some(match acc {
+                None => (shape.clone(), h.span),
+                Some((s, at)) => (self.broadcast_two(what, (&s, at), (shape, h.span))?, at.to(h.span)),
+            });
+        }
+        acc.map(|a| a.0)
+    }
+
+    pub fn broadcast_two(&mut self, what: &str, a: (&Shape, Span), b: (&Shape, Span)) -> Option<Shape> {
+        if a.0.is_scalar() || self.shapes_equal(a.0, b.0) {
+            return Some(b.0.clone());
+        }
+        if b.0.is_scalar() {
+            return Some(a.0.clone());
+        }
+        let (Shape::Dims(x), Shape::Dims(y)) = (a.0, b.0) else {
+            self.shape_mismatch(what, a, b, None);
+            return None;
+        };
+        if x.len() != y.len() {
+            self.rank_mismatch(what, a, b);
+            return None;
+        }
+        let mut dims = vec![];
+        for (i, (p, q)) in x.iter().zip(y).enumerate() {
+            let one = Poly::int(1);
+            dims.push(if self.dims_equal(p, q) || *q == one {
+                p.clone()
+            } else if *p == one {
+                q.clone()
+            } else {
+                self.shape_mismatch(what, a, b, Some((i, p.clone(), q.clone())));
+                return None;
+            });
+        }
+        Some(Shape::Dims(dims))
+    }
+
+    fn shape_mismatch(&mut self, what: &str, a: (&Shape, Span), b: (&Shape, Span), dim: Option<(usize, Poly, Poly)>) {
+        let (sa, sb) = (self.show_shape(a.0), self.show_shape(b.0));
+        let mut d = Diagnostic::error(
+            codes::SHAPE_MISMATCH,
+            b.1,
+            format!("{what} needs equal shapes, but has `{sa}` and `{sb}`"),
+            format!("this is `{sb}`"),
+        )
+        .label(a.1, format!("this is `{sa}`"));
+        if let Some((_, p, q)) = dim {
+            d = self.equality_hint(d, &p, &q);
+        }
+        self.report(d);
+    }
+
+    /// Says which `require` would make two extents equal, where one would.
+    pub fn equality_hint(&self, d: Diagnostic, p: &Poly, q: &Poly) -> Diagnostic {
+        if p.as_int().is_some() && q.as_int().is_some() {
+            return d;
+        }
+        let (tp, tq) = (crate::show::poly(self.hir(), p), crate::show::poly(self.hir(), q));
+        if tp.contains('_') && tp.len() == 1 || tq.contains('_') && tq.len() == 1 {
+            return d;
+        }
+        d.note(format!("`require({tp} == {tq})` in the signature would make them equal"))
+    }
+
+    fn rank_mismatch(&mut self, what: &str, a: (&Shape, Span), b: (&Shape, Span)) {
+        let (sa, sb) = (self.show_shape(a.0), self.show_shape(b.0));
+        let rank = |s: &Shape| s.dims().map_or(0, <[Poly]>::len);
+        let (ra, rb) = (rank(a.0), rank(b.0));
+        let mut d = Diagnostic::error(
+            codes::RANK_MISMATCH,
+            b.1,
+            format!("{what} needs equal ranks, but has `{sa}` and `{sb}`"),
+            format!("rank {rb}"),
+        )
+        .label(a.1, format!("rank {ra}"));
+        let (low, high) = if ra < rb { (a, b) } else { (b, a) };
+        if let (Some(l), Some(h)) = (low.0.dims(), high.0.dims()) {
+            for form in placements(l, h, self) {
+                let text = self.text(low.1);
+                let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+                d = d.fix(format!("add the missing dimension: `{form}`"), low.1, format!("{text}{form}"));
+            }
+        }
+        self.report(d);
+    }
+}
+
+fn single_atom(p: &Poly) -> Option<Atom> {
+    let mut terms = p.terms();
+    match (terms.next(), terms.next()) {
+        (Some(([a], 1)), None) => Some(a.clone()),
+        _ => None,
+    }
+}
+
+/// The index texts that give `low` the rank of `high` so that both broadcast, trailing alignment first.
+fn placements(low: &[Poly], high: &[Poly], cx: &Cx) -> Vec<String> {
+    let (n, m) = (low.len(), high.len());
+    if m > 5 {
+        return vec![];
+    }
+    let mut out = vec![];
+    for mask in 0u32..(1 << m) {
+        if mask.count_ones() as usize != n {
+            continue;
+        }
+        let mut next = low.iter();
+        let fits = high.iter().enumerate().all(|(i, h)| {
+            mask & (1 << i) == 0 || next.next().is_some_and(|l| cx.dims_equal(l, h) || l.as_int() == Some(1) || h.as_int() == Some(1))
+        });
+        if fits {
+            let items: Vec<&str> = (0..m).map(|i| if mask & (1 << i) != 0 { ":" } else { "None" }).collect();
+            out.push((std::cmp::Reverse(mask), format!("[{}]", items.join(", "))));
+        }
+    }
+    out.sort();
+    out.into_iter().take(2).map(|(_, t)| t).collect()
+}

@@ -1,0 +1,401 @@
+//! Owns written types: syntax to [`Ty`], and bounds of compile-time parameters to [`CKind`].
+
+use tk_ops::{DType, DTypeSet};
+use tk_syntax::ast::{self, ExprKind, Index, TypeKind};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::Def;
+use super::cx::{Cx, Sym};
+use super::names::closest;
+use crate::hir::{CKind, CVarId, StructId};
+use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
+
+/// The largest rank of tiles and views.
+pub(crate) const MAX_RANK: usize = 5;
+
+impl Cx<'_, '_> {
+    /// The type that is written.
+    pub fn ty(&mut self, t: &ast::Type) -> Ty {
+        match &t.kind {
+            TypeKind::Err => Ty::Err,
+            TypeKind::Tuple(ts) if ts.is_empty() => Ty::Unit,
+            TypeKind::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| self.ty(t)).collect()),
+            TypeKind::Fn(ps, r) => {
+                let ps = ps.iter().map(|t| self.ty(t)).collect();
+                Ty::Fn(ps, Box::new(self.ty(r)))
+            }
+            TypeKind::Ptr { mutable, pointee } => {
+                let pointee = Box::new(self.elem_type(pointee));
+                Ty::Tile { elem: Elem::Ptr { pointee, mutable: *mutable }, shape: Shape::scalar() }
+            }
+            TypeKind::Mut(inner) => match self.ty(inner) {
+                Ty::View { elem, rank, wide, .. } => Ty::View { elem, rank, mutable: true, wide },
+                Ty::Option(o) => match *o {
+                    Ty::View { elem, rank, wide, .. } => Ty::Option(Box::new(Ty::View { elem, rank, mutable: true, wide })),
+                    other => self.not_mut(other, t.span),
+                },
+                other => self.not_mut(other, t.span),
+            },
+            TypeKind::Option(inner) => match self.ty(inner) {
+                v @ (Ty::View { .. } | Ty::Err) => Ty::Option(Box::new(v)),
+                other => {
+                    let shown = self.show(&other);
+                    self.error(codes::TYPE_MISMATCH, t.span, format!("only views can be optional, not `{shown}`"), "");
+                    Ty::Err
+                }
+            },
+            TypeKind::Path { path, member, args } => self.path_type(path, member.as_ref(), args.as_deref(), t.span),
+        }
+    }
+
+    fn not_mut(&mut self, other: Ty, span: Span) -> Ty {
+        if !other.is_err() {
+            self.error(codes::TYPE_MISMATCH, span, "`mut` in a type stands before `view` only", "use `*mut T` for pointers");
+        }
+        Ty::Err
+    }
+
+    fn path_type(&mut self, path: &ast::Path, member: Option<&ast::Name>, args: Option<&[Index]>, span: Span) -> Ty {
+        let [name] = path.segments.as_slice() else {
+            return match self.resolve_path(path) {
+                Some(Def::Struct(id)) => self.struct_type(id, args.unwrap_or(&[]), span),
+                Some(Def::Module(_) | Def::Fn(_) | Def::Const(_)) => self.not_a_type(path.span, &self.text(path.span)),
+                None => Ty::Err,
+            };
+        };
+        if let Some(m) = member {
+            return match self.dtype_member(name, m) {
+                Some(d) => Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() },
+                None => Ty::Err,
+            };
+        }
+        match name.text.as_str() {
+            "" => return Ty::Err,
+            "tile" => return self.tile_type(args, span),
+            "view" => return self.view_type(args, span),
+            "dtype" => return Ty::DType,
+            "shape" => return Ty::ShapeTy,
+            _ => {}
+        }
+        if let Some(d) = DType::parse(&name.text) {
+            return self.no_args(args, span, Ty::scalar(d));
+        }
+        match (self.lookup(&name.text), self.lookup_item(&name.text)) {
+            (Some(Sym::CVar(id)), _) => match &self.hir().cvar(id).kind {
+                CKind::DType(_) => {
+                    self.no_args(args, span, Ty::Tile { elem: Elem::D(DTerm::Param(id)), shape: Shape::scalar() })
+                }
+                CKind::Err => Ty::Err,
+                _ => self.not_a_type(name.span, &name.text),
+            },
+            (None, Some(Def::Struct(id))) => self.struct_type(id, args.unwrap_or(&[]), span),
+            (Some(_), _) | (None, Some(_)) => self.not_a_type(name.span, &name.text),
+            (None, None) => {
+                self.unknown_type(name);
+                Ty::Err
+            }
+        }
+    }
+
+    fn no_args(&mut self, args: Option<&[Index]>, span: Span, ty: Ty) -> Ty {
+        if args.is_some() {
+            let shown = self.show(&ty);
+            let d = Diagnostic::error(codes::TYPE_MISMATCH, span, format!("`{shown}` takes nothing in brackets"), "")
+                .note("a tile is written `tile[f32, BM, BN]`");
+            self.report(d);
+            return Ty::Err;
+        }
+        ty
+    }
+
+    fn not_a_type(&mut self, span: Span, name: &str) -> Ty {
+        self.error(codes::NOT_A_VALUE, span, format!("`{name}` is not a type"), "");
+        Ty::Err
+    }
+
+    fn unknown_type(&mut self, name: &ast::Name) {
+        let mut names: Vec<String> = DType::ALL.iter().map(|d| d.name().to_string()).collect();
+        names.extend(["tile", "view", "dtype", "shape"].map(String::from));
+        names.extend(self.names_in_scope());
+        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, name.span, format!("there is no type `{}`", name.text), "");
+        if let Some(s) = closest(&name.text, names.iter().map(String::as_str)) {
+            d = d.fix(format!("use `{s}`"), name.span, s);
+        }
+        self.report(d);
+    }
+
+    /// `T.acc` of a dtype variable or type.
+    pub fn dtype_member(&mut self, name: &ast::Name, member: &ast::Name) -> Option<DTerm> {
+        let base = self.dtype_name(&name.text);
+        match (base, member.text.as_str()) {
+            (Some(DTerm::Known(d)), "acc") => Some(DTerm::Known(d.acc())),
+            (Some(DTerm::Param(id)), "acc") => Some(DTerm::Acc(id)),
+            (Some(_), "") => None,
+            (Some(_), other) => {
+                self.error(codes::UNKNOWN_MEMBER, member.span, format!("`{}.{other}` is not a type", name.text), "a type has `.acc`");
+                None
+            }
+            (None, _) => {
+                self.error(codes::NOT_A_VALUE, name.span, format!("`{}` is not an element type", name.text), "");
+                None
+            }
+        }
+    }
+
+    /// A dtype name or variable.
+    pub fn dtype_name(&self, name: &str) -> Option<DTerm> {
+        match self.lookup(name) {
+            Some(Sym::CVar(id)) if matches!(self.hir().cvar(id).kind, CKind::DType(_)) => Some(DTerm::Param(id)),
+            Some(_) => None,
+            None => DType::parse(name).map(DTerm::Known),
+        }
+    }
+
+    /// What a tile or pointer is made of: a scalar or pointer type.
+    pub fn elem_type(&mut self, t: &ast::Type) -> Elem {
+        match self.ty(t) {
+            Ty::Tile { elem, shape } if shape.is_scalar() => elem,
+            Ty::Err => Elem::Err,
+            other => {
+                let shown = self.show(&other);
+                self.error(codes::TYPE_MISMATCH, t.span, format!("`{shown}` is not an element type"), "a scalar or pointer type is needed");
+                Elem::Err
+            }
+        }
+    }
+
+    /// An element type between brackets, where it was parsed as an expression.
+    fn elem_index(&mut self, ix: Option<&Index>, span: Span) -> Elem {
+        match ix {
+            Some(Index::Expr(e)) => match expr_as_type(e) {
+                Some(t) => self.elem_type(&t),
+                None => {
+                    if !matches!(e.kind, ExprKind::Err) {
+                        self.error(codes::TYPE_MISMATCH, e.span, "an element type is needed here", "");
+                    }
+                    Elem::Err
+                }
+            },
+            Some(Index::Slice(_, _, at)) => {
+                self.error(codes::TYPE_MISMATCH, *at, "an element type is needed here", "");
+                Elem::Err
+            }
+            Some(Index::Named(n, _)) => {
+                self.error(codes::ARGUMENT_NAME, n.span, "an element type is needed here", "");
+                Elem::Err
+            }
+            None => {
+                self.error(codes::ARGUMENT_COUNT, span, "an element type is needed between the brackets", "");
+                Elem::Err
+            }
+        }
+    }
+
+    fn tile_type(&mut self, args: Option<&[Index]>, span: Span) -> Ty {
+        let args = args.unwrap_or(&[]);
+        let elem = self.elem_index(args.first(), span);
+        let dims: Vec<&ast::Expr> = args.iter().skip(1).filter_map(index_expr).collect();
+        if dims.len() + 1 < args.len() {
+            self.error(codes::TYPE_MISMATCH, span, "a tile type lists its extents: `tile[f32, BM, BN]`", "");
+            return Ty::Err;
+        }
+        if let [one] = dims.as_slice()
+            && let Some(id) = self.shape_param(one)
+        {
+            return Ty::Tile { elem, shape: Shape::Param(id) };
+        }
+        if dims.len() > MAX_RANK {
+            self.error(codes::TILE_RANK, span, format!("a tile has at most {MAX_RANK} dimensions, not {}", dims.len()), "");
+            return Ty::Err;
+        }
+        let dims = dims.iter().map(|e| self.extent(e)).collect::<Option<Vec<_>>>();
+        dims.map_or(Ty::Err, |d| Ty::Tile { elem, shape: Shape::Dims(d) })
+    }
+
+    /// The `shape` variable that an expression names.
+    pub fn shape_param(&self, e: &ast::Expr) -> Option<CVarId> {
+        let ExprKind::Path(p) = &e.kind else { return None };
+        let [n] = p.segments.as_slice() else { return None };
+        match self.lookup(&n.text) {
+            Some(Sym::CVar(id)) if self.hir().cvar(id).kind == CKind::Shape => Some(id),
+            _ => None,
+        }
+    }
+
+    fn view_type(&mut self, args: Option<&[Index]>, span: Span) -> Ty {
+        let args = args.unwrap_or(&[]);
+        let elem = self.elem_index(args.first(), span);
+        let Some(rank) = args.get(1).and_then(index_expr) else {
+            self.error(codes::ARGUMENT_COUNT, span, "a view type has an element type and a rank: `view[f32, 2]`", "");
+            return Ty::Err;
+        };
+        let wide = match args.get(2).and_then(index_expr).and_then(expr_as_type) {
+            None => false,
+            Some(t) if self.elem_type(&t) == Elem::D(DTerm::Known(DType::I64)) => true,
+            Some(t) => {
+                self.error(codes::TYPE_MISMATCH, t.span, "the third argument of `view` can only be `i64`", "");
+                false
+            }
+        };
+        let Some(p) = self.extent(rank) else { return Ty::Err };
+        match p.as_int() {
+            Some(r @ 1..=5) => Ty::View { elem, rank: r as u32, mutable: false, wide },
+            Some(r) => {
+                self.error(codes::TILE_RANK, rank.span, format!("a view has 1 to {MAX_RANK} dimensions, not {r}"), "");
+                Ty::Err
+            }
+            None => {
+                self.error(codes::UNKNOWN_EXTENT, rank.span, "the rank of a view must be a number", "");
+                Ty::Err
+            }
+        }
+    }
+
+    /// A struct with its compile-time arguments in order.
+    pub fn struct_type(&mut self, id: StructId, args: &[Index], span: Span) -> Ty {
+        let params = self.hir().strukt(id).cparams.clone();
+        let name = self.hir().strukt(id).name.clone();
+        if args.len() > params.len() {
+            self.error(
+                codes::ARGUMENT_COUNT,
+                span,
+                format!("`{name}` has {} compile-time parameters, but {} are given", params.len(), args.len()),
+                "",
+            );
+            return Ty::Err;
+        }
+        let mut out: Vec<Option<CTerm>> = vec![None; params.len()];
+        for (i, a) in args.iter().enumerate() {
+            let (slot, e) = match a {
+                Index::Expr(e) => (Some(i), e),
+                Index::Named(n, e) => {
+                    let at = params.iter().position(|p| self.hir().cvar(*p).name == n.text);
+                    if at.is_none() {
+                        self.error(codes::ARGUMENT_NAME, n.span, format!("`{name}` has no compile-time parameter `{}`", n.text), "");
+                    }
+                    (at, e)
+                }
+                Index::Slice(_, _, s) => {
+                    self.error(codes::INDEX, *s, "a struct type takes compile-time arguments", "");
+                    return Ty::Err;
+                }
+            };
+            if let Some(s) = slot
+                && let Some(p) = params.get(s)
+            {
+                let value = self.carg(*p, e);
+                if let Some(o) = out.get_mut(s) {
+                    *o = Some(value);
+                }
+            }
+        }
+        let mut done = vec![];
+        for (p, o) in params.iter().zip(out) {
+            match o.or_else(|| self.default_cterm(*p)) {
+                Some(v) => done.push(v),
+                None => {
+                    let missing = self.hir().cvar(*p).name.clone();
+                    self.error(codes::CANNOT_INFER, span, format!("`{name}` needs the compile-time argument `{missing}`"), "");
+                    return Ty::Err;
+                }
+            }
+        }
+        Ty::Struct(id, done)
+    }
+
+    /// What a compile-time parameter ranges over.
+    pub fn bound(&mut self, bound: &[ast::Type], span: Span) -> CKind {
+        match bound {
+            [] => {
+                self.error(codes::TYPE_MISMATCH, span, "a compile-time parameter needs a type or bound", "as in `BM: i32` or `T: float`");
+                CKind::Err
+            }
+            [one] => self.single_bound(one),
+            many => {
+                let mut set = DTypeSet::EMPTY;
+                for t in many {
+                    match self.set_bound(t) {
+                        Some(s) => set = set.or(s),
+                        None => return CKind::Err,
+                    }
+                }
+                CKind::DType(set)
+            }
+        }
+    }
+
+    fn single_bound(&mut self, t: &ast::Type) -> CKind {
+        if let TypeKind::Path { path, member: None, args: None } = &t.kind
+            && let [n] = path.segments.as_slice()
+        {
+            if let Some(set) = DTypeSet::class(&n.text) {
+                return CKind::DType(set);
+            }
+            if n.text == "shape" {
+                return CKind::Shape;
+            }
+        }
+        match self.ty(t) {
+            Ty::Err => CKind::Err,
+            Ty::Fn(ps, r) => CKind::Fn(ps, r),
+            Ty::Tile { elem: Elem::D(DTerm::Known(d)), shape } if shape.is_scalar() => match d {
+                DType::Bool => CKind::Bool,
+                d if d.is_int() => CKind::Int(d),
+                d if d.is_float() => CKind::Float(d),
+                other => {
+                    self.error(codes::TYPE_MISMATCH, t.span, format!("a compile-time value cannot be of type `{other}`"), "");
+                    CKind::Err
+                }
+            },
+            other => {
+                let shown = self.show(&other);
+                self.error(codes::TYPE_MISMATCH, t.span, format!("a compile-time value cannot be of type `{shown}`"), "");
+                CKind::Err
+            }
+        }
+    }
+
+    /// A member of `f16 | bf16`: a dtype or a class.
+    fn set_bound(&mut self, t: &ast::Type) -> Option<DTypeSet> {
+        if let TypeKind::Path { path, member: None, args: None } = &t.kind
+            && let [n] = path.segments.as_slice()
+        {
+            if let Some(set) = DTypeSet::class(&n.text) {
+                return Some(set);
+            }
+            if let Some(d) = DType::parse(&n.text) {
+                return Some(DTypeSet::of(&[d]));
+            }
+        }
+        if !matches!(t.kind, TypeKind::Err) {
+            let text = self.text(t.span);
+            self.error(codes::TYPE_MISMATCH, t.span, format!("`{text}` is not an element type or class"), "");
+        }
+        None
+    }
+}
+
+fn index_expr(ix: &Index) -> Option<&ast::Expr> {
+    match ix {
+        Index::Expr(e) => Some(e),
+        Index::Slice(..) | Index::Named(..) => None,
+    }
+}
+
+/// The type that an expression spells: brackets hold values and types alike.
+pub(crate) fn expr_as_type(e: &ast::Expr) -> Option<ast::Type> {
+    let kind = match &e.kind {
+        ExprKind::Path(p) => TypeKind::Path { path: p.clone(), member: None, args: None },
+        ExprKind::Member(base, name) => match &base.kind {
+            ExprKind::Path(p) => TypeKind::Path { path: p.clone(), member: Some(name.clone()), args: None },
+            _ => return None,
+        },
+        ExprKind::Index(base, args) => match &base.kind {
+            ExprKind::Path(p) => TypeKind::Path { path: p.clone(), member: None, args: Some(args.clone()) },
+            _ => return None,
+        },
+        ExprKind::Type(t) => return Some((**t).clone()),
+        _ => return None,
+    };
+    Some(ast::Type { kind, span: e.span })
+}

@@ -1,0 +1,35 @@
+//! Names, types, symbolic shapes, compile-time evaluation, specialization and lowering to tile IR.
+//!
+//! [`check`] reads a file and everything it uses and returns a typed program with diagnostics; it never fails and
+//! never runs anything. [`contract::plan`] decides what one launch of a kernel means.
+
+pub mod check;
+pub mod hir;
+pub mod poly;
+pub mod show;
+pub mod types;
+
+pub use check::check;
+use tk_syntax::{Diagnostic, SourceMap};
+
+/// Where source text comes from; the only way in which this crate reaches files.
+pub trait Loader {
+    /// The text of a file, bytes that are no UTF-8 replaced; `Err` is one sentence for the user.
+    fn load(&self, path: &str) -> Result<String, String>;
+    /// A standard library file (`grid` for `std::grid`) that replaces the built-in one: shown name and text.
+    fn std(&self, name: &str) -> Option<(String, String)> {
+        let _ = name;
+        None
+    }
+}
+
+/// A checked program.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// Every file that was read; the first is the one that was asked for.
+    pub sources: SourceMap,
+    /// The typed program; functions with errors are marked `broken`.
+    pub hir: hir::Hir,
+    /// What is wrong, in source order.
+    pub diagnostics: Vec<Diagnostic>,
+}
