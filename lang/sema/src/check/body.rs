@@ -13,11 +13,21 @@ impl Cx<'_, '_> {
     pub fn block(&mut self, b: &ast::Block, want: Option<&Ty>) -> (HBlock, Ty) {
         self.push_scope();
         let mut stmts = vec![];
-        for s in &b.stmts {
+        let mut split = None;
+        for (i, s) in b.stmts.iter().enumerate() {
+            let mark = Cx::may_split(s).then(|| self.mark());
             let kind = self.stmt(s);
+            if let (Some(e), Some(mark)) = (self.split_after(b, i), mark) {
+                self.reset(mark);
+                split = Some(self.split_rest(&e, want));
+                break;
+            }
             stmts.push(HStmt { kind, span: s.span });
         }
-        let tail = b.tail.as_ref().map(|t| Box::new(self.expr(t, want)));
+        let tail = match split {
+            Some(t) => Some(Box::new(t)),
+            None => b.tail.as_ref().map(|t| Box::new(self.expr(t, want))),
+        };
         self.pop_scope();
         let ty = match &tail {
             Some(t) => t.ty.clone(),

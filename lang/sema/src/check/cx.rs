@@ -72,6 +72,10 @@ pub(crate) struct Cx<'p, 'a> {
     /// Whether the rest of the block cannot be reached.
     pub diverged: bool,
     pub lambda_depth: usize,
+    /// A compile-time `if` whose arms differ in type: what follows it is checked once for each arm.
+    pub split: Option<Span>,
+    /// How many such `if`s are open, as each doubles the work.
+    pub splits: usize,
 }
 
 impl<'p, 'a> Cx<'p, 'a> {
@@ -96,6 +100,8 @@ impl<'p, 'a> Cx<'p, 'a> {
             untyped: BTreeSet::new(),
             diverged: false,
             lambda_depth: 0,
+            split: None,
+            splits: 0,
         }
     }
 

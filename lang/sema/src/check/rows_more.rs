@@ -1,6 +1,6 @@
-//! Owns the types of the remaining builtins: creation, shapes, `where`, `map`, folds, `dot`, random numbers, tests.
+//! Owns the types of the remaining builtins: creation, `where`, `map`, `dot`, random numbers, control, tests.
 
-use tk_ops::{ControlOp, CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, HostOp, Op, RandomOp, ReduceOp, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, HostOp, Op, RandomOp, ReduceOp};
 use tk_syntax::ast;
 use tk_syntax::{Diagnostic, codes};
 
@@ -10,7 +10,7 @@ use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-fn tile(d: DType, shape: Shape) -> Ty {
+pub(super) fn tile(d: DType, shape: Shape) -> Ty {
     Ty::Tile { elem: Elem::D(DTerm::Known(d)), shape }
 }
 
@@ -33,12 +33,12 @@ impl Cx<'_, '_> {
         h.unwrap_or_else(|| HExpr::err(span))
     }
 
-    fn built(&self, s: &Slots, args: Vec<HArg>, ty: Ty, konst: bool) -> Option<HExpr> {
+    pub fn built(&self, s: &Slots, args: Vec<HArg>, ty: Ty, konst: bool) -> Option<HExpr> {
         Some(self.mk(HKind::Builtin(s.row, args), ty, s.span, konst))
     }
 
     /// A dtype argument.
-    fn dtype_slot(&mut self, s: &Slots, name: &str) -> Option<(HExpr, DTerm)> {
+    pub fn dtype_slot(&mut self, s: &Slots, name: &str) -> Option<(HExpr, DTerm)> {
         let p = s.row.params.iter().find(|p| p.name == name)?;
         let h = self.plain_arg(p, s.get(name)?);
         match &h.kind {
@@ -47,7 +47,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn plain_slot(&mut self, s: &Slots, name: &str) -> Option<HArg> {
+    pub fn plain_slot(&mut self, s: &Slots, name: &str) -> Option<HArg> {
         let Some(e) = s.get(name) else { return Some(HArg::Default) };
         let p = s.row.params.iter().find(|p| p.name == name)?;
         let h = self.plain_arg(p, e);
@@ -79,7 +79,7 @@ impl Cx<'_, '_> {
     }
 
     /// A tile argument: elements and extents.
-    fn tile_slot(&mut self, s: &Slots, name: &str) -> Option<(HExpr, Elem, Shape)> {
+    pub fn tile_slot(&mut self, s: &Slots, name: &str) -> Option<(HExpr, Elem, Shape)> {
         let h = self.value_slot(s, name)?;
         match h.ty.clone() {
             Ty::Tile { elem, shape } => Some((h, elem, shape)),
@@ -91,7 +91,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn dims_of(&mut self, s: &Slots, shape: &Shape) -> Option<Vec<Poly>> {
+    pub fn dims_of(&mut self, s: &Slots, shape: &Shape) -> Option<Vec<Poly>> {
         match shape {
             Shape::Dims(d) => Some(d.clone()),
             Shape::Param(_) => {
@@ -99,131 +99,6 @@ impl Cx<'_, '_> {
                 None
             }
         }
-    }
-
-    fn shape_row(&mut self, s: &Slots, op: ShapeOp) -> Option<HExpr> {
-        let first = if s.row.param("x").is_some() { "x" } else { "a" };
-        let (x, elem, shape) = self.tile_slot(s, first)?;
-        let mut args = vec![HArg::Expr(x.clone())];
-        let one = |dims: Vec<Poly>, elem: Elem| Ty::Tile { elem, shape: Shape::Dims(dims) };
-        let ty = match (op, s.row.name) {
-            (ShapeOp::Reshape, "expand") => {
-                let mut dims = self.dims_of(s, &shape)?;
-                let e = s.get("axis")?;
-                let axis = self.axis(e, dims.len() + 1)?;
-                dims.insert(axis, Poly::int(1));
-                args.push(HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), e.span, true)));
-                one(dims, elem)
-            }
-            (ShapeOp::Reshape, "ravel") => {
-                let n = self.count(&shape)?;
-                one(vec![n], elem)
-            }
-            (ShapeOp::Reshape, _) => {
-                let to = self.shape_arg(s.get("shape")?)?;
-                self.same_count(s, &shape, &to, &x)?;
-                args.push(HArg::Shape(to.clone()));
-                Ty::Tile { elem, shape: to }
-            }
-            (ShapeOp::Broadcast, _) => {
-                let to = self.shape_arg(s.get("shape")?)?;
-                let at = s.get("shape").map_or(s.span, |e| e.span);
-                let joined = self.broadcast_two("`broadcast_to`", (&to, at), (&shape, x.span))?;
-                if !self.shapes_equal(&joined, &to) {
-                    let (a, b) = (self.show_shape(&shape), self.show_shape(&to));
-                    self.error(codes::SHAPE_MISMATCH, x.span, format!("`{a}` does not broadcast to `{b}`"), "");
-                    return None;
-                }
-                args.push(HArg::Shape(to.clone()));
-                Ty::Tile { elem, shape: to }
-            }
-            (ShapeOp::Permute, _) => {
-                let dims = self.dims_of(s, &shape)?;
-                let order = self.permutation(s.get("order")?, dims.len())?;
-                let list = order.iter().map(|i| self.mk(HKind::Int(*i as i128), Ty::i32(), s.span, true)).collect();
-                args.push(HArg::List(list));
-                one(order.iter().filter_map(|i| dims.get(*i).cloned()).collect(), elem)
-            }
-            (ShapeOp::Flip, _) => {
-                let dims = self.dims_of(s, &shape)?;
-                args.push(self.axis_arg(s, "axis", dims.len(), None)?.1);
-                Ty::Tile { elem, shape }
-            }
-            (ShapeOp::Split, _) => {
-                let mut dims = self.dims_of(s, &shape)?;
-                if dims.pop().and_then(|d| d.as_int()) != Some(2) {
-                    let shown = self.show(&x.ty);
-                    self.error(codes::SHAPE_MISMATCH, x.span, format!("`split` needs a last dimension of 2, but this is `{shown}`"), "");
-                    return None;
-                }
-                let t = one(dims, elem);
-                Ty::Tuple(vec![t.clone(), t])
-            }
-            (ShapeOp::Join | ShapeOp::Interleave | ShapeOp::Cat, _) => return self.pair_row(s, op, x, elem, shape),
-            (ShapeOp::Slice, _) => return None,
-        };
-        self.built(s, args, ty, false)
-    }
-
-    fn pair_row(&mut self, s: &Slots, op: ShapeOp, mut x: HExpr, _elem: Elem, shape: Shape) -> Option<HExpr> {
-        let (mut y, _, other) = self.tile_slot(s, "b")?;
-        let what = format!("`{}`", s.row.name);
-        let common = self.join_elems(&what, &mut [&mut x, &mut y])?;
-        let (mut d, e) = (self.dims_of(s, &shape)?, self.dims_of(s, &other)?);
-        let mut args = vec![];
-        let axis = if op == ShapeOp::Cat { Some(self.axis_arg(s, "axis", d.len(), Some(0))?) } else { None };
-        let fits = d.len() == e.len() && d.iter().zip(&e).enumerate().all(|(i, (p, q))| axis.as_ref().is_some_and(|a| a.0 == i) || self.dims_equal(p, q));
-        if !fits || (op == ShapeOp::Interleave && d.is_empty()) {
-            let (a, b) = (self.show_shape(&shape), self.show_shape(&other));
-            let diag = Diagnostic::error(codes::SHAPE_MISMATCH, y.span, format!("{what} needs shapes that fit, but has `{a}` and `{b}`"), format!("this is `{b}`")).label(x.span, format!("this is `{a}`"));
-            self.report(diag);
-            return None;
-        }
-        args.extend([HArg::Expr(x), HArg::Expr(y)]);
-        match (op, axis) {
-            (ShapeOp::Cat, Some((i, arg))) => {
-                let sum = d.get(i)?.add(e.get(i)?)?;
-                *d.get_mut(i)? = sum;
-                args.push(arg);
-            }
-            (ShapeOp::Interleave, _) => {
-                let last = d.last_mut()?;
-                *last = last.mul(&Poly::int(2))?;
-            }
-            _ => d.push(Poly::int(2)),
-        }
-        self.built(s, args, Ty::Tile { elem: Elem::D(common), shape: Shape::Dims(d) }, false)
-    }
-
-    /// A known axis argument and the number as an argument.
-    fn axis_arg(&mut self, s: &Slots, name: &str, rank: usize, default: Option<usize>) -> Option<(usize, HArg)> {
-        let (axis, span) = match (s.get(name), default) {
-            (Some(e), _) => (self.axis(e, rank)?, e.span),
-            (None, Some(d)) => (d, s.span),
-            (None, None) => return None,
-        };
-        Some((axis, HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), span, true))))
-    }
-
-    fn count(&self, shape: &Shape) -> Option<Poly> {
-        match shape {
-            Shape::Dims(d) => d.iter().try_fold(Poly::int(1), |acc, p| acc.mul(p)),
-            Shape::Param(id) => Some(Poly::atom(crate::poly::Atom::ShapeCount(*id))),
-        }
-    }
-
-    fn same_count(&mut self, s: &Slots, from: &Shape, to: &Shape, x: &HExpr) -> Option<()> {
-        let (a, b) = (self.count(from)?, self.count(to)?);
-        if self.dims_equal(&a, &b) {
-            return Some(());
-        }
-        let (sa, sb) = (self.show_shape(from), self.show_shape(to));
-        let at = s.get("shape").map_or(s.span, |e| e.span);
-        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, at, format!("`reshape` keeps the number of elements, but goes from `{sa}` to `{sb}`"), format!("this is `{sb}`"))
-            .label(x.span, format!("this is `{sa}`"));
-        d = self.equality_hint(d, &a, &b);
-        self.report(d);
-        None
     }
 
     fn element_row(&mut self, s: &Slots, op: ElementwiseOp) -> Option<HExpr> {
@@ -301,157 +176,6 @@ impl Cx<'_, '_> {
         let shape = self.broadcast("`where`", &[&c, &a, &b])?;
         let konst = shape.is_scalar() && c.konst && a.konst && b.konst;
         self.built(s, vec![HArg::Expr(c), HArg::Expr(a), HArg::Expr(b)], Ty::Tile { elem, shape }, konst)
-    }
-
-    /// Parts of a tuple or struct of tiles of one shape: scalar types of the same form, and that shape.
-    fn scalars_of(&mut self, t: &Ty, span: tk_syntax::Span) -> Option<(Ty, Shape)> {
-        match t {
-            Ty::Tile { elem, shape } => Some((Ty::Tile { elem: elem.clone(), shape: Shape::scalar() }, shape.clone())),
-            Ty::Tuple(ts) => {
-                let mut shape: Option<Shape> = None;
-                let mut parts = vec![];
-                for t in ts {
-                    let (e, sh) = self.scalars_of(t, span)?;
-                    if shape.as_ref().is_some_and(|s| !self.shapes_equal(s, &sh)) {
-                        let shown = self.show(&Ty::Tuple(ts.clone()));
-                        self.error(codes::SHAPE_MISMATCH, span, format!("the parts need one shape, but this is `{shown}`"), "");
-                        return None;
-                    }
-                    shape = Some(sh);
-                    parts.push(e);
-                }
-                Some((Ty::Tuple(parts), shape?))
-            }
-            other => {
-                let shown = self.show(other);
-                self.error(codes::TYPE_MISMATCH, span, format!("tiles or a tuple of tiles are needed here, not `{shown}`"), "");
-                None
-            }
-        }
-    }
-
-    /// A type of scalars with every scalar turned into a tile of a shape.
-    fn spread(t: &Ty, shape: &Shape) -> Ty {
-        match t {
-            Ty::Tile { elem, .. } => Ty::Tile { elem: elem.clone(), shape: shape.clone() },
-            Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| Self::spread(t, shape)).collect()),
-            other => other.clone(),
-        }
-    }
-
-    /// `reduce` and `scan` with a user function.
-    fn fold(&mut self, s: &Slots, reduces: bool) -> Option<HExpr> {
-        let x = self.value_slot(s, "x")?;
-        if let Ty::Struct(..) = &x.ty {
-            return self.struct_fold(s, x, reduces);
-        }
-        let (scalar, shape) = self.scalars_of(&x.ty.clone(), x.span)?;
-        let f = self.callable(s.get("combine")?, &[scalar.clone(), scalar.clone()]);
-        let Ty::Fn(_, r) = &f.ty else { return None };
-        let r = (**r).clone();
-        if !self.fits(&r, &scalar) {
-            let (a, b) = (self.show(&r), self.show(&scalar));
-            self.error(codes::TYPE_MISMATCH, f.span, format!("the function combines two `{b}` and must give `{b}`, but gives `{a}`"), "");
-            return None;
-        }
-        let as_tile = HExpr { ty: Ty::Tile { elem: Elem::Err, shape: shape.clone() }, ..x.clone() };
-        let (out, axis) = if reduces {
-            self.reduced(s, &as_tile)?
-        } else {
-            let dims = self.dims_of(s, &shape)?;
-            (shape, self.axis_arg(s, "axis", dims.len(), None)?.1)
-        };
-        let mut args = vec![HArg::Expr(x), axis, HArg::Expr(f)];
-        for name in if reduces { vec!["ordered", "keep"] } else { vec!["reverse"] } {
-            args.push(self.plain_slot(s, name)?);
-        }
-        self.built(s, args, Self::spread(&scalar, &out), false)
-    }
-
-    /// A struct of tiles: the function takes and returns the struct at rank 0, where its parameters say so.
-    fn struct_fold(&mut self, s: &Slots, x: HExpr, _reduces: bool) -> Option<HExpr> {
-        let shown = self.show(&x.ty);
-        let d = Diagnostic::error(codes::UNSUPPORTED, x.span, format!("`{}` over the struct `{shown}` is not supported yet", s.row.name), "").note("use a tuple of its fields");
-        self.report(d);
-        None
-    }
-
-    fn scan_row(&mut self, s: &Slots, op: ScanOp) -> Option<HExpr> {
-        match op {
-            ScanOp::CumSum | ScanOp::CumProd => {
-                let (x, elem, shape) = self.tile_slot(s, "x")?;
-                let Elem::D(d) = elem else { return None };
-                if !self.need_class(&format!("`{}`", s.row.name), d, DTypeSet::NUMBER, x.span) {
-                    return None;
-                }
-                let dims = self.dims_of(s, &shape)?;
-                let axis = self.axis_arg(s, "axis", dims.len(), None)?.1;
-                let reverse = self.plain_slot(s, "reverse")?;
-                let ty = x.ty.clone();
-                self.built(s, vec![HArg::Expr(x), axis, reverse], ty, false)
-            }
-            ScanOp::Custom => self.fold(s, false),
-            ScanOp::Sort => {
-                let (x, elem, shape) = self.tile_slot(s, "keys")?;
-                if let Elem::D(d) = elem
-                    && !self.need_class("`sort`", d, DTypeSet::NUMBER, x.span)
-                {
-                    return None;
-                }
-                let dims = self.dims_of(s, &shape)?;
-                let axis = self.axis_arg(s, "axis", dims.len(), dims.len().checked_sub(1))?.1;
-                let desc = self.plain_slot(s, "descending")?;
-                let keys = x.ty.clone();
-                let (values, ty) = match s.get("values") {
-                    None => (HArg::Default, keys),
-                    Some(_) => {
-                        let (v, _, vs) = self.tile_slot(s, "values")?;
-                        if !self.shapes_equal(&vs, &shape) {
-                            let (a, b) = (self.show_shape(&shape), self.show_shape(&vs));
-                            self.error(codes::SHAPE_MISMATCH, v.span, format!("keys have shape `{a}`, but values have `{b}`"), "");
-                            return None;
-                        }
-                        let vt = v.ty.clone();
-                        (HArg::Expr(v), Ty::Tuple(vec![keys, vt]))
-                    }
-                };
-                self.built(s, vec![HArg::Expr(x), values, axis, desc], ty, false)
-            }
-            ScanOp::TopK => {
-                let (x, elem, shape) = self.tile_slot(s, "x")?;
-                let k = self.const_int(s.get("k")?)?;
-                let mut dims = self.dims_of(s, &shape)?;
-                let kp = self.poly(&k)?;
-                *dims.last_mut()? = kp;
-                let shape = Shape::Dims(dims);
-                let ty = Ty::Tuple(vec![Ty::Tile { elem, shape: shape.clone() }, tile(DType::I32, shape)]);
-                self.built(s, vec![HArg::Expr(x), HArg::Expr(k)], ty, false)
-            }
-            ScanOp::Histogram => {
-                let (x, elem, _) = self.tile_slot(s, "x")?;
-                if let Elem::D(d) = elem
-                    && !self.need_class("`histogram`", d, DTypeSet::INT, x.span)
-                {
-                    return None;
-                }
-                let bins = self.const_int(s.get("bins")?)?;
-                let n = self.poly(&bins)?;
-                let mask = self.plain_slot(s, "mask")?;
-                self.built(s, vec![HArg::Expr(x), HArg::Expr(bins), mask], tile(DType::I32, Shape::Dims(vec![n])), false)
-            }
-            ScanOp::Gather => {
-                let (x, elem, shape) = self.tile_slot(s, "x")?;
-                let (i, ielem, ishape) = self.tile_slot(s, "index")?;
-                if let Elem::D(d) = ielem
-                    && !self.need_class("an index", d, DTypeSet::INT, i.span)
-                {
-                    return None;
-                }
-                let rank = self.dims_of(s, &shape)?.len();
-                let axis = self.axis_arg(s, "axis", rank, None)?.1;
-                self.built(s, vec![HArg::Expr(x), HArg::Expr(i), axis], Ty::Tile { elem, shape: ishape }, false)
-            }
-        }
     }
 
     fn dot_row(&mut self, s: &Slots, op: DotOp) -> Option<HExpr> {

@@ -1,0 +1,184 @@
+//! Owns functions as compile-time values: names of functions and builtins, lambdas.
+
+use tk_syntax::ast::{self, ExprKind};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::Def;
+use super::cx::Cx;
+use super::subst::Subst;
+use crate::hir::{FnId, FnKind, HBlock, HExpr, HKind, HPat, HStmt, HStmtKind};
+use crate::types::Ty;
+
+impl Cx<'_, '_> {
+    /// A function as a value.
+    pub fn fn_value(&mut self, id: FnId, want: Option<&Ty>, span: Span) -> HExpr {
+        match want {
+            Some(Ty::Fn(ps, _)) => {
+                let ps = ps.clone();
+                self.fn_ref(id, &ps, span)
+            }
+            _ if self.hir().func(id).cparams.is_empty() && self.hir().func(id).kind == FnKind::Fn => {
+                let ps: Vec<Ty> = self.hir().func(id).params.iter().map(|p| p.ty.clone()).collect();
+                self.fn_ref(id, &ps, span)
+            }
+            _ => {
+                let name = self.hir().func(id).name.clone();
+                self.error(codes::NOT_A_VALUE, span, format!("`{name}` is a function"), "call it, or pass it where a function is expected")
+            }
+        }
+    }
+
+    /// A function used with arguments of these types; its type says what comes out.
+    pub fn fn_ref(&mut self, id: FnId, ps: &[Ty], span: Span) -> HExpr {
+        let f = self.hir().func(id).clone();
+        if f.kind != FnKind::Fn {
+            return self.error(codes::NOT_A_VALUE, span, format!("`{}` is a kernel, not a function value", f.name), "");
+        }
+        if let Some(me) = self.func {
+            self.p.calls.push((me, id, span));
+        }
+        if f.params.len() != ps.len() {
+            let (n, m) = (f.params.len(), ps.len());
+            let d = Diagnostic::error(codes::TYPE_MISMATCH, span, format!("a function of {m} arguments is needed, but `{}` takes {n}", f.name), "").label(f.span, "declared here");
+            return self.fail(d);
+        }
+        let mut map = Subst::new();
+        for (p, a) in f.params.iter().zip(ps) {
+            self.bind_ty(&p.ty, a, &f.cparams, &mut map);
+        }
+        if !self.complete(id, &f.name, &mut map, span, ps.iter().any(Ty::is_err)) {
+            return HExpr::err(span);
+        }
+        for (p, a) in f.params.iter().zip(ps) {
+            let t = self.subst_ty(&p.ty, &map);
+            if !self.fits(a, &t) {
+                let (x, y) = (self.show(a), self.show(&t));
+                let d = Diagnostic::error(codes::TYPE_MISMATCH, span, format!("`{}` takes `{y}` as `{}`, but is used with `{x}`", f.name, p.name), "").label(f.span, "declared here");
+                return self.fail(d);
+            }
+        }
+        let ret = self.subst_ty(&f.ret, &map);
+        let cargs = f.cparams.iter().filter_map(|c| map.get(c).map(|v| (*c, v.clone()))).collect();
+        self.mk(HKind::FnRef(id, cargs), Ty::Fn(ps.to_vec(), Box::new(ret)), span, true)
+    }
+
+    /// A function argument that will be called with these types: its result type is found here.
+    pub fn callable(&mut self, e: &ast::Expr, ps: &[Ty]) -> HExpr {
+        match &e.kind {
+            ExprKind::Lambda(params, body) => self.lambda_with(params, body, ps, e.span),
+            ExprKind::Path(p) => {
+                if let [n] = p.segments.as_slice()
+                    && self.lookup(&n.text).is_none()
+                    && self.lookup_item(&n.text).is_none()
+                    && self.find_row(&n.text).is_some()
+                {
+                    return self.builtin_ref(n, ps, e.span);
+                }
+                let is_item = matches!(p.segments.as_slice(), [n] if self.lookup(&n.text).is_some());
+                if !is_item {
+                    return match self.resolve_path(p) {
+                        Some(Def::Fn(id)) => self.fn_ref(id, ps, e.span),
+                        Some(Def::Const(_)) => self.callable_value(e, ps),
+                        Some(_) => {
+                            let text = self.text(e.span);
+                            self.error(codes::NOT_CALLABLE, e.span, format!("`{text}` is not a function"), "")
+                        }
+                        None => HExpr::err(e.span),
+                    };
+                }
+                self.callable_value(e, ps)
+            }
+            _ => self.callable_value(e, ps),
+        }
+    }
+
+    fn callable_value(&mut self, e: &ast::Expr, ps: &[Ty]) -> HExpr {
+        let h = self.value(e);
+        if h.ty.is_err() {
+            return h;
+        }
+        let Ty::Fn(qs, _) = h.ty.clone() else {
+            let shown = self.show(&h.ty);
+            return self.error(codes::NOT_CALLABLE, e.span, format!("a function is needed here, not `{shown}`"), "");
+        };
+        if !self.need_const(&h) {
+            return HExpr::err(e.span);
+        }
+        let ok = qs.len() == ps.len() && ps.iter().zip(&qs).all(|(p, q)| self.fits(p, q));
+        if !ok {
+            let shown = self.show(&h.ty);
+            let args: Vec<String> = ps.iter().map(|p| self.show(p)).collect();
+            return self.error(codes::TYPE_MISMATCH, e.span, format!("`{shown}` cannot be called with ({})", args.join(", ")), "");
+        }
+        h
+    }
+
+    pub fn lambda(&mut self, params: &[(ast::Pat, Option<ast::Type>)], body: &ast::Expr, want: Option<&Ty>, span: Span) -> HExpr {
+        if let Some(Ty::Fn(ps, _)) = want {
+            let ps = ps.clone();
+            return self.lambda_with(params, body, &ps, span);
+        }
+        if params.iter().any(|p| p.1.is_none()) {
+            return self.error(codes::CANNOT_INFER, span, "the types of this lambda's parameters are not known here", "write them: `|x: f32| ..`");
+        }
+        let ps: Vec<Ty> = params.iter().filter_map(|p| p.1.as_ref()).map(|t| self.ty(t)).collect();
+        self.lambda_with(params, body, &ps, span)
+    }
+
+    fn lambda_with(&mut self, params: &[(ast::Pat, Option<ast::Type>)], body: &ast::Expr, ps: &[Ty], span: Span) -> HExpr {
+        if params.len() != ps.len() {
+            let (n, m) = (ps.len(), params.len());
+            return self.error(codes::TYPE_MISMATCH, span, format!("a function of {n} arguments is needed, but this lambda takes {m}"), "");
+        }
+        let (depth, loops) = (self.lambda_depth, std::mem::take(&mut self.loops));
+        let flow = self.flow();
+        self.lambda_depth = self.locals.len();
+        self.push_scope();
+        let (mut locals, mut lets) = (vec![], vec![]);
+        for ((pat, ty), want) in params.iter().zip(ps) {
+            let t = match ty {
+                Some(t) => {
+                    let declared = self.ty(t);
+                    if !self.fits(want, &declared) {
+                        let (a, b) = (self.show(&declared), self.show(want));
+                        self.error(codes::TYPE_MISMATCH, t.span, format!("this parameter is `{b}` here, not `{a}`"), "");
+                    }
+                    declared
+                }
+                None => want.clone(),
+            };
+            let hidden = ast::Name { text: String::new(), span: pat.span };
+            let p = match &pat.kind {
+                ast::PatKind::Name { .. } => self.bind_pat(pat, &t, true),
+                ast::PatKind::Tuple(_) | ast::PatKind::Err => HPat::Ignore,
+            };
+            let id = match p {
+                HPat::Local(id) => id,
+                HPat::Ignore | HPat::Tuple(_) => self.new_local(&hidden, t.clone(), false),
+            };
+            self.assigned.insert(id);
+            if matches!(pat.kind, ast::PatKind::Tuple(_)) {
+                let p = self.bind_pat(pat, &t, true);
+                let value = self.mk(HKind::Local(id), t, pat.span, false);
+                lets.push(HStmt { kind: HStmtKind::Let(p, Some(value)), span: pat.span });
+            }
+            locals.push(id);
+        }
+        let b = self.expr(body, None);
+        let b = self.need_value(b);
+        self.pop_scope();
+        (self.lambda_depth, self.loops) = (depth, loops);
+        self.set_flow(flow);
+        let ret = b.ty.clone();
+        let body = if lets.is_empty() {
+            b
+        } else {
+            let block = HBlock { stmts: lets, span: b.span, tail: Some(Box::new(b)) };
+            self.mk(HKind::Block(Box::new(block)), ret.clone(), span, false)
+        };
+        if ret.is_err() {
+            return HExpr::err(span);
+        }
+        self.mk(HKind::Lambda { params: locals, body: Box::new(body) }, Ty::Fn(ps.to_vec(), Box::new(ret)), span, true)
+    }
+}

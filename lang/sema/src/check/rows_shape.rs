@@ -1,0 +1,137 @@
+//! Owns the types of operations that rearrange tiles.
+
+use tk_ops::ShapeOp;
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::Cx;
+use super::rows::Slots;
+use crate::hir::{HArg, HExpr, HKind};
+use crate::poly::Poly;
+use crate::types::{Elem, Shape, Ty};
+
+impl Cx<'_, '_> {
+    pub fn shape_row(&mut self, s: &Slots, op: ShapeOp) -> Option<HExpr> {
+        let first = if s.row.param("x").is_some() { "x" } else { "a" };
+        let (x, elem, shape) = self.tile_slot(s, first)?;
+        let mut args = vec![HArg::Expr(x.clone())];
+        let one = |dims: Vec<Poly>, elem: Elem| Ty::Tile { elem, shape: Shape::Dims(dims) };
+        let ty = match (op, s.row.name) {
+            (ShapeOp::Reshape, "expand") => {
+                let mut dims = self.dims_of(s, &shape)?;
+                let e = s.get("axis")?;
+                let axis = self.axis(e, dims.len() + 1)?;
+                dims.insert(axis, Poly::int(1));
+                args.push(HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), e.span, true)));
+                one(dims, elem)
+            }
+            (ShapeOp::Reshape, "ravel") => {
+                let n = self.count(&shape)?;
+                one(vec![n], elem)
+            }
+            (ShapeOp::Reshape, _) => {
+                let to = self.shape_arg(s.get("shape")?)?;
+                self.same_count(s, &shape, &to, &x)?;
+                args.push(HArg::Shape(to.clone()));
+                Ty::Tile { elem, shape: to }
+            }
+            (ShapeOp::Broadcast, _) => {
+                let to = self.shape_arg(s.get("shape")?)?;
+                let at = s.get("shape").map_or(s.span, |e| e.span);
+                let joined = self.broadcast_two("`broadcast_to`", (&to, at), (&shape, x.span))?;
+                if !self.shapes_equal(&joined, &to) {
+                    let (a, b) = (self.show_shape(&shape), self.show_shape(&to));
+                    self.error(codes::SHAPE_MISMATCH, x.span, format!("`{a}` does not broadcast to `{b}`"), "");
+                    return None;
+                }
+                args.push(HArg::Shape(to.clone()));
+                Ty::Tile { elem, shape: to }
+            }
+            (ShapeOp::Permute, _) => {
+                let dims = self.dims_of(s, &shape)?;
+                let order = self.permutation(s.get("order")?, dims.len())?;
+                let list = order.iter().map(|i| self.mk(HKind::Int(*i as i128), Ty::i32(), s.span, true)).collect();
+                args.push(HArg::List(list));
+                one(order.iter().filter_map(|i| dims.get(*i).cloned()).collect(), elem)
+            }
+            (ShapeOp::Flip, _) => {
+                let dims = self.dims_of(s, &shape)?;
+                args.push(self.axis_arg(s, "axis", dims.len(), None)?.1);
+                Ty::Tile { elem, shape }
+            }
+            (ShapeOp::Split, _) => {
+                let mut dims = self.dims_of(s, &shape)?;
+                if dims.pop().and_then(|d| d.as_int()) != Some(2) {
+                    let shown = self.show(&x.ty);
+                    self.error(codes::SHAPE_MISMATCH, x.span, format!("`split` needs a last dimension of 2, but this is `{shown}`"), "");
+                    return None;
+                }
+                let t = one(dims, elem);
+                Ty::Tuple(vec![t.clone(), t])
+            }
+            (ShapeOp::Join | ShapeOp::Interleave | ShapeOp::Cat, _) => return self.pair_row(s, op, x, elem, shape),
+            (ShapeOp::Slice, _) => return None,
+        };
+        self.built(s, args, ty, false)
+    }
+
+    fn pair_row(&mut self, s: &Slots, op: ShapeOp, mut x: HExpr, _elem: Elem, shape: Shape) -> Option<HExpr> {
+        let (mut y, _, other) = self.tile_slot(s, "b")?;
+        let what = format!("`{}`", s.row.name);
+        let common = self.join_elems(&what, &mut [&mut x, &mut y])?;
+        let (mut d, e) = (self.dims_of(s, &shape)?, self.dims_of(s, &other)?);
+        let mut args = vec![];
+        let axis = if op == ShapeOp::Cat { Some(self.axis_arg(s, "axis", d.len(), Some(0))?) } else { None };
+        let fits = d.len() == e.len() && d.iter().zip(&e).enumerate().all(|(i, (p, q))| axis.as_ref().is_some_and(|a| a.0 == i) || self.dims_equal(p, q));
+        if !fits || (op == ShapeOp::Interleave && d.is_empty()) {
+            let (a, b) = (self.show_shape(&shape), self.show_shape(&other));
+            let diag = Diagnostic::error(codes::SHAPE_MISMATCH, y.span, format!("{what} needs shapes that fit, but has `{a}` and `{b}`"), format!("this is `{b}`")).label(x.span, format!("this is `{a}`"));
+            self.report(diag);
+            return None;
+        }
+        args.extend([HArg::Expr(x), HArg::Expr(y)]);
+        match (op, axis) {
+            (ShapeOp::Cat, Some((i, arg))) => {
+                let sum = d.get(i)?.add(e.get(i)?)?;
+                *d.get_mut(i)? = sum;
+                args.push(arg);
+            }
+            (ShapeOp::Interleave, _) => {
+                let last = d.last_mut()?;
+                *last = last.mul(&Poly::int(2))?;
+            }
+            _ => d.push(Poly::int(2)),
+        }
+        self.built(s, args, Ty::Tile { elem: Elem::D(common), shape: Shape::Dims(d) }, false)
+    }
+
+    /// A known axis argument and the number as an argument.
+    pub fn axis_arg(&mut self, s: &Slots, name: &str, rank: usize, default: Option<usize>) -> Option<(usize, HArg)> {
+        let (axis, span) = match (s.get(name), default) {
+            (Some(e), _) => (self.axis(e, rank)?, e.span),
+            (None, Some(d)) => (d, s.span),
+            (None, None) => return None,
+        };
+        Some((axis, HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), span, true))))
+    }
+
+    fn count(&self, shape: &Shape) -> Option<Poly> {
+        match shape {
+            Shape::Dims(d) => d.iter().try_fold(Poly::int(1), |acc, p| acc.mul(p)),
+            Shape::Param(id) => Some(Poly::atom(crate::poly::Atom::ShapeCount(*id))),
+        }
+    }
+
+    fn same_count(&mut self, s: &Slots, from: &Shape, to: &Shape, x: &HExpr) -> Option<()> {
+        let (a, b) = (self.count(from)?, self.count(to)?);
+        if self.dims_equal(&a, &b) {
+            return Some(());
+        }
+        let (sa, sb) = (self.show_shape(from), self.show_shape(to));
+        let at = s.get("shape").map_or(s.span, |e| e.span);
+        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, at, format!("`reshape` keeps the number of elements, but goes from `{sa}` to `{sb}`"), format!("this is `{sb}`"))
+            .label(x.span, format!("this is `{sa}`"));
+        d = self.equality_hint(d, &a, &b);
+        self.report(d);
+        None
+    }
+}

@@ -1,0 +1,90 @@
+//! Owns compile-time `if`s whose arms have different types.
+//!
+//! `let p = if C { a } else { b }; rest` becomes `if C { let p = a; rest } else { let p = b; rest }`, so that the rest
+//! is checked with the type of either arm. Each such `if` doubles the rest, hence the limit.
+
+use std::collections::BTreeSet;
+
+use tk_syntax::ast::{self, ExprKind, StmtKind};
+
+use super::cx::{Cx, Var};
+use crate::hir::{HExpr, LocalId};
+use crate::types::Ty;
+
+/// How many splits may be nested: 2^6 copies of a statement.
+const MAX_SPLITS: usize = 6;
+
+/// What checking a statement changes, to take it back.
+pub(crate) struct Mark {
+    diags: usize,
+    calls: usize,
+    locals: usize,
+    names: usize,
+    vars: Vec<Var>,
+    flow: (BTreeSet<LocalId>, bool),
+    untyped: BTreeSet<LocalId>,
+    broken: bool,
+}
+
+impl Cx<'_, '_> {
+    /// Whether a statement may turn out to be one: only then its effects have to be remembered.
+    pub fn may_split(s: &ast::Stmt) -> bool {
+        matches!(&s.kind, StmtKind::Let { init: Some(e), .. } if matches!(e.kind, ExprKind::If(..)))
+    }
+
+    pub fn mark(&self) -> Mark {
+        Mark {
+            diags: self.p.diags.len(),
+            calls: self.p.calls.len(),
+            locals: self.locals.len(),
+            names: self.scopes.last().map_or(0, Vec::len),
+            vars: self.vars.clone(),
+            flow: self.flow(),
+            untyped: self.untyped.clone(),
+            broken: self.func.is_some_and(|f| self.hir().func(f).broken),
+        }
+    }
+
+    pub fn reset(&mut self, m: Mark) {
+        self.p.diags.truncate(m.diags);
+        self.p.calls.truncate(m.calls);
+        self.locals.truncate(m.locals);
+        if let Some(s) = self.scopes.last_mut() {
+            s.truncate(m.names);
+        }
+        self.vars = m.vars;
+        self.untyped = m.untyped;
+        self.set_flow(m.flow);
+        if let Some(f) = self.func {
+            self.p.func_mut(f).broken = m.broken;
+        }
+    }
+
+    /// The `if` over the rest of the block, when statement `i` was a `let` whose arms differ.
+    pub fn split_after(&mut self, b: &ast::Block, i: usize) -> Option<ast::Expr> {
+        let at = self.split.take()?;
+        let StmtKind::Let { pat, ty: None, init: Some(init) } = &b.stmts.get(i)?.kind else { return None };
+        let ExprKind::If(cond, then, Some(els)) = &init.kind else { return None };
+        if init.span != at || self.splits >= MAX_SPLITS {
+            return None;
+        }
+        let arm = |value: ast::Expr| {
+            let kind = StmtKind::Let { pat: pat.clone(), ty: None, init: Some(value) };
+            let mut stmts = vec![ast::Stmt { attrs: vec![], kind, span: init.span }];
+            stmts.extend(b.stmts.iter().skip(i + 1).cloned());
+            ast::Block { stmts, tail: b.tail.clone(), span: b.span }
+        };
+        let then = arm(ast::Expr { kind: ExprKind::Block(then.clone()), span: then.span });
+        let els = arm((**els).clone());
+        let els = ast::Expr { kind: ExprKind::Block(Box::new(els)), span: b.span };
+        Some(ast::Expr { kind: ExprKind::If(cond.clone(), Box::new(then), Some(Box::new(els))), span: init.span })
+    }
+
+    /// Checks the `if` that stands for the rest of a block.
+    pub fn split_rest(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
+        self.splits += 1;
+        let h = self.expr(e, want);
+        self.splits -= 1;
+        h
+    }
+}
