@@ -10,6 +10,9 @@ use crate::hir::{CKind, CVarId, ConstId, HArg, HExpr, HKind};
 use crate::poly::{Atom, Poly, PolyFn};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
+/// How long a chain of constants may be, each defined by the next: their check is recursive.
+const MAX_CONST_DEPTH: usize = 64;
+
 impl Cx<'_, '_> {
     /// An extent: a compile-time integer in normal form; reports and gives `None` otherwise.
     pub fn extent(&mut self, e: &ast::Expr) -> Option<Poly> {
@@ -311,12 +314,19 @@ impl Cx<'_, '_> {
                 self.error(codes::RECURSION, span, format!("the value of `{name}` depends on itself"), "");
                 ConstTy::Fixed(Ty::Err)
             }
+            Some(ConstState::Waiting { .. }) if self.p.const_depth >= MAX_CONST_DEPTH => {
+                let name = self.hir().constant(id).name.clone();
+                self.error(codes::TOO_DEEP, span, format!("`{name}` is at the end of a chain of {MAX_CONST_DEPTH} constants"), "");
+                ConstTy::Fixed(Ty::Err)
+            }
             Some(ConstState::Waiting { file, ast }) => {
+                self.p.const_depth += 1;
                 self.set_const(id, ConstState::Active);
                 let (value, ty) = {
                     let mut cx = Cx::new(self.p, file, None);
                     cx.const_value(&ast.0)
                 };
+                self.p.const_depth -= 1;
                 self.p.hir.consts[index].value = value;
                 self.set_const(id, ConstState::Done(ty.clone()));
                 ty
@@ -366,19 +376,11 @@ impl Cx<'_, '_> {
 
     /// A local `const`.
     pub fn local_const(&mut self, c: &ast::Const) {
-        let (mut value, mut ty) = self.const_value_open(c);
-        self.zonk_expr(&mut value);
-        if let ConstTy::Fixed(t) = &mut ty {
-            *t = self.resolve_ty(t);
-        }
+        let (value, ty) = self.const_value(c);
         let id = ConstId(self.p.hir.consts.len() as u32);
         self.p.hir.consts.push(crate::hir::HConst { name: c.name.text.clone(), value, span: c.name.span });
         self.p.consts.push(ConstState::Done(ty));
         self.bind(&c.name.text.clone(), super::cx::Sym::Const(id));
-    }
-
-    fn const_value_open(&mut self, c: &ast::Const) -> (HExpr, ConstTy) {
-        self.const_value(c)
     }
 }
 

@@ -353,8 +353,7 @@ impl Cx<'_, '_> {
 
     /// Whether a function computes its value from its arguments alone, by the names that it mentions.
     pub fn pure_fn(&self, id: FnId) -> bool {
-        let mut seen = std::collections::BTreeSet::new();
-        super::recursion::pure(self.p, id, &mut seen)
+        super::recursion::pure(self.p, id)
     }
 }
 

@@ -134,6 +134,8 @@ pub(crate) struct Program<'a> {
     pub sigs: Vec<Sig>,
     pub structs: Vec<(usize, Rc<ast::Struct>)>,
     pub consts: Vec<ConstState>,
+    /// How many constants are being checked, each inside the one before.
+    pub const_depth: usize,
     pub exports: Vec<(usize, Rc<ast::Export>, Span)>,
     /// Caller, callee, place.
     pub calls: Vec<(FnId, FnId, Span)>,
@@ -152,6 +154,7 @@ impl<'a> Program<'a> {
             sigs: vec![],
             structs: vec![],
             consts: vec![],
+            const_depth: 0,
             exports: vec![],
             calls: vec![],
             prelude: None,

@@ -72,17 +72,30 @@ fn report(p: &mut Program, path: &[usize], callee: FnId, at: tk_syntax::Span) {
 }
 
 /// Whether a function mentions nothing that reads, writes or asks which program it is; over all that it calls.
-pub(super) fn pure(p: &Program, id: FnId, seen: &mut BTreeSet<FnId>) -> bool {
-    if !seen.insert(id) {
-        return true;
+pub(super) fn pure(p: &Program, id: FnId) -> bool {
+    let (mut seen, mut open) = (BTreeSet::from([id]), vec![id]);
+    while let Some(f) = open.pop() {
+        let mut callees = vec![];
+        if !own_names_pure(p, f, &mut callees) {
+            return false;
+        }
+        open.extend(callees.into_iter().filter(|c| seen.insert(*c)));
     }
+    true
+}
+
+/// Whether the names that one function mentions are harmless; the functions among them are returned.
+fn own_names_pure(p: &Program, id: FnId, callees: &mut Vec<FnId>) -> bool {
     let Some(sig) = p.sigs.get(id.0 as usize) else { return false };
     let SigAst::Fn(f) = &sig.ast else { return false };
     let mut names = vec![];
     block_names(&f.body, &mut names);
     names.iter().all(|path| match path.as_slice() {
         [n] => match p.files.get(sig.file).and_then(|f| f.names.get(n)) {
-            Some((Def::Fn(g), _)) => pure(p, *g, seen),
+            Some((Def::Fn(g), _)) => {
+                callees.push(*g);
+                true
+            }
             Some(_) => true,
             None => [Receiver::None, Receiver::View].iter().all(|r| {
                 tk_ops::rows::find(n, *r).is_none_or(|row| {
@@ -92,7 +105,10 @@ pub(super) fn pure(p: &Program, id: FnId, seen: &mut BTreeSet<FnId>) -> bool {
         },
         [m, n] => match p.files.get(sig.file).and_then(|f| f.names.get(m)) {
             Some((Def::Module(i), _)) => match p.files.get(*i).and_then(|f| f.names.get(n)) {
-                Some((Def::Fn(g), _)) => pure(p, *g, seen),
+                Some((Def::Fn(g), _)) => {
+                    callees.push(*g);
+                    true
+                }
                 _ => true,
             },
             _ => true,

@@ -11,8 +11,8 @@ use super::cx::{Cx, Var};
 use crate::hir::{HExpr, LocalId};
 use crate::types::Ty;
 
-/// How many splits may be nested: 2^6 copies of a statement.
-const MAX_SPLITS: usize = 6;
+/// How many splits may be nested: 2^4 copies of a statement.
+const MAX_SPLITS: usize = 4;
 
 /// What checking a statement changes, to take it back.
 pub(crate) struct Mark {
