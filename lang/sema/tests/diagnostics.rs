@@ -1,0 +1,76 @@
+//! Runs `tests/diagnostics/*.tk`: each file gives the diagnostics that its first line promises, rendered as in the
+//! `.txt` beside it (`TK_BLESS=1` writes it), and its fix makes it check.
+//!
+//! First line: `// E0305, 2 places, fix` — the code, how many places the message shows, and whether a fix is offered;
+//! `// 3 x E0101` promises several.
+
+use std::path::{Path, PathBuf};
+
+use tk_sema::{Checked, Loader, check};
+use tk_syntax::diag::apply;
+use tk_syntax::{FileId, render};
+
+/// One text under the name `main.tk`.
+struct One(String);
+
+impl Loader for One {
+    fn load(&self, path: &str) -> Result<String, String> {
+        if path == "main.tk" { Ok(self.0.clone()) } else { Err(format!("{path}: not found")) }
+    }
+}
+
+fn run(text: &str) -> Checked {
+    check(&One(text.to_string()), "main.tk")
+}
+
+/// What the first line promises: code, count, places, fix.
+fn promise(text: &str) -> (String, usize, usize, bool) {
+    let line = text.lines().next().unwrap().trim_start_matches("// ").to_string();
+    let parts: Vec<&str> = line.split(", ").collect();
+    let (count, code) = match parts[0].split_once(" x ") {
+        Some((n, c)) => (n.parse().unwrap(), c.to_string()),
+        None => (1, parts[0].to_string()),
+    };
+    let places = parts.iter().find_map(|p| p.strip_suffix(" places")).map_or(1, |n| n.parse().unwrap());
+    (code, count, places, parts.contains(&"fix"))
+}
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/diagnostics");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "tk"));
+    files.sort();
+    files
+}
+
+#[test]
+fn every_mistake_gives_its_message_and_its_fix_works() {
+    let files = cases();
+    assert!(files.len() >= 20, "only {} cases found", files.len());
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let (code, count, places, fix) = promise(&text);
+        let checked = run(&text);
+        let found: Vec<String> = checked.diagnostics.iter().map(|d| render(&checked.sources, d, false)).collect();
+        let shown = found.join("\n");
+        let name = file.display();
+        assert_eq!(checked.diagnostics.len(), count, "{name}:\n{shown}");
+        let blessed = file.with_extension("txt");
+        if std::env::var_os("TK_BLESS").is_some() {
+            std::fs::write(&blessed, &shown).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&blessed).unwrap_or_default(), shown, "{name} (TK_BLESS=1 writes it)");
+        for d in &checked.diagnostics {
+            assert_eq!(d.code.0, code, "{name}:\n{shown}");
+            assert_eq!(d.secondary.len() + 1, places, "{name}: places\n{shown}");
+            assert_eq!(!d.fixes.is_empty(), fix, "{name}: fix\n{shown}");
+            for f in &d.fixes {
+                assert!(f.edits.iter().all(|e| e.span.file == FileId(0)), "{name}: a fix leaves the file");
+                let mended = apply(&text, f);
+                let again = run(&mended);
+                let left: Vec<String> = again.diagnostics.iter().map(|d| render(&again.sources, d, false)).collect();
+                assert!(left.is_empty(), "{name}: `{}` leaves\n{}\n{mended}", f.title, left.join("\n"));
+            }
+        }
+    }
+}
