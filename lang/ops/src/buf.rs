@@ -130,14 +130,9 @@ buf_enum! {
 
 /// The bytes of a slice of numbers, and back.
 macro_rules! to_bytes {
-    ($ty:ty, $v:expr) => {{
-        const SIZE: usize = size_of::<$ty>();
-        let mut bytes = vec![0; $v.len() * SIZE];
-        for (place, x) in bytes.chunks_exact_mut(SIZE).zip($v) {
-            place.copy_from_slice(&x.to_le_bytes());
-        }
-        bytes
-    }};
+    ($v:expr) => {
+        $v.iter().map(|x| x.to_le_bytes()).collect::<Vec<_>>().into_flattened()
+    };
 }
 
 macro_rules! from_bytes {
@@ -214,18 +209,18 @@ impl Buf {
     pub fn to_le_bytes(&self) -> Vec<u8> {
         match self {
             Buf::Bool(v) => v.iter().map(|b| u8::from(*b)).collect(),
-            Buf::I8(v) => to_bytes!(i8, v),
-            Buf::I16(v) => to_bytes!(i16, v),
-            Buf::I32(v) => to_bytes!(i32, v),
-            Buf::I64(v) => to_bytes!(i64, v),
+            Buf::I8(v) => to_bytes!(v),
+            Buf::I16(v) => to_bytes!(v),
+            Buf::I32(v) => to_bytes!(v),
+            Buf::I64(v) => to_bytes!(v),
             Buf::U8(v) | Buf::F8E4M3(v) | Buf::F8E5M2(v) | Buf::E2M1(v) | Buf::E8M0(v) => v.clone(),
-            Buf::U16(v) => to_bytes!(u16, v),
-            Buf::U32(v) => to_bytes!(u32, v),
-            Buf::U64(v) => to_bytes!(u64, v),
-            Buf::F16(v) => to_bytes!(f16, v),
-            Buf::BF16(v) => to_bytes!(bf16, v),
-            Buf::F32(v) => to_bytes!(f32, v),
-            Buf::F64(v) => to_bytes!(f64, v),
+            Buf::U16(v) => to_bytes!(v),
+            Buf::U32(v) => to_bytes!(v),
+            Buf::U64(v) => to_bytes!(v),
+            Buf::F16(v) => to_bytes!(v),
+            Buf::BF16(v) => to_bytes!(v),
+            Buf::F32(v) => to_bytes!(v),
+            Buf::F64(v) => to_bytes!(v),
         }
     }
 

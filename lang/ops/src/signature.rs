@@ -65,7 +65,7 @@ impl ElementwiseOp {
             | Round | Trunc => DTypeSet::FLOAT,
             IsNan | IsInf | IsFinite => DTypeSet::FLOAT.or(DTypeSet::F8),
             Select | Cast => DTypeSet::ANY,
-            Bitcast => DTypeSet::VALUE.without(DTypeSet::BOOL),
+            Bitcast => DTypeSet::ANY.without(DTypeSet::of(&[DType::Bool, DType::E2M1])),
         }
     }
 

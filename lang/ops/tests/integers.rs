@@ -1,4 +1,5 @@
 //! Integer operations: the narrow types exhaustively against unbounded arithmetic, the wide ones at their edges.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "failing is how tests report")]
 
 mod common;
 
@@ -31,7 +32,7 @@ fn meaning(op: E, a: i128, b: i128, d: DType) -> i128 {
         E::Shr => a >> b,
         E::Maximum | E::MaxNum => a.max(b),
         E::Minimum | E::MinNum => a.min(b),
-        E::UmulHi => (a as u128 * b as u128 >> bits) as i128,
+        E::UmulHi => ((a as u128 * b as u128) >> bits) as i128,
         other => panic!("{other:?}"),
     }
 }
@@ -68,7 +69,8 @@ fn check(d: DType, pairs: &[(i128, i128)]) {
             assert_eq!(out.get(i), expected, "{op:?}({x}, {y}) of {d}");
         }
     }
-    let comparisons: [(E, fn(&i128, &i128) -> bool); 6] = [
+    type Question = fn(&i128, &i128) -> bool;
+    let comparisons: [(E, Question); 6] = [
         (E::Eq, |a, b| a == b),
         (E::Ne, |a, b| a != b),
         (E::Lt, |a, b| a < b),

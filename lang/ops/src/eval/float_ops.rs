@@ -12,8 +12,10 @@ use super::int_ops::operand;
 use super::loops::{Element, Source, binary, ternary, unary};
 use super::{EvalError, Operand};
 use crate::buf::Buf;
+use crate::dtype::DType;
 use crate::float;
 use crate::op::ElementwiseOp;
+use crate::table::ElemResult;
 
 /// What an operation on `T` gives.
 enum Output<T> {
@@ -56,7 +58,7 @@ macro_rules! narrow {
             }
             fn from_f64(v: f64) -> Self {
                 // Not the method of this name, which may round to f32 on the way.
-                $ty::from_bits(float::from_f64(crate::dtype::DType::$variant, v) as u16)
+                $ty::from_bits(float::from_f64(DType::$variant, v) as u16)
             }
         }
     )*};
@@ -112,11 +114,7 @@ pub(super) fn narrow<H: Narrow>(op: ElementwiseOp, args: &[Operand<'_>], n: usiz
             Output::Bool(v) => bools.extend(v),
         }
     }
-    Ok(if bools.is_empty() && !gives_bool(op) { H::buf(same) } else { Buf::Bool(bools) })
-}
-
-fn gives_bool(op: ElementwiseOp) -> bool {
-    op.result() == Some(crate::table::ElemResult::Bool)
+    Ok(if op.result() == Some(ElemResult::Bool) { Buf::Bool(bools) } else { H::buf(same) })
 }
 
 fn compute<T: Float>(op: ElementwiseOp, args: &[Source<'_, T>], n: usize) -> Result<Output<T>, EvalError> {

@@ -5,6 +5,7 @@
 use super::loops::{Element, Source, binary, ternary, unary};
 use super::{EvalError, Operand};
 use crate::buf::Buf;
+use crate::dtype::DType;
 use crate::op::ElementwiseOp;
 
 /// Integer arithmetic with the meaning of the language.
@@ -240,21 +241,17 @@ fn shift<T: Int>(
             }
         };
     }
-    let by: Option<Source<'_, u32>> = amounts! {
+    let amount: Option<Source<'_, u32>> = amounts! {
         i8, I8; i16, I16; i32, I32; i64, I64; u8, U8; u16, U16; u32, U32; u64, U64;
     };
-    let by = by.ok_or(EvalError::Unsupported { op: op.name(), dtype: x_type::<T>() })?;
-    Ok(T::buf(binary(x, by, n, f)))
-}
-
-fn x_type<T: Int>() -> crate::dtype::DType {
-    T::buf(Vec::new()).dtype()
+    let amount = amount.ok_or(EvalError::Unsupported { op: op.name(), dtype: by.dtype() })?;
+    Ok(T::buf(binary(x, amount, n, f)))
 }
 
 /// An operation on bools.
 pub(super) fn logical(op: ElementwiseOp, args: &[Operand<'_>], n: usize) -> Result<Buf, EvalError> {
     use ElementwiseOp::*;
-    let unsupported = EvalError::Unsupported { op: op.name(), dtype: crate::dtype::DType::Bool };
+    let unsupported = EvalError::Unsupported { op: op.name(), dtype: DType::Bool };
     let f: fn(bool, bool) -> bool = match op {
         Not => |a, _| !a,
         And => |a, b| a & b,

@@ -5,6 +5,7 @@
 use half::{bf16, f16};
 
 use crate::buf::Buf;
+use crate::dtype::DType;
 use crate::scalar::Scalar;
 
 /// A type that stands for exactly one element type.
@@ -18,7 +19,7 @@ pub(super) trait Element: Copy + Default {
 }
 
 macro_rules! elements {
-    ($($ty:ty, $variant:ident;)*) => {$(
+    ($($ty:ty, $variant:ident, $from:expr;)*) => {$(
         impl Element for $ty {
             fn slice(b: &Buf) -> Option<&[Self]> {
                 if let Buf::$variant(v) = b { Some(v) } else { None }
@@ -27,17 +28,26 @@ macro_rules! elements {
                 Buf::$variant(v)
             }
             fn from_scalar(s: Scalar) -> Option<Self> {
-                Self::slice(&Buf::splat(s, 1)).and_then(|v| v.first().copied())
+                (s.dtype() == DType::$variant).then(|| $from(s.bits()))
             }
         }
     )*};
 }
 
 elements! {
-    bool, Bool;
-    i8, I8; i16, I16; i32, I32; i64, I64;
-    u8, U8; u16, U16; u32, U32; u64, U64;
-    f16, F16; bf16, BF16; f32, F32; f64, F64;
+    bool, Bool, |b| b != 0;
+    i8, I8, |b| b as i8;
+    i16, I16, |b| b as i16;
+    i32, I32, |b| b as i32;
+    i64, I64, |b| b as i64;
+    u8, U8, |b| b as u8;
+    u16, U16, |b| b as u16;
+    u32, U32, |b| b as u32;
+    u64, U64, |b| b;
+    f16, F16, |b| f16::from_bits(b as u16);
+    bf16, BF16, |b| bf16::from_bits(b as u16);
+    f32, F32, |b| f32::from_bits(b as u32);
+    f64, F64, f64::from_bits;
 }
 
 /// An operand with its element type known.

@@ -243,7 +243,7 @@ test \"grid_barrier\" {
     grid(1)
 {
     let x = arange(0, 4);
-    if target.vendor == \"nvidia\" {
+    if target.has_tma {
         y.store([0], inline_asm(\"add.s32 $0, $1, $1;\", \"=r,r\", i32, x));
     } else {
         y.store([0], x + x);

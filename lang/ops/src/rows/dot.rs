@@ -41,7 +41,7 @@ assert(sum(dot(a as f16, a as f16, full([2, 2], 1.0, f32))) == 26.0);",
         doc: "The matrix product of narrow floats with a common `e8m0` scale for each block along K. `a_scale` is \
               `[M, K / B]`, `b_scale` is `[K / B, N]`; the result is f32.",
         example: "let a = full([2, 32], 1.0, f32) as f8e4m3;
-let s = full([2, 1], 2.0, f32) as e8m0;
+let s = bitcast(full([2, 1], 128, u8), e8m0);
 assert(all(dot_scaled(a, s, a.T, s.T) == 128.0));",
         effects: Effects::Pure,
         accuracy: Accuracy::Ulp(1.0),

@@ -1,6 +1,8 @@
 //! True values of the functions, computed with 120 decimal digits by series (Machin's formula for pi), with arguments
 //! at the edges of ranges and at random.
 
+#![allow(clippy::approx_constant, reason = "some of the true values are constants with a name")]
+
 use tk_ops::ElementwiseOp as E;
 
 /// Function, argument, and the true value as the nearest f64 and what is left of it.

@@ -8,6 +8,7 @@
 //!
 //! May assume a verified module. Only pure operations without blocks are merged, and only with one that stands before
 //! them in the same block or in a block around it. Loads stay: what is written between them is not looked at.
+//! Guarantees that the first of equal instructions stays where it is.
 
 use std::collections::HashMap;
 

@@ -11,8 +11,9 @@
 //! return v4
 //! ```
 //!
-//! May assume a verified module. Reads of memory go too when their result is not used. Everything in the block of
-//! `host_expect_error` stays: an instruction there may be the one that is expected to fail.
+//! May assume a verified module. Guarantees that effects stay, in order. Reads of memory go too when their result is
+//! not used. Everything in the block of `host_expect_error` stays: an instruction there may be the one that is expected
+//! to fail.
 
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, HostOp, Op};

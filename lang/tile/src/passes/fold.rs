@@ -20,7 +20,8 @@
 //! splats, and those that rearrange nothing; casts to the same type; `ptr_add` by 0; extents, strides and pointer of a
 //! view that is made in sight; promises that are constant and true.
 //!
-//! May assume a verified module. Integer division by a constant zero stays, so that checked mode reports it.
+//! May assume a verified module. Guarantees the same bits as without it. Integer division by a constant zero stays, so
+//! that checked mode reports it.
 
 use tk_ops::eval::{self, Operand};
 use tk_ops::scalar::Scalar;

@@ -13,9 +13,10 @@
 //! }
 //! ```
 //!
-//! May assume a verified module. `noinline` functions stay and keep their calls; kernels and tests stay, and what they
-//! reach. Calls also stay where the caller would outgrow [`MAX_INSTS`] or nest too deep: callees are inlined first, so
-//! that a chain of functions that each call the next one twice would double at every step.
+//! May assume a verified module. Guarantees that calls of `fn`s are gone, except where the caller would outgrow
+//! [`MAX_INSTS`] or nest too deep: callees are inlined first, so that a chain of functions that each call the next one
+//! twice would double at every step. `noinline` functions keep their calls; kernels and tests stay, and what they
+//! reach; other functions go.
 
 use std::collections::BTreeMap;
 

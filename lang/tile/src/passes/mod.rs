@@ -1,4 +1,6 @@
 //! Owns what a pass is; each pass has a file. The order stands in [`crate::pipeline`].
+//!
+//! A pass may assume a verified module and guarantees one; it depends on nothing but the module.
 
 pub mod cse;
 pub mod dce;

@@ -16,17 +16,19 @@
 //! }
 //! ```
 //!
-//! May assume a verified module. An `if` becomes `select`, so that both arms are computed for every element: harmless,
-//! because every elementwise operation gives a value for all operands, except that checked mode reports an integer
-//! division by zero. A division inside of an arm therefore stays in its `map`, unless its divisor is a constant other
-//! than zero. Loops, calls and memory operations stay too.
+//! May assume a verified module. Guarantees the same bits as without it. An `if` becomes `select`, so that both arms are
+//! computed for every element: harmless, because every elementwise operation gives a value for all operands, except
+//! that checked mode reports an integer division by zero. A division inside of an arm therefore stays in its `map`,
+//! unless its divisor is a constant other than zero. Loops, calls and memory operations stay too.
+
+use std::collections::HashMap;
 
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, Op};
 
 use crate::attr::Attrs;
 use crate::flow::{Flow, flow};
 use crate::infer;
-use crate::ir::{BlockId, Func, Id, Inst, InstId, Loc, Module, TypeId, Types, ValueId};
+use crate::ir::{BlockId, Func, Inst, InstId, Loc, Module, TypeId, Types, ValueId};
 use crate::passes::Pass;
 use crate::rewrite::{Renames, constant, yielded};
 
@@ -55,7 +57,7 @@ struct Target {
     /// Where the `map` comes from.
     loc: Option<Loc>,
     /// The tile for each scalar of the function.
-    tiles: Vec<Option<ValueId>>,
+    tiles: HashMap<ValueId, ValueId>,
 }
 
 impl Vectorize<'_> {
@@ -65,11 +67,10 @@ impl Vectorize<'_> {
             // Inner functions first: without them, the outer one may be elementwise.
             let blocks = self.func.insts[i].blocks.clone();
             blocks.iter().for_each(|b| self.block(*b));
-            match (self.func.insts[i].op, blocks.as_slice()) {
-                (Op::Control(ControlOp::Map), [body]) if self.is_elementwise(*body, false) => {
-                    self.spread(i, *body, id);
-                }
-                _kept => self.func.blocks[id].insts.push(i),
+            let body = blocks.first().filter(|_| self.func.insts[i].op == Op::Control(ControlOp::Map));
+            match body.filter(|b| self.is_elementwise(**b, false)) {
+                Some(body) => self.spread(i, *body, id),
+                None => self.func.blocks[id].insts.push(i),
             }
         }
     }
@@ -114,9 +115,9 @@ impl Vectorize<'_> {
         let first = operands.first().map(|v| self.types.get(self.func.ty(*v)));
         let shape = first.and_then(|t| t.shape()).unwrap_or(&[]).to_vec();
         let loc = self.func.insts[map].loc;
-        let mut target = Target { block, shape, loc, tiles: vec![None; self.func.values.len()] };
+        let mut target = Target { block, shape, loc, tiles: HashMap::new() };
         for (arg, tile) in self.func.blocks[body].args.iter().zip(operands) {
-            target.set(*arg, tile);
+            target.tiles.insert(*arg, tile);
         }
         let values = self.insts(body, &mut target);
         for (r, v) in self.func.insts[map].results.clone().into_iter().zip(values) {
@@ -135,7 +136,7 @@ impl Vectorize<'_> {
                     let results: Vec<TypeId> =
                         inst.results.iter().map(|v| self.tile_type(*v, target)).collect();
                     let tiles = self.add(Inst { operands, ..inst.clone() }, &results, target);
-                    inst.results.iter().zip(tiles).for_each(|(r, t)| target.set(*r, t));
+                    target.tiles.extend(inst.results.iter().copied().zip(tiles));
                 }
                 Flow::Plain | Flow::For | Flow::While | Flow::Elements | Flow::Expect => {}
             }
@@ -155,14 +156,14 @@ impl Vectorize<'_> {
             let select = plain(op, vec![cond, a, b], inst.loc);
             let ty = self.tile_type(*r, target);
             let tile = self.add(select, &[ty], target).first().copied();
-            tile.into_iter().for_each(|t| target.set(*r, t));
+            target.tiles.extend(tile.map(|t| (*r, t)));
         }
     }
 
     /// The tile for a value; one from outside of the function is the same for every element.
     fn tile(&mut self, v: ValueId, target: &mut Target) -> ValueId {
         let v = self.renames.get(v);
-        if let Some(t) = target.tiles.get(v.index()).copied().flatten() {
+        if let Some(t) = target.tiles.get(&v).copied() {
             return t;
         }
         if target.shape.is_empty() {
@@ -171,7 +172,7 @@ impl Vectorize<'_> {
         let ty = self.tile_type(v, target);
         let splat = plain(Op::Create(CreateOp::Splat), vec![v], target.loc);
         let tile = self.add(splat, &[ty], target).first().copied().unwrap_or(v);
-        target.set(v, tile);
+        target.tiles.insert(v, tile);
         tile
     }
 
@@ -183,17 +184,6 @@ impl Vectorize<'_> {
     fn add(&mut self, inst: Inst, results: &[TypeId], target: &Target) -> Vec<ValueId> {
         let id = self.func.add_inst(target.block, inst, results);
         self.func.insts[id].results.clone()
-    }
-}
-
-impl Target {
-    fn set(&mut self, scalar: ValueId, tile: ValueId) {
-        if self.tiles.len() <= scalar.index() {
-            self.tiles.resize(scalar.index() + 1, None);
-        }
-        if let Some(slot) = self.tiles.get_mut(scalar.index()) {
-            *slot = Some(tile);
-        }
     }
 }
 

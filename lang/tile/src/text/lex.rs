@@ -48,7 +48,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The next token; [`Kind::End`] at the end, again and again.
-    pub fn next(&mut self) -> Token<'a> {
+    pub fn token(&mut self) -> Token<'a> {
         self.skip_blank();
         let (line, column) = (self.line, self.column);
         let kind = self.kind();

@@ -13,6 +13,8 @@
 //! results, `loc(file:start:end)` where it is known, and its blocks in braces, each behind a label. Operands stand on
 //! the line of their operation; other line ends mean nothing. `//` opens a comment. Ids are numbered in the order of
 //! the text when it is printed, so that printing what was read gives the same text.
+//!
+//! May assume nothing about text; guarantees that reading gives an answer and that verified modules read back.
 
 pub mod lex;
 pub mod parse;

@@ -38,7 +38,7 @@ type Parsed<T> = Result<T, ParseError>;
 /// Reads a module.
 pub fn parse(text: &str) -> Parsed<Module> {
     let mut lexer = Lexer::new(text);
-    let token = lexer.next();
+    let token = lexer.token();
     let ops = Op::all().map(|o| (o.name(), o)).collect();
     let mut parser = Parser { lexer, token, line: 0, ops, module: Module::default() };
     while parser.token.kind != Kind::End {
@@ -75,7 +75,7 @@ impl<'a> Parser<'a> {
 
     /// Takes the token that is looked at.
     fn take(&mut self) -> Kind<'a> {
-        let next = self.lexer.next();
+        let next = self.lexer.token();
         let token = std::mem::replace(&mut self.token, next);
         self.line = token.line;
         token.kind

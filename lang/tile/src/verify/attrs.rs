@@ -1,6 +1,7 @@
 //! Owns V09: which attributes each operation takes, and of which kind each is.
 //!
-//! May assume nothing. What depends on the types (an axis, a permutation) is checked with the operation.
+//! May assume nothing. Guarantees names and kinds; what depends on the types (an axis, a permutation) is checked with
+//! the operation.
 
 use tk_ops::{AtomicOp, ControlOp, CreateOp, DotOp, HostOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
 

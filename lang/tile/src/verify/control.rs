@@ -1,6 +1,7 @@
 //! Owns what control flow, calls and host operations ask for: their operands, their blocks (V12), signatures (V13).
 //!
-//! May assume V05. [`blocks`] may assume V06 and V08 for the blocks of the instruction.
+//! May assume V05. [`blocks`] may assume V06 and V08 for the blocks of the instruction. Guarantees that values enter and
+//! leave blocks and cross calls with the types that are asked for.
 
 use std::collections::BTreeMap;
 
@@ -65,8 +66,8 @@ pub(super) fn control(cx: Cx<'_>, op: ControlOp, signatures: &Signatures<'_>) ->
             cx.counts_in(1, usize::MAX, inst.results.len())?;
             let shape = cx.operand_tile(0)?.shape;
             let results = inst.results.iter().map(|v| tile(cx.ty(*v)));
-            let tiles = cx.operand_tiles()?.into_iter().map(Ok).chain(results);
-            tiles.map(|t| t.and_then(|t| same_shape(shape, t.shape))).collect()
+            let mut tiles = cx.operand_tiles()?.into_iter().map(Ok).chain(results);
+            tiles.try_for_each(|t| same_shape(shape, t?.shape))
         }
         ControlOp::Assume | ControlOp::Assert => {
             cx.counts(1, 0)?;

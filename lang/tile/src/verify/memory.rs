@@ -1,6 +1,6 @@
 //! Owns V08 to V11 and V16 of the operations on device memory.
 //!
-//! May assume V05 and V09 as far as types do not matter.
+//! May assume V05 and V09 as far as types do not matter. Guarantees that nothing is written through what is not `mut`.
 
 use tk_ops::{AtomicOp, DType, DTypeSet, MemoryOp};
 

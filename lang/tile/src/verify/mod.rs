@@ -215,6 +215,9 @@ pub(crate) fn checked_type(module: &Module, id: TypeId) -> Result<&Type, Fault> 
     if ok {
         Ok(ty)
     } else {
-        fault(Invariant::V04, format!("`{ty}` is no type: a dimension is 0, or there is too much"))
+        fault(
+            Invariant::V04,
+            format!("`{ty}` has an extent of 0, a rank that is out of range, or too many elements"),
+        )
     }
 }

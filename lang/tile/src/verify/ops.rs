@@ -1,6 +1,7 @@
 //! Owns V08 to V11 of the operations that compute on tiles, and [`Cx`], what a check looks at.
 //!
-//! May assume V05: every id of the instruction is in range.
+//! May assume V05: every id of the instruction is in range. Guarantees that what it accepts has operands and results
+//! whose types an implementation need not look at again.
 
 use tk_ops::{CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, Op, RandomOp, ReduceOp, ScanOp, ShapeOp};
 
@@ -435,13 +436,13 @@ fn dot(cx: Cx<'_>, op: DotOp) -> Check {
     serves(acc, cx.result_tile(0)?)
 }
 
-/// `a [M, K], a_scale [M, K / B], b [K, N], b_scale [K / B, N] [, acc [M, N]]`
+/// `a [M, K], b [K, N], a_scale [M, K / B], b_scale [K / B, N], acc [M, N]`
 fn dot_scaled(cx: Cx<'_>) -> Check {
-    cx.counts_in(4, 5, 1)?;
-    let (a, b, result) = (cx.operand_tile(0)?, cx.operand_tile(2)?, cx.result_tile(0)?);
+    cx.counts(5, 1)?;
+    let (a, b, result) = (cx.operand_tile(0)?, cx.operand_tile(1)?, cx.result_tile(0)?);
     let ([m, k], [k2, n]) = (a.shape, b.shape) else { return fault(V10, "the factors have rank 2") };
     ensure(k == k2, V10, || format!("{:?} and {:?} share no dimension", a.shape, b.shape))?;
-    let (s, t) = (cx.operand_tile(1)?, cx.operand_tile(3)?);
+    let (s, t) = (cx.operand_tile(2)?, cx.operand_tile(3)?);
     let ([m2, blocks], [blocks2, n2]) = (s.shape, t.shape) else {
         return fault(V10, "the scales have rank 2");
     };
@@ -449,10 +450,7 @@ fn dot_scaled(cx: Cx<'_>) -> Check {
     ensure(fits, V10, || format!("the scales {:?} and {:?} do not fit the factors", s.shape, t.shape))?;
     same_shape(result.shape, &[*m, *n])?;
     within(result, DTypeSet::FLOAT)?;
-    match cx.inst.operands.get(4) {
-        Some(_) => serves(cx.operand_tile(4)?, result),
-        None => Ok(()),
-    }
+    serves(cx.operand_tile(4)?, result)
 }
 
 fn random(cx: Cx<'_>, op: RandomOp) -> Check {

@@ -169,6 +169,8 @@ fn deep_nesting_is_an_error() {
     let n = MAX_NESTING;
     let inside = format!("{}{}", "if v0 {\nblock1:\nyield\nblock2:\n".repeat(n), "yield\n}\n".repeat(n));
     survive(&format!("fn @f(v0: bool) {{\n{inside}return\n}}\n"));
+    // Known conditions: taken apart one inside of the other.
+    survive(&format!("fn @f() {{\nv0 = const {{value = false : bool}} : bool\n{inside}return\n}}\n"));
 }
 
 /// A text of 100,000 instructions takes no longer than its length asks for.
