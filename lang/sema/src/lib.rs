@@ -4,12 +4,19 @@
 //! never runs anything. [`contract::plan`] decides what one launch of a kernel means.
 
 pub mod check;
+pub mod contract;
+pub mod dump;
+pub mod eval;
 pub mod hir;
+mod lower;
 pub mod poly;
 pub mod show;
+pub mod specialize;
 pub mod types;
+mod visit;
 
 pub use check::check;
+pub use check::names::closest;
 use tk_syntax::{Diagnostic, SourceMap};
 
 /// Where source text comes from; the only way in which this crate reaches files.

@@ -223,6 +223,19 @@ impl Poly {
         Some(out)
     }
 
+    /// The opaque expressions in it, those in applications included.
+    pub fn opaque(&self) -> Vec<u32> {
+        let mut out = vec![];
+        for a in self.terms.keys().flatten() {
+            match a {
+                Atom::Opaque(i) => out.push(*i),
+                Atom::Fn(_, args) => out.extend(args.iter().flat_map(Poly::opaque)),
+                Atom::Param(_) | Atom::ShapeDim(..) | Atom::ShapeRank(_) | Atom::ShapeCount(_) | Atom::DTypeFact(..) => {}
+            }
+        }
+        out
+    }
+
     /// The text in the language's terms; `name` prints the basic atoms.
     pub fn show(&self, name: &dyn Fn(&Atom) -> String) -> String {
         if self.terms.is_empty() {

@@ -22,8 +22,26 @@ pub struct Specialized {
     pub notes: Vec<Diagnostic>,
 }
 
+/// The stack of lowering. A debug build spends up to 10 KiB for a level of control flow, of which there are at most
+/// [`tk_tile::verify::MAX_NESTING`], and as much for all expressions of the deepest syntax tree; this is several times
+/// both together. The memory is only reserved, not used.
+const STACK: usize = 64 << 20;
+
 /// Specializes a kernel or test.
 pub fn specialize(hir: &Hir, id: FnId, bindings: &Bindings) -> Result<Specialized, Vec<Diagnostic>> {
+    // Callers may have little stack (threads have 2 MiB), and lowering follows the nesting of the program.
+    std::thread::scope(|scope| {
+        let run = || specialize_here(hir, id, bindings);
+        match std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, run) {
+            Ok(thread) => thread.join().unwrap_or_else(|_| {
+                Err(vec![*lower::bug(hir.func(id).span, "lowering stopped without an answer")])
+            }),
+            Err(_) => specialize_here(hir, id, bindings),
+        }
+    })
+}
+
+fn specialize_here(hir: &Hir, id: FnId, bindings: &Bindings) -> Result<Specialized, Vec<Diagnostic>> {
     let f = hir.func(id);
     if f.broken {
         let message = format!("`{}` cannot be compiled: it has errors", f.name);

@@ -1,0 +1,303 @@
+//! Owns what follows from the arguments of a launch: which optional ones are there, element types, values for clauses.
+
+use tk_ops::{DType, Scalar};
+use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::Type;
+
+use super::{HostArg, Planner, refuse};
+use crate::eval::{CTy, CVal, Res, ViewFacts};
+use crate::hir::{CKind, CVarId};
+use crate::lower::flat_names;
+use crate::types::{DTerm, Elem, Ty};
+
+/// A part of a parameter that takes one argument: its name and type.
+pub(super) struct Slot {
+    pub name: String,
+    pub ty: Ty,
+    pub span: Span,
+}
+
+impl Planner<'_> {
+    /// The parts of the parameters in the order of the arguments.
+    pub(super) fn slots(&self) -> Vec<Slot> {
+        let mut out = vec![];
+        for p in &self.f.params {
+            let mut names = vec![];
+            flat_names(self.hir, &p.ty, p.name.clone(), &mut names);
+            let mut types = vec![];
+            flat_tys(self.hir, &p.ty, &mut types);
+            out.extend(names.into_iter().zip(types).map(|(name, ty)| Slot { name, ty, span: p.span }));
+        }
+        out
+    }
+
+    /// The arguments with defaults for those that are left out at the end.
+    pub(super) fn complete(&self, args: &[HostArg]) -> Res<Vec<HostArg>> {
+        let slots = self.slots();
+        let mut out = args.to_vec();
+        if out.len() < slots.len() {
+            let mut taken = 0;
+            for p in &self.f.params {
+                let mut types = vec![];
+                flat_tys(self.hir, &p.ty, &mut types);
+                if taken >= out.len() {
+                    match (&p.default, types.as_slice(), &p.ty) {
+                        (Some(e), [_], Ty::Tile { .. }) => {
+                            let v = self.eval(|ev| ev.expr(e))?;
+                            let d = self.eval(|ev| ev.scalar_type(&e.ty, e.span))?;
+                            match v.to_scalar(d) {
+                                Some(s) => out.push(HostArg::Scalar(s)),
+                                None => break,
+                            }
+                        }
+                        (Some(_), _, Ty::Option(_)) => out.push(HostArg::Absent),
+                        (_, _, _) => break,
+                    }
+                }
+                taken += types.len();
+            }
+        }
+        if out.len() == slots.len() {
+            return Ok(out);
+        }
+        let (n, given) = (slots.len(), args.len());
+        let noun = if n == 1 { "argument" } else { "arguments" };
+        let were = if given == 1 { "was" } else { "were" };
+        let message = format!("kernel `{}` takes {n} {noun}, but {given} {were} given", self.f.name);
+        let mut d = refuse(codes::LAUNCH_ARGS, self.f.span, message);
+        let names: Vec<String> = slots.iter().map(|s| format!("`{}`", s.name)).collect();
+        d.notes.push(format!("its parameters are {}", names.join(", ")));
+        Err(d)
+    }
+
+    /// Notes which optional parameters are there.
+    pub(super) fn presence(&mut self, args: &[HostArg]) -> Res<()> {
+        for (slot, a) in self.slots().iter().zip(args) {
+            if *a == HostArg::Absent && !matches!(slot.ty, Ty::Option(_)) {
+                let message = format!("`{}` of kernel `{}` must be given: it is not optional", slot.name, self.f.name);
+                return Err(refuse(codes::LAUNCH_ARGS, slot.span, message));
+            }
+        }
+        let mut rest = args;
+        for p in &self.f.params {
+            let mut types = vec![];
+            flat_tys(self.hir, &p.ty, &mut types);
+            let (these, after) = rest.split_at(types.len().min(rest.len()));
+            rest = after;
+            if let Ty::Option(_) = p.ty {
+                self.bindings.present.insert(p.local, these.first() != Some(&HostArg::Absent));
+            }
+        }
+        Ok(())
+    }
+
+    /// Binds element types that follow from the arguments; tensors first, since a number adapts.
+    pub(super) fn infer(&mut self, args: &[HostArg]) -> Res<()> {
+        let slots = self.slots();
+        for (slot, a) in slots.iter().zip(args) {
+            if let (HostArg::Tensor { dtype, .. }, Some(id)) = (a, elem_param(&slot.ty)) {
+                self.bind_dtype(id, *dtype, slot)?;
+            }
+        }
+        for (slot, a) in slots.iter().zip(args) {
+            if let (HostArg::Scalar(s), Ty::Tile { elem: Elem::D(DTerm::Param(id)), .. }) = (a, &slot.ty)
+                && !self.bindings.cvars.contains_key(id)
+            {
+                self.bind_dtype(*id, s.dtype(), slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_dtype(&mut self, id: CVarId, dtype: DType, slot: &Slot) -> Res<()> {
+        let c = self.hir.cvar(id);
+        let kernel = &self.f.name;
+        let name = &slot.name;
+        if let Some(v) = self.bindings.cvars.get(&id) {
+            if *v != CVal::DType(dtype) {
+                let message = format!("`{name}` has element type {dtype}, but `{}` of kernel `{kernel}` is {v}", c.name);
+                let d = Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "");
+                return Err(Box::new(d.label(c.span, format!("`{}`", c.name))));
+            }
+            return Ok(());
+        }
+        if let CKind::DType(set) = &c.kind
+            && !set.has(dtype)
+        {
+            let message = format!("`{name}` has element type {dtype}, but `{}` of kernel `{kernel}` is one of {set}", c.name);
+            return Err(Box::new(Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "").label(c.span, "the bound")));
+        }
+        self.bindings.cvars.insert(id, CVal::DType(dtype));
+        Ok(())
+    }
+
+    /// Makes the arguments known to the clauses.
+    pub(super) fn host_values(&mut self, args: Vec<HostArg>) -> Res<Vec<HostArg>> {
+        let mut from = args.iter();
+        for p in &self.f.params {
+            let v = host_value(self.hir, &p.ty, &mut from);
+            self.host.locals.insert(p.local, v);
+        }
+        Ok(args)
+    }
+
+    /// Checks the ranks of tensors, before defaults and clauses ask for their extents.
+    pub(super) fn check_ranks(&self, args: &[HostArg]) -> Res<()> {
+        for (slot, a) in self.slots().iter().zip(args) {
+            let view = match &slot.ty {
+                Ty::Option(t) => t,
+                t => t,
+            };
+            let (HostArg::Tensor { shape, strides, .. }, Ty::View { rank, .. }) = (a, view) else { continue };
+            if shape.len() != *rank as usize || strides.len() != shape.len() {
+                let (name, kernel, n) = (&slot.name, &self.f.name, shape.len());
+                let ty = crate::show::ty(self.hir, view);
+                let message = format!("`{name}` has rank {n}, but kernel `{kernel}` takes `{ty}`");
+                return Err(refuse(codes::LAUNCH_RANK, slot.span, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the arguments against the concrete types of their parameters.
+    pub(super) fn check_params(&self, args: &[HostArg]) -> Res<()> {
+        for (slot, a) in self.slots().iter().zip(args) {
+            let ty = match self.eval(|ev| ev.ty(&slot.ty, slot.span))? {
+                CTy::One(t) | CTy::Option(t) => t,
+                CTy::Unit | CTy::Never | CTy::Tuple(_) | CTy::Static => {
+                    return Err(crate::eval::bug("launch", slot.span, format!("`{}` has no plain type", slot.name)));
+                }
+            };
+            self.check_arg(slot, &ty, a)?;
+        }
+        Ok(())
+    }
+
+    fn check_arg(&self, slot: &Slot, ty: &Type, a: &HostArg) -> Res<()> {
+        let (name, kernel) = (&slot.name, &self.f.name);
+        let wrong = |code, message: String| Err(refuse(code, slot.span, message));
+        match (a, ty) {
+            (HostArg::Absent, _) => Ok(()),
+            (HostArg::Scalar(_), Type::Tile { elem: tk_tile::Elem::Scalar(_), .. }) => Ok(()),
+            (HostArg::Scalar(s), _) => {
+                wrong(codes::LAUNCH_DTYPE, format!("`{name}` is the number {s}, but kernel `{kernel}` takes `{ty}`"))
+            }
+            (HostArg::Tensor { .. }, Type::Tile { elem: tk_tile::Elem::Scalar(_), .. }) => {
+                wrong(codes::LAUNCH_DTYPE, format!("`{name}` is a tensor, but kernel `{kernel}` takes `{ty}`"))
+            }
+            (HostArg::Tensor { dtype, .. }, Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. }) => {
+                self.check_elem(slot, *dtype, pointee, ty)
+            }
+            (HostArg::Tensor { dtype, shape, .. }, Type::View { elem, wide, .. }) => {
+                self.check_elem(slot, *dtype, elem, ty)?;
+                let large = shape.iter().find(|d| **d < 0 || !*wide && i32::try_from(**d).is_err());
+                match large {
+                    Some(d) => wrong(
+                        codes::LAUNCH_ARGS,
+                        format!(
+                            "`{name}` has the extent {d}, but kernel `{kernel}` takes `{ty}`, whose extents are below 2^31"
+                        ),
+                    ),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn check_elem(&self, slot: &Slot, found: DType, wanted: &tk_tile::Elem, ty: &Type) -> Res<()> {
+        // The host holds pointers as integers of 64 bits.
+        let ok = match wanted {
+            tk_tile::Elem::Scalar(d) => *d == found,
+            tk_tile::Elem::Ptr { .. } => matches!(found, DType::I64 | DType::U64),
+        };
+        if ok {
+            return Ok(());
+        }
+        let message =
+            format!("`{}` has element type {found}, but kernel `{}` takes `{ty}`", slot.name, self.f.name);
+        Err(refuse(codes::LAUNCH_DTYPE, slot.span, message))
+    }
+
+    /// Gives scalars the types of their parameters.
+    pub(super) fn convert(&mut self, mut args: Vec<HostArg>) -> Res<Vec<HostArg>> {
+        for (slot, a) in self.slots().iter().zip(&mut args) {
+            let HostArg::Scalar(s) = a else { continue };
+            let CTy::One(ty) = self.eval(|ev| ev.ty(&slot.ty, slot.span))? else { continue };
+            let Some(d) = ty.dtype() else { continue };
+            match fit(*s, d) {
+                Some(v) => *a = HostArg::Scalar(v),
+                None => {
+                    let message =
+                        format!("`{}` is {s}, which is no value of type {d} as kernel `{}` takes it", slot.name, self.f.name);
+                    return Err(refuse(codes::LAUNCH_DTYPE, slot.span, message));
+                }
+            }
+        }
+        // Clauses see the converted values.
+        self.host_values(args)
+    }
+}
+
+/// A number as another type, if it is one of its values; floats are rounded.
+fn fit(s: Scalar, to: DType) -> Option<Scalar> {
+    match (s.as_int(), s.as_f64()) {
+        _ if s.dtype() == to => Some(s),
+        (Some(i), _) => match to.int_range() {
+            Some((lo, hi)) => (lo..=hi).contains(&i).then(|| Scalar::int(to, i)),
+            None => (to != DType::Bool).then(|| Scalar::int(to, i)),
+        },
+        (None, Some(f)) => (to != DType::Bool && !to.is_int()).then(|| Scalar::float(to, f)),
+        (None, None) => None,
+    }
+}
+
+/// The dtype variable that a tensor argument decides.
+fn elem_param(ty: &Ty) -> Option<CVarId> {
+    let elem = match ty {
+        Ty::View { elem, .. } => elem,
+        Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
+        Ty::Option(t) => return elem_param(t),
+        Ty::Tile { .. }
+        | Ty::Err
+        | Ty::Unit
+        | Ty::Never
+        | Ty::Buffer { .. }
+        | Ty::Tuple(_)
+        | Ty::Struct(..)
+        | Ty::Fn(..)
+        | Ty::DType
+        | Ty::ShapeTy
+        | Ty::Str => return None,
+    };
+    match elem {
+        Elem::D(DTerm::Param(id)) => Some(*id),
+        Elem::D(_) | Elem::Ptr { .. } | Elem::Err => None,
+    }
+}
+
+/// The types of the parts of a parameter, in the order of [`flat_names`].
+pub(super) fn flat_tys(hir: &crate::hir::Hir, ty: &Ty, out: &mut Vec<Ty>) {
+    match ty {
+        Ty::Tuple(items) => items.iter().for_each(|t| flat_tys(hir, t, out)),
+        Ty::Struct(id, _) => hir.strukt(*id).fields.iter().for_each(|(_, t, _)| flat_tys(hir, t, out)),
+        Ty::Tile { .. } | Ty::View { .. } | Ty::Option(_) | Ty::Buffer { .. } => out.push(ty.clone()),
+        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {}
+    }
+}
+
+fn host_value<'a>(hir: &crate::hir::Hir, ty: &Ty, from: &mut impl Iterator<Item = &'a HostArg>) -> CVal {
+    match ty {
+        Ty::Tuple(items) => CVal::Tuple(items.iter().map(|t| host_value(hir, t, from)).collect()),
+        Ty::Struct(id, _) => {
+            CVal::Tuple(hir.strukt(*id).fields.iter().map(|(_, t, _)| host_value(hir, t, from)).collect())
+        }
+        Ty::Tile { .. } | Ty::View { .. } | Ty::Option(_) | Ty::Buffer { .. } => match from.next() {
+            Some(HostArg::Scalar(s)) => CVal::of_scalar(*s),
+            Some(HostArg::Tensor { shape, strides, .. }) => {
+                CVal::View(ViewFacts { shape: shape.clone(), strides: strides.clone() })
+            }
+            Some(HostArg::Absent) | None => CVal::None,
+        },
+        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => CVal::Unit,
+    }
+}

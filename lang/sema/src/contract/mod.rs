@@ -1,0 +1,302 @@
+//! Owns launches: what one call of a kernel with these arguments means.
+//!
+//! [`plan`] binds the compile-time parameters (given by name, inferred from the arguments, or by their defaults),
+//! checks the arguments and the requirements, and evaluates the grid and the other clauses. May assume that the
+//! program was checked. Guarantees that a plan can be specialized and run without looking at the contract again, and
+//! that a refused launch is one sentence in the terms of the source.
+
+mod bind;
+mod host;
+mod sets;
+
+use std::collections::BTreeMap;
+
+use tk_ops::{DType, Scalar};
+use tk_syntax::{Code, Diagnostic, Span, codes};
+
+use crate::eval::{Bindings, CVal, DEFAULT_SMEM, Evaluator, HostValues, Res};
+use crate::hir::{CKind, FnId, HFn, Hir};
+
+pub use host::{Param, parameters};
+pub(crate) use sets::set_text;
+pub use sets::{LambdaRef, SetValue, parse_cargs};
+
+/// An argument of a launch. Tuples and structs are given by their parts, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostArg {
+    /// A number or bool of any type; it is converted to the type of the parameter if it fits.
+    Scalar(Scalar),
+    /// A tensor in device memory.
+    Tensor {
+        /// Its element type.
+        dtype: DType,
+        /// Its extents.
+        shape: Vec<i64>,
+        /// Its strides in elements.
+        strides: Vec<i64>,
+    },
+    /// An optional argument that is not there.
+    Absent,
+}
+
+/// What clauses may ask about the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// Multiprocessors, or threads of the CPU.
+    pub sms: i64,
+    /// Bytes of shared memory of one program.
+    pub smem: i64,
+}
+
+impl Default for Device {
+    /// The CPU.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Device { sms: i64::try_from(threads).unwrap_or(1), smem: DEFAULT_SMEM }
+    }
+}
+
+/// A workspace that the launcher provides as a further argument.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScratchPlan {
+    /// The name of the pointer.
+    pub name: String,
+    /// What the pointer points to.
+    pub elem: tk_tile::Elem,
+    /// How many elements.
+    pub count: u64,
+    /// Whether it is zeroed before the launch.
+    pub zeroed: bool,
+}
+
+/// One launch.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The values of the compile-time parameters and which optional parameters are there.
+    pub bindings: Bindings,
+    /// The programs on each axis; with a zero among them nothing runs.
+    pub grid: [u32; 3],
+    /// `launch(..)` in the order of the source, with the values given by name.
+    pub launch: Vec<(String, i64)>,
+    /// The arguments, scalars in the types of their parameters, defaults filled in.
+    pub args: Vec<HostArg>,
+    /// Workspaces, which follow the arguments.
+    pub scratch: Vec<ScratchPlan>,
+}
+
+/// Why a launch is refused.
+#[derive(Clone, Debug)]
+pub struct LaunchError {
+    /// One sentence; its place is in the kernel.
+    pub diagnostic: Box<Diagnostic>,
+}
+
+impl std::fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.diagnostic.code, self.diagnostic.message)
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+impl From<Box<Diagnostic>> for LaunchError {
+    fn from(diagnostic: Box<Diagnostic>) -> Self {
+        LaunchError { diagnostic }
+    }
+}
+
+/// Decides what a launch on the CPU means.
+pub fn plan(
+    hir: &Hir,
+    kernel: FnId,
+    args: &[HostArg],
+    sets: &[(String, SetValue)],
+) -> Result<Plan, LaunchError> {
+    plan_on(hir, kernel, args, sets, Device::default())
+}
+
+/// Decides what a launch on a device means.
+pub fn plan_on(
+    hir: &Hir,
+    kernel: FnId,
+    args: &[HostArg],
+    sets: &[(String, SetValue)],
+    device: Device,
+) -> Result<Plan, LaunchError> {
+    let f = hir.func(kernel);
+    if f.broken {
+        return Err(refuse(codes::CLAUSE, f.span, format!("kernel `{}` cannot be launched: it has errors", f.name)).into());
+    }
+    let mut p = Planner {
+        hir,
+        f,
+        bindings: Bindings::default(),
+        host: HostValues { locals: BTreeMap::new(), sms: device.sms, smem: device.smem },
+        launch: vec![],
+    };
+    let args = p.complete(args)?;
+    p.presence(&args)?;
+    p.apply_sets(sets)?;
+    p.check_ranks(&args)?;
+    p.infer(&args)?;
+    let args = p.host_values(args)?;
+    p.defaults()?;
+    p.check_params(&args)?;
+    let args = p.convert(args)?;
+    p.requirements()?;
+    let grid = p.grid()?;
+    let launch = p.launch_clause()?;
+    let scratch = p.scratch()?;
+    Ok(Plan { bindings: p.bindings, grid, launch, args, scratch })
+}
+
+/// A refusal whose place is in the kernel.
+fn refuse(code: Code, span: Span, message: impl Into<String>) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(code, span, message, ""))
+}
+
+/// The state of planning one launch.
+struct Planner<'h> {
+    hir: &'h Hir,
+    f: &'h HFn,
+    bindings: Bindings,
+    host: HostValues,
+    /// Values of `launch` that were given by name.
+    launch: Vec<(String, i64)>,
+}
+
+impl Planner<'_> {
+    fn eval<T>(&self, run: impl FnOnce(&mut Evaluator<'_>) -> Res<T>) -> Res<T> {
+        let out = run(&mut Evaluator::new(self.hir, &self.bindings).with_host(&self.host));
+        out.map_err(|mut d| {
+            let values: Vec<String> = self
+                .bindings
+                .cvars
+                .iter()
+                .map(|(id, v)| format!("{} = {v}", self.hir.cvar(*id).name))
+                .collect();
+            if !values.is_empty() {
+                d.notes.push(format!("in this launch of `{}`: {}", self.f.name, values.join(", ")));
+            }
+            d
+        })
+    }
+
+    /// Evaluates the defaults of compile-time parameters that have no value yet, in order.
+    fn defaults(&mut self) -> Res<()> {
+        for id in &self.f.cparams {
+            if self.bindings.cvars.contains_key(id) {
+                continue;
+            }
+            let c = self.hir.cvar(*id);
+            let Some(default) = &c.default else {
+                let message = format!(
+                    "kernel `{}` needs a value for `{}`: it does not follow from the arguments, give it by name",
+                    self.f.name, c.name
+                );
+                return Err(refuse(codes::NOT_STATIC_ARG, c.span, message));
+            };
+            let v = self.eval(|ev| ev.expr(default))?;
+            if let (CKind::Int(d), CVal::Int(i)) = (&c.kind, &v)
+                && let Some((lo, hi)) = d.int_range()
+                && !(lo..=hi).contains(i)
+            {
+                let message = format!("the default of `{}` is {i}, which does not fit `{d}`", c.name);
+                return Err(refuse(codes::NOT_STATIC_ARG, default.span, message));
+            }
+            self.bindings.cvars.insert(*id, v);
+        }
+        Ok(())
+    }
+
+    fn requirements(&self) -> Res<()> {
+        for r in &self.f.contract.require {
+            let (holds, parts) = self.eval(|ev| Ok((ev.condition(&r.cond)?, ev.parts(&r.cond, self.f))))?;
+            if !holds {
+                let values = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+                let message =
+                    format!("kernel `{}` requires `{}`, which does not hold{values}", self.f.name, r.text);
+                let d = Diagnostic::error(codes::REQUIRE, r.cond.span, message, "required here");
+                return Err(Box::new(d));
+            }
+        }
+        // `prefer` only chooses between binaries, but what it says has to have a value.
+        for r in &self.f.contract.prefer {
+            self.eval(|ev| ev.condition(&r.cond))?;
+        }
+        Ok(())
+    }
+
+    fn grid(&self) -> Res<[u32; 3]> {
+        let mut out = [1u32; 3];
+        let mut total: u64 = 1;
+        for (axis, (e, slot)) in self.f.contract.grid.iter().zip(&mut out).enumerate() {
+            let n = self.eval(|ev| ev.int(e))?;
+            let name = &self.f.name;
+            // `program_id` is an i32.
+            *slot = match u32::try_from(n) {
+                Ok(v) if n <= i128::from(i32::MAX) => v,
+                Ok(_) | Err(_) => {
+                    let why = if n < 0 { "which is negative" } else { "the limit is 2147483647" };
+                    let message = format!("the grid of kernel `{name}` has {n} programs on axis {axis}, {why}");
+                    return Err(refuse(codes::GRID, e.span, message));
+                }
+            };
+            total = match total.checked_mul(u64::from(*slot)).filter(|t| i64::try_from(*t).is_ok()) {
+                Some(t) => t,
+                None => {
+                    let message = format!("the grid of kernel `{name}` has more than 2^63 programs");
+                    return Err(refuse(codes::GRID, e.span, message));
+                }
+            };
+        }
+        Ok(out)
+    }
+
+    fn launch_clause(&self) -> Res<Vec<(String, i64)>> {
+        let mut out = vec![];
+        for (name, e) in &self.f.contract.launch {
+            let v = match self.eval(|ev| ev.expr(e))? {
+                CVal::Int(i) => i64::try_from(i).unwrap_or(i64::MAX),
+                CVal::Bool(b) => i64::from(b),
+                other => {
+                    let message = format!("`{name}` of kernel `{}` is {other}, not a number", self.f.name);
+                    return Err(refuse(codes::CLAUSE, e.span, message));
+                }
+            };
+            out.push((name.clone(), v, e.span));
+        }
+        for (name, v) in &self.launch {
+            match out.iter_mut().find(|(n, ..)| n == name) {
+                Some(slot) => slot.1 = *v,
+                None => out.push((name.clone(), *v, self.f.span)),
+            }
+        }
+        for (name, v, span) in &out {
+            let least = i64::from(matches!(name.as_str(), "warps" | "stages" | "ctas"));
+            if *v < least {
+                let message = format!("`{name}` of kernel `{}` is {v}, but must be at least {least}", self.f.name);
+                return Err(refuse(codes::CLAUSE, *span, message));
+            }
+        }
+        Ok(out.into_iter().map(|(n, v, _)| (n, v)).collect())
+    }
+
+    fn scratch(&self) -> Res<Vec<ScratchPlan>> {
+        let mut out = vec![];
+        for s in &self.f.contract.scratch {
+            let Some(local) = self.f.locals.get(s.local.0 as usize) else { continue };
+            let n = self.eval(|ev| ev.int(&s.count))?;
+            let count = u64::try_from(n).map_err(|_| {
+                let message = format!("`scratch` of kernel `{}` asks for {n} elements of `{}`", self.f.name, local.name);
+                refuse(codes::CLAUSE, s.count.span, message)
+            })?;
+            let ty = self.eval(|ev| ev.ty(&local.ty, local.span))?;
+            let crate::eval::CTy::One(tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. }) = ty else {
+                return Err(refuse(codes::CLAUSE, local.span, format!("`{}` is no pointer", local.name)));
+            };
+            out.push(ScratchPlan { name: local.name.clone(), elem: *pointee, count, zeroed: s.zeroed });
+        }
+        Ok(out)
+    }
+}

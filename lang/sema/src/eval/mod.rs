@@ -1,0 +1,496 @@
+//! Owns the evaluation of compile-time expressions of the HIR, and of launch clauses.
+//!
+//! May assume that the program was checked. Guarantees that evaluation ends, that scalar arithmetic is that of
+//! [`tk_ops::eval`] (so a compile-time value is what the interpreter would compute), and that whatever has no value
+//! is a diagnostic: a division by zero, a signed overflow, a value that only exists at run time.
+
+mod builtin;
+mod parts;
+mod stmt;
+mod terms;
+mod value;
+mod walk;
+
+use std::collections::BTreeMap;
+
+use tk_ops::DType;
+use tk_syntax::{Diagnostic, Span, codes};
+
+use crate::hir::{CVarId, FnId, HArg, HExpr, HIndex, HKind, Hir, LocalId};
+use crate::types::{Elem, Ty};
+
+pub use terms::CTy;
+pub(crate) use value::show_float;
+pub use value::{Bindings, CVal, DEFAULT_SMEM, FnVal, HostValues, Lambda, ViewFacts, key_of};
+
+pub(crate) use walk::{each_expr, each_in_block, operands};
+
+use stmt::Flow;
+
+/// The result of an evaluation step.
+pub type Res<T> = Result<T, Box<Diagnostic>>;
+
+/// Loop iterations, statements and calls of one evaluation. Filling a table of 2^16 entries takes half of it, and
+/// a debug build needs about a second for all of it.
+const MAX_STEPS: u64 = 1_000_000;
+
+/// Nested expressions of one evaluation: twice the depth of a syntax tree. A debug build spends up to 3 KiB a level,
+/// and test threads have 2 MiB.
+const MAX_DEPTH: usize = 2 * tk_syntax::MAX_DEPTH;
+
+/// What a call counts as in expressions: it runs a whole body.
+const CALL_DEPTH: usize = 8;
+
+/// `target.x` of the CPU, the reference device. `has_..` that is not listed is false.
+const TARGET: &[(&str, CVal)] =
+    &[("warp_size", CVal::Int(32)), ("smem", CVal::Int(DEFAULT_SMEM as i128))];
+
+/// Evaluates expressions under the bindings of one function.
+#[derive(Debug)]
+pub struct Evaluator<'a> {
+    /// The program.
+    pub hir: &'a Hir,
+    /// Values of the compile-time variables.
+    pub bindings: &'a Bindings,
+    /// Facts of a launch, in clauses.
+    pub host: Option<&'a HostValues>,
+    /// What `static_print` said.
+    pub notes: Vec<Diagnostic>,
+    /// Variables of compile-time loops inside the evaluated code; they hide those of `bindings`.
+    cvars: BTreeMap<CVarId, CVal>,
+    locals: BTreeMap<LocalId, CVal>,
+    steps: u64,
+    limit: u64,
+    depth: usize,
+}
+
+/// A diagnostic about an evaluation.
+pub(crate) fn fail<T>(span: Span, message: impl Into<String>) -> Res<T> {
+    Err(Box::new(Diagnostic::error(codes::CONST_EVAL, span, message, "")))
+}
+
+/// A diagnostic about a mistake of the compiler.
+pub(crate) fn bug(pass: &str, span: Span, what: impl std::fmt::Display) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(
+        codes::INTERNAL,
+        span,
+        format!("internal error in {pass}: {what}"),
+        "while compiling this",
+    ))
+}
+
+impl<'a> Evaluator<'a> {
+    /// Evaluates under these bindings.
+    pub fn new(hir: &'a Hir, bindings: &'a Bindings) -> Self {
+        Evaluator {
+            hir,
+            bindings,
+            host: None,
+            notes: vec![],
+            cvars: BTreeMap::new(),
+            locals: BTreeMap::new(),
+            steps: 0,
+            limit: MAX_STEPS,
+            depth: 0,
+        }
+    }
+
+    /// The same with the facts of a launch.
+    pub fn with_host(mut self, host: &'a HostValues) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// The same with variables whose values are known.
+    pub fn with_locals(mut self, locals: BTreeMap<LocalId, CVal>) -> Self {
+        self.locals = locals;
+        self
+    }
+
+    /// The same with fewer steps, where a value is welcome and not needed.
+    pub(crate) fn with_limit(mut self, limit: u64) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The value of an expression.
+    pub fn expr(&mut self, e: &HExpr) -> Res<CVal> {
+        match self.flow(e)? {
+            Flow::Next(v) => Ok(v),
+            Flow::Break | Flow::Continue | Flow::Return(_) => {
+                fail(e.span, "this leaves its function or loop in the middle of an expression")
+            }
+        }
+    }
+
+    /// The value of an expression that is a condition.
+    pub fn condition(&mut self, e: &HExpr) -> Res<bool> {
+        match self.expr(e)? {
+            CVal::Bool(b) => Ok(b),
+            other => Err(bug("evaluation", e.span, format!("a condition has the value {other}"))),
+        }
+    }
+
+    /// The value of an expression that is an integer.
+    pub fn int(&mut self, e: &HExpr) -> Res<i128> {
+        match self.expr(e)? {
+            CVal::Int(i) => Ok(i),
+            other => Err(bug("evaluation", e.span, format!("an integer has the value {other}"))),
+        }
+    }
+
+    /// The value of a compile-time variable.
+    pub fn cvar(&self, id: CVarId, span: Span) -> Res<CVal> {
+        match self.cvars.get(&id).or_else(|| self.bindings.cvars.get(&id)) {
+            Some(v) => Ok(v.clone()),
+            None => {
+                let name = self.hir.cvars.get(id.0 as usize).map_or("?", |c| c.name.as_str());
+                fail(span, format!("`{name}` has no value here"))
+            }
+        }
+    }
+
+    fn step(&mut self, span: Span) -> Res<()> {
+        self.steps += 1;
+        if self.steps > self.limit {
+            return fail(span, format!("compile-time evaluation takes more than {} steps", self.limit));
+        }
+        Ok(())
+    }
+
+    /// Evaluates an expression that may also leave a loop or function.
+    fn flow(&mut self, e: &HExpr) -> Res<Flow> {
+        if self.depth >= MAX_DEPTH {
+            return fail(e.span, "compile-time evaluation nests too deeply");
+        }
+        self.depth += 1;
+        let out = match &e.kind {
+            HKind::If { cond, then, els } => {
+                let arm = if self.condition(cond)? { Some(then) } else { els.as_ref() };
+                arm.map_or(Ok(Flow::Next(CVal::Unit)), |b| self.block(b))
+            }
+            HKind::IfLet { opt, bind, then, els } => match self.expr(opt)? {
+                CVal::None => els.as_ref().map_or(Ok(Flow::Next(CVal::Unit)), |b| self.block(b)),
+                present => {
+                    self.locals.insert(*bind, present);
+                    self.block(then)
+                }
+            },
+            HKind::Block(b) => self.block(b),
+            HKind::Return(v) => {
+                let v = v.as_ref().map_or(Ok(CVal::Unit), |v| self.expr(v))?;
+                Ok(Flow::Return(v))
+            }
+            _value => self.plain(e).map(Flow::Next),
+        };
+        self.depth -= 1;
+        out
+    }
+
+    /// Evaluates an expression that has no control flow of its own.
+    fn plain(&mut self, e: &HExpr) -> Res<CVal> {
+        let span = e.span;
+        match &e.kind {
+            HKind::Int(_) | HKind::Float(_) => self.literal(e),
+            HKind::Bool(b) => Ok(CVal::Bool(*b)),
+            HKind::Str(s) => Ok(CVal::Str(s.clone())),
+            HKind::None => Ok(CVal::None),
+            HKind::Unit => Ok(CVal::Unit),
+            HKind::Local(id) => self.local(*id, span),
+            HKind::CVar(id) => self.cvar(*id, span),
+            HKind::Const(id) => {
+                let hir = self.hir;
+                let v = self.expr(&hir.constant(*id).value)?;
+                self.retyped(v, &e.ty, span)
+            }
+            HKind::DType(d) => Ok(CVal::DType(self.dterm(*d, span)?)),
+            HKind::DTypeFact(d, fact) => {
+                let d = self.dterm(*d, span)?;
+                dtype_fact(d, fact).map_or_else(|| fail(span, format!("`{d}` has no `{fact}`")), Ok)
+            }
+            HKind::Shape(items) => self.shape_value(items),
+            HKind::Target(name) => target_fact(name, span),
+            HKind::Device(name) => self.device_fact(name, span),
+            HKind::Tuple(items) | HKind::Struct(items) => {
+                Ok(CVal::Tuple(items.iter().map(|i| self.expr(i)).collect::<Res<_>>()?))
+            }
+            HKind::Field(base, i) => self.element(base, i128::from(*i), span),
+            HKind::Index(base, at) => match at.as_slice() {
+                [HIndex::At(i)] => {
+                    let i = self.int(i)?;
+                    self.element(base, i, span)
+                }
+                _ => self.runtime(span),
+            },
+            HKind::Builtin(row, args) => self.builtin(row, args, e),
+            HKind::ShortCircuit { or, lhs, rhs } => {
+                let first = self.condition(lhs)?;
+                Ok(CVal::Bool(if first == *or { first } else { self.condition(rhs)? }))
+            }
+            HKind::Cast(x) => self.cast(x, e),
+            HKind::Extent(base, axis) => self.extent(base, *axis, span),
+            HKind::Stride(base, axis) => match self.expr(base)? {
+                CVal::View(v) => pick(&v.strides, *axis, span),
+                _ => self.runtime(span),
+            },
+            HKind::ViewT(base) => match self.expr(base)? {
+                CVal::View(mut v) => {
+                    v.shape.reverse();
+                    v.strides.reverse();
+                    Ok(CVal::View(v))
+                }
+                _ => self.runtime(span),
+            },
+            HKind::Call { callee, cargs, args } => {
+                let cvars = self.cargs(cargs, span)?;
+                let args = args.iter().map(|a| self.expr(a)).collect::<Res<_>>()?;
+                self.call(*callee, cvars, args, span)
+            }
+            HKind::CallValue { callee, args } => self.call_value(callee, args, e),
+            HKind::FnRef(id, cargs) => {
+                let cvars = self.cargs(cargs, span)?;
+                Ok(CVal::Fn(FnVal::Fn { id: *id, name: self.hir.func(*id).name.clone(), cvars }))
+            }
+            HKind::BuiltinRef(row) => Ok(CVal::Fn(FnVal::Builtin(row))),
+            HKind::Lambda { params, body } => Ok(CVal::Fn(FnVal::Lambda(std::sync::Arc::new(Lambda {
+                params: params.clone(),
+                body: (**body).clone(),
+                cvars: self.visible_cvars(),
+            })))),
+            HKind::Err => Err(bug("evaluation", span, "a hole was left in a checked function")),
+            HKind::If { .. } | HKind::IfLet { .. } | HKind::Block(_) | HKind::Return(_) => {
+                Err(bug("evaluation", span, "control flow in the wrong place"))
+            }
+            HKind::Transpose(_) | HKind::SubView(..) | HKind::ViewPtr(_) | HKind::Launch { .. } => {
+                self.runtime(span)
+            }
+        }
+    }
+
+    fn visible_cvars(&self) -> BTreeMap<CVarId, CVal> {
+        let mut all = self.bindings.cvars.clone();
+        all.extend(self.cvars.iter().map(|(id, v)| (*id, v.clone())));
+        all
+    }
+
+    fn runtime<T>(&self, span: Span) -> Res<T> {
+        let when = if self.host.is_some() { "in a clause" } else { "at compile time" };
+        fail(span, format!("this value is not known {when}"))
+    }
+
+    fn local(&self, id: LocalId, span: Span) -> Res<CVal> {
+        match self.locals.get(&id).or_else(|| self.host.and_then(|h| h.locals.get(&id))) {
+            Some(v) => Ok(v.clone()),
+            None => self.runtime(span),
+        }
+    }
+
+    fn literal(&mut self, e: &HExpr) -> Res<CVal> {
+        let dtype = self.scalar_type(&e.ty, e.span)?;
+        let value = match &e.kind {
+            HKind::Int(i) => CVal::Int(*i),
+            HKind::Float(f) => CVal::Float(*f),
+            _other => return Err(bug("evaluation", e.span, "no literal")),
+        };
+        match value.to_scalar(dtype) {
+            Some(s) => Ok(CVal::of_scalar(s)),
+            None => Err(bug("evaluation", e.span, format!("a literal of type {dtype}"))),
+        }
+    }
+
+    fn shape_value(&mut self, items: &[HExpr]) -> Res<CVal> {
+        let mut dims = vec![];
+        for item in items {
+            let i = self.int(item)?;
+            dims.push(i64::try_from(i).or_else(|_| fail(item.span, format!("{i} is no extent")))?);
+        }
+        Ok(CVal::Shape(dims))
+    }
+
+    /// The element type of a scalar expression.
+    pub(crate) fn scalar_type(&mut self, ty: &Ty, span: Span) -> Res<DType> {
+        match ty {
+            Ty::Tile { elem: Elem::D(d), .. } => self.dterm(*d, span),
+            other => {
+                Err(bug("evaluation", span, format!("{} is no scalar type", crate::show::ty(self.hir, other))))
+            }
+        }
+    }
+
+    /// Element `i` of a tuple, struct or list of extents.
+    fn element(&mut self, base: &HExpr, i: i128, span: Span) -> Res<CVal> {
+        let missing = |n: usize| fail(span, format!("there is no element {i}: there are {n}"));
+        let at = usize::try_from(i).unwrap_or(usize::MAX);
+        match self.expr(base)? {
+            CVal::Tuple(items) => items.get(at).cloned().map_or_else(|| missing(items.len()), Ok),
+            CVal::Shape(dims) => dims.get(at).map_or_else(|| missing(dims.len()), |d| Ok(CVal::Int((*d).into()))),
+            _other => self.runtime(span),
+        }
+    }
+
+    pub(crate) fn extent(&mut self, base: &HExpr, axis: u32, span: Span) -> Res<CVal> {
+        match &base.ty {
+            Ty::Tile { shape, .. } => {
+                let dims = self.shape(shape, span)?;
+                pick(&dims, axis, span)
+            }
+            Ty::Buffer { shape, .. } => match shape.get(axis as usize) {
+                Some(p) => Ok(CVal::Int(self.poly(p, span)?)),
+                None => fail(span, format!("there is no axis {axis}")),
+            },
+            _view => match self.expr(base)? {
+                CVal::View(v) => pick(&v.shape, axis, span),
+                CVal::Shape(s) => pick(&s, axis, span),
+                _ => self.runtime(span),
+            },
+        }
+    }
+
+    fn device_fact(&self, name: &str, span: Span) -> Res<CVal> {
+        match (self.host, name) {
+            (Some(h), "sms") => Ok(CVal::Int(h.sms.into())),
+            (Some(h), "smem") => Ok(CVal::Int(h.smem.into())),
+            (Some(_), _) => fail(span, format!("there is no `device.{name}`; there are `sms` and `smem`")),
+            (None, _) => fail(span, format!("`device.{name}` is only known in clauses")),
+        }
+    }
+
+    /// Calls a known function.
+    pub(crate) fn call(
+        &mut self,
+        id: FnId,
+        cvars: BTreeMap<CVarId, CVal>,
+        args: Vec<CVal>,
+        span: Span,
+    ) -> Res<CVal> {
+        let hir = self.hir;
+        let f = hir.func(id);
+        if f.broken {
+            return Err(bug("evaluation", span, format!("`{}` has errors", f.name)));
+        }
+        let bindings = Bindings { cvars, present: BTreeMap::new() };
+        let locals = f.params.iter().map(|p| p.local).zip(args).collect();
+        self.nested(&bindings, locals, span, |inner| {
+            inner.check_requirements(f, span)?;
+            match inner.block(&f.body)? {
+                Flow::Next(v) | Flow::Return(v) => Ok(v),
+                Flow::Break | Flow::Continue => Err(bug("evaluation", span, "a loop exit left its function")),
+            }
+        })
+    }
+
+    fn check_requirements(&mut self, f: &crate::hir::HFn, span: Span) -> Res<()> {
+        for r in &f.contract.require {
+            if !self.condition(&r.cond)? {
+                let message = format!("`{}` requires `{}`", f.name, r.text);
+                let d = Diagnostic::error(codes::INSTANCE, r.cond.span, message, "does not hold");
+                return Err(Box::new(d.label(span, "called here")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls a function value.
+    pub(crate) fn apply(&mut self, f: &FnVal, args: Vec<CVal>, span: Span) -> Res<CVal> {
+        match f {
+            FnVal::Fn { id, cvars, .. } => self.call(*id, cvars.clone(), args, span),
+            FnVal::Lambda(l) => {
+                let bindings = Bindings { cvars: l.cvars.clone(), present: BTreeMap::new() };
+                let locals = l.params.iter().copied().zip(args).collect();
+                self.nested(&bindings, locals, span, |inner| match inner.flow(&l.body)? {
+                    Flow::Next(v) | Flow::Return(v) => Ok(v),
+                    Flow::Break | Flow::Continue => {
+                        Err(bug("evaluation", span, "a loop exit left its lambda"))
+                    }
+                })
+            }
+            FnVal::Builtin(row) => Err(bug("evaluation", span, format!("`{}` without types", row.name))),
+        }
+    }
+
+    fn call_value(&mut self, callee: &HExpr, args: &[HExpr], e: &HExpr) -> Res<CVal> {
+        let CVal::Fn(f) = self.expr(callee)? else {
+            return Err(bug("evaluation", e.span, "what is called is no function"));
+        };
+        if let FnVal::Builtin(row) = f {
+            let args: Vec<HArg> = args.iter().cloned().map(HArg::Expr).collect();
+            return self.builtin(row, &args, e);
+        }
+        let args = args.iter().map(|a| self.expr(a)).collect::<Res<_>>()?;
+        self.apply(&f, args, e.span)
+    }
+
+    /// Runs something under other bindings, with the same limits.
+    fn nested<T>(
+        &mut self,
+        bindings: &Bindings,
+        locals: BTreeMap<LocalId, CVal>,
+        span: Span,
+        run: impl FnOnce(&mut Evaluator<'_>) -> Res<T>,
+    ) -> Res<T> {
+        self.step(span)?;
+        let mut inner = Evaluator::new(self.hir, bindings).with_locals(locals).with_limit(self.limit);
+        (inner.steps, inner.depth) = (self.steps, self.depth + CALL_DEPTH);
+        let out = run(&mut inner);
+        self.steps = inner.steps;
+        self.notes.append(&mut inner.notes);
+        out
+    }
+}
+
+fn pick(list: &[i64], axis: u32, span: Span) -> Res<CVal> {
+    match list.get(axis as usize) {
+        Some(v) => Ok(CVal::Int((*v).into())),
+        None => fail(span, format!("there is no axis {axis}: the rank is {}", list.len())),
+    }
+}
+
+fn target_fact(name: &str, span: Span) -> Res<CVal> {
+    if let Some((_, v)) = TARGET.iter().find(|(n, _)| *n == name) {
+        return Ok(v.clone());
+    }
+    if name.starts_with("has_") {
+        return Ok(CVal::Bool(false));
+    }
+    let known: Vec<String> = TARGET.iter().map(|(n, _)| format!("`{n}`")).collect();
+    fail(span, format!("there is no `target.{name}`; there are {} and `has_..`", known.join(", ")))
+}
+
+/// `T.bits`, `T.min`, `T.max`; the limits of floats are their finite ones.
+fn dtype_fact(d: DType, fact: &str) -> Option<CVal> {
+    let (lo, hi) = match (d.int_range(), largest(d)) {
+        (Some((lo, hi)), _) => (CVal::Int(lo), CVal::Int(hi)),
+        (None, Some(max)) => (CVal::Float(-max), CVal::Float(max)),
+        (None, None) => (CVal::Bool(false), CVal::Bool(true)),
+    };
+    match fact {
+        "bits" => Some(CVal::Int(d.bits().into())),
+        "min" => Some(lo),
+        "max" => Some(hi),
+        _ => None,
+    }
+}
+
+/// The largest finite value of a float type.
+fn largest(d: DType) -> Option<f64> {
+    match d {
+        DType::F8E4M3 => Some(448.0),
+        DType::F8E5M2 => Some(57344.0),
+        DType::F16 => Some(65504.0),
+        // 2^127 * (2 - 2^-7)
+        DType::BF16 => Some(f64::from(f32::from_bits(0x7f7f_0000))),
+        DType::F32 => Some(f64::from(f32::MAX)),
+        DType::F64 => Some(f64::MAX),
+        DType::E2M1 => Some(6.0),
+        DType::E8M0 => Some(2f64.powi(127)),
+        DType::Bool
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
+        | DType::U64 => None,
+    }
+}

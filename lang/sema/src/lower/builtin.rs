@@ -1,0 +1,351 @@
+//! Owns the dispatch of builtins by class, elementwise operations, creation, products, random numbers, and the
+//! control class (the program, `map`, hints, debugging).
+
+use tk_ops::table::{Accuracy, ParamKind, Row};
+use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, Op, RandomOp, Scalar};
+use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::{Attr, Attrs, Elem, Type, TypeId, ValueId, infer};
+
+use super::args::{Arg, Args};
+use super::value::Val;
+use super::{Lower, bug, unsupported};
+use crate::eval::{CTy, CVal, Res};
+use crate::hir::{HArg, HExpr};
+
+impl Lower<'_, '_> {
+    pub(super) fn builtin(&mut self, row: &'static Row, args: &[HArg], e: &HExpr) -> Res<Val> {
+        if matches!(row.name, "static_assert" | "static_print") {
+            self.eval(|ev| ev.expr(e))?;
+            return Ok(Val::Unit);
+        }
+        ready(row, e.span)?;
+        let want = self.ty(&e.ty, e.span)?;
+        if let Op::Create(_) = row.op {
+            return self.create(row, args, &want, e.span);
+        }
+        let a = self.args(row, args, e.span)?;
+        self.at(e.span);
+        match row.op {
+            Op::Elementwise(op) => self.elementwise(op, &a, Some(&want)),
+            Op::Create(_) => Err(bug(e.span, "a creation was taken for something else")),
+            Op::Shape(op) => self.shape_op(op, &a, &want),
+            Op::Memory(op) => self.memory(op, &a, &want),
+            Op::Atomic(op) => self.atomic(op, &a, &want),
+            Op::Reduce(op) => self.reduce(op, &a, &want),
+            Op::Scan(op) => self.scan(op, &a, &want),
+            Op::Dot(op) => self.dot(op, &a, &want),
+            Op::Random(op) => self.random(op, &a, &want),
+            Op::Control(op) => self.control(op, &a, &want),
+            Op::Host(op) => self.host(op, &a, &want),
+        }
+    }
+
+    /// A builtin as a function value, on values.
+    pub(super) fn builtin_values(&mut self, row: &'static Row, values: Vec<Val>, span: Span) -> Res<Val> {
+        ready(row, span)?;
+        let Op::Elementwise(op) = row.op else {
+            return Err(unsupported(span, format!("`{}` is not supported as a function value yet", row.name)));
+        };
+        self.at(span);
+        self.elementwise(op, &Args::of_values(row, values, span), None)
+    }
+
+    /// `fast` where the function or the call asks for it and it can change something.
+    pub(super) fn fast(&self, a: &Args, result: &Type) -> Attrs {
+        let exact = matches!(a.row.accuracy, Accuracy::Exact) || !result.dtype().is_some_and(DType::is_float);
+        let asked = self.frame.fast || a.flag("fast");
+        if asked && !exact { Attrs::new().with("fast", Attr::Bool(true)) } else { Attrs::new() }
+    }
+
+    fn elementwise(&mut self, op: ElementwiseOp, a: &Args, want: Option<&CTy>) -> Res<Val> {
+        let names = a.row.params.iter().filter(|p| {
+            matches!(p.kind, ParamKind::Value | ParamKind::Mask | ParamKind::Int | ParamKind::Pointer)
+        });
+        let mut xs = vec![];
+        for p in names {
+            xs.push(self.operand(a, p.name)?);
+        }
+        if let (ElementwiseOp::Add | ElementwiseOp::Sub, [p, offset]) = (op, xs.as_slice())
+            && self.b.is_pointer(*p)
+        {
+            return self.pointer_add(*p, *offset, op == ElementwiseOp::Sub, a.span).map(Val::One);
+        }
+        let shape = match want {
+            Some(CTy::One(t)) => t.shape().unwrap_or(&[]).to_vec(),
+            Some(_) | None => self.common_shape(&xs, a.span)?,
+        };
+        let xs: Vec<ValueId> =
+            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
+        let types: Vec<&Type> = xs.iter().map(|x| self.b.type_of(*x)).collect();
+        let ty = match (infer::elementwise(op, &types), want) {
+            (Some(t), _) => t,
+            (None, Some(CTy::One(t))) => t.clone(),
+            (None, _) => return Err(bug(a.span, format!("`{}` without a result type", a.row.name))),
+        };
+        let attrs = self.fast(a, &ty);
+        Ok(Val::One(self.b.one(Op::Elementwise(op), &xs, attrs, ty)))
+    }
+
+    fn pointer_add(&mut self, p: ValueId, offset: ValueId, minus: bool, span: Span) -> Res<ValueId> {
+        let shape = self.common_shape(&[p, offset], span)?;
+        let p = self.broadcast(p, &shape, span)?;
+        let mut offset = self.broadcast(offset, &shape, span)?;
+        if minus {
+            // An unsigned offset is subtracted as what it is, not as its wrapped negative.
+            let d = self.b.type_of(offset).dtype().unwrap_or(DType::I64);
+            if !d.is_signed() {
+                offset = self.b.cast(offset, DType::I64);
+            }
+            offset = self.b.elementwise(ElementwiseOp::Neg, &[offset]);
+        }
+        let ty = self.b.type_of(p).clone();
+        let op = Op::Memory(tk_ops::MemoryOp::PtrAdd);
+        Ok(self.b.one(op, &[p, offset], Attrs::new(), ty))
+    }
+
+    /// The shape to which values broadcast.
+    pub(super) fn common_shape(&self, xs: &[ValueId], span: Span) -> Res<Vec<u32>> {
+        let mut out: Vec<u32> = vec![];
+        for x in xs {
+            let shape = self.b.type_of(*x).shape().unwrap_or(&[]);
+            if out.is_empty() {
+                out = shape.to_vec();
+            } else if !shape.is_empty() {
+                if shape.len() != out.len() {
+                    return Err(bug(span, format!("shapes {out:?} and {shape:?} do not broadcast")));
+                }
+                for (o, d) in out.iter_mut().zip(shape) {
+                    *o = if *o == 1 { *d } else { *o };
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// A value with this shape. The checker compared the shapes, so a misfit is a mistake of ours.
+    pub(super) fn broadcast(&mut self, x: ValueId, shape: &[u32], span: Span) -> Res<ValueId> {
+        let from = self.b.type_of(x).shape().unwrap_or(&[]);
+        let fits = from.len() == shape.len() && from.iter().zip(shape).all(|(a, b)| a == b || *a == 1);
+        if !(from.is_empty() || fits) {
+            return Err(bug(span, format!("{from:?} does not broadcast to {shape:?}")));
+        }
+        Ok(self.b.broadcast(x, shape))
+    }
+
+    fn create(&mut self, row: &'static Row, args: &[HArg], want: &CTy, span: Span) -> Res<Val> {
+        let CTy::One(ty) = want else { return Err(bug(span, format!("`{}` makes {want:?}", row.name))) };
+        let shape = ty.shape().unwrap_or(&[]);
+        if row.op == Op::Create(CreateOp::Arange) {
+            let a = self.args(row, args, span)?;
+            self.at(span);
+            let attrs = Attrs::new().with("start", Attr::Int(a.need_int("start")?));
+            return Ok(Val::One(self.b.one(row.op, &[], attrs, ty.clone())));
+        }
+        let value = row.param("value").and_then(|i| args.get(i));
+        let Some(HArg::Expr(e)) = value else {
+            return match ty.elem() {
+                Elem::Scalar(d) => {
+                    self.at(span);
+                    Ok(Val::One(self.b.constant(Scalar::zero(*d), shape)))
+                }
+                Elem::Ptr { .. } => Err(bug(span, "a tile of pointers has no zero")),
+            };
+        };
+        if let Some(v) = self.welcome(e)? {
+            self.at(span);
+            return self.constant(&v, want, span);
+        }
+        let x = self.value(e)?;
+        self.at(span);
+        let x = match ty.elem() {
+            Elem::Scalar(d) => self.b.cast(x, *d),
+            Elem::Ptr { .. } => x,
+        };
+        self.broadcast(x, shape, span).map(Val::One)
+    }
+
+    /// A lookup table as a tile: one `select` for each element that differs from the first.
+    pub(super) fn table(&mut self, items: &[CVal], d: DType, shape: &[u32], span: Span) -> Res<ValueId> {
+        let mut flat = vec![];
+        flatten_table(items, &mut flat);
+        let scalars: Option<Vec<Scalar>> = flat.iter().map(|v| v.to_scalar(d)).collect();
+        let count: u64 = shape.iter().map(|n| u64::from(*n)).product();
+        let (Some(scalars), Ok(n)) = (scalars, u32::try_from(count)) else {
+            return Err(bug(span, "a table of something else than numbers"));
+        };
+        let Some(first) = scalars.first().filter(|_| scalars.len() as u64 == count) else {
+            return Err(bug(span, format!("a table of {} elements for the shape {shape:?}", scalars.len())));
+        };
+        let ty = Type::tile(DType::I32, &[n]);
+        let attrs = Attrs::new().with("start", Attr::Int(0));
+        let position = self.b.one(Op::Create(CreateOp::Arange), &[], attrs, ty);
+        let mut out = self.b.constant(*first, &[n]);
+        for (i, s) in scalars.iter().enumerate().skip(1) {
+            if s == first {
+                continue;
+            }
+            let at = self.b.constant(Scalar::int(DType::I32, i as i128), &[n]);
+            let here = self.b.elementwise(ElementwiseOp::Eq, &[position, at]);
+            let value = self.b.constant(*s, &[n]);
+            out = self.b.elementwise(ElementwiseOp::Select, &[here, value, out]);
+        }
+        Ok(self.b.reshape(out, shape))
+    }
+
+    fn dot(&mut self, op: DotOp, a: &Args, want: &CTy) -> Res<Val> {
+        let CTy::One(ty) = want else { return Err(bug(a.span, format!("`{}` gives {want:?}", a.row.name))) };
+        let (x, y) = (self.operand(a, "a")?, self.operand(a, "b")?);
+        let acc = match (self.opt_operand(a, "acc")?, ty.dtype()) {
+            (Some(v), _) => v,
+            (None, Some(d)) => self.b.constant(Scalar::zero(d), ty.shape().unwrap_or(&[])),
+            (None, None) => return Err(bug(a.span, "a product of pointers")),
+        };
+        let mut attrs = self.fast(a, ty);
+        if let Some(p) = a.word("precision").filter(|p| *p != "ieee") {
+            attrs.set("precision", Attr::Str(p.to_string()));
+        }
+        let operands = match op {
+            DotOp::Dot => vec![x, y, acc],
+            DotOp::DotScaled => vec![x, self.operand(a, "a_scale")?, y, self.operand(a, "b_scale")?, acc],
+        };
+        Ok(Val::One(self.b.one(Op::Dot(op), &operands, attrs, ty.clone())))
+    }
+
+    fn random(&mut self, op: RandomOp, a: &Args, want: &CTy) -> Res<Val> {
+        let seed = self.operand(a, "seed")?;
+        let seed = self.b.cast(seed, DType::U64);
+        let offset = self.operand(a, "offset")?;
+        let mut types = vec![];
+        Self::flat_types(want, &mut types);
+        let types: Vec<TypeId> = types.into_iter().map(|t| self.b.ty(t)).collect();
+        let results = self.b.inst(Op::Random(op), &[seed, offset], Attrs::new(), &types);
+        self.unflatten(want, &mut results.into_iter(), a.span)
+    }
+
+    fn control(&mut self, op: ControlOp, a: &Args, want: &CTy) -> Res<Val> {
+        let op_ = Op::Control(op);
+        match op {
+            ControlOp::ProgramId | ControlOp::NumPrograms => {
+                let axis = a.need_int("axis")?;
+                // A grid has at most three axes.
+                if !(0..3).contains(&axis) {
+                    let message = format!("`{}` has the axis {axis}, but a grid has the axes 0, 1 and 2", a.row.name);
+                    return Err(Box::new(Diagnostic::error(codes::AXIS, a.span, message, "")));
+                }
+                let attrs = Attrs::new().with("axis", Attr::Int(axis));
+                Ok(Val::One(self.b.one(op_, &[], attrs, Type::scalar(DType::I32))))
+            }
+            ControlOp::Map => self.map(a, want),
+            ControlOp::Assume => {
+                let c = self.operand(a, "cond")?;
+                self.b.inst(op_, &[c], Attrs::new(), &[]);
+                Ok(Val::Unit)
+            }
+            ControlOp::Assert => {
+                let c = self.operand(a, "cond")?;
+                let mut attrs = Attrs::new();
+                if let Some(m) = a.text("message").filter(|m| !m.is_empty()) {
+                    attrs.set("message", Attr::Str(m.to_string()));
+                }
+                self.b.inst(op_, &[c], attrs, &[]);
+                Ok(Val::Unit)
+            }
+            ControlOp::MultipleOf | ControlOp::MaxContiguous => {
+                let x = self.operand(a, "x")?;
+                let value = a.need_int("value")?;
+                if value < 1 {
+                    let message = format!("`{}` needs a positive number, not {value}", a.row.name);
+                    return Err(Box::new(Diagnostic::error(codes::INSTANCE, a.span, message, "")));
+                }
+                let ty = self.b.type_of(x).clone();
+                Ok(Val::One(self.b.one(op_, &[x], Attrs::new().with("value", Attr::Int(value)), ty)))
+            }
+            ControlOp::Print => self.print(a),
+            ControlOp::GridBarrier => {
+                self.b.inst(op_, &[], Attrs::new(), &[]);
+                Ok(Val::Unit)
+            }
+            ControlOp::For
+            | ControlOp::While
+            | ControlOp::If
+            | ControlOp::Yield
+            | ControlOp::Condition
+            | ControlOp::Return
+            | ControlOp::Call
+            | ControlOp::InlineAsm => Err(unsupported(a.span, format!("`{}` is not supported here yet", a.row.name))),
+        }
+    }
+
+    /// The message is the text with `{}` where values stand.
+    fn print(&mut self, a: &Args) -> Res<Val> {
+        let (mut words, mut operands) = (vec![], vec![]);
+        for v in a.list("values")? {
+            match v {
+                Val::Static(CVal::Str(s)) => words.push(s.replace('{', "{{").replace('}', "}}")),
+                Val::Static(v) => words.push(v.to_string()),
+                v => {
+                    words.push("{}".to_string());
+                    operands.push(self.one(&v, a.span)?);
+                }
+            }
+        }
+        let attrs = Attrs::new().with("message", Attr::Str(words.join(" ")));
+        self.b.inst(Op::Control(ControlOp::Print), &operands, attrs, &[]);
+        Ok(Val::Unit)
+    }
+
+    /// A scalar function for each element; on scalars, a call.
+    fn map(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+        let f = a.function("f")?;
+        let xs = match a.get("x") {
+            Arg::Default => vec![],
+            Arg::Val(_) | Arg::List(_) | Arg::Known(_) | Arg::Word(_) => self.operands(a, "x")?,
+        };
+        let shape = self.common_shape(&xs, a.span)?;
+        if shape.is_empty() {
+            return self.apply(&f, xs.into_iter().map(Val::One).collect(), a.span);
+        }
+        let xs: Vec<ValueId> =
+            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
+        let scalars: Vec<TypeId> = xs.iter().map(|x| self.element_type(*x)).collect();
+        let args = self.enter(a.span, &scalars)?;
+        let v = self.apply(&f, args.into_iter().map(Val::One).collect(), a.span)?;
+        let mut out = vec![];
+        v.flatten(&mut out);
+        let types: Vec<TypeId> = out
+            .iter()
+            .map(|x| {
+                let t = infer::with_shape(self.b.type_of(*x), &shape);
+                self.b.ty(t)
+            })
+            .collect();
+        self.at(a.span);
+        self.b.yield_(&out);
+        let block = self.leave();
+        let results = self.b.inst_with(Op::Control(ControlOp::Map), &xs, Attrs::new(), vec![block], &types);
+        self.unflatten(want, &mut results.into_iter(), a.span)
+    }
+
+    /// The type of one element of a tile.
+    pub(super) fn element_type(&mut self, x: ValueId) -> TypeId {
+        let t = infer::with_shape(self.b.type_of(x), &[]);
+        self.b.ty(t)
+    }
+}
+
+fn flatten_table<'v>(items: &'v [CVal], out: &mut Vec<&'v CVal>) {
+    for v in items {
+        match v {
+            CVal::Tuple(inner) => flatten_table(inner, out),
+            other => out.push(other),
+        }
+    }
+}
+
+/// A row that the interpreter and the passes do not know yet is refused here, once for all back ends.
+fn ready(row: &Row, span: Span) -> Res<()> {
+    if row.ready {
+        return Ok(());
+    }
+    Err(unsupported(span, format!("`{}` is not supported yet", row.name)))
+}

@@ -1,0 +1,165 @@
+//! Owns calls: parameters, functions of the program, function values, requirements.
+
+use std::collections::BTreeMap;
+
+use tk_ops::{ControlOp, Op};
+use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::{Attr, Attrs, TypeId};
+
+use super::flow::{K, Mode};
+use super::value::{Env, Val};
+use super::{Frame, Lower, bug, unsupported};
+use crate::eval::{Bindings, CTy, CVal, Evaluator, FnVal, Lambda, Res};
+use crate::hir::{CVarId, FnId, FnKind, HFn, Hir};
+use crate::types::Ty;
+
+/// Lambdas inside lambdas that are inlined at one place. A lambda cannot reach itself; this bounds the stack.
+const MAX_INLINING: usize = 32;
+
+impl Lower<'_, '_> {
+    /// Adds the parameters of a function and puts them into the environment.
+    pub(super) fn parameters(&mut self, f: &HFn) -> Res<()> {
+        for p in &f.params {
+            let ty = self.ty(&p.ty, p.span)?;
+            if let CTy::Option(_) = ty
+                && self.frame.bindings.present.get(&p.local) == Some(&false)
+            {
+                self.frame.env.insert(p.local, Val::Opt(None));
+                continue;
+            }
+            let mut names = vec![];
+            flat_names(self.q.hir, &p.ty, p.name.clone(), &mut names);
+            let mut types = vec![];
+            Self::flat_types(&ty, &mut types);
+            let mut values = vec![];
+            for (t, name) in types.into_iter().zip(names) {
+                let t = self.b.ty(t);
+                values.push(self.b.param(name, t));
+            }
+            let v = self.unflatten(&ty, &mut values.into_iter(), p.span)?;
+            self.frame.env.insert(p.local, v);
+        }
+        for s in &f.contract.scratch {
+            let Some(local) = f.locals.get(s.local.0 as usize) else {
+                return Err(bug(f.span, "a scratch area without variable"));
+            };
+            let ty = self.tile_ty(&local.ty, local.span)?;
+            let ty = self.b.ty(ty);
+            let v = self.b.param(local.name.clone(), ty);
+            self.frame.env.insert(s.local, Val::One(v));
+        }
+        Ok(())
+    }
+
+    /// Compile-time requirements hold or are reported; those of functions over run-time values are checked when they
+    /// run. Those of kernels are the launcher's.
+    pub(super) fn check_requirements(&mut self, f: &HFn) -> Res<()> {
+        for r in &f.contract.require {
+            if !r.compile_time {
+                continue;
+            }
+            let (holds, parts) = self.eval(|ev| Ok((ev.condition(&r.cond)?, ev.parts(&r.cond, f))))?;
+            if !holds {
+                let values = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+                let kind = if f.kind == FnKind::Kernel { "kernel " } else { "" };
+                let message = format!("{kind}`{}` requires `{}`, which does not hold{values}", f.name, r.text);
+                return Err(Box::new(Diagnostic::error(codes::INSTANCE, r.cond.span, message, "required here")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls a function of the program.
+    pub(super) fn call(
+        &mut self,
+        id: FnId,
+        cvars: BTreeMap<CVarId, CVal>,
+        args: Vec<Val>,
+        span: Span,
+    ) -> Res<Val> {
+        let hir: &Hir = self.q.hir;
+        let f = hir.func(id);
+        if f.broken {
+            let message = format!("`{}` cannot be called: it has errors", f.name);
+            return Err(Box::new(Diagnostic::error(codes::INSTANCE, span, message, "").label(f.span, "here")));
+        }
+        if args.len() != f.params.len() {
+            return Err(bug(span, format!("`{}` is called with {} arguments", f.name, args.len())));
+        }
+        let mut bindings = Bindings { cvars, present: BTreeMap::new() };
+        let mut operands = vec![];
+        for (p, v) in f.params.iter().zip(&args) {
+            if *v == Val::Opt(None) {
+                bindings.present.insert(p.local, false);
+            }
+            v.flatten(&mut operands);
+        }
+        let ret = Evaluator::new(hir, &bindings).ty(&f.ret, span)?;
+        let index = self.q.instance(id, bindings, Some((self.instance, span)))?;
+        let name = self.q.instances.get(index).map(|i| i.name.clone()).unwrap_or_default();
+        let mut types = vec![];
+        Self::flat_types(&ret, &mut types);
+        let types: Vec<TypeId> = types.into_iter().map(|t| self.b.ty(t)).collect();
+        self.at(span);
+        let attrs = Attrs::new().with("callee", Attr::Str(name));
+        let results = self.b.inst(Op::Control(ControlOp::Call), &operands, attrs, &types);
+        self.unflatten(&ret, &mut results.into_iter(), span)
+    }
+
+    /// Calls a function value.
+    pub(super) fn apply(&mut self, f: &FnVal, args: Vec<Val>, span: Span) -> Res<Val> {
+        match f {
+            FnVal::Fn { id, cvars, .. } => self.call(*id, cvars.clone(), args, span),
+            FnVal::Builtin(row) => self.builtin_values(row, args, span),
+            FnVal::Lambda(l) => self.inline(l, args, span),
+        }
+    }
+
+    /// Whether the function in which a lambda is written is `@fast`: the last one that begins before it.
+    fn written_fast(&self, at: Span) -> bool {
+        let before = self.q.hir.fns.iter().filter(|f| f.file == at.file && f.span.start <= at.start);
+        before.max_by_key(|f| f.span.start).is_some_and(|f| f.fast)
+    }
+
+    /// Puts the body of a lambda here, with an environment of its own.
+    fn inline(&mut self, l: &Lambda, args: Vec<Val>, span: Span) -> Res<Val> {
+        if self.inlining >= MAX_INLINING {
+            return Err(unsupported(span, "function values call each other too deeply here"));
+        }
+        let env: Env = l.params.iter().copied().zip(args).collect();
+        let frame = Frame {
+            bindings: Bindings { cvars: l.cvars.clone(), present: BTreeMap::new() },
+            env,
+            ret: CTy::Unit,
+            fast: self.written_fast(l.body.span),
+            func: None,
+            loops: vec![],
+        };
+        let outer = std::mem::replace(&mut self.frame, frame);
+        self.inlining += 1;
+        self.frame.ret = self.ty(&l.body.ty, l.body.span)?;
+        let v = self.expr_k(&l.body, &K::End, Mode::Fn)?;
+        self.inlining -= 1;
+        self.frame = outer;
+        self.at(span);
+        Ok(v)
+    }
+}
+
+/// Names of the flattened parts of a parameter: `st.m`, `pair.0`.
+pub(crate) fn flat_names(hir: &Hir, ty: &Ty, name: String, out: &mut Vec<String>) {
+    match ty {
+        Ty::Tuple(items) => {
+            for (i, t) in items.iter().enumerate() {
+                flat_names(hir, t, format!("{name}.{i}"), out);
+            }
+        }
+        Ty::Struct(id, _) => {
+            for (field, t, _) in &hir.strukt(*id).fields {
+                flat_names(hir, t, format!("{name}.{field}"), out);
+            }
+        }
+        Ty::Tile { .. } | Ty::View { .. } | Ty::Option(_) | Ty::Buffer { .. } => out.push(name),
+        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {}
+    }
+}

@@ -1,0 +1,154 @@
+//! Owns reductions, scans, sorting and counting.
+
+use tk_ops::{Op, ReduceOp, ScanOp};
+use tk_tile::{Attr, Attrs, Type, TypeId, ValueId, infer};
+
+use super::Lower;
+use super::args::Args;
+use super::bug;
+use super::value::Val;
+use crate::eval::{CTy, FnVal, Res};
+use tk_syntax::Span;
+
+impl Lower<'_, '_> {
+    pub(super) fn reduce(&mut self, op: ReduceOp, a: &Args, want: &CTy) -> Res<Val> {
+        let x = a.val("x")?;
+        let mut xs = vec![];
+        x.flatten(&mut xs);
+        let from = self.common_shape(&xs, a.span)?;
+        // Without an axis all elements are one row.
+        let (axis, shape) = match a.axis("axis", from.len())? {
+            Some(axis) => (axis, from.clone()),
+            None => (0, vec![from.iter().product()]),
+        };
+        let xs: Vec<ValueId> = xs.into_iter().map(|x| self.b.reshape(x, &shape)).collect();
+        let mut rest = shape;
+        rest.remove(axis);
+        let mut types = vec![];
+        for x in &xs {
+            let from = infer::with_shape(self.b.type_of(*x), &rest);
+            let ty = match from.dtype() {
+                Some(d) => Type::tile(op.result().of(d), &rest),
+                None => from,
+            };
+            types.push(ty);
+        }
+        let Some(first) = types.first() else { return Err(bug(a.span, "a reduction of nothing")) };
+        let mut attrs = self.fast(a, first);
+        attrs.set("axis", Attr::Int(axis as i64));
+        let types: Vec<TypeId> = types.into_iter().map(|t| self.b.ty(t)).collect();
+        let results = if op == ReduceOp::Custom {
+            if a.flag("ordered") {
+                attrs.set("ordered", Attr::Bool(true));
+            }
+            let block = self.combine(&a.function("combine")?, &x, &xs, a.span)?;
+            self.b.inst_with(Op::Reduce(op), &xs, attrs, vec![block], &types)
+        } else {
+            self.b.inst(Op::Reduce(op), &xs, attrs, &types)
+        };
+        // `keep` leaves dimensions of 1, which the wanted types say.
+        let mut wanted = vec![];
+        Self::flat_types(want, &mut wanted);
+        let mut out = vec![];
+        for (i, v) in results.into_iter().enumerate() {
+            let shape = wanted.get(i).and_then(Type::shape).map_or_else(|| rest.clone(), <[u32]>::to_vec);
+            if shape.iter().product::<u32>() != rest.iter().product::<u32>() {
+                return Err(bug(a.span, format!("a reduction to {rest:?} should give {shape:?}")));
+            }
+            out.push(self.b.reshape(v, &shape));
+        }
+        Ok(x.refill(&mut out.into_iter()))
+    }
+
+    /// The block `combine(a.., b..)` of a user function over values of the structure of `x`.
+    fn combine(&mut self, f: &FnVal, x: &Val, xs: &[ValueId], span: Span) -> Res<tk_tile::BlockId> {
+        let one: Vec<TypeId> = xs.iter().map(|x| self.element_type(*x)).collect();
+        let both: Vec<TypeId> = one.iter().chain(&one).copied().collect();
+        let mut args = self.enter(span, &both)?.into_iter();
+        let (l, r) = (x.refill(&mut args), x.refill(&mut args));
+        let v = self.apply(f, vec![l, r], span)?;
+        let mut out = vec![];
+        v.flatten(&mut out);
+        if out.len() != xs.len() {
+            return Err(bug(span, format!("a combination of {} values gives {}", xs.len(), out.len())));
+        }
+        self.at(span);
+        self.b.yield_(&out);
+        Ok(self.leave())
+    }
+
+    pub(super) fn scan(&mut self, op: ScanOp, a: &Args, want: &CTy) -> Res<Val> {
+        match op {
+            ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom => self.running(op, a),
+            ScanOp::Sort => self.sort(a, want),
+            ScanOp::TopK => {
+                let x = self.operand(a, "x")?;
+                let attrs = Attrs::new().with("k", Attr::Int(a.need_int("k")?));
+                self.several(op, &[x], attrs, want, a.span)
+            }
+            ScanOp::Histogram => {
+                let mut xs = vec![self.operand(a, "x")?];
+                if let Some(m) = self.opt_operand(a, "mask")? {
+                    xs.push(m);
+                }
+                let shape = self.common_shape(&xs, a.span)?;
+                let xs =
+                    xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<Vec<_>>>()?;
+                let attrs = Attrs::new().with("bins", Attr::Int(a.need_int("bins")?));
+                self.several(op, &xs, attrs, want, a.span)
+            }
+            ScanOp::Gather => {
+                let (x, at) = (self.operand(a, "x")?, self.operand(a, "index")?);
+                let rank = self.b.type_of(x).shape().map_or(0, <[u32]>::len);
+                let axis = a.axis("axis", rank)?.unwrap_or(0);
+                let attrs = Attrs::new().with("axis", Attr::Int(axis as i64));
+                self.several(op, &[x, at], attrs, want, a.span)
+            }
+        }
+    }
+
+    fn several(&mut self, op: ScanOp, xs: &[ValueId], attrs: Attrs, want: &CTy, span: Span) -> Res<Val> {
+        let mut types = vec![];
+        Self::flat_types(want, &mut types);
+        let types: Vec<TypeId> = types.into_iter().map(|t| self.b.ty(t)).collect();
+        let results = self.b.inst(Op::Scan(op), xs, attrs, &types);
+        self.unflatten(want, &mut results.into_iter(), span)
+    }
+
+    fn running(&mut self, op: ScanOp, a: &Args) -> Res<Val> {
+        let x = a.val("x")?;
+        let mut xs = vec![];
+        x.flatten(&mut xs);
+        let shape = self.common_shape(&xs, a.span)?;
+        let xs: Vec<ValueId> =
+            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
+        let Some(first) = xs.first().map(|x| self.b.type_of(*x).clone()) else {
+            return Err(bug(a.span, "a scan of nothing"));
+        };
+        let mut attrs = self.fast(a, &first);
+        attrs.set("axis", Attr::Int(a.axis_at(a.need_int("axis")?, shape.len())? as i64));
+        if a.flag("reverse") {
+            attrs.set("reverse", Attr::Bool(true));
+        }
+        let types: Vec<TypeId> = xs.iter().map(|x| self.b.func.ty(*x)).collect();
+        let blocks = match op {
+            ScanOp::Custom => vec![self.combine(&a.function("combine")?, &x, &xs, a.span)?],
+            _plain => vec![],
+        };
+        let results = self.b.inst_with(Op::Scan(op), &xs, attrs, blocks, &types);
+        Ok(x.refill(&mut results.into_iter()))
+    }
+
+    /// The last axis unless another is given; with values, a pair.
+    fn sort(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+        let mut xs = vec![self.operand(a, "keys")?];
+        xs.extend(self.opt_operand(a, "values")?);
+        let shape = self.common_shape(&xs, a.span)?;
+        let axis = a.axis("axis", shape.len())?.unwrap_or(shape.len().saturating_sub(1));
+        let mut attrs = Attrs::new().with("axis", Attr::Int(axis as i64));
+        if a.flag("descending") {
+            attrs.set("descending", Attr::Bool(true));
+        }
+        self.several(ScanOp::Sort, &xs, attrs, want, a.span)
+    }
+}

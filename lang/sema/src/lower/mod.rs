@@ -1,0 +1,220 @@
+//! Lowering: one function of the HIR under its bindings becomes one function of the tile IR.
+//!
+//! May assume that the program was checked and that the function is not broken. Guarantees that every instruction
+//! has a place in the source, that the result passes the verifier of the tile IR, and that whatever cannot be lowered
+//! is a diagnostic; a mistake of this code is one with the code `E0001`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `value` | what an expression becomes, merges |
+//! | `flow` | statements, `if`, `return`, `break`, `continue` |
+//! | `loops` | `for`, `while`, compile-time loops |
+//! | `exits` | which pieces of code may leave their block, and what they assign |
+//! | `expr` | expressions |
+//! | `call` | calls, function values, parameters |
+//! | `args`, `builtin`, `shape`, `memory`, `fold` | rows of the op table |
+//! | `testing` | host operations of tests |
+
+mod args;
+mod builtin;
+mod call;
+mod exits;
+mod expr;
+mod flow;
+mod fold;
+mod loops;
+mod memory;
+mod queue;
+mod shape;
+mod testing;
+mod value;
+
+use std::collections::BTreeSet;
+
+use tk_ops::Scalar;
+use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::{Builder, Func, FuncKind, Loc, Types, ValueId};
+
+use crate::eval::{Bindings, CTy, Evaluator, Res};
+use crate::hir::{FnId, FnKind, LocalId};
+use crate::types::Ty;
+use flow::{K, Mode};
+use value::{Env, Val};
+
+pub(crate) use call::flat_names;
+pub(crate) use queue::{Queue, describe};
+
+/// The most instructions of one function: a kernel of 1000 lines has about 10^4, and a debug build lowers 10^6 in a
+/// few seconds. A program that needs more unrolls too much.
+const MAX_INSTS: usize = 1_000_000;
+
+/// A mistake of the compiler.
+pub(crate) fn bug(span: Span, what: impl std::fmt::Display) -> Box<Diagnostic> {
+    crate::eval::bug("lowering", span, what)
+}
+
+/// Something that the language has and the compiler does not.
+fn unsupported(span: Span, message: impl Into<String>) -> Box<Diagnostic> {
+    Box::new(Diagnostic::error(codes::UNSUPPORTED, span, message, ""))
+}
+
+/// The state of one function or lambda body.
+struct Frame {
+    bindings: Bindings,
+    env: Env,
+    ret: CTy,
+    fast: bool,
+    /// Whose variables these are; `None` in a lambda.
+    func: Option<FnId>,
+    /// The loops around the current place, innermost last.
+    loops: Vec<LoopCx>,
+}
+
+/// A loop around the current place.
+struct LoopCx {
+    /// What is read after an iteration: carried variables and flags.
+    live: BTreeSet<LocalId>,
+}
+
+/// The state of lowering one instance.
+pub(crate) struct Lower<'a, 'h> {
+    q: &'a mut Queue<'h>,
+    b: Builder<'a>,
+    frame: Frame,
+    /// Which instance of the queue this is.
+    instance: usize,
+    /// Blocks around the current place.
+    nesting: usize,
+    /// Lambdas being inlined.
+    inlining: usize,
+    test: bool,
+}
+
+/// Lowers one instance of the queue. Functions that it calls are added to the queue.
+pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> Res<Func> {
+    let hir = q.hir;
+    let Some(instance) = q.instances.get(index).cloned() else {
+        return Err(bug(Span::default(), format!("there is no instance {index}")));
+    };
+    let f = hir.func(instance.id);
+    let kind = match f.kind {
+        FnKind::Kernel => FuncKind::Kernel,
+        FnKind::Test => FuncKind::Test,
+        FnKind::Fn if f.noinline => FuncKind::NoInline,
+        FnKind::Fn => FuncKind::Fn,
+    };
+    let mut func = Func::new(instance.name.clone(), kind);
+    let mut l = Lower {
+        b: Builder::new(types, &mut func),
+        q,
+        frame: Frame {
+            bindings: instance.bindings.clone(),
+            env: Env::new(),
+            ret: CTy::Unit,
+            fast: f.fast,
+            func: Some(instance.id),
+            loops: vec![],
+        },
+        instance: index,
+        nesting: 0,
+        inlining: 0,
+        test: kind == FuncKind::Test,
+    };
+    l.function(f)?;
+    Ok(func)
+}
+
+impl Lower<'_, '_> {
+    fn function(&mut self, f: &crate::hir::HFn) -> Res<()> {
+        self.at(f.span);
+        self.check_requirements(f)?;
+        self.parameters(f)?;
+        self.frame.ret = self.ty(&f.ret, f.span)?;
+        let v = self.block_k(&f.body, &K::End, Mode::Fn)?;
+        self.at(f.span);
+        let v = if v == Val::Never || v == Val::Unset { self.undef_of(&self.frame.ret.clone()) } else { v };
+        let mut types = vec![];
+        if f.kind == FnKind::Fn {
+            Self::flat_types(&self.frame.ret, &mut types);
+        }
+        let mut out = vec![];
+        if !types.is_empty() {
+            v.flatten(&mut out);
+        }
+        if out.len() != types.len() {
+            return Err(bug(f.span, format!("`{}` returns {v:?} for {:?}", f.name, self.frame.ret)));
+        }
+        self.b.ret(&out);
+        for t in types {
+            let t = self.b.ty(t);
+            self.b.func.results.push(t);
+        }
+        Ok(())
+    }
+
+    /// Instructions come from here until the next call.
+    fn at(&mut self, span: Span) {
+        self.b.loc = Some(Loc { file: span.file.0, start: span.start, end: span.end });
+    }
+
+    /// Evaluates something at compile time, under the bindings and known variables of this place.
+    fn eval<T>(&mut self, f: impl FnOnce(&mut Evaluator<'_>) -> Res<T>) -> Res<T> {
+        self.eval_up_to(None, f)
+    }
+
+    /// The same with a limit of steps.
+    fn eval_up_to<T>(
+        &mut self,
+        limit: Option<u64>,
+        f: impl FnOnce(&mut Evaluator<'_>) -> Res<T>,
+    ) -> Res<T> {
+        let known = self.frame.env.iter().filter(|(id, _)| !flow::is_flag(**id));
+        let locals = known.filter_map(|(id, v)| v.known().map(|v| (*id, v))).collect();
+        let mut ev = Evaluator::new(self.q.hir, &self.frame.bindings).with_locals(locals);
+        if let Some(limit) = limit {
+            ev = ev.with_limit(limit);
+        }
+        let out = f(&mut ev);
+        let mut notes = std::mem::take(&mut ev.notes);
+        if out.is_ok() {
+            self.q.notes.append(&mut notes);
+        }
+        out
+    }
+
+    /// A type under the bindings of this place.
+    fn ty(&mut self, ty: &Ty, span: Span) -> Res<CTy> {
+        self.eval(|ev| ev.ty(ty, span))
+    }
+
+    /// The type of a tile or view.
+    fn tile_ty(&mut self, ty: &Ty, span: Span) -> Res<tk_tile::Type> {
+        match self.ty(ty, span)? {
+            CTy::One(t) | CTy::Option(t) => Ok(t),
+            other => Err(bug(span, format!("a tile has the type {other:?}"))),
+        }
+    }
+
+    fn const_bool(&mut self, v: bool) -> ValueId {
+        self.b.constant(Scalar::bool(v), &[])
+    }
+
+    /// Enters an inner block; every entrance has its [`Lower::leave`].
+    fn enter(&mut self, span: Span, args: &[tk_tile::TypeId]) -> Res<Vec<ValueId>> {
+        // The verifier refuses deeper nesting, and the walks behind it rely on that.
+        if self.nesting + 2 >= tk_tile::verify::MAX_NESTING {
+            return Err(unsupported(span, "control flow nests too deeply here"));
+        }
+        if self.b.func.insts.len() > MAX_INSTS {
+            let message = format!("this function becomes more than {MAX_INSTS} instructions; unroll less");
+            return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
+        }
+        self.nesting += 1;
+        Ok(self.b.begin(args))
+    }
+
+    fn leave(&mut self) -> tk_tile::BlockId {
+        self.nesting -= 1;
+        self.b.end()
+    }
+}
