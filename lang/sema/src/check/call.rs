@@ -194,11 +194,12 @@ impl Cx<'_, '_> {
                 },
             }
         }
-        let ret = self.subst_ty(&self.hir().func(id).ret.clone(), &map);
+        let ret = self.hir().func(id).ret.clone();
+        let ret = self.subst_ty(&ret, &map);
         if out.iter().any(|h| h.ty.is_err()) {
             return HExpr { ty: ret, ..HExpr::err(span) };
         }
-        let konst = self.pure_fn(id) && out.iter().all(|h| h.konst) && is_plain(&ret);
+        let konst = is_plain(&ret) && out.iter().all(|h| h.konst) && self.pure_fn(id);
         let cargs = self.hir().func(id).cparams.clone().into_iter().filter_map(|c| map.get(&c).map(|v| (c, v.clone()))).collect();
         self.mk(HKind::Call { callee: id, cargs, args: out }, ret, span, konst)
     }
@@ -271,7 +272,7 @@ impl Cx<'_, '_> {
         true
     }
 
-    pub fn subst_kind(&self, k: &CKind, map: &Subst) -> CKind {
+    pub fn subst_kind(&mut self, k: &CKind, map: &Subst) -> CKind {
         match k {
             CKind::Fn(ps, r) => CKind::Fn(ps.iter().map(|p| self.subst_ty(p, map)).collect(), Box::new(self.subst_ty(r, map))),
             other => other.clone(),
@@ -344,9 +345,6 @@ impl Cx<'_, '_> {
                         }
                         return false;
                     };
-                    if matches!(v, CTerm::Expr(_)) && !self.closed(c) {
-                        continue; // evaluated at specialization, in terms of the callee's variables
-                    }
                     self.subst_cterm(&v, map)
                 }
             };
@@ -361,11 +359,6 @@ impl Cx<'_, '_> {
             map.insert(c, value);
         }
         true
-    }
-
-    /// Whether a default is a plain literal or function name.
-    fn closed(&self, c: CVarId) -> bool {
-        self.hir().cvar(c).default.as_ref().is_some_and(|d| matches!(d.kind, HKind::Bool(_) | HKind::Int(_) | HKind::Float(_) | HKind::FnRef(..) | HKind::BuiltinRef(_)))
     }
 
     /// What the compile-time parameters must be for a parameter of type `p` to take a value of type `a`.

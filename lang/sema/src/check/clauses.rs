@@ -1,6 +1,6 @@
 //! Owns the clauses of a kernel: grid, launch options, requirements, preferences, tuning space, aliases, workspaces.
 
-use tk_ops::DType;
+use tk_ops::{DType, Op};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, codes};
 
@@ -43,6 +43,10 @@ impl Cx<'_, '_> {
                 "launch" => self.launch_options(id, c),
                 "require" => {
                     let list = self.conditions(c, true);
+                    if !kernel && let Some(r) = list.iter().find(|r| !r.compile_time) {
+                        let span = r.cond.span;
+                        self.error(codes::NOT_CONST, span, "a function requires what is known at compile time", "this is only known at run time");
+                    }
                     self.p.func_mut(id).contract.require.extend(list);
                 }
                 "prefer" => {
@@ -58,11 +62,32 @@ impl Cx<'_, '_> {
 
     fn clause_int(&mut self, e: &ast::Expr) -> Option<HExpr> {
         let mut h = self.value(e);
-        if h.ty.is_err() || !self.need_int(&h) {
+        if h.ty.is_err() || !self.need_int(&h) || !self.closed(&mut h) {
             return None;
         }
         self.zonk_expr(&mut h);
         Some(h)
+    }
+
+    /// Clauses are evaluated by the launcher: scalars in, scalars out, no memory; reports otherwise.
+    fn closed(&mut self, h: &mut HExpr) -> bool {
+        let bad = match &h.kind {
+            HKind::Builtin(row, _) => !matches!(row.op, Op::Elementwise(_)),
+            HKind::Call { callee, .. } => {
+                let callee = *callee;
+                !self.pure_fn(callee)
+            }
+            _ => false,
+        };
+        if bad {
+            let d = Diagnostic::error(codes::CLAUSE, h.span, "a clause is computed before the launch and cannot use this", "")
+                .note("it may use parameters, shapes, `device.*`, arithmetic and functions of these");
+            self.report(d);
+            return false;
+        }
+        let mut ok = true;
+        crate::visit::children(h, &mut |e| ok = ok && self.closed(e));
+        ok
     }
 
     fn grid(&mut self, id: FnId, c: &ast::Clause) {
@@ -114,7 +139,7 @@ impl Cx<'_, '_> {
         let mut out = vec![];
         for a in &c.args {
             let mut h = self.condition(&a.value);
-            if h.ty.is_err() {
+            if h.ty.is_err() || !self.closed(&mut h) {
                 continue;
             }
             self.zonk_expr(&mut h);

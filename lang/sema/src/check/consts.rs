@@ -6,6 +6,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, Lit};
 use super::{ConstState, ConstTy};
+use crate::eval::{Bindings, CVal, Evaluator};
 use crate::hir::{CKind, CVarId, ConstId, HArg, HExpr, HKind};
 use crate::poly::{Atom, Poly, PolyFn};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
@@ -72,14 +73,24 @@ impl Cx<'_, '_> {
         if h.ty.is_err() {
             return None;
         }
-        Some(match self.try_poly(h) {
-            Some(p) => p,
-            None => {
-                let id = self.p.hir.opaque.len() as u32;
-                self.p.hir.opaque.push(h.clone());
-                Poly::atom(Atom::Opaque(id))
-            }
-        })
+        let found = match self.try_poly(h) {
+            Some(p) => Some(p),
+            None => self.closed_value(h).map(Poly::int),
+        };
+        Some(found.unwrap_or_else(|| self.opaque(h)))
+    }
+
+    /// The symbol of an expression without normal form; the same expression in another place is the same value.
+    fn opaque(&mut self, h: &HExpr) -> Poly {
+        let mut plain = h.clone();
+        without_places(&mut plain);
+        let known = self.p.opaque_forms.iter().position(|e| *e == plain);
+        let id = known.unwrap_or(self.p.hir.opaque.len()) as u32;
+        if known.is_none() {
+            self.p.opaque_forms.push(plain);
+            self.p.hir.opaque.push(h.clone());
+        }
+        Poly::atom(Atom::Opaque(id))
     }
 
     fn try_poly(&mut self, h: &HExpr) -> Option<Poly> {
@@ -140,6 +151,33 @@ impl Cx<'_, '_> {
                     _ => None,
                 }
             }
+            _ => None,
+        }
+    }
+
+    /// The number of an expression without variables (`w(2048)`), computed now; the functions that it calls are
+    /// checked first.
+    fn closed_value(&mut self, h: &HExpr) -> Option<i128> {
+        let (mut copy, mut callees) = (h.clone(), vec![]);
+        if !closed(&mut copy, &mut callees) {
+            return None;
+        }
+        let mut next = 0;
+        while let Some(f) = callees.get(next).copied() {
+            super::items::ensure_body(self.p, f);
+            if self.hir().func(f).broken || !self.p.bodies_done.contains(&f) {
+                return None;
+            }
+            for (_, callee, _) in self.p.calls.iter().filter(|c| c.0 == f) {
+                if !callees.contains(callee) {
+                    callees.push(*callee);
+                }
+            }
+            next += 1;
+        }
+        self.zonk_expr(&mut copy);
+        match Evaluator::new(&self.p.hir, &Bindings::default()).expr(&copy) {
+            Ok(CVal::Int(n)) => Some(n),
             _ => None,
         }
     }
@@ -382,6 +420,37 @@ impl Cx<'_, '_> {
         self.p.consts.push(ConstState::Done(ty));
         self.bind(&c.name.text.clone(), super::cx::Sym::Const(id));
     }
+}
+
+/// Removes the spans of a compile-time expression, so that equal ones compare equal.
+fn without_places(h: &mut HExpr) {
+    h.span = Span::default();
+    crate::visit::children(h, &mut without_places);
+}
+
+/// Whether an expression has no variables; collects the functions that it calls.
+fn closed(h: &mut HExpr, callees: &mut Vec<crate::hir::FnId>) -> bool {
+    match &h.kind {
+        HKind::CVar(_) | HKind::Local(_) | HKind::Err | HKind::Target(_) | HKind::Device(_) => return false,
+        HKind::DType(d) | HKind::DTypeFact(d, _) if !matches!(d, DTerm::Known(_)) => return false,
+        HKind::Call { callee, cargs, .. } => {
+            let plain = cargs.iter().all(|(_, c)| match c {
+                CTerm::Int(p) => p.as_int().is_some(),
+                CTerm::DType(d) => matches!(d, DTerm::Known(_)),
+                CTerm::Expr(_) => true,
+                CTerm::Shape(_) | CTerm::Err => false,
+            });
+            if !plain {
+                return false;
+            }
+            callees.push(*callee);
+        }
+        HKind::FnRef(..) | HKind::Lambda { .. } | HKind::CallValue { .. } => return false,
+        _ => {}
+    }
+    let mut ok = true;
+    crate::visit::children(h, &mut |e| ok = ok && closed(e, callees));
+    ok
 }
 
 fn dtype_fact(d: DType, fact: &str) -> Option<i128> {

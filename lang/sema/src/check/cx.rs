@@ -74,6 +74,9 @@ pub(crate) struct Cx<'p, 'a> {
     pub lambda_depth: usize,
     /// A compile-time `if` whose arms differ in type: what follows it is checked once for each arm.
     pub split: Option<Span>,
+    /// Unknown names that were reported, and whether a syntax error hides names.
+    pub unknown: BTreeSet<String>,
+    pub holes: bool,
     /// How many such `if`s are open, as each doubles the work.
     pub splits: usize,
 }
@@ -101,6 +104,8 @@ impl<'p, 'a> Cx<'p, 'a> {
             diverged: false,
             lambda_depth: 0,
             split: None,
+            unknown: BTreeSet::new(),
+            holes: false,
             splits: 0,
         }
     }

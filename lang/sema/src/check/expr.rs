@@ -145,6 +145,12 @@ impl Cx<'_, '_> {
 
     /// Reports an unknown name with the nearest known one.
     pub fn unknown_name(&mut self, n: &ast::Name) -> HExpr {
+        if self.holes || !self.unknown.insert(n.text.clone()) {
+            if let Some(f) = self.func {
+                self.p.func_mut(f).broken = true;
+            }
+            return HExpr::err(n.span);
+        }
         let mut names = self.names_in_scope();
         names.extend(tk_ops::rows::functions().map(|r| r.name.to_string()));
         names.extend(DType::ALL.iter().map(|d| d.name().to_string()));
@@ -281,9 +287,29 @@ impl Cx<'_, '_> {
         if to_set.or(from_set).and(packed) != DTypeSet::EMPTY || to_set.has(DType::Bool) {
             return self.bad_cast(&h, &ty, span);
         }
+        self.adapt_cast(&h, from, to, to_set);
         let konst = h.konst;
-        // A literal under a cast is of the target's kind if it can be: `1 as f32` is exact, `300 as u8` keeps low bits.
         self.mk(HKind::Cast(Box::new(h)), ty, span, konst)
+    }
+
+    /// A literal under a cast is of the target's type if it fits: `0.1 as f64` is exact, `300 as u8` keeps low bits.
+    fn adapt_cast(&mut self, h: &HExpr, from: DTerm, to: DTerm, to_set: DTypeSet) {
+        let fits = |d: DType| match &h.kind {
+            HKind::Int(n) => d.int_range().is_none_or(|(lo, hi)| (lo..=hi).contains(n)),
+            _ => d.is_float() || d.bits() >= 32,
+        };
+        match self.literal(from) {
+            Some(Lit::Float) if to_set.within(DTypeSet::FLOAT) => {
+                self.adapt(from, to);
+            }
+            Some(Lit::Int) if to_set.within(DTypeSet::NUMBER) && to_set.iter().all(fits) => {
+                self.adapt(from, to);
+            }
+            Some(Lit::Int) if matches!(h.kind, HKind::Int(n) if i32::try_from(n).is_err()) => {
+                self.adapt(from, DTerm::Known(DType::I64));
+            }
+            Some(_) | None => {}
+        }
     }
 
     fn bad_cast(&mut self, h: &HExpr, to: &Ty, span: Span) -> HExpr {
@@ -296,10 +322,19 @@ impl Cx<'_, '_> {
         let cond = self.condition(c);
         let (narrow_then, narrow_else) = if cond.konst { self.narrowing(&cond) } else { (vec![], vec![]) };
         let before = self.flow();
-        let (then_b, then_ty) = self.narrowed_block(narrow_then, |cx| cx.block(then, want));
+        let want_arm = if cond.konst { want } else { None };
+        let (then_b, then_ty) = self.narrowed_block(narrow_then, |cx| {
+            let arm = cx.block(then, want);
+            cx.fit_arm(arm, want_arm)
+        });
         let after_then = self.flow();
         self.set_flow(before.clone());
-        let els_b = els.map(|e| self.narrowed_block(narrow_else, |cx| cx.else_block(e, want)));
+        let els_b = els.map(|e| {
+            self.narrowed_block(narrow_else, |cx| {
+                let arm = cx.else_block(e, want);
+                cx.fit_arm(arm, want_arm)
+            })
+        });
         let after_else = self.flow();
         self.set_flow(merge(after_then, after_else));
         let (then_b, els_b, ty) = self.join_arms(then_b, then_ty, els_b, cond.konst, span);
@@ -307,6 +342,18 @@ impl Cx<'_, '_> {
             && then_b.stmts.is_empty() && els_b.as_ref().is_some_and(|b| b.stmts.is_empty());
         let kind = HKind::If { cond: Box::new(cond), then: Box::new(then_b), els: els_b.map(Box::new) };
         self.mk(kind, ty, span, konst)
+    }
+
+    /// The arm of a compile-time `if` as a value of the wanted type, seen with what the arm knows of its parameters.
+    fn fit_arm(&mut self, arm: (crate::hir::HBlock, Ty), want: Option<&Ty>) -> (crate::hir::HBlock, Ty) {
+        let (mut block, ty) = arm;
+        match want {
+            Some(w) if !matches!(ty, Ty::Never | Ty::Unit) && !ty.is_err() && !w.is_err() && self.fits(&ty, w) => {
+                coerce_tail(self, &mut block, w);
+                (block, w.clone())
+            }
+            _ => (block, ty),
+        }
     }
 
     fn else_block(&mut self, e: &ast::Expr, want: Option<&Ty>) -> (crate::hir::HBlock, Ty) {

@@ -29,6 +29,7 @@ impl Cx<'_, '_> {
         match b.ty.clone() {
             Ty::Tile { elem, shape } => self.tile_index(b, &elem, &shape, items, span),
             Ty::View { elem, rank, mutable, wide } => self.sub_view(b, (elem, rank, mutable, wide), items, span),
+            Ty::Buffer { elem, shape } => self.buffer_slice(b, elem, &shape, items, span),
             Ty::Tuple(ts) => match items {
                 [Index::Expr(i)] => match self.known_int(i, "the position in a tuple") {
                     Some(n) if n >= 0 && (n as usize) < ts.len() => {
@@ -155,6 +156,16 @@ impl Cx<'_, '_> {
     }
 
     fn static_slice(&mut self, a: Option<&ast::Expr>, z: Option<&ast::Expr>, dim: &Poly, span: Span) -> Option<(HExpr, HExpr, Poly)> {
+        let (lo, hi, len) = self.slice_ends(a, z, dim, span)?;
+        if len.as_int().is_some_and(|n| n < 1) {
+            self.error(codes::INDEX, span, "the slice is empty", "");
+            return None;
+        }
+        Some((lo, hi, len))
+    }
+
+    /// The ends of a compile-time slice and its length.
+    fn slice_ends(&mut self, a: Option<&ast::Expr>, z: Option<&ast::Expr>, dim: &Poly, span: Span) -> Option<(HExpr, HExpr, Poly)> {
         let lo = match a {
             Some(e) => self.tile_position(e)?,
             None => self.lit(HKind::Int(0), super::cx::Lit::Int, span),
@@ -169,10 +180,6 @@ impl Cx<'_, '_> {
         };
         let lo_poly = self.poly(&lo)?;
         let len = hi_poly.sub(&lo_poly)?;
-        if len.as_int().is_some_and(|n| n < 1) {
-            self.error(codes::INDEX, span, "the slice is empty", "");
-            return None;
-        }
         if let (Some(h), Some(d)) = (hi_poly.as_int(), dim.as_int())
             && h > d
         {
@@ -231,6 +238,44 @@ impl Cx<'_, '_> {
                 self.mk(HKind::Builtin(row, args.into_iter().map(crate::hir::HArg::Expr).collect()), Ty::i32(), span, true)
             }
         }
+    }
+
+    /// A part of a test's buffer: `b[1:3, :]` with compile-time ends, which may be empty.
+    fn buffer_slice(&mut self, b: HExpr, elem: Elem, dims: &[Poly], items: &[Index], span: Span) -> HExpr {
+        if items.len() > dims.len() {
+            let (r, n) = (dims.len(), items.len());
+            return self.error(codes::RANK_MISMATCH, span, format!("a buffer of rank {r} takes at most {r} indices, not {n}"), "");
+        }
+        let (mut out, mut shape) = (vec![], vec![]);
+        for (item, dim) in items.iter().zip(dims) {
+            match item {
+                Index::Slice(None, None, _) => {
+                    out.push(HSlice::Whole);
+                    shape.push(dim.clone());
+                }
+                Index::Slice(a, z, s) => {
+                    let Some((lo, hi, len)) = self.slice_ends(a.as_ref(), z.as_ref(), dim, *s) else { return HExpr::err(span) };
+                    if len.as_int().is_some_and(|n| n < 0) {
+                        return self.error(codes::INDEX, *s, "the slice ends before it starts", "");
+                    }
+                    out.push(HSlice::Range(Some(Box::new(lo)), Some(Box::new(hi))));
+                    shape.push(len);
+                }
+                Index::Expr(e) => match self.tile_position(e) {
+                    Some(i) => out.push(HSlice::At(Box::new(i))),
+                    None => return HExpr::err(span),
+                },
+                Index::Named(n, _) => return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", ""),
+            }
+        }
+        for dim in dims.iter().skip(items.len()) {
+            out.push(HSlice::Whole);
+            shape.push(dim.clone());
+        }
+        if shape.is_empty() {
+            return self.error(codes::VIEW_INDEX, span, "an integer for every axis leaves no buffer", "read the elements with `.tile()`");
+        }
+        self.mk(HKind::SubView(Box::new(b), out), Ty::Buffer { elem, shape }, span, false)
     }
 
     fn sub_view(&mut self, b: HExpr, v: (Elem, u32, bool, bool), items: &[Index], span: Span) -> HExpr {

@@ -8,7 +8,7 @@ use tk_syntax::{Diagnostic, codes};
 
 use super::cx::Cx;
 use super::{Program, Sig, SigAst, Slot};
-use crate::hir::{CKind, CVarId, ConstId, FnId, FnKind, HExport, HParam, HStmtKind, LocalId, StructId};
+use crate::hir::{CKind, CVarId, ConstId, FnId, FnKind, HExport, HKind, HParam, HStmtKind, LocalId, StructId};
 use crate::types::Ty;
 
 /// Reads the signatures of everything, so that bodies may refer to each other in any order.
@@ -31,7 +31,7 @@ pub(super) fn bodies(p: &mut Program) {
         cx.force_const(ConstId(i as u32));
     }
     for i in 0..p.sigs.len() {
-        fn_body(p, FnId(i as u32));
+        ensure_body(p, FnId(i as u32));
     }
     for (file, e, span) in p.exports.clone() {
         export(p, file, &e, span);
@@ -246,6 +246,17 @@ fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) 
     }
 }
 
+/// Checks a body that has not been checked yet; a compile-time call may need it before its turn.
+pub(super) fn ensure_body(p: &mut Program, id: FnId) {
+    if p.bodies_begun.len() < p.bodies_done.len() + MAX_OPEN_BODIES && p.bodies_begun.insert(id) {
+        fn_body(p, id);
+        p.bodies_done.insert(id);
+    }
+}
+
+/// How many bodies may be under check at once, each waiting for the next: their check is recursive.
+const MAX_OPEN_BODIES: usize = 16;
+
 fn fn_body(p: &mut Program, id: FnId) {
     let Some(sig) = p.sigs.get(id.0 as usize).cloned() else { return };
     match &sig.ast {
@@ -285,11 +296,13 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Rc<ast::Fn>) {
         let local = cx.new_local(&name, prm.ty.clone(), false);
         cx.assigned.insert(local);
     }
+    cx.holes = f.params.iter().map(|p| &p.name).chain(f.cparams.iter().map(|p| &p.name)).any(|n| n.text.is_empty());
     cx.ret = ret.clone();
     cx.ret_span = f.ret.as_ref().map_or(f.name.span, |t| t.span);
     cx.signature_exprs(id, f);
     let (mut body, ty) = cx.block(&f.body, Some(&ret));
-    if let Some(t) = body.tail.take() {
+    let valueless = body.tail.as_ref().is_some_and(|t| t.ty == Ty::Unit && !matches!(ret, Ty::Unit | Ty::Err) && matches!(t.kind, HKind::If { .. } | HKind::IfLet { .. } | HKind::Block(_)));
+    if !valueless && let Some(t) = body.tail.take() {
         let done = matches!(t.ty, Ty::Never) || (ret == Ty::Unit && t.ty == Ty::Unit);
         body.tail = Some(Box::new(if done { *t } else { cx.returned(*t) }));
     } else if ty != Ty::Never && !matches!(ret, Ty::Unit | Ty::Err) {
@@ -352,7 +365,7 @@ impl Cx<'_, '_> {
     }
 
     /// Whether a function computes its value from its arguments alone, by the names that it mentions.
-    pub fn pure_fn(&self, id: FnId) -> bool {
+    pub fn pure_fn(&mut self, id: FnId) -> bool {
         super::recursion::pure(self.p, id)
     }
 }

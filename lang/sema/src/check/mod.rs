@@ -139,6 +139,13 @@ pub(crate) struct Program<'a> {
     pub exports: Vec<(usize, Rc<ast::Export>, Span)>,
     /// Caller, callee, place.
     pub calls: Vec<(FnId, FnId, Span)>,
+    /// Bodies whose check has begun, and those whose check has ended.
+    pub bodies_begun: std::collections::BTreeSet<FnId>,
+    pub bodies_done: std::collections::BTreeSet<FnId>,
+    /// The expressions of `hir.opaque` without their places.
+    pub opaque_forms: Vec<crate::hir::HExpr>,
+    /// Functions by whether their calls may be compile-time values.
+    pub pure: std::collections::BTreeMap<FnId, bool>,
     /// The file of builtin functions written in the language.
     pub prelude: Option<usize>,
 }
@@ -157,6 +164,10 @@ impl<'a> Program<'a> {
             const_depth: 0,
             exports: vec![],
             calls: vec![],
+            bodies_begun: std::collections::BTreeSet::new(),
+            bodies_done: std::collections::BTreeSet::new(),
+            opaque_forms: vec![],
+            pure: std::collections::BTreeMap::new(),
             prelude: None,
         }
     }

@@ -4,7 +4,7 @@
 ///
 /// Distance: optimal string alignment (insertions, deletions, substitutions, swaps of neighbours), at most a third of
 /// the length and at most 3; ties go to the first candidate.
-pub(crate) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).clamp(1, 3);
     let mut best: Option<(usize, &str)> = None;
     for c in candidates {

@@ -11,7 +11,10 @@ impl Cx<'_, '_> {
     /// Binds a pattern to a value of a type.
     pub fn bind_pat(&mut self, p: &ast::Pat, ty: &Ty, assigned: bool) -> HPat {
         match &p.kind {
-            PatKind::Err => HPat::Ignore,
+            PatKind::Err => {
+                self.holes = true;
+                HPat::Ignore
+            }
             PatKind::Name { mutable, name } => {
                 let id = self.new_local(name, ty.clone(), *mutable);
                 if assigned {

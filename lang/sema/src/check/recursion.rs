@@ -1,7 +1,5 @@
 //! Owns the call graph: recursion is an error, since functions become part of their callers.
 
-use std::collections::BTreeSet;
-
 use tk_ops::table::{Effects, Receiver};
 use tk_ops::{Op, ControlOp};
 use tk_syntax::ast::{self, ExprKind, Index, StmtKind};
@@ -72,16 +70,46 @@ fn report(p: &mut Program, path: &[usize], callee: FnId, at: tk_syntax::Span) {
 }
 
 /// Whether a function mentions nothing that reads, writes or asks which program it is; over all that it calls.
-pub(super) fn pure(p: &Program, id: FnId) -> bool {
-    let (mut seen, mut open) = (BTreeSet::from([id]), vec![id]);
-    while let Some(f) = open.pop() {
-        let mut callees = vec![];
-        if !own_names_pure(p, f, &mut callees) {
-            return false;
+///
+/// Depth-first with an explicit stack, answers are remembered: call chains may be long. A cycle counts as harmless, it
+/// is reported as recursion.
+pub(super) fn pure(p: &mut Program, id: FnId) -> bool {
+    let mut stack: Vec<(FnId, Vec<FnId>)> = vec![];
+    enter(p, id, &mut stack);
+    while let Some((f, mut callees)) = stack.pop() {
+        match callees.pop() {
+            Some(c) => {
+                match p.pure.get(&c) {
+                    Some(true) => stack.push((f, callees)),
+                    Some(false) => {
+                        p.pure.insert(f, false);
+                    }
+                    None => {
+                        callees.push(c);
+                        stack.push((f, callees));
+                        enter(p, c, &mut stack);
+                    }
+                }
+            }
+            None => {
+                p.pure.entry(f).or_insert(true);
+            }
         }
-        open.extend(callees.into_iter().filter(|c| seen.insert(*c)));
     }
-    true
+    p.pure.get(&id) == Some(&true)
+}
+
+/// Starts the visit of a function: until its callees are known to be impure, it counts as pure.
+fn enter(p: &mut Program, id: FnId, stack: &mut Vec<(FnId, Vec<FnId>)>) {
+    if p.pure.contains_key(&id) {
+        return;
+    }
+    let mut callees = vec![];
+    let own = own_names_pure(p, id, &mut callees);
+    p.pure.insert(id, own);
+    if own {
+        stack.push((id, callees));
+    }
 }
 
 /// Whether the names that one function mentions are harmless; the functions among them are returned.

@@ -54,6 +54,9 @@ impl Cx<'_, '_> {
         if row.name != "==" {
             return;
         }
+        if let (HKind::DTypeFact(a, "bits"), HKind::DTypeFact(b, "bits")) = (&l.kind, &r.kind) {
+            self.widths.push((*a, *b));
+        }
         let (Some(l), Some(r)) = (self.poly(&l), self.poly(&r)) else { return };
         let (l, r) = (self.with_facts(&l), self.with_facts(&r));
         if r.as_int() == Some(0)

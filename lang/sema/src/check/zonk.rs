@@ -1,11 +1,12 @@
 //! Owns the end of a body: literal types get their final types, literals are checked against them.
 
-use tk_ops::DType;
+use tk_ops::{DType, Scalar};
 use tk_syntax::{Diagnostic, codes};
 
 use super::cx::{Cx, Lit};
-use crate::hir::{HArg, HBlock, HExpr, HIndex, HKind, HSlice, HStmt, HStmtKind, StaticIter};
+use crate::hir::{HBlock, HExpr, HKind};
 use crate::types::{CTerm, DTerm, Elem, Ty};
+use crate::visit;
 
 impl Cx<'_, '_> {
     /// The final form of a term: literals that nothing fixed are i32 and f32.
@@ -65,124 +66,30 @@ impl Cx<'_, '_> {
                 let n = *n;
                 self.check_int(n, h);
             }
+            HKind::Float(x) => {
+                let x = *x;
+                self.check_float(x, h);
+            }
             HKind::DType(d) | HKind::DTypeFact(d, _) => *d = self.settle(*d),
-            HKind::Shape(es) | HKind::Tuple(es) | HKind::Struct(es) => es.iter_mut().for_each(|e| self.zonk_expr(e)),
-            HKind::Field(e, _)
-            | HKind::Cast(e)
-            | HKind::Transpose(e)
-            | HKind::ViewT(e)
-            | HKind::ViewPtr(e)
-            | HKind::Extent(e, _)
-            | HKind::Stride(e, _) => self.zonk_expr(e),
-            HKind::Builtin(_, args) => args.iter_mut().for_each(|a| self.zonk_arg(a)),
-            HKind::ShortCircuit { lhs, rhs, .. } => {
-                self.zonk_expr(lhs);
-                self.zonk_expr(rhs);
+            HKind::Call { cargs, .. } | HKind::Launch { cargs, .. } | HKind::FnRef(_, cargs) => {
+                cargs.iter_mut().for_each(|(_, c)| *c = self.settle_cterm(c));
             }
-            HKind::Index(e, items) => {
-                self.zonk_expr(e);
-                for i in items {
-                    match i {
-                        HIndex::New | HIndex::Whole => {}
-                        HIndex::Slice(a, b) => {
-                            self.zonk_expr(a);
-                            self.zonk_expr(b);
-                        }
-                        HIndex::At(a) => self.zonk_expr(a),
-                    }
-                }
-            }
-            HKind::SubView(e, items) => {
-                self.zonk_expr(e);
-                for i in items {
-                    match i {
-                        HSlice::Whole => {}
-                        HSlice::Range(a, b) => a.iter_mut().chain(b).for_each(|x| self.zonk_expr(x)),
-                        HSlice::At(a) => self.zonk_expr(a),
-                    }
-                }
-            }
-            HKind::Call { cargs, args, .. } | HKind::Launch { cargs, args, .. } => {
-                cargs.iter_mut().for_each(|(_, c)| self.zonk_cterm(c));
-                args.iter_mut().for_each(|a| self.zonk_expr(a));
-            }
-            HKind::CallValue { callee, args } => {
-                self.zonk_expr(callee);
-                args.iter_mut().for_each(|a| self.zonk_expr(a));
-            }
-            HKind::FnRef(_, cargs) => cargs.iter_mut().for_each(|(_, c)| self.zonk_cterm(c)),
-            HKind::Lambda { body, .. } => self.zonk_expr(body),
-            HKind::If { cond, then, els } => {
-                self.zonk_expr(cond);
-                self.zonk_block(then);
-                els.iter_mut().for_each(|b| self.zonk_block(b));
-            }
-            HKind::IfLet { opt, then, els, .. } => {
-                self.zonk_expr(opt);
-                self.zonk_block(then);
-                els.iter_mut().for_each(|b| self.zonk_block(b));
-            }
-            HKind::Block(b) => self.zonk_block(b),
-            HKind::Return(e) => e.iter_mut().for_each(|e| self.zonk_expr(e)),
-            HKind::Err
-            | HKind::Float(_)
-            | HKind::Bool(_)
-            | HKind::Str(_)
-            | HKind::None
-            | HKind::Unit
-            | HKind::Local(_)
-            | HKind::CVar(_)
-            | HKind::Const(_)
-            | HKind::Target(_)
-            | HKind::Device(_)
-            | HKind::BuiltinRef(_) => {}
+            _ => {}
         }
-    }
-
-    fn zonk_cterm(&mut self, c: &mut CTerm) {
-        match c {
-            CTerm::Expr(e) => self.zonk_expr(e),
-            other => *other = self.settle_cterm(other),
-        }
-    }
-
-    fn zonk_arg(&mut self, a: &mut HArg) {
-        match a {
-            HArg::Expr(e) => self.zonk_expr(e),
-            HArg::List(es) => es.iter_mut().for_each(|e| self.zonk_expr(e)),
-            HArg::Default | HArg::Shape(_) | HArg::Word(_) => {}
-        }
+        visit::children(h, &mut |e| self.zonk_expr(e));
     }
 
     pub fn zonk_block(&mut self, b: &mut HBlock) {
-        b.stmts.iter_mut().for_each(|s| self.zonk_stmt(s));
-        b.tail.iter_mut().for_each(|e| self.zonk_expr(e));
+        visit::block(b, &mut |e| self.zonk_expr(e));
     }
 
-    fn zonk_stmt(&mut self, s: &mut HStmt) {
-        match &mut s.kind {
-            HStmtKind::Err | HStmtKind::Break | HStmtKind::Continue => {}
-            HStmtKind::Let(_, init) => init.iter_mut().for_each(|e| self.zonk_expr(e)),
-            HStmtKind::Assign { value, .. } => self.zonk_expr(value),
-            HStmtKind::Expr(e) => self.zonk_expr(e),
-            HStmtKind::For { lo, hi, step, options, body, .. } => {
-                [lo, hi, step].into_iter().for_each(|e| self.zonk_expr(e));
-                options.iter_mut().for_each(|(_, e)| self.zonk_expr(e));
-                self.zonk_block(body);
-            }
-            HStmtKind::StaticFor { iter, body, .. } => {
-                match iter {
-                    StaticIter::Range(a, b, c) => [a, b, c].into_iter().for_each(|e| self.zonk_expr(e)),
-                    StaticIter::List(es) => es.iter_mut().for_each(|e| self.zonk_expr(e)),
-                }
-                self.zonk_block(body);
-            }
-            HStmtKind::While { cond, body } => {
-                self.zonk_expr(cond);
-                self.zonk_block(body);
-            }
-            HStmtKind::Return(e) => e.iter_mut().for_each(|e| self.zonk_expr(e)),
-            HStmtKind::AssertError { body, .. } => body.iter_mut().for_each(|b| self.zonk_block(b)),
+    /// A finite float literal must not become infinite.
+    fn check_float(&mut self, x: f64, h: &HExpr) {
+        let Some(set) = self.dterm_of(&h.ty).and_then(|d| self.set_of(d)) else { return };
+        let bad = set.iter().find(|m| m.is_float() && x.is_finite() && Scalar::float(*m, x).as_f64().is_some_and(f64::is_infinite));
+        if let Some(m) = bad {
+            let d = Diagnostic::error(codes::LITERAL_RANGE, h.span, format!("{x:e} does not fit `{m}`"), format!("it would become an infinity of `{m}`"));
+            self.report(d);
         }
     }
 
