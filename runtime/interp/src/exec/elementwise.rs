@@ -1,0 +1,102 @@
+//! Owns elementwise operations: numbers through `tk_ops`, which holds their meaning, and the few that pointers have.
+
+use tk_ops::eval::{self, EvalError, Operand};
+use tk_ops::{DType, ElementwiseOp, Scalar};
+
+use super::Args;
+use crate::fault::Fault;
+use crate::memory::size_of;
+use crate::value::Value;
+
+/// Runs an elementwise operation. The element count follows from the operands, so that a scalar instruction of a
+/// `map` block may work on whole tiles.
+pub(super) fn run(op: ElementwiseOp, args: &mut Args<'_, '_>) -> Result<(), Fault> {
+    // No operation has more than three operands.
+    let mut values = [const { Value::Empty }; 3];
+    let n = args.len();
+    for (i, value) in values.iter_mut().enumerate().take(n) {
+        *value = args.take(i)?;
+    }
+    let values = values.get(..n).ok_or_else(|| Fault::internal("too many operands"))?;
+    let value = match args.def(0)?.ty.dtype() {
+        Some(out) => numbers(op, values, out, args.step.attrs.flag("fast"))?,
+        None => pointers(op, values, args)?,
+    };
+    args.put(0, value)
+}
+
+fn numbers(op: ElementwiseOp, values: &[Value], out: DType, fast: bool) -> Result<Value, Fault> {
+    match (op, values) {
+        (ElementwiseOp::Cast, [Value::Tile(x)]) if x.dtype() == out => return Ok(Value::Tile(x.clone())),
+        (ElementwiseOp::Cast, [Value::Tile(x)]) => return eval::cast(x, out).map(Value::tile).map_err(wrong),
+        (ElementwiseOp::Select, [Value::Splat(cond), a, b]) => {
+            return Ok(if cond.as_bool() == Some(true) { a } else { b }.clone());
+        }
+        (_other, _) => {}
+    }
+    let mut operands = [Operand::Splat(Scalar::zero(DType::Bool)); 3];
+    let mut n = None;
+    for (slot, value) in operands.iter_mut().zip(values) {
+        *slot = match value {
+            Value::Tile(buf) => {
+                n = Some(buf.len());
+                Operand::Buf(buf)
+            }
+            other => Operand::Splat(other.scalar()?),
+        };
+    }
+    let operands = operands.get(..values.len()).ok_or_else(|| Fault::internal("too many operands"))?;
+    let buf = eval::elementwise(op, operands, out, n.unwrap_or(1), fast).map_err(wrong)?;
+    Ok(Value::tile(buf))
+}
+
+/// The verifier rules these out.
+pub(super) fn wrong(e: EvalError) -> Fault {
+    Fault::internal(e)
+}
+
+/// What pointers have: `select`, and casts to other pointers.
+fn pointers(op: ElementwiseOp, values: &[Value], args: &Args<'_, '_>) -> Result<Value, Fault> {
+    let def = args.def(0)?;
+    match (op, values) {
+        (ElementwiseOp::Select, [cond, a, b]) => select(cond, a, b, def.count),
+        (ElementwiseOp::Cast, [x]) => {
+            let (from, to) = (pointee_size(args.operand(0)?.ty), pointee_size(def.ty));
+            match x {
+                Value::Ptr(p) => Ok(Value::Ptr(p.cast(from, to))),
+                same if from == to => Ok(same.clone()),
+                many => Ok(Value::lanes(
+                    many.to_lanes(def.count)?.into_iter().map(|p| p.cast(from, to)).collect(),
+                )),
+            }
+        }
+        (_other, _) => Err(Fault::internal(format_args!("`{}` does not work on pointers", op.name()))),
+    }
+}
+
+/// Bytes of what the pointers of a type point to.
+pub(super) fn pointee_size(ty: &tk_tile::Type) -> usize {
+    match ty.elem() {
+        tk_tile::Elem::Ptr { pointee, .. } => elem_size(pointee),
+        tk_tile::Elem::Scalar(_) => 1,
+    }
+}
+
+/// Bytes of an element in memory.
+pub(crate) fn elem_size(elem: &tk_tile::Elem) -> usize {
+    match elem {
+        tk_tile::Elem::Scalar(d) => size_of(Some(*d)),
+        tk_tile::Elem::Ptr { .. } => size_of(None),
+    }
+}
+
+fn select(cond: &Value, a: &Value, b: &Value, n: usize) -> Result<Value, Fault> {
+    let cond = match cond {
+        Value::Tile(c) => c.as_bool().ok_or_else(|| Fault::internal("a condition is not bool"))?,
+        uniform => return Ok(if uniform.bool()? { a } else { b }.clone()),
+    };
+    let n = n.max(cond.len());
+    let (a, b) = (a.to_lanes(n)?, b.to_lanes(n)?);
+    let picked = cond.iter().zip(a.into_iter().zip(b)).map(|(c, (a, b))| if *c { a } else { b });
+    Ok(Value::lanes(picked.collect()))
+}

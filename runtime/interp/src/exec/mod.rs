@@ -1,0 +1,154 @@
+//! Owns the operations without control flow: each reads registers, computes, and writes registers. A file per class.
+//!
+//! May assume that types and shapes are as the verifier checks them; where they are not, a fault `E0001` comes out.
+
+mod create;
+mod dot;
+mod elementwise;
+mod pointers;
+mod reduce;
+mod shape;
+mod strided;
+mod transfer;
+mod view;
+
+use std::sync::Arc;
+
+use tk_ops::{MemoryOp, Op};
+
+use crate::code::{Def, Step, Use};
+use crate::fault::Fault;
+use crate::memory::Space;
+use crate::value::Value;
+
+pub(crate) use elementwise::elem_size;
+pub(crate) use view::{contiguous, load_all, tile_bytes};
+
+/// What a program knows of its surroundings.
+#[derive(Clone)]
+pub(crate) struct Context {
+    /// Which program of the grid it is.
+    pub program: [u32; 3],
+    /// The grid.
+    pub grid: [u32; 3],
+    /// The memory it can reach.
+    pub space: Arc<Space>,
+}
+
+/// The registers of one step.
+pub(crate) struct Args<'a, 'm> {
+    /// The instruction.
+    pub step: &'a Step<'m>,
+    slots: &'a mut [Value],
+}
+
+impl<'a, 'm> Args<'a, 'm> {
+    /// The registers of `step` in a frame.
+    pub fn new(step: &'a Step<'m>, slots: &'a mut [Value]) -> Self {
+        Args { step, slots }
+    }
+
+    /// How many operands there are.
+    pub fn len(&self) -> usize {
+        self.step.uses.len()
+    }
+
+    /// An operand.
+    pub fn operand(&self, i: usize) -> Result<&'a Use<'m>, Fault> {
+        self.step
+            .uses
+            .get(i)
+            .ok_or_else(|| Fault::internal(format_args!("`{}` lacks an operand", self.step.op.name())))
+    }
+
+    /// A result.
+    pub fn def(&self, i: usize) -> Result<&'a Def<'m>, Fault> {
+        self.step
+            .defs
+            .get(i)
+            .ok_or_else(|| Fault::internal(format_args!("`{}` lacks a result", self.step.op.name())))
+    }
+
+    /// The value of an operand, out of its register if nobody reads it later. To be called once for each operand.
+    pub fn take(&mut self, i: usize) -> Result<Value, Fault> {
+        let operand = self.operand(i)?;
+        let slot = self
+            .slots
+            .get_mut(operand.slot as usize)
+            .ok_or_else(|| Fault::internal("a register is missing"))?;
+        let value = if operand.last { std::mem::take(slot) } else { slot.clone() };
+        match value {
+            Value::Empty => {
+                Err(Fault::internal(format_args!("`{}` reads a value that is gone", self.step.op.name())))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// The values of operands `from..`, with room for one more.
+    pub fn rest(&mut self, from: usize) -> Result<Vec<Value>, Fault> {
+        let mut values = Vec::with_capacity(self.len().saturating_sub(from) + 1);
+        for i in from..self.len() {
+            values.push(self.take(i)?);
+        }
+        Ok(values)
+    }
+
+    /// Sets a result.
+    pub fn put(&mut self, i: usize, value: Value) -> Result<(), Fault> {
+        let def = self.def(i)?;
+        let slot =
+            self.slots.get_mut(def.slot as usize).ok_or_else(|| Fault::internal("a register is missing"))?;
+        *slot = if def.dead { Value::Empty } else { value };
+        Ok(())
+    }
+
+    /// An integer attribute.
+    pub fn int(&self, name: &str) -> Result<i64, Fault> {
+        self.step.attrs.int(name).ok_or_else(|| self.lacks(name))
+    }
+
+    /// A list attribute.
+    pub fn ints(&self, name: &str) -> Result<&'a [i64], Fault> {
+        self.step.attrs.ints(name).ok_or_else(|| self.lacks(name))
+    }
+
+    fn lacks(&self, name: &str) -> Fault {
+        Fault::internal(format_args!("`{}` lacks the attribute `{name}`", self.step.op.name()))
+    }
+}
+
+/// Runs an operation that neither moves between blocks nor speaks to the host.
+pub(crate) fn run(step: &Step<'_>, slots: &mut [Value], context: &Context) -> Result<(), Fault> {
+    let mut args = Args::new(step, slots);
+    match step.op {
+        Op::Elementwise(op) => elementwise::run(op, &mut args),
+        Op::Create(op) => create::run(op, &mut args),
+        Op::Shape(op) => shape::run(op, &mut args),
+        Op::Memory(op) => memory(op, &mut args, context),
+        Op::Reduce(op) => reduce::run(op, &mut args),
+        Op::Dot(op) => dot::run(op, &mut args),
+        Op::Atomic(_) | Op::Scan(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) => {
+            Err(Fault::unsupported(step.op))
+        }
+    }
+}
+
+fn memory(op: MemoryOp, args: &mut Args<'_, '_>, context: &Context) -> Result<(), Fault> {
+    match op {
+        MemoryOp::PtrAdd => pointers::add(args),
+        MemoryOp::Load => pointers::load(args, &context.space),
+        MemoryOp::Store => pointers::store(args, &context.space),
+        MemoryOp::View => view::make(args),
+        MemoryOp::ViewShape => view::shape(args),
+        MemoryOp::ViewStride => view::stride(args),
+        MemoryOp::ViewPtr => view::base(args),
+        MemoryOp::ViewSlice => view::slice(args),
+        MemoryOp::ViewPermute => view::permute(args),
+        MemoryOp::ViewLoad => view::load(args, &context.space),
+        MemoryOp::ViewStore => view::store(args, &context.space),
+        MemoryOp::ViewInside => view::inside(args),
+        MemoryOp::Prefetch => Ok(()),
+        MemoryOp::ViewGather | MemoryOp::ViewScatter => Err(Fault::unsupported(Op::Memory(op))),
+    }
+}

@@ -1,0 +1,195 @@
+//! Owns `ptr_add`, `load` and `store`.
+
+use std::sync::Arc;
+
+use tk_ops::ElementwiseOp;
+use tk_ops::buf::Buf;
+use tk_ops::eval::{self, Operand};
+use tk_tile::Elem;
+
+use super::Args;
+use super::elementwise::wrong;
+use super::transfer::{Lanes, Loading, Mask, outside, to_memory, write};
+use crate::fault::Fault;
+use crate::memory::Space;
+use crate::value::{Pointer, Value};
+
+const ADVICE: &str = "limit it with a mask";
+
+/// `ptr_add`: one base with offsets stays that, without work on the elements.
+pub(super) fn add(args: &mut Args<'_, '_>) -> Result<(), Fault> {
+    let n = args.def(0)?.count;
+    let (p, by) = (args.take(0)?, args.take(1)?);
+    let sum = match (p, by) {
+        (Value::Ptr(p), Value::Tile(offsets)) => Value::Offsets(p, offsets),
+        (Value::Offsets(base, first), Value::Tile(second)) => {
+            let mut sum = Vec::with_capacity(n);
+            crate::value::for_offsets(&first, |o| sum.push(o));
+            let mut at = sum.iter_mut();
+            crate::value::for_offsets(&second, |o| {
+                if let Some(s) = at.next() {
+                    *s = s.wrapping_add(o);
+                }
+            });
+            Value::Offsets(base, Arc::new(Buf::I64(sum)))
+        }
+        (Value::Lanes(lanes), Value::Tile(offsets)) => {
+            let mut sum = Arc::try_unwrap(lanes).unwrap_or_else(|shared| shared.to_vec());
+            let mut at = sum.iter_mut();
+            crate::value::for_offsets(&offsets, |o| {
+                if let Some(p) = at.next() {
+                    *p = p.add(o);
+                }
+            });
+            Value::Lanes(Arc::new(sum))
+        }
+        (Value::Ptr(p), uniform) => Value::Ptr(p.add(offset(&uniform)?)),
+        (Value::Offsets(base, offsets), uniform) => Value::Offsets(base.add(offset(&uniform)?), offsets),
+        (Value::Lanes(lanes), uniform) => {
+            let by = offset(&uniform)?;
+            Value::lanes(lanes.iter().map(|p| p.add(by)).collect())
+        }
+        (other, _) => return Err(Fault::internal(format_args!("`ptr_add` on {}", other.kind()))),
+    };
+    args.put(0, sum)
+}
+
+/// A scalar offset; u64 wraps, as an address does.
+fn offset(v: &Value) -> Result<i64, Fault> {
+    Ok(v.scalar()?.as_int().ok_or_else(|| Fault::internal("an offset is not an integer"))? as i64)
+}
+
+/// The mask of an access: `None` if no lane takes part.
+enum Lane {
+    All,
+    None,
+    Each(Arc<Buf>),
+}
+
+fn mask_of(args: &mut Args<'_, '_>, i: usize) -> Result<Lane, Fault> {
+    if args.len() <= i {
+        return Ok(Lane::All);
+    }
+    Ok(match args.take(i)? {
+        Value::Tile(lanes) => Lane::Each(lanes),
+        uniform if uniform.bool()? => Lane::All,
+        _none => Lane::None,
+    })
+}
+
+impl Lane {
+    fn mask(&self) -> Result<Mask<'_>, Fault> {
+        Ok(match self {
+            Lane::All => Mask::All,
+            Lane::None => Mask::Lanes(&[]),
+            Lane::Each(lanes) => {
+                Mask::Lanes(lanes.as_bool().ok_or_else(|| Fault::internal("a mask is not bool"))?)
+            }
+        })
+    }
+}
+
+/// `load`.
+pub(super) fn load(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {
+    let def = args.def(0)?;
+    let (elem, n) = (def.ty.elem(), def.count);
+    let p = args.take(0)?;
+    let lanes = mask_of(args, 1)?;
+    let other = if args.len() > 2 { args.take(2)? } else { Value::zero(def.ty) };
+    let mask = lanes.mask()?;
+    let fail = |o| outside("`load`", elem, o, ADVICE);
+    let value = match &p {
+        _unread if matches!(lanes, Lane::None) => other,
+        Value::Ptr(p) => {
+            let any = match mask {
+                Mask::All => true,
+                Mask::Lanes(lanes) => lanes.contains(&true),
+            };
+            if any { blend(mask, load_one(elem, p, space)?, other, n)? } else { other }
+        }
+        Value::Offsets(base, offsets) => {
+            let mut loading = Loading::new(elem, n, masked(mask, other), space)?;
+            loading.read(space, &Lanes::Offsets(*base, offsets), mask).map_err(fail)?;
+            loading.done(space)
+        }
+        Value::Lanes(each) => {
+            let mut loading = Loading::new(elem, n, masked(mask, other), space)?;
+            loading.read(space, &Lanes::Each(each), mask).map_err(fail)?;
+            loading.done(space)
+        }
+        other => return Err(Fault::internal(format_args!("`load` from {}", other.kind()))),
+    };
+    args.put(0, value)
+}
+
+/// `other` is needed only where lanes may be masked off.
+fn masked(mask: Mask<'_>, other: Value) -> Option<Value> {
+    match mask {
+        Mask::All => None,
+        Mask::Lanes(_) => Some(other),
+    }
+}
+
+/// One element.
+fn load_one(elem: &Elem, p: &Pointer, space: &Space) -> Result<Value, Fault> {
+    let mut loading = Loading::new(elem, 1, None, space)?;
+    let one = std::slice::from_ref(p);
+    loading.read(space, &Lanes::Each(one), Mask::All).map_err(|o| outside("`load`", elem, o, ADVICE))?;
+    Ok(loading.done(space))
+}
+
+/// `x` where the mask holds.
+fn blend(mask: Mask<'_>, x: Value, other: Value, n: usize) -> Result<Value, Fault> {
+    let Mask::Lanes(lanes) = mask else { return Ok(x) };
+    if x.is_pointer() {
+        let (x, other) = (x.to_lanes(n)?, other.to_lanes(n)?);
+        let picked = lanes.iter().zip(x.into_iter().zip(other)).map(|(m, (x, o))| if *m { x } else { o });
+        return Ok(Value::lanes(picked.collect()));
+    }
+    let (x, other) = (x.scalar()?, other.buf(n)?);
+    let cond = Buf::Bool(lanes.to_vec());
+    let operands = [Operand::Buf(&cond), Operand::Splat(x), Operand::Buf(&other)];
+    Ok(Value::tile(eval::elementwise(ElementwiseOp::Select, &operands, x.dtype(), n, false).map_err(wrong)?))
+}
+
+/// `store`.
+pub(super) fn store(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {
+    let ty = args.operand(1)?.ty;
+    let (elem, n) = (ty.elem(), ty.count());
+    let (p, value) = (args.take(0)?, args.take(1)?);
+    let lanes = mask_of(args, 2)?;
+    if matches!(lanes, Lane::None) {
+        return Ok(());
+    }
+    let mask = lanes.mask()?;
+    let fail = |o| outside("`store`", elem, o, ADVICE);
+    match &p {
+        Value::Ptr(p) => {
+            // Of the lanes that write one place the last one wins.
+            let last = match mask {
+                Mask::All => n.checked_sub(1),
+                Mask::Lanes(lanes) => lanes.iter().rposition(|m| *m),
+            };
+            let Some(last) = last else { return Ok(()) };
+            let one = to_memory(elem, value.lane(last)?, 1, space)?;
+            write(space, &Lanes::Each(std::slice::from_ref(p)), Mask::All, &one).map_err(fail)
+        }
+        Value::Offsets(base, offsets) => {
+            let buf = stored(elem, value, n, space)?;
+            write(space, &Lanes::Offsets(*base, offsets), mask, &buf).map_err(fail)
+        }
+        Value::Lanes(each) => {
+            let buf = stored(elem, value, n, space)?;
+            write(space, &Lanes::Each(each), mask, &buf).map_err(fail)
+        }
+        other => Err(Fault::internal(format_args!("`store` to {}", other.kind()))),
+    }
+}
+
+/// The elements to store, shared where they already stand as they should.
+pub(super) fn stored(elem: &Elem, value: Value, n: usize, space: &Space) -> Result<Arc<Buf>, Fault> {
+    match (elem, value) {
+        (Elem::Scalar(d), Value::Tile(buf)) if buf.dtype() == *d && buf.len() == n => Ok(buf),
+        (elem, value) => to_memory(elem, value, n, space).map(Arc::new),
+    }
+}

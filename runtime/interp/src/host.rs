@@ -1,0 +1,178 @@
+//! Owns what `test` blocks do on the host: [`Host`], the way out of the interpreter, and the host operations.
+
+use std::sync::Arc;
+
+use tk_ops::buf::Buf;
+use tk_ops::{DType, HostOp, philox, with_buf};
+use tk_tile::{Attr, Elem, Type};
+
+use crate::code::Step;
+use crate::exec::{Args, contiguous, elem_size, load_all, tile_bytes};
+use crate::fault::Fault;
+use crate::launch::Arg;
+use crate::machine::{Machine, Region};
+use crate::memory::{BufferId, Memory, Space};
+use crate::value::{Pointer, Value, View};
+
+/// What a test needs from outside.
+pub trait Host {
+    /// Launches a kernel by name, with compile-time arguments as text (`A = 1, T = f16`). Each argument comes with its
+    /// element type, which a view does not carry; an absent optional is `None`.
+    fn launch(
+        &self,
+        kernel: &str,
+        cargs: &str,
+        args: Vec<Option<(Arg, Elem)>>,
+        memory: &Memory,
+    ) -> Result<(), Fault>;
+    /// The contents of an `.npy` file: element type, extents, elements in row-major order, lowest byte first.
+    fn npy(&self, path: &str) -> Result<(DType, Vec<usize>, Vec<u8>), String>;
+    /// Shows text to the user.
+    fn print(&self, text: &str);
+}
+
+/// The host of a running test.
+#[derive(Clone, Copy)]
+pub(crate) struct HostContext<'c> {
+    pub host: &'c dyn Host,
+    pub memory: &'c Memory,
+}
+
+impl<'c, 'm> Machine<'c, 'm> {
+    /// Runs a host operation.
+    pub(crate) fn host_step(&mut self, op: HostOp, step: &'c Step<'m>) -> Result<(), Fault> {
+        let host =
+            self.host.ok_or_else(|| Fault::internal(format_args!("`{}` outside of a test", op.name())))?;
+        if op == HostOp::ExpectError {
+            return self.enter(step, 0, Region::Expect, vec![]);
+        }
+        let space = Arc::clone(&self.context.space);
+        let mut args = Args::new(step, &mut self.frame()?.slots);
+        match op {
+            HostOp::Buffer => {
+                let (view, id) = buffer(&mut args, &space, host.memory)?;
+                let space = Arc::make_mut(&mut self.context.space);
+                space.push(host.memory, id);
+                let base =
+                    space.pointer(id).ok_or_else(|| Fault::run("the buffer was freed while the test ran"))?;
+                Args::new(step, &mut self.frame()?.slots).put(0, Value::View(Arc::new(View { base, ..view })))
+            }
+            HostOp::Tile => tile(&mut args, &space),
+            HostOp::Launch => launch(&mut args, &space, host),
+            HostOp::Randn => {
+                let (dtype, n) = numbers(&args)?;
+                let seed = args.int("seed")? as u64;
+                args.put(0, Value::tile(Buf::from_f64(dtype, &philox::randn(seed, n))))
+            }
+            HostOp::Uniform => {
+                let (dtype, n) = numbers(&args)?;
+                let seed = args.int("seed")? as u64;
+                let (low, high) = (args.take(0)?.scalar()?, args.take(1)?.scalar()?);
+                args.put(0, Value::tile(philox::uniform_between(seed, low, high, dtype, n)))
+            }
+            HostOp::Npy => npy(&mut args, host),
+            HostOp::AssertClose => crate::compare::assert_close(&mut args),
+            HostOp::ExpectError => Ok(()),
+        }
+    }
+}
+
+/// Element type and count of the result.
+fn numbers(args: &Args<'_, '_>) -> Result<(DType, usize), Fault> {
+    let def = args.def(0)?;
+    Ok((def.ty.dtype().ok_or_else(|| Fault::internal("a result is not of numbers"))?, def.count))
+}
+
+fn extents(ty: &Type) -> Vec<usize> {
+    ty.shape().unwrap_or_default().iter().map(|d| *d as usize).collect()
+}
+
+/// `host_buffer`: the view still lacks its base.
+fn buffer(args: &mut Args<'_, '_>, space: &Space, memory: &Memory) -> Result<(View, BufferId), Fault> {
+    let ty = args.operand(0)?.ty;
+    let bytes = tile_bytes(ty.elem(), args.take(0)?, ty.count(), space)?;
+    Ok((contiguous(Pointer::NULL, &extents(ty)), memory.alloc(bytes)))
+}
+
+fn tile(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {
+    let view = args.take(0)?.view()?;
+    let ty = args.def(0)?.ty;
+    let wanted: Vec<i64> = extents(ty).iter().map(|d| *d as i64).collect();
+    if wanted != view.shape {
+        let message =
+            format!("the buffer has shape {:?}, but a tile of shape {wanted:?} is read from it", view.shape);
+        return Err(Fault::new("E0304", message));
+    }
+    args.put(0, load_all(&view, ty, space)?)
+}
+
+fn launch(args: &mut Args<'_, '_>, space: &Space, host: HostContext<'_>) -> Result<(), Fault> {
+    let step = args.step;
+    let kernel = step.attrs.str("callee").unwrap_or_default();
+    let cargs = step.attrs.str("cargs").unwrap_or_default();
+    let absent = step.attrs.ints("absent").unwrap_or_default();
+    let mut out = Vec::with_capacity(args.len());
+    for i in 0..args.len() {
+        let elem = args.operand(i)?.ty.elem();
+        let value = args.take(i)?;
+        let is_absent = absent.contains(&(i as i64));
+        out.push(if is_absent { None } else { Some((to_arg(value, elem, space)?, elem.clone())) });
+    }
+    host.host.launch(kernel, cargs, out, host.memory)
+}
+
+fn to_arg(value: Value, elem: &Elem, space: &Space) -> Result<Arg, Fault> {
+    let size = match (&value, elem) {
+        (Value::Ptr(_), Elem::Ptr { pointee, .. }) => elem_size(pointee),
+        (_, elem) => elem_size(elem),
+    } as i64;
+    let place = |p: &Pointer| match space.buffer(p) {
+        Some(buffer) if p.disp % size == 0 => Ok((buffer, p.offset.wrapping_add(p.disp / size))),
+        Some(_) => Err(Fault::run("a launch argument points between two elements")),
+        None => Err(Fault::run("a launch argument points to no buffer")),
+    };
+    match value {
+        Value::Splat(s) => Ok(Arg::Scalar(s)),
+        Value::Ptr(p) if p == Pointer::NULL => Ok(Arg::Null),
+        Value::Ptr(p) => place(&p).map(|(buffer, offset)| Arg::Ptr { buffer, offset }),
+        Value::View(v) => {
+            let (buffer, offset) = place(&v.base)?;
+            Ok(Arg::View { buffer, offset, shape: v.shape.clone(), strides: v.strides.clone() })
+        }
+        Value::Empty | Value::Tile(_) | Value::Offsets(..) | Value::Lanes(_) => Err(Fault::new(
+            "E0701",
+            format!("a tile of `{elem}` cannot be passed to a kernel; put it in a buffer"),
+        )),
+    }
+}
+
+fn npy(args: &mut Args<'_, '_>, host: HostContext<'_>) -> Result<(), Fault> {
+    let path = args.step.attrs.str("path").unwrap_or_default();
+    let (dtype, shape, bytes) =
+        host.host.npy(path).map_err(|e| Fault::new("E0003", format!("`{path}`: {e}")))?;
+    let ty = args.def(0)?.ty;
+    let wanted = numbers(args)?;
+    if dtype != wanted.0 {
+        return Err(Fault::new(
+            "E0302",
+            format!("`{path}` holds `{dtype}`, but `{}` is asked for", wanted.0),
+        ));
+    }
+    if shape != extents(ty) {
+        return Err(Fault::new(
+            "E0304",
+            format!("`{path}` has shape {shape:?}, but {:?} is asked for", extents(ty)),
+        ));
+    }
+    let buf = Buf::from_le_bytes(dtype, &bytes).filter(|b| with_buf!(b, v => v.len()) == wanted.1);
+    let buf = buf.ok_or_else(|| Fault::new("E0003", format!("`{path}` is cut off")))?;
+    args.put(0, Value::tile(buf))
+}
+
+/// A float attribute.
+pub(crate) fn float_attr(args: &Args<'_, '_>, name: &str) -> f64 {
+    match args.step.attrs.get(name) {
+        Some(Attr::Scalar(s)) => s.as_f64().unwrap_or(0.0),
+        Some(Attr::Int(_) | Attr::Bool(_) | Attr::Ints(_) | Attr::Str(_)) | None => 0.0,
+    }
+}

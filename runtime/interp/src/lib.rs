@@ -1,0 +1,33 @@
+//! The interpreter: the CPU device and the meaning of the language.
+//!
+//! [`launch`] runs the programs of a grid on buffers of a [`Memory`], [`run_test`] runs a `test` block.
+//!
+//! ```text
+//! TileModule ─ code ─→ Code: per function dense registers, last uses, decoded constants   (once per launch)
+//!                        │
+//!                 launch: chunks of the grid on threads, one Machine per thread
+//!                        │
+//!                     machine: frames, blocks, one step at a time ─┬─ control (for, while, if, map, call)
+//!                                                                  ├─ exec (everything that computes)
+//!                                                                  └─ host (what only tests do)
+//!                                                                       │
+//!                                                                    memory: every access is located here
+//! ```
+//! A register holds whole tiles in row-major order, uniform tiles as one scalar, pointer tiles as a
+//! base and offsets.
+
+mod code;
+mod compare;
+mod control;
+mod exec;
+mod fault;
+mod host;
+mod launch;
+mod machine;
+mod memory;
+mod value;
+
+pub use fault::Fault;
+pub use host::Host;
+pub use launch::{Arg, Options, launch, run_test};
+pub use memory::{BufferId, Memory};
