@@ -1,0 +1,118 @@
+//! Owns specialization without a launch: the tile IR of a kernel whose compile-time parameters have values.
+
+use std::sync::Arc;
+
+use tk_ops::{DType, DTypeSet, Scalar};
+use tk_sema::contract::{self, HostArg, SetValue};
+use tk_sema::hir::{CKind, CVarId, FnId, Hir};
+use tk_sema::types::{DTerm, Elem, Ty};
+
+use crate::session::{Compiled, Session, Wrong};
+
+impl Session {
+    /// The compile-time parameters of a kernel that need a value for it to be specialized without a launch: they have
+    /// no default, or one that uses the arguments.
+    pub fn open_parameters(&self, kernel: FnId, sets: &[(String, SetValue)]) -> Vec<String> {
+        let hir = &self.checked().hir;
+        let open = |id: &&CVarId| {
+            let c = hir.cvar(**id);
+            !c.default.as_ref().is_some_and(|d| d.konst) && !sets.iter().any(|(n, _)| *n == c.name)
+        };
+        hir.func(kernel).cparams.iter().filter(open).map(|id| hir.cvar(*id).name.clone()).collect()
+    }
+
+    /// The specialization of a kernel without open parameters, optional ones being there.
+    pub fn specialize(&self, kernel: FnId, sets: &[(String, SetValue)]) -> Result<Arc<Compiled>, Wrong> {
+        let mut hir = self.checked().hir.clone();
+        // What a launch decides is left out: with it, the arguments have no influence on the result.
+        if let Some(f) = hir.fns.get_mut(kernel.0 as usize) {
+            f.contract.require.retain(|r| r.compile_time);
+            f.contract.prefer.clear();
+            f.contract.grid.clear();
+            f.contract.launch.clear();
+            f.contract.scratch.clear();
+        }
+        let mut args = vec![];
+        for p in &hir.func(kernel).params {
+            samples(&hir, &p.ty, sets, &mut args);
+        }
+        let plan = contract::plan(&hir, kernel, &args, sets).map_err(|e| vec![*e.diagnostic])?;
+        self.compile(kernel, &plan.bindings).map(|(compiled, _)| compiled)
+    }
+}
+
+/// An argument of each part of a parameter's type.
+fn samples(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)], out: &mut Vec<HostArg>) {
+    let one = |elem: &Elem| element_types(hir, elem, sets).iter().next().unwrap_or(DType::I32);
+    match ty {
+        Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => {
+            out.push(HostArg::Tensor { dtype: one(pointee), shape: vec![1], strides: vec![1] });
+        }
+        Ty::Tile { elem, .. } => out.push(HostArg::Scalar(Scalar::zero(one(elem)))),
+        Ty::View { elem, rank, .. } => {
+            let ones = vec![1; *rank as usize];
+            out.push(HostArg::Tensor { dtype: one(elem), shape: ones.clone(), strides: ones });
+        }
+        Ty::Option(inner) => samples(hir, inner, sets, out),
+        Ty::Tuple(items) => items.iter().for_each(|t| samples(hir, t, sets, out)),
+        Ty::Struct(id, _) => hir.strukt(*id).fields.iter().for_each(|(_, t, _)| samples(hir, t, sets, out)),
+        Ty::Buffer { .. }
+        | Ty::Err
+        | Ty::Unit
+        | Ty::Never
+        | Ty::Fn(..)
+        | Ty::DType
+        | Ty::ShapeTy
+        | Ty::Str => {}
+    }
+}
+
+/// The element types that a tensor may have for a parameter, by name; all when nothing is known.
+pub fn wanted(hir: &Hir, kernel: FnId, param: &str, sets: &[(String, SetValue)]) -> DTypeSet {
+    let ty = hir.func(kernel).params.iter().find(|p| p.name == param).map(|p| &p.ty);
+    ty.map_or(DTypeSet::ANY, |ty| tensor_types(hir, ty, sets))
+}
+
+fn tensor_types(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)]) -> DTypeSet {
+    match ty {
+        Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => element_types(hir, pointee, sets),
+        Ty::View { elem, .. } => element_types(hir, elem, sets),
+        Ty::Option(inner) => tensor_types(hir, inner, sets),
+        Ty::Tile { .. }
+        | Ty::Tuple(_)
+        | Ty::Struct(..)
+        | Ty::Buffer { .. }
+        | Ty::Err
+        | Ty::Unit
+        | Ty::Never
+        | Ty::Fn(..)
+        | Ty::DType
+        | Ty::ShapeTy
+        | Ty::Str => DTypeSet::ANY,
+    }
+}
+
+fn element_types(hir: &Hir, elem: &Elem, sets: &[(String, SetValue)]) -> DTypeSet {
+    match elem {
+        Elem::D(DTerm::Known(d)) => DTypeSet::of(&[*d]),
+        Elem::D(DTerm::Param(id)) => variable_types(hir, *id, sets),
+        Elem::D(DTerm::Acc(id)) => {
+            let accumulators: Vec<DType> = variable_types(hir, *id, sets).iter().map(DType::acc).collect();
+            DTypeSet::of(&accumulators)
+        }
+        // The host holds pointers as integers of 64 bits.
+        Elem::Ptr { .. } => DTypeSet::of(&[DType::I64]),
+        Elem::D(DTerm::Infer(_)) | Elem::Err => DTypeSet::ANY,
+    }
+}
+
+fn variable_types(hir: &Hir, id: CVarId, sets: &[(String, SetValue)]) -> DTypeSet {
+    let c = hir.cvar(id);
+    match (sets.iter().find(|(n, _)| *n == c.name), &c.kind) {
+        (Some((_, SetValue::DType(d))), _) => DTypeSet::of(&[*d]),
+        (_, CKind::DType(set)) => *set,
+        (_, CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Shape | CKind::Fn(..) | CKind::Err) => {
+            DTypeSet::ANY
+        }
+    }
+}

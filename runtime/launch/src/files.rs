@@ -1,0 +1,86 @@
+//! Owns how source text and data get from the file system to the compiler and back.
+//!
+//! May assume nothing about paths and contents. Guarantees that every failure is one sentence without codes of the
+//! operating system, and that [`write_all`] leaves either every file complete or none behind.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tk_sema::Loader;
+
+/// The files that a compilation sees.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// A folder whose `NAME.tk` replaces the built-in `std::NAME`.
+    pub stdlib: Option<PathBuf>,
+}
+
+impl Files {
+    /// With the standard library that lies beside the running program, if there is one.
+    ///
+    /// That is `stdlib` in the program's folder, `../share/tk/stdlib` of an installation, or `../../stdlib` of a build
+    /// inside of the repository.
+    pub fn beside_program() -> Files {
+        let program = std::env::current_exe().ok().map(|p| p.canonicalize().unwrap_or(p));
+        let stdlib = program.as_deref().and_then(Path::parent).and_then(|folder| {
+            ["stdlib", "../share/tk/stdlib", "../../stdlib"]
+                .map(|f| folder.join(f))
+                .into_iter()
+                .find(|f| f.is_dir())
+        });
+        Files { stdlib }
+    }
+}
+
+impl Loader for Files {
+    fn load(&self, path: &str) -> Result<String, String> {
+        let bytes = fs::read(path).map_err(|e| format!("cannot read {path}: {}", reason(&e)))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn std(&self, name: &str) -> Option<(String, String)> {
+        // Only plain names are asked for; a path would leave the folder.
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return None;
+        }
+        let text = fs::read(self.stdlib.as_ref()?.join(format!("{name}.tk"))).ok()?;
+        Some((format!("std/{name}.tk"), String::from_utf8_lossy(&text).into_owned()))
+    }
+}
+
+/// What went wrong, in words: `no such file or directory`.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// Writes several files: all to temporary names first, then each to its own.
+///
+/// If one cannot be written, none of the temporary files is left and no file has changed, unless moving a file to
+/// its own name fails. The error is one sentence.
+pub fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
+    let mut written: Vec<(PathBuf, &Path)> = vec![];
+    let result = files.iter().try_for_each(|(path, bytes)| {
+        let name = path.file_name().ok_or_else(|| format!("{} is not a file name", path.display()))?;
+        let temporary =
+            path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
+        written.push((temporary.clone(), path));
+        fs::write(&temporary, bytes).map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))
+    });
+    let result = result.and_then(|()| {
+        written.iter().try_for_each(|(temporary, path)| {
+            fs::rename(temporary, path)
+                .map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))
+        })
+    });
+    if result.is_err() {
+        for (temporary, _) in &written {
+            // It may not exist, and there is nothing better to do when it cannot be removed.
+            let _ = fs::remove_file(temporary);
+        }
+    }
+    result
+}

@@ -1,0 +1,161 @@
+//! Owns what `test` blocks need from outside of the interpreter: launches, `.npy` files, printed text.
+
+use std::sync::Mutex;
+
+use tk_interp::{Arg, Fault, Host, Memory, Options};
+use tk_ops::{DType, DTypeSet};
+use tk_sema::contract::{self, HostArg, parse_cargs};
+use tk_sema::eval::Bindings;
+use tk_sema::hir::FnId;
+use tk_syntax::{Diagnostic, FileId, Span};
+use tk_tile::Elem;
+
+use crate::session::{Argument, Session, diagnostic, lock};
+use crate::{npy, pass};
+
+/// How a test ended.
+#[derive(Clone, Debug, Default)]
+pub struct TestOutcome {
+    /// What `static_print` said and, if the test failed, why.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What `print` said.
+    pub printed: String,
+}
+
+impl Session {
+    /// Runs a test.
+    pub fn test(&self, id: FnId) -> TestOutcome {
+        let f = self.checked().hir.func(id);
+        let (test, notes) = match self.compile(id, &Bindings::default()) {
+            Ok(compiled) => compiled,
+            Err(diagnostics) => return TestOutcome { diagnostics, printed: String::new() },
+        };
+        let host = TestHost {
+            session: self,
+            notes: Mutex::new(notes),
+            printed: Mutex::new(String::new()),
+            refused: Mutex::new(vec![]),
+        };
+        pass::enter("interpreter");
+        let ended = tk_interp::run_test(&test.module, test.entry, &host, &Memory::new(), &Options::default());
+        let mut diagnostics = std::mem::take(&mut *lock(&host.notes));
+        if let Err(fault) = ended {
+            diagnostics.extend(host.explain(&fault, f.span));
+        }
+        let printed = std::mem::take(&mut *lock(&host.printed));
+        TestOutcome { diagnostics, printed }
+    }
+}
+
+/// The host of one test.
+struct TestHost<'s> {
+    session: &'s Session,
+    notes: Mutex<Vec<Diagnostic>>,
+    printed: Mutex<String>,
+    /// What the last launch that was refused said: a fault has no room for all of it.
+    refused: Mutex<Vec<Diagnostic>>,
+}
+
+impl TestHost<'_> {
+    /// The diagnostics of a fault that ended the test.
+    fn explain(&self, fault: &Fault, test: Span) -> Vec<Diagnostic> {
+        let refused = std::mem::take(&mut *lock(&self.refused));
+        let same = |d: &Diagnostic| d.code.0 == fault.code && d.message == fault.message;
+        if !refused.first().is_some_and(same) {
+            return vec![diagnostic(fault, test)];
+        }
+        let launch = fault.loc.map(|l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
+        let with_launch = |d: Diagnostic| match launch {
+            Some(span) if span != d.primary.span => d.label(span, "launched here"),
+            Some(_) | None => d,
+        };
+        refused.into_iter().map(with_launch).collect()
+    }
+
+    fn try_launch(
+        &self,
+        kernel: &str,
+        cargs: &str,
+        args: Vec<Option<(Arg, Elem)>>,
+        memory: &Memory,
+    ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+        let hir = &self.session.checked().hir;
+        // A kernel of the test's own file hides one of the same name elsewhere.
+        let own = self.session.kernels().find(|(_, f)| f.name == kernel);
+        let found = own.or_else(|| hir.kernels().find(|(_, f)| f.name == kernel));
+        let Some((id, _)) = found else {
+            let fault = Fault::new("E0001", format!("there is no kernel `{kernel}`"));
+            return Err(vec![diagnostic(&fault, Span::default())]);
+        };
+        let mut args: Vec<Argument> = args.into_iter().map(argument).collect();
+        // A number that is left out at the end has a default, which the launch contract knows.
+        let params = contract::parameters(hir, id).into_iter().filter(|p| !p.compile_time);
+        let numbers: Vec<bool> = params.map(|p| !p.tensor).collect();
+        let left_out = |args: &[Argument]| {
+            let number = args.len().checked_sub(1).and_then(|last| numbers.get(last));
+            number == Some(&true) && args.last().is_some_and(|a| a.host == HostArg::Absent)
+        };
+        while left_out(&args) {
+            args.pop();
+        }
+        self.session.launch(id, &args, &parse_cargs(cargs), memory)
+    }
+}
+
+/// An argument as the launch contract sees it.
+fn argument(arg: Option<(Arg, Elem)>) -> Argument {
+    let dtype = |elem: &Elem| match elem {
+        Elem::Scalar(d) => *d,
+        // The host holds pointers as integers of 64 bits.
+        Elem::Ptr { .. } => DType::I64,
+    };
+    let host = match &arg {
+        None => HostArg::Absent,
+        Some((Arg::Scalar(s), _)) => HostArg::Scalar(*s),
+        Some((Arg::View { shape, strides, .. }, elem)) => {
+            HostArg::Tensor { dtype: dtype(elem), shape: shape.clone(), strides: strides.clone() }
+        }
+        // A pointer that a test computed: nothing is known of what it points to.
+        Some((Arg::Ptr { .. } | Arg::Null, elem)) => {
+            HostArg::Tensor { dtype: dtype(elem), shape: vec![], strides: vec![] }
+        }
+    };
+    let place = arg.map(|(arg, _)| arg).filter(|a| !matches!(a, Arg::Scalar(_)));
+    Argument { host, place }
+}
+
+impl Host for TestHost<'_> {
+    fn launch(
+        &self,
+        kernel: &str,
+        cargs: &str,
+        args: Vec<Option<(Arg, Elem)>>,
+        memory: &Memory,
+    ) -> Result<(), Fault> {
+        let outcome = self.try_launch(kernel, cargs, args, memory);
+        pass::enter("interpreter");
+        match outcome {
+            Ok(notes) => {
+                lock(&self.notes).extend(notes);
+                Ok(())
+            }
+            Err(wrong) => {
+                let fault = match wrong.first() {
+                    Some(d) => Fault::new(d.code.0, d.message.clone()),
+                    None => Fault::new("E0001", "a launch failed without saying why"),
+                };
+                *lock(&self.refused) = wrong;
+                Err(fault)
+            }
+        }
+    }
+
+    fn npy(&self, path: &str) -> Result<(DType, Vec<usize>, Vec<u8>), String> {
+        let array = npy::read(&self.session.folder().join(path), DTypeSet::ANY)?;
+        Ok((array.dtype, array.shape, array.bytes))
+    }
+
+    fn print(&self, text: &str) {
+        lock(&self.printed).push_str(&format!("{text}\n"));
+    }
+}

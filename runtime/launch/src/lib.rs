@@ -1,0 +1,18 @@
+//! Devices, arrays and launches: everything between a checked program and results on the host.
+//!
+//! [`Session`] runs kernels and tests; [`npy`] and [`make`] give it arrays; [`files`] is the only way to the file
+//! system. The one device is the CPU: the interpreter.
+
+mod emit;
+pub mod files;
+mod host;
+pub mod make;
+pub mod npy;
+pub mod pass;
+mod run;
+mod session;
+
+pub use emit::wanted;
+pub use host::TestOutcome;
+pub use run::{Results, Value};
+pub use session::{Argument, Compiled, Session, Wrong};
