@@ -1,0 +1,152 @@
+//! Owns the command line: what `tk` accepts and what its help says.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Checks, explains and runs GPU kernels written in the `.tk` language.
+#[derive(Debug, Parser)]
+#[command(name = "tk", version, arg_required_else_help = true)]
+pub struct Cli {
+    /// When to color messages
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When messages are colored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Report what is wrong in files, without running anything
+    Check(CheckArgs),
+    /// Run a kernel on the given arrays and numbers
+    Run(RunArgs),
+    /// Run the `test` blocks of files
+    Test(TestArgs),
+    /// Explain a diagnostic code, such as E0304
+    Explain(ExplainArgs),
+}
+
+/// `tk check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Files to check
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Print an intermediate form to standard output
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub emit: Option<Emit>,
+    /// Emit only this kernel (with `--emit tile`)
+    #[arg(long, value_name = "NAME", requires = "emit")]
+    pub kernel: Option<String>,
+    /// Value of a compile-time parameter (with `--emit tile`): a number, true, false, a type or a function
+    #[arg(long = "set", value_name = "NAME=VALUE", requires = "emit")]
+    pub sets: Vec<String>,
+}
+
+/// The forms that `tk check --emit` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// The syntax tree
+    Ast,
+    /// The typed program
+    Hir,
+    /// The tile IR of the kernels, specialized and optimised
+    Tile,
+}
+
+/// Where kernels run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceName {
+    /// The interpreter, on all cores
+    Cpu,
+    /// The GPU simulator (planned)
+    Sim,
+    /// NVIDIA GPUs (planned)
+    Cuda,
+    /// AMD GPUs (planned)
+    Hip,
+}
+
+impl DeviceName {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            DeviceName::Cpu => "cpu",
+            DeviceName::Sim => "sim",
+            DeviceName::Cuda => "cuda",
+            DeviceName::Hip => "hip",
+        }
+    }
+}
+
+const VALUE_HELP: &str = "\
+Values:
+  3   -1.5   inf   true        a number or a bool
+  data.npy                     an array in NumPy's file format
+  zeros:f16[512,512]           an array of zeros; also ones:
+  full:f32[64]@0.5             an array filled with a value
+  randn:f16[512,512]@SEED      normally distributed numbers, the same for the same seed
+  arange:i32[10]               0, 1, 2, ..
+  none                         an optional that is absent
+
+Without --out, a short summary of every array that the kernel may change is printed.";
+
+/// `tk run`
+#[derive(Debug, Args)]
+#[command(after_help = VALUE_HELP)]
+pub struct RunArgs {
+    /// The file, and which of its kernels if there are several
+    #[arg(value_name = "FILE[::KERNEL]")]
+    pub target: String,
+    /// Arguments of the kernel, in any order
+    #[arg(value_name = "NAME=VALUE")]
+    pub args: Vec<String>,
+    /// Value of a compile-time parameter: a number, true, false, a type or a function
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub sets: Vec<String>,
+    /// Where to run
+    #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
+    pub device: DeviceName,
+    /// Write an array that the kernel may change to a file in NumPy's format
+    #[arg(long = "out", value_name = "NAME=FILE")]
+    pub outs: Vec<String>,
+    /// Write the tile IR after every pass to this folder
+    #[arg(long, value_name = "DIR")]
+    pub dump: Option<PathBuf>,
+}
+
+/// `tk test`
+#[derive(Debug, Args)]
+pub struct TestArgs {
+    /// Files whose tests to run
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Run only tests whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// Where to run
+    #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
+    pub device: DeviceName,
+}
+
+/// `tk explain`
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The code, as it stands in a message
+    #[arg(value_name = "CODE")]
+    pub code: String,
+}

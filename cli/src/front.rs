@@ -1,0 +1,64 @@
+//! Owns the way from file names on the command line to a checked program.
+
+use std::path::Path;
+
+use tk_runtime::Session;
+use tk_runtime::files::{Files, reason};
+use tk_runtime::pass;
+use tk_sema::Checked;
+use tk_sema::contract::SetValue;
+use tk_syntax::Diagnostic;
+
+use crate::terminal::{Failure, Outcome, Terminal};
+use crate::value;
+
+/// Checks a file. A file that cannot be read is a mistake in the command, not in a program: exit code 2.
+pub fn check(files: &Files, path: &str) -> Result<Checked, Failure> {
+    if let Err(e) = std::fs::File::open(path).and_then(|f| f.metadata()).and_then(is_file) {
+        return Err(Failure::Sentence(format!("cannot read {path}: {}", reason(&e))));
+    }
+    pass::enter("check");
+    Ok(tk_sema::check(files, path))
+}
+
+fn is_file(metadata: std::fs::Metadata) -> std::io::Result<()> {
+    if metadata.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
+}
+
+/// Prints what the checker found; fails when there is an error.
+pub fn report(terminal: &Terminal, checked: &Checked) -> Outcome {
+    terminal.internal(&checked.diagnostics)?;
+    terminal.diagnostics(&checked.sources, &checked.diagnostics);
+    if checked.diagnostics.iter().any(Diagnostic::is_error) { Err(Failure::Diagnostics) } else { Ok(()) }
+}
+
+/// The part of a path that names a kernel: `FILE::KERNEL`. A file whose own name contains `::` wins.
+pub fn split_target(target: &str) -> (&str, Option<&str>) {
+    if Path::new(target).exists() {
+        return (target, None);
+    }
+    target.rsplit_once("::").map_or((target, None), |(file, kernel)| (file, Some(kernel)))
+}
+
+/// Prints why a launch was refused or failed. A specialization that breaks a rule of the language is a mistake in the
+/// program (exit code 1); everything else is one of this launch (exit code 2).
+pub fn refused(terminal: &Terminal, session: &Session, wrong: &[Diagnostic]) -> Outcome {
+    terminal.internal(wrong)?;
+    terminal.diagnostics(&session.checked().sources, wrong);
+    let of_program =
+        |d: &Diagnostic| d.is_error() && matches!(d.code.0.get(..3), Some("E03" | "E05" | "E06" | "E08"));
+    Err(if wrong.iter().any(of_program) { Failure::Diagnostics } else { Failure::Reported })
+}
+
+/// Reads `--set` values.
+pub fn sets(texts: &[String]) -> Result<Vec<(String, SetValue)>, String> {
+    let mut sets: Vec<(String, SetValue)> = vec![];
+    for text in texts {
+        let (name, value) = value::split(text)?;
+        if sets.iter().any(|(n, _)| n == name) {
+            return Err(format!("--set: `{name}` is given twice"));
+        }
+        sets.push((name.to_string(), SetValue::parse(value)));
+    }
+    Ok(sets)
+}

@@ -1,0 +1,101 @@
+//! The command `tk`: arguments, files, terminal. Everything that means something happens in other crates.
+//!
+//! Guarantees one of five ends: 0; 1 after diagnostics; 2 after a mistake in usage, files or a launch; 101 after a
+//! mistake of the compiler, which is named with its pass.
+
+mod args;
+mod check;
+mod explain;
+mod front;
+mod run;
+mod suggest;
+mod terminal;
+mod test;
+mod value;
+
+use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard};
+
+use clap::Parser;
+
+use args::{Cli, Command};
+use terminal::{Failure, Outcome, Terminal};
+use tk_runtime::pass;
+
+/// Bytes of the stack on which the compiler runs. Its walks are recursive; the deepest tree that the parser lets
+/// through needs less than 1 MiB in a debug build, the rest is for chains of calls in the program.
+const STACK: usize = 64 << 20;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version go to standard output and are no mistakes. A closed pipe is none either.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
+        }
+    };
+    let terminal = Terminal::new(cli.color);
+    terminal.finish(guarded(move || dispatch(&terminal, &cli.command)))
+}
+
+fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
+    match command {
+        Command::Check(args) => check::run(terminal, args),
+        Command::Run(args) => run::run(terminal, args),
+        Command::Test(args) => test::run(terminal, args),
+        Command::Explain(args) => explain::run(terminal, args),
+    }
+}
+
+/// What the first panic said. Later ones, of other threads, only follow from it.
+static PANIC: Mutex<Option<String>> = Mutex::new(None);
+
+fn panic_slot() -> MutexGuard<'static, Option<String>> {
+    PANIC.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Runs the work on a large stack; a panic in it becomes [`Failure::Internal`].
+fn guarded(work: impl FnOnce() -> Outcome + Send) -> Outcome {
+    std::panic::set_hook(Box::new(|info| {
+        let payload = info.payload();
+        let text = payload.downcast_ref::<&str>().copied().map(str::to_string);
+        let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+        let place = info.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
+        panic_slot().get_or_insert(format!("{text}{place}"));
+    }));
+    std::thread::scope(|scope| {
+        let thread =
+            std::thread::Builder::new().name("tk".into()).stack_size(STACK).spawn_scoped(scope, work);
+        match thread.map(|t| t.join()) {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) => {
+                let what = panic_slot().take().unwrap_or_default();
+                Err(Failure::Internal { pass: pass::current().to_string(), what })
+            }
+            Err(e) => {
+                Err(Failure::Sentence(format!("cannot start a thread: {}", tk_runtime::files::reason(&e))))
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_an_internal_error_with_its_pass() {
+        let outcome = guarded(|| {
+            pass::enter("fold constants");
+            panic!("the sky\nfell");
+        });
+        let Err(Failure::Internal { pass, what }) = outcome else { panic!("{outcome:?}") };
+        let line = terminal::internal_error(&pass, &what);
+        assert!(
+            line.starts_with("internal compiler error in fold constants: the sky fell (cli/src/main.rs:"),
+            "{line}"
+        );
+        assert_eq!(line.lines().count(), 1);
+    }
+}

@@ -1,0 +1,208 @@
+//! Owns `tk run FILE[::KERNEL] name=VALUE..`: reads the arguments, launches the kernel, writes or shows the results.
+
+use std::path::PathBuf;
+
+use tk_ops::Buf;
+use tk_runtime::files::{Files, reason, write_all};
+use tk_runtime::npy::{Array, to_bytes};
+use tk_runtime::{Session, Value, wanted};
+use tk_sema::contract::{Param, SetValue, parameters};
+use tk_sema::hir::FnId;
+
+use crate::args::{DeviceName, RunArgs};
+use crate::suggest::hint;
+use crate::terminal::{Failure, Outcome, Terminal};
+use crate::{front, value};
+
+/// Elements of an array that the summary shows.
+const SHOWN: usize = 8;
+
+/// Runs a kernel.
+pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
+    if args.device != DeviceName::Cpu {
+        let name = args.device.name();
+        return Err(Failure::Sentence(format!(
+            "this version of tk has no device `{name}`; kernels run on `cpu`"
+        )));
+    }
+    let (path, name) = front::split_target(&args.target);
+    let checked = front::check(&Files::beside_program(), path)?;
+    front::report(terminal, &checked)?;
+    let session = Session::new(checked);
+    let session = if args.dump.is_some() { session.dumping() } else { session };
+    let kernel = choose(&session, path, name)?;
+    let sets = front::sets(&args.sets)?;
+    let params: Vec<Param> = parameters(&session.checked().hir, kernel);
+    let given = by_name(&session, kernel, &params, &args.args)?;
+    let outs = outputs(&session, kernel, &params, &args.outs)?;
+    let values = values(&session, kernel, &params, &given, &sets)?;
+    let result = session.run(kernel, values, &sets);
+    if let Some(folder) = &args.dump {
+        dump(folder, &session.dumps())?;
+    }
+    let results = match result {
+        Ok(results) => results,
+        Err(wrong) => return front::refused(terminal, &session, &wrong),
+    };
+    terminal.diagnostics(&session.checked().sources, &results.notes);
+    if outs.is_empty() {
+        let lines: String = results.arrays.iter().map(|(name, array)| summary(name, array)).collect();
+        return terminal.data(&lines);
+    }
+    let array = |name: &str| results.arrays.iter().find(|(n, _)| n == name).map(|(_, a)| a);
+    let mut files = vec![];
+    for (name, path) in outs {
+        // An optional array that was left out has no contents.
+        let array =
+            array(&name).ok_or_else(|| format!("`{name}` was not given, so there is nothing to write"))?;
+        files.push((path, to_bytes(array)));
+    }
+    Ok(write_all(&files)?)
+}
+
+/// The kernel that is meant.
+fn choose(session: &Session, path: &str, name: Option<&str>) -> Result<FnId, Failure> {
+    let all: Vec<(FnId, &str)> = session.kernels().map(|(id, f)| (id, f.name.as_str())).collect();
+    let names: Vec<&str> = all.iter().map(|(_, n)| *n).collect();
+    let sentence = match (name, all.as_slice()) {
+        (_, []) => format!("{path} has no kernel"),
+        (None, [(only, _)]) => return Ok(*only),
+        (None, _) => {
+            let targets: Vec<String> = names.iter().map(|n| format!("{path}::{n}")).collect();
+            format!("{path} has several kernels; choose one: {}", targets.join(", "))
+        }
+        (Some(name), _) => match all.iter().find(|(_, n)| *n == name) {
+            Some((id, _)) => return Ok(*id),
+            None => format!("{path} has no kernel `{name}`{}", hint(name, &names)),
+        },
+    };
+    Err(Failure::Sentence(sentence))
+}
+
+/// The arguments by name: every name is a parameter, and stands once.
+fn by_name<'a>(
+    session: &Session,
+    kernel: FnId,
+    params: &[Param],
+    args: &'a [String],
+) -> Result<Vec<(&'a str, &'a str)>, String> {
+    let kernel_name = &session.checked().hir.func(kernel).name;
+    let mut given: Vec<(&str, &str)> = vec![];
+    for text in args {
+        let (name, text) = value::split(text)?;
+        match params.iter().find(|p| p.name == name) {
+            Some(p) if p.compile_time => {
+                return Err(format!("`{name}` is a compile-time parameter; give it as --set {name}={text}"));
+            }
+            Some(_) => {}
+            None => {
+                let names: Vec<&str> =
+                    params.iter().filter(|p| !p.compile_time).map(|p| p.name.as_str()).collect();
+                return Err(format!(
+                    "kernel `{kernel_name}` has no parameter `{name}`{}",
+                    hint(name, &names)
+                ));
+            }
+        }
+        if given.iter().any(|(n, _)| *n == name) {
+            return Err(format!("`{name}` is given twice"));
+        }
+        given.push((name, text));
+    }
+    let missing = params.iter().filter(|p| !p.compile_time && !p.optional);
+    let missing: Vec<String> = missing
+        .filter(|p| !given.iter().any(|(n, _)| *n == p.name))
+        .map(|p| format!("`{}` ({})", p.name, p.ty))
+        .collect();
+    if missing.is_empty() {
+        return Ok(given);
+    }
+    Err(format!("kernel `{kernel_name}` needs a value for {}", missing.join(", ")))
+}
+
+/// Where results go: every name is an array that the kernel may change, and stands once.
+fn outputs(
+    session: &Session,
+    kernel: FnId,
+    params: &[Param],
+    outs: &[String],
+) -> Result<Vec<(String, PathBuf)>, String> {
+    let kernel = &session.checked().hir.func(kernel).name;
+    let mut out: Vec<(String, PathBuf)> = vec![];
+    for text in outs {
+        let (name, path) = value::split(text)?;
+        let names: Vec<&str> = params.iter().filter(|p| p.mutable).map(|p| p.name.as_str()).collect();
+        match params.iter().find(|p| p.name == name) {
+            Some(p) if p.mutable => {}
+            Some(p) => {
+                let ty = &p.ty;
+                return Err(format!(
+                    "--out {name}: `{name}` is `{ty}`, which kernel `{kernel}` cannot change: not `mut`"
+                ));
+            }
+            None => {
+                return Err(format!(
+                    "--out {name}: kernel `{kernel}` has no parameter `{name}`{}",
+                    hint(name, &names)
+                ));
+            }
+        }
+        if out.iter().any(|(n, _)| n == name) {
+            return Err(format!("--out: `{name}` is written twice"));
+        }
+        if out.iter().any(|(_, p)| p.as_os_str() == path) {
+            return Err(format!("--out: {path} is written twice"));
+        }
+        out.push((name.to_string(), PathBuf::from(path)));
+    }
+    Ok(out)
+}
+
+/// The values in the order of the parameters. What is left out at the end has a default.
+fn values(
+    session: &Session,
+    kernel: FnId,
+    params: &[Param],
+    given: &[(&str, &str)],
+    sets: &[(String, SetValue)],
+) -> Result<Vec<Value>, String> {
+    let params: Vec<&Param> = params.iter().filter(|p| !p.compile_time).collect();
+    let is_given = |p: &Param| given.iter().any(|(n, _)| *n == p.name);
+    let count = params.iter().rposition(|p| p.tensor || is_given(p)).map_or(0, |last| last + 1);
+    let mut out = vec![];
+    for p in params.into_iter().take(count) {
+        let Some((name, text)) = given.iter().find(|(n, _)| *n == p.name) else {
+            if p.tensor {
+                out.push(Value::Absent);
+                continue;
+            }
+            return Err(format!("`{}` must be given too, because an argument behind it is", p.name));
+        };
+        let types = wanted(&session.checked().hir, kernel, name, sets);
+        out.push(value::parse(name, text, types)?);
+    }
+    Ok(out)
+}
+
+/// `z  f32[1000]  0.5, 1.0, ..`
+fn summary(name: &str, array: &Array) -> String {
+    let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
+    let size = array.dtype.bytes();
+    let first = array.bytes.get(..(SHOWN * size).min(array.bytes.len())).unwrap_or_default();
+    let shown = Buf::from_le_bytes(array.dtype, first).unwrap_or(Buf::empty(array.dtype));
+    let mut values: Vec<String> = (0..shown.len()).map(|i| shown.get(i).to_string()).collect();
+    if array.bytes.len() > first.len() {
+        values.push("..".into());
+    }
+    format!("{name}  {}[{}]  {}", array.dtype, shape.join(", "), values.join(", ")).trim_end().to_string()
+        + "\n"
+}
+
+/// Writes the tile IR after each pass.
+fn dump(folder: &std::path::Path, dumps: &[(String, String)]) -> Result<(), String> {
+    std::fs::create_dir_all(folder)
+        .map_err(|e| format!("cannot create {}: {}", folder.display(), reason(&e)))?;
+    let files: Vec<(PathBuf, Vec<u8>)> =
+        dumps.iter().map(|(name, text)| (folder.join(name), text.clone().into_bytes())).collect();
+    write_all(&files)
+}

@@ -1,0 +1,69 @@
+//! Owns the values of a command line: `name=VALUE`.
+//!
+//! May assume nothing about the text. An error is one sentence that names the argument.
+
+use std::path::Path;
+
+use tk_ops::DTypeSet;
+use tk_runtime::{Value, make, npy};
+
+/// Splits `name=VALUE`.
+pub fn split(text: &str) -> Result<(&str, &str), String> {
+    match text.split_once('=') {
+        Some((name, value)) if is_name(name.trim()) && !value.trim().is_empty() => {
+            Ok((name.trim(), value.trim()))
+        }
+        Some(_) | None => Err(format!("`{text}` is not of the form NAME=VALUE")),
+    }
+}
+
+/// Names of parameters; those of a flattened struct or tuple have parts, as in `state.m` and `pair.0`.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
+}
+
+/// Reads a value. `wanted` are the element types that an array may have there.
+pub fn parse(name: &str, text: &str, wanted: DTypeSet) -> Result<Value, String> {
+    match text {
+        "true" => return Ok(Value::Bool(true)),
+        "false" => return Ok(Value::Bool(false)),
+        "none" => return Ok(Value::Absent),
+        _ => {}
+    }
+    if let Ok(i) = text.parse::<i128>() {
+        let known = (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&i);
+        return if known {
+            Ok(Value::Int(i))
+        } else {
+            Err(format!("`{name}={text}` is too large for 64 bits"))
+        };
+    }
+    if let Some(number) = float(text) {
+        return Ok(Value::Float(number));
+    }
+    let array = match make::parse(text) {
+        Some(array) => Some(array),
+        None if text.ends_with(".npy") || Path::new(text).is_file() => {
+            Some(npy::read(Path::new(text), wanted))
+        }
+        None => None,
+    };
+    if let Some(array) = array {
+        let array = array?;
+        if !wanted.has(array.dtype) {
+            return Err(format!("{text} holds {}, but `{name}` takes {wanted}", array.dtype));
+        }
+        return Ok(Value::Array(array));
+    }
+    let kind = text.split(':').next().unwrap_or(text);
+    let hint = crate::suggest::hint(kind, &make::KINDS);
+    Err(format!("`{name}={text}`: not a number, an .npy file or an array such as zeros:f32[64]{hint}"))
+}
+
+/// A float as the language writes it; Rust's other spellings (`infinity`, `NaN`) are no numbers here.
+fn float(text: &str) -> Option<f64> {
+    let digits = text.trim_start_matches(['-', '+']);
+    let plain =
+        digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') || matches!(digits, "inf" | "nan");
+    text.parse().ok().filter(|_| plain)
+}

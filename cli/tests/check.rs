@@ -1,0 +1,247 @@
+//! `tk check`, `tk explain` and `tk test`: exit codes, what goes where, and hostile sources.
+
+#[allow(dead_code, reason = "shared by several tests")]
+#[path = "support/command.rs"]
+mod command;
+
+use std::io::Read;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use command::{ADD, Folder, Ran};
+
+#[test]
+fn a_clean_file_is_silent() {
+    let folder = Folder::new("clean");
+    let ran = folder.write("add.tk", ADD).tk(&["check", "add.tk"]);
+    ran.code(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
+}
+
+#[test]
+fn diagnostics_go_to_standard_error() {
+    let folder = Folder::new("diagnostics");
+    folder.write("a.tk", "kernel a() { let x = nothing; }").write("b.tk", "kernel b() { let y = nowhere; }");
+    let ran = folder.tk(&["check", "a.tk", "b.tk"]);
+    ran.code(1).err_has("E0201").err_has("nothing").err_has("nowhere").err_has("a.tk:1").err_has("b.tk:1");
+    assert_eq!(ran.out, "");
+    assert!(!ran.err.contains('\x1b'), "{ran:#?}");
+}
+
+#[test]
+fn color_is_a_choice() {
+    let folder = Folder::new("color");
+    folder.write("a.tk", "kernel a() { let x = nothing; }");
+    assert!(folder.tk(&["check", "--color", "always", "a.tk"]).err.contains('\x1b'));
+    assert!(!folder.tk(&["check", "--color", "never", "a.tk"]).err.contains('\x1b'));
+    assert!(!folder.tk(&["check", "a.tk", "--color=auto"]).err.contains('\x1b'));
+}
+
+#[test]
+fn usage_mistakes_end_with_2() {
+    let folder = Folder::new("usage");
+    for args in [&[][..], &["check"], &["frobnicate"], &["check", "--emit", "soup", "a.tk"], &["run"]] {
+        let ran = folder.tk(args);
+        ran.code(2);
+        assert_eq!(ran.out, "", "{ran:#?}");
+    }
+    folder.tk(&["--help"]).code(0).out_has("explain");
+    folder.tk(&["--version"]).code(0).out_has("tk ");
+    folder.tk(&["check", "missing.tk"]).code(2).says(&["cannot read missing.tk: no such file or directory"]);
+    folder.tk(&["check", "."]).code(2).says(&["cannot read .: is a directory"]);
+}
+
+#[test]
+fn imports_are_found_beside_the_file() {
+    let folder = Folder::new("imports");
+    std::fs::create_dir(folder.path("sub")).unwrap();
+    folder.write("sub/helpers.tk", "fn twice(x: f32) -> f32 { x * 2.0 }");
+    folder.write("sub/main.tk", "use helpers::twice;\nuse std::math;\nkernel k(y: mut view[f32, 1]) { y.store([0], math::relu(twice(1.0))); }");
+    folder.tk(&["check", "sub/main.tk"]).code(0);
+    folder.tk(&["run", "sub/main.tk", "y=zeros:f32[1]"]).code(0).out_has("y  f32[1]  2.0\n");
+    folder.write("sub/helpers.tk", "fn twice(x: f32) -> f32 { x * 2 * }");
+    folder.tk(&["check", "sub/main.tk"]).code(1).err_has("sub/helpers.tk:1");
+}
+
+#[test]
+fn emit_prints_to_standard_output() {
+    let folder = Folder::new("emit");
+    folder.write("add.tk", ADD);
+    folder.tk(&["check", "--emit", "ast", "add.tk"]).code(0).out_has("add");
+    folder.tk(&["check", "--emit", "hir", "add.tk"]).code(0).out_has("add");
+    folder.tk(&["check", "--emit", "tile", "--set", "T=f32", "add.tk"]).code(0).out_has("kernel");
+    folder.tk(&["check", "--emit", "tile", "add.tk"]).code(2).err_has("`T`").err_has("--set T=");
+    folder.tk(&["check", "--emit", "tile", "--kernel", "sub", "add.tk"]).code(2).err_has("`sub`");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_mistake() {
+    let folder = Folder::new("pipe");
+    folder.write("many.tk", "kernel k() { let x = 1 + 2 * 3; }\n".replace("k()", "k_()").repeat(1));
+    let long: String = (0..2000).map(|i| format!("fn f{i}(x: f32) -> f32 {{ x + 1.0 }}\n")).collect();
+    folder.write("long.tk", long);
+    let mut child = command::command(&folder.path(""), &["check", "--emit", "ast", "long.tk"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = [0; 16];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap();
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!((child.wait().unwrap().code(), err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn explain_prints_the_page() {
+    let folder = Folder::new("explain");
+    folder.tk(&["explain", "E0304"]).code(0).out_has("E0304");
+    folder.tk(&["explain", "e0304"]).code(0).out_has("E0304");
+    folder.tk(&["explain", "E0399"]).code(2).says(&["there is no code `E0399`"]);
+    folder.tk(&["explain", "304"]).code(2).says(&["did you mean E0304"]);
+    for (code, _) in tk_syntax::codes::ALL {
+        folder.tk(&["explain", code.0]).code(0).out_has(code.0);
+    }
+}
+
+#[test]
+fn tests_are_counted_and_failures_shown() {
+    let folder = Folder::new("tests");
+    folder.write("good.tk", ADD);
+    let ran = folder.tk(&["test", "good.tk"]);
+    ran.code(0).out_has("ok").out_has("good.tk").out_has("1 passed");
+    assert_eq!(ran.out.lines().last(), Some("1 passed, 0 failed"));
+    assert_eq!(ran.err, "");
+
+    folder.write(
+        "bad.tk",
+        "test \"wrong\" {\n    let x = 1;\n    assert(x == 2);\n}\ntest \"right\" { assert(true); }\n",
+    );
+    let ran = folder.tk(&["test", "good.tk", "bad.tk"]);
+    ran.code(1).err_has("wrong").err_has("bad.tk:3");
+    assert_eq!(ran.out.lines().last(), Some("2 passed, 1 failed"));
+    assert_eq!(ran.out.lines().count(), 3);
+
+    folder.tk(&["test", "--filter", "right", "bad.tk"]).code(0).out_has("1 passed, 0 failed");
+    folder.write("broken.tk", "test \"a\" { let x = nothing; }");
+    let ran = folder.tk(&["test", "broken.tk"]);
+    ran.code(1).err_has("E0201");
+    assert_eq!(ran.out.lines().last(), Some("0 passed, 1 failed"));
+    folder.tk(&["test", "missing.tk"]).code(2).err_has("cannot read missing.tk");
+}
+
+#[test]
+fn tests_of_a_device_are_left_out_loudly() {
+    let folder = Folder::new("devices");
+    folder.write("good.tk", ADD);
+    let ran = folder.tk(&["test", "--device", "cuda", "good.tk"]);
+    ran.code(0).out_has("1 left out").out_has("cuda");
+    let mut command = command::command(&folder.path(""), &["test", "--device", "cuda", "good.tk"]);
+    Ran::new(command.env("TK_REQUIRE_DEVICE", "cuda").output().unwrap()).code(2).err_has("cuda");
+}
+
+#[test]
+fn npy_goldens_are_found_beside_the_test() {
+    let folder = Folder::new("goldens");
+    std::fs::create_dir(folder.path("sub")).unwrap();
+    folder.write("sub/gold.npy", command::npy("<f4", "(2,)", &command::floats(&[1.0, 2.0])));
+    folder.write(
+        "sub/gold.tk",
+        "test \"gold\" { assert(all(npy(\"gold.npy\", [2], f32) == (arange(1, 3) as f32))); }",
+    );
+    folder.tk(&["test", "sub/gold.tk"]).code(0).out_has("1 passed, 0 failed");
+}
+
+/// Checks a hostile source: it ends soon, with diagnostics or without, and never in an internal error.
+fn survives(folder: &Folder, name: &str, source: impl AsRef<[u8]>) {
+    folder.write("hostile.tk", source);
+    for args in
+        [&["check", "hostile.tk"][..], &["check", "--emit", "ast", "hostile.tk"], &["test", "hostile.tk"]]
+    {
+        let start = Instant::now();
+        let ran = folder.tk(args);
+        assert!(
+            matches!(ran.code, Some(0..=2)),
+            "{name}: {:?} {}",
+            ran.code,
+            ran.err.chars().take(400).collect::<String>()
+        );
+        assert!(start.elapsed() < Duration::from_secs(20), "{name} took {:?}", start.elapsed());
+        // A few diagnostics at most follow from one mistake.
+        assert!(ran.err.len() < 1 << 20, "{name}: {} bytes of messages", ran.err.len());
+    }
+}
+
+#[test]
+fn hostile_depth() {
+    let folder = Folder::new("depth");
+    const N: usize = 100_000;
+    let expression = |e: String| format!("kernel k() {{ let x = {e}; }}");
+    let sources: &[(&str, String)] = &[
+        ("parentheses", expression(format!("{}1{}", "(".repeat(N), ")".repeat(N)))),
+        ("open parentheses", expression("(".repeat(N))),
+        ("closing parentheses", expression(")".repeat(N))),
+        ("brackets", expression("[".repeat(N))),
+        ("braces", format!("kernel k() {}", "{".repeat(N))),
+        ("minus", expression(format!("{}1", "-".repeat(N)))),
+        ("not", expression(format!("{}true", "!".repeat(N)))),
+        ("sum", expression(format!("1{}", " + 1".repeat(N)))),
+        ("and", expression(format!("true{}", " && true".repeat(N)))),
+        ("fields", expression(format!("y{}", ".a".repeat(N)))),
+        ("calls", expression(format!("f{}", "()".repeat(N)))),
+        ("indices", expression(format!("y{}", "[0]".repeat(N)))),
+        ("casts", expression(format!("1{}", " as i32".repeat(N)))),
+        ("else if", format!("kernel k() {{ if true {{}} {} }}", "else if true {}".repeat(N))),
+        ("lambdas", expression(format!("{}1", "|a| ".repeat(N)))),
+        ("types", format!("kernel k(x: {}f32) {{}}", "*".repeat(N))),
+        ("tuple types", format!("kernel k(x: {}f32{}) {{}}", "(".repeat(N), ",)".repeat(N))),
+        ("statements", format!("kernel k() {{ {} }}", "let x = 1;".repeat(N))),
+        ("items", "fn f() {}\n".repeat(2000)),
+    ];
+    for (name, source) in sources {
+        survives(&folder, name, source);
+    }
+}
+
+#[test]
+fn hostile_bytes() {
+    let folder = Folder::new("bytes");
+    survives(&folder, "nothing", "");
+    survives(&folder, "no UTF-8", [0xff, 0xfe, 0x00, 0x80, b'k', b'e', b'r', b'n', b'e', b'l', 0xc3]);
+    survives(&folder, "zeros", vec![0u8; 10_000]);
+    survives(&folder, "a byte order mark", "\u{feff}kernel k() {}");
+    survives(&folder, "right to left", "kernel k() { let \u{202e}x = 1; } // \u{202e}\u{10ffff}");
+    survives(&folder, "open text", "test \"abc");
+    survives(&folder, "open text in a long line", format!("test \"{}", "a".repeat(100_000)));
+    survives(
+        &folder,
+        "huge numbers",
+        format!(
+            "const A = {}; const B = 1e{}; const C = 0x{};",
+            "9".repeat(5000),
+            "9".repeat(50),
+            "f".repeat(5000)
+        ),
+    );
+    survives(
+        &folder,
+        "huge tiles",
+        "kernel k() { let x = zeros([1000000, 1000000], f32); } test \"t\" { k(); }",
+    );
+    // Every byte, and a fixed pseudo-random mixture of tokens.
+    survives(&folder, "every byte", (0..=255u8).cycle().take(4096).collect::<Vec<u8>>());
+    let words = [
+        "kernel", "fn", "(", ")", "[", "]", "{", "}", ",", ";", "let", "=", "x", "1", "->", ":", "if",
+        "else", "for", "in", "\"", "+", "|", ".", "use", "test",
+    ];
+    let mut state = 1u32;
+    for round in 0..20 {
+        let mut source = String::new();
+        for _ in 0..300 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            source.push_str(words[(state >> 16) as usize % words.len()]);
+            source.push(' ');
+        }
+        survives(&folder, &format!("tokens {round}"), source);
+    }
+}

@@ -1,0 +1,239 @@
+//! `tk run`: values, outputs, and what happens when one of them is wrong.
+
+#[allow(dead_code, reason = "shared by several tests")]
+#[path = "support/command.rs"]
+mod command;
+
+use command::{ADD, Folder, floats, npy, npy_with};
+
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("add.tk", ADD);
+    folder
+}
+
+#[test]
+fn summary_of_the_arrays_that_may_change() {
+    let ran =
+        folder("summary").tk(&["run", "add.tk", "x=arange:f32[20]", "y=ones:f32[20]", "z=zeros:f32[20]"]);
+    ran.code(0);
+    assert_eq!(ran.out, "z  f32[20]  1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, ..\n");
+    assert_eq!(ran.err, "");
+}
+
+#[test]
+fn arguments_come_in_any_order_and_defaults_are_filled_in() {
+    let folder = folder("order");
+    let ran = folder.tk(&["run", "add.tk::add", "z=zeros:f16[3]", "scale=0.5", "x=full:f16[3]@3"]);
+    ran.code(0).out_has("z  f16[3]  1.5, 1.5, 1.5\n");
+    folder
+        .tk(&["run", "add.tk", "z=zeros:f16[3]", "x=ones:f16[3]", "y=none"])
+        .code(0)
+        .out_has("1.0, 1.0, 1.0\n");
+    folder.tk(&["run", "add.tk", "z=zeros:f32[0]", "x=ones:f32[0]"]).code(0).out_has("z  f32[0]\n");
+}
+
+#[test]
+fn out_writes_a_file_that_reads_back() {
+    let folder = folder("out");
+    folder.write("x.npy", npy("<f4", "(3,)", &floats(&[1.0, 2.5, -4.0])));
+    let ran = folder.tk(&["run", "add.tk", "x=x.npy", "z=zeros:f32[3]", "--out", "z=z.npy"]);
+    ran.code(0);
+    assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""));
+    assert_eq!(folder.names(), ["add.tk", "x.npy", "z.npy"]);
+    let bytes = std::fs::read(folder.path("z.npy")).unwrap();
+    assert_eq!(bytes.len(), 128 + 12);
+    assert!(bytes.ends_with(&floats(&[1.0, 2.5, -4.0])));
+    folder.tk(&["run", "add.tk", "x=z.npy", "z=zeros:f32[3]"]).code(0).out_has("1.0, 2.5, -4.0\n");
+}
+
+#[test]
+fn fortran_order_and_empty_arrays() {
+    let folder = Folder::new("fortran");
+    folder.write(
+        "copy.tk",
+        "kernel copy(x: view[i32, 2], y: mut view[i32, 2]) { y.store([0, 0], x.load([0, 0], [4, 4])); }",
+    );
+    let header = "{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }";
+    let data: Vec<u8> = [1i32, 4, 2, 5, 3, 6].iter().flat_map(|v| v.to_le_bytes()).collect();
+    folder.write("x.npy", npy_with(header, &data));
+    folder
+        .tk(&["run", "copy.tk", "x=x.npy", "y=zeros:i32[2,3]"])
+        .code(0)
+        .out_has("y  i32[2, 3]  1, 2, 3, 4, 5, 6\n");
+    folder.write("e.npy", npy("<i4", "(0, 3)", &[]));
+    folder.tk(&["run", "copy.tk", "x=e.npy", "y=zeros:i32[2,3]"]).code(0).out_has("0, 0, 0, 0, 0, 0\n");
+}
+
+#[test]
+fn bad_npy_files_are_one_sentence_and_leave_no_output() {
+    let folder = folder("npy");
+    let three = floats(&[1.0, 2.0, 3.0]);
+    let nested = format!("{}{}", "(".repeat(60000), ")".repeat(3));
+    let files: &[(&str, Option<Vec<u8>>, &str)] = &[
+        ("missing", None, "cannot read missing.npy: no such file or directory"),
+        ("empty", Some(vec![]), "empty.npy is empty"),
+        ("magic", Some(b"hello, world".to_vec()), "magic.npy is not an .npy file"),
+        ("cut1", Some(b"\x93NUM".to_vec()), "cut1.npy is truncated: its header is not complete"),
+        (
+            "cut2",
+            Some(npy("<f4", "(3,)", &[])[..30].to_vec()),
+            "cut2.npy is truncated: its header is not complete",
+        ),
+        (
+            "cut3",
+            Some(npy("<f4", "(3,)", &three[..7])),
+            "is truncated: its header announces 12 bytes of data, 7 are there",
+        ),
+        ("big", Some(npy(">f4", "(3,)", &three)), "big.npy is big-endian (>f4)"),
+        ("object", Some(npy("|O", "(3,)", &three)), "object.npy holds Python objects"),
+        ("complex", Some(npy("<c8", "(1,)", &three)), "holds elements of NumPy type <c8"),
+        ("text", Some(npy("<U8", "(1,)", &three)), "holds elements of NumPy type <U8"),
+        ("double", Some(npy("<f8", "(1,)", &[0; 8])), "f64"),
+        ("int", Some(npy("<i4", "(3,)", &three)), "i32"),
+        ("raw", Some(npy("|V3", "(1,)", &three)), "holds elements of NumPy type |V3"),
+        (
+            "huge",
+            Some(npy("<f4", "(99999999999, 99999999999)", &three)),
+            "claims more elements than fit in memory",
+        ),
+        ("large", Some(npy("<f4", "(99999999999,)", &three)), "is truncated"),
+        ("digits", Some(npy("<f4", "(99999999999999999999999,)", &three)), "header"),
+        ("negative", Some(npy("<f4", "(-3,)", &three)), "header"),
+        ("nested", Some(npy("<f4", &nested, &three)), "header"),
+        ("keys", Some(npy_with("{'descr': '<f4'}", &three)), "header"),
+        ("junk", Some(npy_with("\u{fffd}\u{fffd}{{", &three)), "header"),
+        (
+            "record",
+            Some(npy_with("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,)}", &three)),
+            "holds records",
+        ),
+        ("version", Some(b"\x93NUMPY\x09\x00abcdefgh".to_vec()), "version 9"),
+    ];
+    for (name, contents, sentence) in files {
+        if let Some(contents) = contents {
+            folder.write(&format!("{name}.npy"), contents);
+        }
+        let x = format!("x={name}.npy");
+        let ran = folder.tk(&["run", "add.tk", &x, "z=zeros:f32[3]", "--set", "T=f32", "--out", "z=z.npy"]);
+        ran.code(2).says(&["error: ", sentence]);
+    }
+    assert!(!folder.path("z.npy").exists());
+    assert!(folder.names().iter().all(|n| !n.ends_with(".tmp")), "{:?}", folder.names());
+}
+
+#[test]
+fn mistakes_in_arguments_are_one_sentence() {
+    let folder = folder("arguments");
+    let mistakes: &[(&[&str], &[&str])] = &[
+        (&["z=zeros:f32[3]"], &["`x`", "add"]),
+        (&["x=ones:f32[3]"], &["`z`"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "scal=2"], &["`scal`", "did you mean `scale`?"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "x=ones:f32[3]"], &["`x`", "twice"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "BLOCK=3"], &["`BLOCK`", "--set"]),
+        (&["x=ones:f32[3]", "z=zero:f32[3]"], &["zero", "did you mean `zeros`?"]),
+        (&["x=ones:f33[3]", "z=zeros:f32[3]"], &["f33"]),
+        (&["x=ones:f32[3", "z=zeros:f32[3]"], &["ones:f32[4,8]"]),
+        (&["x=randn:i32[3]", "z=zeros:f32[3]"], &["float"]),
+        (&["x=ones:f32[99999999999999]", "z=zeros:f32[3]"], &["does not fit in memory"]),
+        (&["x", "z=zeros:f32[3]"], &["NAME=VALUE"]),
+        (&["x=ones:f32[3,3]", "z=zeros:f32[3]"], &["`x`", "rank"]),
+        (&["x=3", "z=zeros:f32[3]"], &["`x`"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "scale=ones:f32[1]"], &["`scale`"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "y=none", "x=none"], &["`x`"]),
+        (&["x=none", "z=zeros:f32[3]"], &["`x`"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "--set", "BLOK=8"], &["`BLOK`", "`BLOCK`"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "--set", "BLOCK=many"], &["BLOCK"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "--set", "BLOCK"], &["NAME=VALUE"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "x=x.npy"], &["`x`", "mut"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "w=x.npy"], &["`w`"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "z=a.npy", "--out", "z=b.npy"], &["`z`", "twice"]),
+        (&["x=ones:f32[3]", "z=zeros:f32[3]", "--out", "z=no/such/folder/z.npy"], &["cannot write"]),
+    ];
+    for (args, texts) in mistakes {
+        let words: Vec<&str> = ["run", "add.tk"].iter().chain(args.iter()).copied().collect();
+        let ran = folder.tk(&words);
+        ran.code(2);
+        for text in *texts {
+            assert!(ran.err.contains(text), "{args:?}: `{text}` is not in {ran:#?}");
+        }
+        assert_eq!(ran.out, "", "{args:?}");
+    }
+    assert_eq!(folder.names(), ["add.tk"]);
+}
+
+#[test]
+fn a_failed_requirement_is_a_launch_error() {
+    let folder = folder("require");
+    let ran = folder.tk(&["run", "add.tk", "x=ones:f32[3]", "z=zeros:f32[4]", "--out", "z=z.npy"]);
+    ran.code(2).err_has("E0704").err_has("x.shape == z.shape");
+    assert_eq!(folder.names(), ["add.tk"]);
+}
+
+#[test]
+fn out_keeps_the_old_file_when_something_fails() {
+    let folder = folder("keep");
+    folder.write("z.npy", "old");
+    folder.tk(&["run", "add.tk", "x=ones:f32[3]", "z=zeros:f32[4]", "--out", "z=z.npy"]).code(2);
+    assert_eq!(std::fs::read(folder.path("z.npy")).unwrap(), b"old");
+}
+
+#[test]
+fn set_chooses_compile_time_values() {
+    let folder = Folder::new("set");
+    folder.write(
+        "map.tk",
+        "fn double(x: f32) -> f32 { x * 2.0 }
+         kernel apply[F: fn(f32) -> f32, ON: bool = true, BLOCK: i32 = 4](y: mut view[f32, 1])
+             grid(cdiv(y.shape[0], BLOCK))
+         {
+             let at = program_id(0) * BLOCK;
+             let x = y.load([at], [BLOCK]);
+             y.store([at], if ON { map(F, x) } else { x });
+         }",
+    );
+    let sets = |sets: &[&str]| {
+        let mut words = vec!["run", "map.tk", "y=arange:f32[5]"];
+        words.extend(sets.iter().flat_map(|s| ["--set", s]));
+        folder.tk(&words)
+    };
+    sets(&["F=double", "BLOCK=2"]).code(0).out_has("0.0, 2.0, 4.0, 6.0, 8.0\n");
+    sets(&["F=exp2"]).code(0).out_has("1.0, 2.0, 4.0, 8.0, 16.0\n");
+    sets(&["F=double", "ON=false"]).code(0).out_has("0.0, 1.0, 2.0, 3.0, 4.0\n");
+    sets(&[]).code(2).err_has("F");
+    sets(&["F=nothing"]).code(2).err_has("nothing");
+}
+
+#[test]
+fn a_file_with_several_kernels_needs_a_name() {
+    let folder = Folder::new("several");
+    folder.write("two.tk", "kernel one(n: i32) {} kernel two(n: i32) {}");
+    folder.tk(&["run", "two.tk", "n=1"]).code(2).says(&["two.tk::one", "two.tk::two"]);
+    folder.tk(&["run", "two.tk::two", "n=1"]).code(0);
+    folder.tk(&["run", "two.tk::tow", "n=1"]).code(2).says(&["`tow`", "did you mean `two`?"]);
+    folder.write("none.tk", "fn f() {}");
+    folder.tk(&["run", "none.tk"]).code(2).says(&["no kernel"]);
+}
+
+#[test]
+fn a_program_with_errors_does_not_run() {
+    let folder = Folder::new("wrong");
+    folder.write("wrong.tk", "kernel k(y: mut view[f32, 1]) { y.store([0], unknown); }");
+    let ran = folder.tk(&["run", "wrong.tk", "y=zeros:f32[1]"]);
+    ran.code(1).err_has("E0201").err_has("unknown");
+    assert_eq!(ran.out, "");
+}
+
+#[test]
+fn other_devices_are_refused() {
+    let ran = folder("device").tk(&["run", "add.tk", "x=ones:f32[3]", "z=zeros:f32[3]", "--device", "cuda"]);
+    ran.code(2).says(&["cuda"]);
+}
+
+#[test]
+fn dump_writes_the_ir_after_each_pass() {
+    let folder = folder("dump");
+    folder.tk(&["run", "add.tk", "x=ones:f32[3]", "z=zeros:f32[3]", "--dump", "ir"]).code(0);
+    let names: Vec<_> = std::fs::read_dir(folder.path("ir")).unwrap().flatten().collect();
+    assert!(names.len() > 1, "{names:?}");
+}
