@@ -1,0 +1,49 @@
+# `make demo` shows what there is, `make test` is everything that must be green. Both install what is missing first.
+
+SHELL := /bin/bash
+
+# Where a toolchain lies that scripts/setup installed for this user.
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+# Demo and tests use one profile, so that nothing is compiled twice.
+TK := target/debug/tk
+PYTHON := .venv/bin/python
+
+.PHONY: demo test setup build format lint unit kernels numpy tidy bless
+
+demo: build
+	@scripts/demo $(TK)
+
+test: setup format lint unit kernels numpy tidy
+	@echo "make test: everything is green"
+
+setup:
+	@scripts/setup
+
+build: setup
+	cargo build --package tk-cli
+
+format: setup
+	cargo fmt --all --check
+
+lint: setup
+	@scripts/lint
+
+unit: setup
+	cargo test --workspace
+
+# `tk` was built by `unit`, for its tests of the command.
+kernels: unit
+	$(TK) check examples/*.tk stdlib/*.tk
+	$(TK) test examples/*.tk stdlib/*.tk
+
+numpy: unit
+	$(PYTHON) tests/numpy/compare.py --tk $(TK)
+
+tidy: unit
+	cargo xtask tidy
+
+# Writes generated pages and rendered messages anew. Read every changed line before committing.
+bless:
+	cargo xtask ops
+	TK_BLESS=1 cargo test --package tk-cli --test spec

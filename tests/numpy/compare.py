@@ -1,0 +1,104 @@
+"""Compares the kernels of examples/ with NumPy float64 on the same `.npy` files, ragged sizes included.
+
+    python tests/numpy/compare.py [--tk target/debug/tk]
+
+Prints one line for each comparison that fails, and `numpy: N passed, N failed` at the end.
+"""
+
+import argparse
+import itertools
+import sys
+import tempfile
+
+import numpy as np
+
+from reference import ROOT, TOLERANCE, gelu, gelu_tanh, layer_norm, matmul, run, softmax, wide, worst
+
+SIZES = [0, 1, 1000, 1023, 1025]
+MNK = list(itertools.permutations([33, 257, 129]))
+FLOATS = [np.float16, np.float32, np.float64]
+
+
+def normal(rng, shape, dtype):
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def name_of(dtype):
+    return {"float16": "f16", "float32": "f32", "float64": "f64", "int32": "i32", "uint8": "u8"}[np.dtype(dtype).name]
+
+
+def zeros(dtype, *shape):
+    return f"zeros:{name_of(dtype)}[{','.join(map(str, shape))}]"
+
+
+def vectors(rng):
+    """add and gelu: one dimension."""
+    for n, dtype in itertools.product(SIZES, FLOATS + [np.int32, np.uint8]):
+        if np.issubdtype(dtype, np.floating):
+            x, y = normal(rng, n, dtype), normal(rng, n, dtype)
+        else:
+            x, y = rng.integers(0, 100, n, dtype), rng.integers(0, 100, n, dtype)
+        values = {"x": x, "y": y, "z": zeros(dtype, n), "n": n}
+        yield f"add {name_of(dtype)} n={n}", dtype, ("add.tk", "z", values), wide(x) + wide(y)
+    for n, dtype in itertools.product(SIZES, FLOATS):
+        x = normal(rng, n, dtype)
+        values = {"x": x, "y": zeros(dtype, n)}
+        yield f"gelu {name_of(dtype)} n={n}", dtype, ("gelu.tk", "y", values), gelu(x)
+        yield f"gelu tanh {name_of(dtype)} n={n}", dtype, ("gelu.tk", "y", values, [("TANH", "true")]), gelu_tanh(x)
+
+
+def rows(rng):
+    """softmax and layer norm: rows of a matrix."""
+    for n, dtype in itertools.product(SIZES, FLOATS):
+        x = normal(rng, (7, n), dtype)
+        values = {"x": x, "y": zeros(dtype, 7, n)}
+        yield f"softmax {name_of(dtype)} n={n}", dtype, ("softmax.tk", "y", values), softmax(x)
+        # The mean is far from zero: padding that counts would show.
+        x, w, b = (x + 3).astype(dtype), normal(rng, n, dtype), normal(rng, n, dtype)
+        values = {"x": x, "weight": w, "bias": b, "y": zeros(dtype, 7, n)}
+        yield f"layer_norm {name_of(dtype)} n={n}", dtype, ("layer_norm.tk", "y", values), layer_norm(x, w, b)
+
+
+def products(rng):
+    """The matrix products."""
+    for (m, n, k), dtype in itertools.product(MNK, [np.float16, np.float32]):
+        a, b, bias = normal(rng, (m, k), dtype), normal(rng, (k, n), dtype), normal(rng, n, np.float32)
+        size = f"{name_of(dtype)} {m} x {n} x {k}"
+        exact = matmul(a, b)
+        views = {"a": a, "b": b, "c": zeros(np.float32, m, n)}
+        for kernel in ["matmul.tk", "grouped.tk", "persistent.tk"]:
+            yield f"{kernel} {size}", np.float32, (kernel, "c", views), exact
+        yield f"matmul.tk {size} bias", np.float32, ("matmul.tk", "c", {**views, "bias": bias}), matmul(a, b, bias)
+        strides = {"stride_am": k, "stride_ak": 1, "stride_bk": n, "stride_bn": 1, "stride_cm": n, "stride_cn": 1}
+        values = {"a": a, "b": b, "c": zeros(dtype, m, n), "m": m, "n": n, "k": k, **strides}
+        yield f"matmul_ptr.tk {size}", dtype, ("matmul_ptr.tk", "c", values), exact
+        # A Fortran-ordered file holds the same matrix in another order of bytes.
+        turned = {**views, "a": np.asfortranarray(a), "b": np.asfortranarray(b)}
+        yield f"matmul.tk {size} Fortran order", np.float32, ("matmul.tk", "c", turned), exact
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tk", default=ROOT / "target" / "debug" / "tk")
+    args = parser.parse_args()
+    rng = np.random.default_rng(1)
+    passed = failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, dtype, call, reference in itertools.chain(vectors(rng), rows(rng), products(rng)):
+            try:
+                result, _ = run(args.tk, folder, *call)
+                error, allowed = worst(result, reference), TOLERANCE[np.dtype(dtype).name]
+                problem = None if error <= allowed else f"is off by {error:.2e}, {allowed:.0e} is allowed"
+            except RuntimeError as failure:
+                problem = str(failure)
+            if problem is None:
+                passed += 1
+            else:
+                failed += 1
+                print(f"FAIL {name}: {problem}")
+    print(f"numpy: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

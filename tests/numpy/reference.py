@@ -1,0 +1,89 @@
+"""What the kernels of examples/ compute, in NumPy float64, and the call of `tk run` on the same arrays.
+
+Owns the references. May assume that `tk` and the examples lie where the caller says. Guarantees that both sides read
+the same bits: a reference is computed from the arrays as they were written to the `.npy` files.
+"""
+
+import math
+import pathlib
+import subprocess
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+# How far a result may be from the float64 reference, relative to the largest element: a few roundings of the
+# result's type for elementwise work, and the error of a sum in f32 that is proportional to its square root.
+TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-12, "int32": 0, "uint8": 0}
+
+
+def wide(x):
+    return x.astype(np.float64)
+
+
+def erf(x):
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
+
+
+def gelu(x):
+    v = wide(x)
+    return 0.5 * v * (1 + erf(v / math.sqrt(2)))
+
+
+def gelu_tanh(x):
+    v = wide(x)
+    return 0.5 * v * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3)))
+
+
+def softmax(x):
+    v = wide(x)
+    if v.shape[1] == 0:
+        return v
+    e = np.exp(v - v.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def layer_norm(x, weight, bias, eps=1e-5):
+    v = wide(x)
+    if v.shape[1] == 0:
+        return v
+    d = v - v.mean(axis=1, keepdims=True)
+    return d / np.sqrt((d * d).mean(axis=1, keepdims=True) + eps) * wide(weight) + wide(bias)
+
+
+def matmul(a, b, bias=None):
+    c = wide(a) @ wide(b)
+    return c if bias is None else c + wide(bias)
+
+
+def run(tk, folder, target, out, values, sets=()):
+    """Runs a kernel: arrays go through `.npy` files. Gives the array `out` and the seconds of the whole command."""
+    words = [str(tk), "run", str(ROOT / "examples" / target)]
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            path = pathlib.Path(folder) / f"{name}.npy"
+            np.save(path, value)
+            value = path
+        words.append(f"{name}={value}")
+    result = pathlib.Path(folder) / f"{out}_out.npy"
+    for name, value in sets:
+        words += ["--set", f"{name}={value}"]
+    start = time.perf_counter()
+    done = subprocess.run(words + ["--out", f"{out}={result}"], capture_output=True, text=True)
+    seconds = time.perf_counter() - start
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(words)}\nexit code {done.returncode}\n{done.stderr}")
+    return np.load(result), seconds
+
+
+def worst(result, reference):
+    """The largest difference, relative to the largest element of the reference (at least 1)."""
+    if result.shape != reference.shape:
+        return math.inf
+    if result.size == 0:
+        return 0.0
+    difference = np.abs(wide(result) - reference)
+    if not np.all(np.isfinite(difference)):
+        return math.inf
+    return float(difference.max() / max(1.0, np.abs(reference).max()))
