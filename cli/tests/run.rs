@@ -1,5 +1,7 @@
 //! `tk run`: values, outputs, and what happens when one of them is wrong.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 #[allow(dead_code, reason = "shared by several tests")]
 #[path = "support/command.rs"]
 mod command;

@@ -105,7 +105,8 @@ impl Dump<'_> {
             self.line(&format!("grid({items})"));
         }
         if !c.launch.is_empty() {
-            let items: Vec<String> = c.launch.iter().map(|(n, e)| format!("{n} = {}", self.expr(e))).collect();
+            let items: Vec<String> =
+                c.launch.iter().map(|(n, e)| format!("{n} = {}", self.expr(e))).collect();
             self.line(&format!("launch({})", items.join(", ")));
         }
         for (word, list) in [("require", &c.require), ("prefer", &c.prefer)] {
@@ -331,7 +332,8 @@ impl Dump<'_> {
                 out
             }
             HKind::IfLet { opt, bind, then, els } => {
-                let mut out = format!("if let {} = {} {}", self.local(*bind), self.expr(opt), self.inner(then));
+                let mut out =
+                    format!("if let {} = {} {}", self.local(*bind), self.expr(opt), self.inner(then));
                 self.els(els.as_deref(), &mut out);
                 out
             }

@@ -217,8 +217,11 @@ pub struct Tune {
     /// What a tuning result depends on.
     pub key: Vec<HExpr>,
     /// Rows of (name, values) with an optional condition.
-    pub rows: Vec<(Vec<(String, Vec<HExpr>)>, Option<HExpr>)>,
+    pub rows: Vec<TuneRow>,
 }
+
+/// A row of a tuning space: values by name, and when the row applies.
+pub type TuneRow = (Vec<(String, Vec<HExpr>)>, Option<HExpr>);
 
 /// A condition with its text as written.
 #[derive(Clone, Debug)]
@@ -520,6 +523,7 @@ pub enum HStmtKind {
 
 /// The values of a compile-time loop.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "there are few loops")]
 pub enum StaticIter {
     /// Start, end, step.
     Range(HExpr, HExpr, HExpr),
@@ -553,7 +557,11 @@ impl Hir {
     }
     /// The kernels, in order.
     pub fn kernels(&self) -> impl Iterator<Item = (FnId, &HFn)> {
-        self.fns.iter().enumerate().filter(|(_, f)| f.kind == FnKind::Kernel).map(|(i, f)| (FnId(i as u32), f))
+        self.fns
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.kind == FnKind::Kernel)
+            .map(|(i, f)| (FnId(i as u32), f))
     }
     /// The tests, in order.
     pub fn tests(&self) -> impl Iterator<Item = (FnId, &HFn)> {

@@ -230,7 +230,11 @@ impl Poly {
             match a {
                 Atom::Opaque(i) => out.push(*i),
                 Atom::Fn(_, args) => out.extend(args.iter().flat_map(Poly::opaque)),
-                Atom::Param(_) | Atom::ShapeDim(..) | Atom::ShapeRank(_) | Atom::ShapeCount(_) | Atom::DTypeFact(..) => {}
+                Atom::Param(_)
+                | Atom::ShapeDim(..)
+                | Atom::ShapeRank(_)
+                | Atom::ShapeCount(_)
+                | Atom::DTypeFact(..) => {}
             }
         }
         out
@@ -246,7 +250,13 @@ impl Poly {
         let (consts, rest): (Vec<_>, Vec<_>) = self.terms.iter().partition(|(m, _)| m.is_empty());
         for (m, c) in rest.into_iter().chain(consts) {
             let first = out.is_empty();
-            let sign = if *c < 0 { if first { "-" } else { " - " } } else if first { "" } else { " + " };
+            let sign = if *c < 0 {
+                if first { "-" } else { " - " }
+            } else if first {
+                ""
+            } else {
+                " + "
+            };
             out.push_str(sign);
             let mut factors: Vec<String> = m.iter().map(|a| show_atom(a, name)).collect();
             if c.unsigned_abs() != 1 || m.is_empty() {
@@ -287,7 +297,9 @@ pub fn eval_fn(f: PolyFn, v: &[i128]) -> Option<i128> {
         }
         (PolyFn::Min, v) => v.iter().min().copied(),
         (PolyFn::Max, v) => v.iter().max().copied(),
-        (PolyFn::NextPow2, [a]) => u128::try_from(*a).unwrap_or(1).max(1).checked_next_power_of_two().map(|x| x as i128),
+        (PolyFn::NextPow2, [a]) => {
+            u128::try_from(*a).unwrap_or(1).max(1).checked_next_power_of_two().map(|x| x as i128)
+        }
         (PolyFn::Div | PolyFn::Rem | PolyFn::CeilDiv | PolyFn::NextPow2, _) => None,
     }
 }

@@ -11,9 +11,15 @@ pub fn ty(hir: &Hir, t: &Ty) -> String {
         Ty::Unit => "()".into(),
         Ty::Never => "never".into(),
         Ty::Tile { elem: e, shape } if shape.is_scalar() => elem(hir, e),
-        Ty::Tile { elem: e, shape: Shape::Param(s) } => format!("tile[{}, {}]", elem(hir, e), hir.cvar(*s).name),
+        Ty::Tile { elem: e, shape: Shape::Param(s) } => {
+            format!("tile[{}, {}]", elem(hir, e), hir.cvar(*s).name)
+        }
         Ty::Tile { elem: e, shape: Shape::Dims(d) } => {
-            format!("tile[{}, {}]", elem(hir, e), d.iter().map(|p| poly(hir, p)).collect::<Vec<_>>().join(", "))
+            format!(
+                "tile[{}, {}]",
+                elem(hir, e),
+                d.iter().map(|p| poly(hir, p)).collect::<Vec<_>>().join(", ")
+            )
         }
         Ty::View { elem: e, rank, mutable, wide } => {
             let (m, w) = (if *mutable { "mut " } else { "" }, if *wide { ", i64" } else { "" });
@@ -21,7 +27,14 @@ pub fn ty(hir: &Hir, t: &Ty) -> String {
         }
         Ty::Option(t) => format!("{}?", ty(hir, t)),
         Ty::Buffer { elem: e, shape } => {
-            format!("buffer[{}]", [elem(hir, e)].into_iter().chain(shape.iter().map(|p| poly(hir, p))).collect::<Vec<_>>().join(", "))
+            format!(
+                "buffer[{}]",
+                [elem(hir, e)]
+                    .into_iter()
+                    .chain(shape.iter().map(|p| poly(hir, p)))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
         Ty::Tuple(ts) if ts.len() == 1 => format!("({},)", list(hir, ts)),
         Ty::Tuple(ts) => format!("({})", list(hir, ts)),
@@ -46,7 +59,9 @@ pub fn elem(hir: &Hir, e: &Elem) -> String {
     match e {
         Elem::Err => "?".into(),
         Elem::D(d) => dterm(hir, *d),
-        Elem::Ptr { pointee, mutable } => format!("*{}{}", if *mutable { "mut " } else { "" }, elem(hir, pointee)),
+        Elem::Ptr { pointee, mutable } => {
+            format!("*{}{}", if *mutable { "mut " } else { "" }, elem(hir, pointee))
+        }
     }
 }
 

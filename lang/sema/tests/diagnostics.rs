@@ -4,6 +4,8 @@
 //! First line: `// E0305, 2 places, fix` — the code, how many places the message shows, and whether a fix is offered;
 //! `// 3 x E0101` promises several.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::{Path, PathBuf};
 
 use tk_sema::{Checked, Loader, check};
@@ -51,7 +53,8 @@ fn every_mistake_gives_its_message_and_its_fix_works() {
         let text = std::fs::read_to_string(&file).unwrap();
         let (code, count, places, fix) = promise(&text);
         let checked = run(&text);
-        let found: Vec<String> = checked.diagnostics.iter().map(|d| render(&checked.sources, d, false)).collect();
+        let found: Vec<String> =
+            checked.diagnostics.iter().map(|d| render(&checked.sources, d, false)).collect();
         let shown = found.join("\n");
         let name = file.display();
         assert_eq!(checked.diagnostics.len(), count, "{name}:\n{shown}");
@@ -59,7 +62,11 @@ fn every_mistake_gives_its_message_and_its_fix_works() {
         if std::env::var_os("TK_BLESS").is_some() {
             std::fs::write(&blessed, &shown).unwrap();
         }
-        assert_eq!(std::fs::read_to_string(&blessed).unwrap_or_default(), shown, "{name} (TK_BLESS=1 writes it)");
+        assert_eq!(
+            std::fs::read_to_string(&blessed).unwrap_or_default(),
+            shown,
+            "{name} (TK_BLESS=1 writes it)"
+        );
         for d in &checked.diagnostics {
             assert_eq!(d.code.0, code, "{name}:\n{shown}");
             assert_eq!(d.secondary.len() + 1, places, "{name}: places\n{shown}");
@@ -68,7 +75,8 @@ fn every_mistake_gives_its_message_and_its_fix_works() {
                 assert!(f.edits.iter().all(|e| e.span.file == FileId(0)), "{name}: a fix leaves the file");
                 let mended = apply(&text, f);
                 let again = run(&mended);
-                let left: Vec<String> = again.diagnostics.iter().map(|d| render(&again.sources, d, false)).collect();
+                let left: Vec<String> =
+                    again.diagnostics.iter().map(|d| render(&again.sources, d, false)).collect();
                 assert!(left.is_empty(), "{name}: `{}` leaves\n{}\n{mended}", f.title, left.join("\n"));
             }
         }

@@ -3,6 +3,8 @@
 //! A line `// lower: KERNEL NAME=VALUE ..` of the source plans a launch (tensors as `x=f32[4,8]`, absent arguments as
 //! `x=None`) and lowers it; `// lower: test "NAME"` lowers a test. `TK_BLESS=1` writes the expected files.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "failing is how tests report")]
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -142,7 +144,8 @@ fn goldens() {
 fn examples_and_library() {
     let mut failures = String::new();
     for folder in ["examples", "stdlib"] {
-        let mut names: Vec<PathBuf> = std::fs::read_dir(root().join(folder)).unwrap().map(|e| e.unwrap().path()).collect();
+        let mut names: Vec<PathBuf> =
+            std::fs::read_dir(root().join(folder)).unwrap().map(|e| e.unwrap().path()).collect();
         names.sort();
         for path in names.iter().filter(|p| p.extension().is_some_and(|e| e == "tk")) {
             let shown = format!("{folder}/{}", path.file_name().unwrap().to_string_lossy());

@@ -139,7 +139,12 @@ fn to_arg(value: Value, elem: &Elem, space: &Space) -> Result<Arg, Fault> {
             let (buffer, offset) = place(&v.base)?;
             Ok(Arg::View { buffer, offset, shape: v.shape.clone(), strides: v.strides.clone() })
         }
-        Value::Empty | Value::Tile(_) | Value::Offsets(..) | Value::Lanes(_) => Err(Fault::new(
+        Value::Empty
+        | Value::Tile(_)
+        | Value::Ramp(_)
+        | Value::Run(..)
+        | Value::Offsets(..)
+        | Value::Lanes(_) => Err(Fault::new(
             "E0701",
             format!("a tile of `{elem}` cannot be passed to a kernel; put it in a buffer"),
         )),

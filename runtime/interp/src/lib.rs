@@ -13,8 +13,8 @@
 //!                                                                       │
 //!                                                                    memory: every access is located here
 //! ```
-//! A register holds whole tiles in row-major order, uniform tiles as one scalar, pointer tiles as a
-//! base and offsets.
+//! A register holds whole tiles in row-major order, uniform tiles as one scalar, consecutive
+//! integers by the first of them, pointer tiles as a base and offsets.
 
 mod code;
 mod compare;
@@ -25,6 +25,7 @@ mod host;
 mod launch;
 mod machine;
 mod memory;
+mod ramp;
 mod value;
 
 pub use fault::Fault;

@@ -11,6 +11,7 @@ use tk_ops::{DType, with_buf};
 use tk_tile::{Elem, Type};
 
 use crate::fault::Fault;
+use crate::ramp::Ramp;
 
 /// The entry of a pointer that belongs to no buffer.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -64,8 +65,12 @@ pub(crate) enum Value {
     Splat(Scalar),
     /// The elements of a tile in row-major order.
     Tile(Arc<Buf>),
+    /// A tile of consecutive integers.
+    Ramp(Ramp),
     /// A pointer, or a tile whose elements are all this.
     Ptr(Pointer),
+    /// A tile of so many pointers to consecutive elements.
+    Run(Pointer, usize),
     /// A tile of pointers: a base, and integers of any type to add to it.
     Offsets(Pointer, Arc<Buf>),
     /// A tile of pointers, each for itself.
@@ -78,6 +83,11 @@ impl Value {
     /// A tile; one element becomes a scalar.
     pub fn tile(buf: Buf) -> Value {
         if buf.len() == 1 { Value::Splat(buf.get(0)) } else { Value::Tile(Arc::new(buf)) }
+    }
+
+    /// A tile of consecutive integers; one element becomes a scalar.
+    pub fn ramp(ramp: Ramp) -> Value {
+        if ramp.count == 1 { Value::Splat(ramp.at(0)) } else { Value::Ramp(ramp) }
     }
 
     /// A tile of pointers; one element becomes a scalar.
@@ -108,8 +118,8 @@ impl Value {
     /// Whether the elements are pointers.
     pub fn is_pointer(&self) -> bool {
         match self {
-            Value::Ptr(_) | Value::Offsets(..) | Value::Lanes(_) => true,
-            Value::Empty | Value::Splat(_) | Value::Tile(_) | Value::View(_) => false,
+            Value::Ptr(_) | Value::Run(..) | Value::Offsets(..) | Value::Lanes(_) => true,
+            Value::Empty | Value::Splat(_) | Value::Tile(_) | Value::Ramp(_) | Value::View(_) => false,
         }
     }
 
@@ -117,10 +127,7 @@ impl Value {
     pub fn scalar(&self) -> Result<Scalar, Fault> {
         match self {
             Value::Splat(s) => Ok(*s),
-            Value::Tile(buf) => Ok(buf.get(0)),
-            Value::Empty | Value::Ptr(_) | Value::Offsets(..) | Value::Lanes(_) | Value::View(_) => {
-                Err(Fault::internal(format_args!("a number is expected, not {}", self.kind())))
-            }
+            other => Err(Fault::internal(format_args!("a number is expected, not {}", other.kind()))),
         }
     }
 
@@ -157,6 +164,7 @@ impl Value {
         match self {
             Value::Tile(buf) => Ok(buf),
             Value::Splat(s) => Ok(Arc::new(Buf::splat(s, n))),
+            Value::Ramp(r) => Ok(Arc::new(r.buf())),
             other => {
                 Err(Fault::internal(format_args!("a tile of numbers is expected, not {}", other.kind())))
             }
@@ -172,15 +180,22 @@ impl Value {
     pub fn to_lanes(&self, n: usize) -> Result<Vec<Pointer>, Fault> {
         match self {
             Value::Ptr(p) => Ok(vec![*p; n]),
+            Value::Run(p, count) => Ok((0..*count as i64).map(|i| p.add(i)).collect()),
             Value::Offsets(base, offsets) => {
                 let mut lanes = Vec::with_capacity(offsets.len());
                 for_offsets(offsets, |o| lanes.push(base.add(o)));
                 Ok(lanes)
             }
             Value::Lanes(lanes) => Ok(lanes.to_vec()),
-            Value::Empty | Value::Splat(_) | Value::Tile(_) | Value::View(_) => {
-                Err(Fault::internal(format_args!("pointers are expected, not {}", self.kind())))
-            }
+            other => Err(Fault::internal(format_args!("pointers are expected, not {}", other.kind()))),
+        }
+    }
+
+    /// Pointers to consecutive elements as a base and offsets; everything else as it is.
+    pub fn offsets(self) -> Value {
+        match self {
+            Value::Run(p, count) => Value::Offsets(p, Arc::new(Buf::I64((0..count as i64).collect()))),
+            other => other,
         }
     }
 
@@ -190,7 +205,9 @@ impl Value {
         Ok(match self {
             Value::Splat(s) => Value::Splat(*s),
             Value::Tile(buf) => Value::Splat(buf.get(i)),
+            Value::Ramp(r) => Value::Splat(r.at(i)),
             Value::Ptr(p) => Value::Ptr(*p),
+            Value::Run(p, _) => Value::Ptr(p.add(i as i64)),
             Value::Offsets(base, offsets) => Value::Ptr(base.add(offset_at(offsets, i))),
             Value::Lanes(lanes) => Value::Ptr(*lanes.get(i).ok_or_else(missing)?),
             Value::Empty | Value::View(_) => return Err(Fault::internal("an element of no tile is read")),
@@ -202,9 +219,9 @@ impl Value {
         match self {
             Value::Empty => "a value that does not exist",
             Value::Splat(_) => "a number",
-            Value::Tile(_) => "a tile of numbers",
+            Value::Tile(_) | Value::Ramp(_) => "a tile of numbers",
             Value::Ptr(_) => "a pointer",
-            Value::Offsets(..) | Value::Lanes(_) => "a tile of pointers",
+            Value::Run(..) | Value::Offsets(..) | Value::Lanes(_) => "a tile of pointers",
             Value::View(_) => "a view",
         }
     }

@@ -65,6 +65,53 @@ fn casts_round_and_saturate() {
 }
 
 #[test]
+fn consecutive_integers_are_the_same_in_every_form() {
+    // Each operation on `arange` gives what it gives on the same numbers from memory, wrapping included.
+    let ops: Vec<String> = [
+        "v13 = add v10, v12 : tile[i32, 6]",
+        "v13 = add v12, v10 : tile[i32, 6]",
+        "v13 = sub v10, v12 : tile[i32, 6]",
+        "v13 = sub v12, v10 : tile[i32, 6]",
+        "v13 = mul v10, v12 : tile[i32, 6]",
+        "v13 = add v10, v10 : tile[i32, 6]",
+        "v20 = cast v10 : tile[u8, 6]\n  v13 = cast v20 : tile[i32, 6]",
+        "v20 = cast v10 : tile[u64, 6]\n  v13 = cast v20 : tile[i32, 6]",
+        "v20 = cast v10 : tile[i64, 6]\n  v13 = cast v20 : tile[i32, 6]",
+        "v20 = cast v10 : tile[f32, 6]\n  v13 = cast v20 : tile[i32, 6]",
+        "v13 = flip v10 {axis = 0} : tile[i32, 6]",
+        "v20 = reshape v10 : tile[i32, 2, 3]\n  v21 = permute v20 {perm = [1, 0]} : tile[i32, 3, 2]\n  v13 = reshape v21 : tile[i32, 6]",
+        "v20 = max v10 {axis = 0} : i32\n  v13 = splat v20 : tile[i32, 6]",
+        "v13 = map v10 : tile[i32, 6] {\n block1(v20: i32):\n  v21 = add v20, v20 : i32\n  yield v21\n }",
+    ]
+    .map(String::from)
+    .into_iter()
+    .chain(["lt", "le", "gt", "ge", "eq", "ne"].iter().flat_map(|op| {
+        let select = "v13 = select v20, v10, v12 : tile[i32, 6]";
+        [("v10", "v12"), ("v12", "v10")].map(|(a, b)| format!("v20 = {op} {a}, {b} : tile[bool, 6]\n  {select}"))
+    }))
+    .collect();
+    for op in &ops {
+        for start in [0, -3, 250, i32::MAX - 5, i32::MIN] {
+            for by in [0, 1, -3, 3, 252, i32::MAX, i32::MAX - 2, i32::MIN] {
+                let m = Memory::new();
+                let x = i32s(&m, &(0..6).map(|i| start + i).collect::<Vec<_>>());
+                let outs = ["arange {start = START}", "view_load v0, v9"].map(|source| {
+                    let out = i32s(&m, &[0; 6]);
+                    let source = source.replace("START", &start.to_string());
+                    let body = format!(
+                        "  v10 = {source} : tile[i32, 6]\n  v12 = const {{value = {by} : i32}} : tile[i32, 6]\n  {op}\n  \
+                         view_store v1, v9, v13"
+                    );
+                    one(&m, &kernel(&[("i32", 1), ("i32", 1)], &body), &[tensor(x, &[6]), tensor(out, &[6])]);
+                    read_i32(&m, out)
+                });
+                assert_eq!(outs[0], outs[1], "{op} {start} {by}");
+            }
+        }
+    }
+}
+
+#[test]
 fn rearrangements() {
     let m = Memory::new();
     let x = i32s(&m, &(0..24).collect::<Vec<_>>());

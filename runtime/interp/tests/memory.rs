@@ -300,6 +300,46 @@ fn wrapping_i32_offsets_do_not_become_a_run() {
 }
 
 #[test]
+fn consecutive_pointers_moved_and_masked() {
+    // Pointers x + arange, moved by a number, by a tile, by arange; with a mask that has gaps.
+    let moves = [
+        ("", "v5", [0, 1, 2, 3]),
+        (
+            "v6 = const {value = 3 : i64} : tile[i64, 4]\n  v7 = ptr_add v5, v6 : tile[*i32, 4]",
+            "v7",
+            [3, 4, 5, 6],
+        ),
+        ("v6 = mul v3, v3 : tile[i32, 4]\n  v7 = ptr_add v5, v6 : tile[*i32, 4]", "v7", [0, 2, 6, 12]),
+        ("v7 = ptr_add v5, v3 : tile[*i32, 4]", "v7", [0, 2, 4, 6]),
+        ("v7 = flip v5 {axis = 0} : tile[*i32, 4]", "v7", [3, 2, 1, 0]),
+    ];
+    for (text, name, expected) in moves {
+        let m = Memory::new();
+        let x = i32s(&m, &(0..13).collect::<Vec<_>>());
+        let out = i32s(&m, &[-1; 4]);
+        let text = format!(
+            r#"kernel @k(v0 "x": *i32, v1 "out": *mut i32, v2 "zero": i32) {{
+  v3 = arange {{start = 0}} : tile[i32, 4]
+  v4 = splat v0 : tile[*i32, 4]
+  v5 = ptr_add v4, v3 : tile[*i32, 4]
+  {text}
+  v10 = const {{value = 2 : i32}} : tile[i32, 4]
+  v11 = ne v3, v10 : tile[bool, 4]
+  v12 = load {name}, v11, v10 : tile[i32, 4]
+  v13 = splat v1 : tile[*mut i32, 4]
+  v14 = ptr_add v13, v3 : tile[*mut i32, 4]
+  v15 = const {{value = 0 : i32}} : tile[i32, 4]
+  v16 = gt v3, v15 : tile[bool, 4]
+  store v14, v12, v16
+  return
+}}"#
+        );
+        one(&m, &text, &[ptr(x), ptr(out), int(0)]);
+        assert_eq!(read_i32(&m, out), [-1, expected[1], 2, expected[3]], "{name}");
+    }
+}
+
+#[test]
 fn every_element_type_goes_through_memory() {
     for dtype in DType::ALL {
         let m = Memory::new();

@@ -31,7 +31,12 @@ impl Params<'_> {
 impl Cx<'_, '_> {
     /// Arguments by parameter; with `rest`, those behind the last parameter are returned apart. Reports wrong counts,
     /// unknown and repeated names, and gives `None` then.
-    pub fn match_args<'e>(&mut self, ps: &Params, args: &'e [ast::Arg], call: Span) -> Option<(Vec<Option<&'e ast::Expr>>, Vec<&'e ast::Expr>)> {
+    pub fn match_args<'e>(
+        &mut self,
+        ps: &Params,
+        args: &'e [ast::Arg],
+        call: Span,
+    ) -> Option<(Vec<Option<&'e ast::Expr>>, Vec<&'e ast::Expr>)> {
         let mut slots: Vec<Option<&ast::Expr>> = vec![None; ps.names.len()];
         let fixed = ps.names.len() - usize::from(ps.rest);
         let (mut rest, mut next, mut ok, mut extra) = (vec![], 0usize, true, 0usize);
@@ -49,7 +54,9 @@ impl Cx<'_, '_> {
             }
         }
         let missing: Vec<&str> = (0..fixed)
-            .filter(|i| slots.get(*i).is_some_and(Option::is_none) && !ps.optional.get(*i).copied().unwrap_or(false))
+            .filter(|i| {
+                slots.get(*i).is_some_and(Option::is_none) && !ps.optional.get(*i).copied().unwrap_or(false)
+            })
             .filter_map(|i| ps.names.get(i).copied())
             .collect();
         if extra > 0 || (ok && !missing.is_empty()) {
@@ -59,9 +66,20 @@ impl Cx<'_, '_> {
         ok.then_some((slots, rest))
     }
 
-    fn named_arg<'e>(&mut self, ps: &Params, n: &ast::Name, value: &'e ast::Expr, slots: &mut [Option<&'e ast::Expr>]) -> bool {
+    fn named_arg<'e>(
+        &mut self,
+        ps: &Params,
+        n: &ast::Name,
+        value: &'e ast::Expr,
+        slots: &mut [Option<&'e ast::Expr>],
+    ) -> bool {
         let Some(i) = ps.names.iter().position(|p| *p == n.text) else {
-            let mut d = Diagnostic::error(ps.name_code(), n.span, format!("{} has no parameter `{}`", ps.what, n.text), "");
+            let mut d = Diagnostic::error(
+                ps.name_code(),
+                n.span,
+                format!("{} has no parameter `{}`", ps.what, n.text),
+                "",
+            );
             if let Some(s) = closest(&n.text, ps.names.iter().copied()) {
                 d = d.fix(format!("use `{s}`"), n.span, s);
             } else if !ps.names.is_empty() {
@@ -76,8 +94,13 @@ impl Cx<'_, '_> {
                 true
             }
             Some(Some(before)) => {
-                let d = Diagnostic::error(ps.name_code(), n.span, format!("`{}` is given twice", n.text), "again here")
-                    .label(before.span, "first given here");
+                let d = Diagnostic::error(
+                    ps.name_code(),
+                    n.span,
+                    format!("`{}` is given twice", n.text),
+                    "again here",
+                )
+                .label(before.span, "first given here");
                 self.report(d);
                 false
             }
@@ -86,17 +109,21 @@ impl Cx<'_, '_> {
     }
 
     fn wrong_count(&mut self, ps: &Params, given: usize, missing: &[&str], extra: usize, call: Span) {
-        let needed = ps.optional.iter().filter(|o| !**o).count() - usize::from(ps.rest && ps.optional.last() == Some(&false));
+        let needed = ps.optional.iter().filter(|o| !**o).count()
+            - usize::from(ps.rest && ps.optional.last() == Some(&false));
         let most = ps.names.len();
-        let count = if needed == most || ps.rest { format!("{needed}") } else { format!("{needed} to {most}") };
+        let count =
+            if needed == most || ps.rest { format!("{needed}") } else { format!("{needed} to {most}") };
         let noun = if count == "1" { "argument" } else { "arguments" };
-        let label = if extra > 0 {
-            format!("{extra} too many")
-        } else {
-            format!("{} missing", list(missing))
-        };
+        let label =
+            if extra > 0 { format!("{extra} too many") } else { format!("{} missing", list(missing)) };
         let given = if given == 1 { "1 is given".to_string() } else { format!("{given} are given") };
-        let mut d = Diagnostic::error(if ps.launch { codes::LAUNCH_ARGS } else { codes::ARGUMENT_COUNT }, call, format!("{} takes {count} {noun}, but {given}", ps.what), label);
+        let mut d = Diagnostic::error(
+            if ps.launch { codes::LAUNCH_ARGS } else { codes::ARGUMENT_COUNT },
+            call,
+            format!("{} takes {count} {noun}, but {given}", ps.what),
+            label,
+        );
         if let Some(s) = ps.declared {
             d = d.label(s, "declared here");
         } else {

@@ -80,7 +80,12 @@ impl Cx<'_, '_> {
                 self.error(codes::NOT_IN_LOOP, span, format!("`{word}` stands outside a loop"), "");
             }
             Some(l) if l.is_static => {
-                let d = Diagnostic::error(codes::NOT_IN_LOOP, span, format!("`{word}` cannot leave a loop that is unrolled at compile time"), "");
+                let d = Diagnostic::error(
+                    codes::NOT_IN_LOOP,
+                    span,
+                    format!("`{word}` cannot leave a loop that is unrolled at compile time"),
+                    "",
+                );
                 self.report(d);
             }
             Some(_) => {}
@@ -124,8 +129,13 @@ impl Cx<'_, '_> {
         match &h.ty {
             Ty::DType | Ty::ShapeTy | Ty::Str | Ty::Fn(..) => {
                 let shown = self.show(&h.ty);
-                let d = Diagnostic::error(codes::NOT_A_VALUE, h.span, format!("`{shown}` is a compile-time value and cannot be kept in a variable"), "")
-                    .note("use `const NAME = ..;` for compile-time values");
+                let d = Diagnostic::error(
+                    codes::NOT_A_VALUE,
+                    h.span,
+                    format!("`{shown}` is a compile-time value and cannot be kept in a variable"),
+                    "",
+                )
+                .note("use `const NAME = ..;` for compile-time values");
                 self.report(d);
                 Ty::Err
             }
@@ -162,7 +172,9 @@ impl Cx<'_, '_> {
             }
             ExprKind::Index(base, items) => {
                 let (id, mut path, ty) = self.place(base)?;
-                let (Ty::Tuple(ts), [ast::Index::Expr(i)]) = (&ty, items.as_slice()) else { return self.no_place(e) };
+                let (Ty::Tuple(ts), [ast::Index::Expr(i)]) = (&ty, items.as_slice()) else {
+                    return self.no_place(e);
+                };
                 let i = self.known_int(i, "the position in a tuple")?;
                 let Some(t) = usize::try_from(i).ok().and_then(|i| ts.get(i)) else {
                     let n = ts.len();
@@ -205,9 +217,14 @@ impl Cx<'_, '_> {
             (l.name.clone(), l.mutable, l.span)
         };
         if !mutable && (self.assigned.contains(&id) || !path.is_empty()) {
-            let d = Diagnostic::error(codes::NOT_MUT, place.span, format!("`{name}` is assigned again, but it is not `mut`"), "assigned here")
-                .label(at, "declared here")
-                .fix("declare it with `let mut`", at.before(), "mut ");
+            let d = Diagnostic::error(
+                codes::NOT_MUT,
+                place.span,
+                format!("`{name}` is assigned again, but it is not `mut`"),
+                "assigned here",
+            )
+            .label(at, "declared here")
+            .fix("declare it with `let mut`", at.before(), "mut ");
             self.report(d);
         }
         if path.is_empty() && self.untyped.remove(&id) {
@@ -220,7 +237,8 @@ impl Cx<'_, '_> {
             let shown = self.show(&ty);
             let code = carried.then_some(codes::LOOP_STATE);
             let text = self.text(place.span);
-            let what = if carried { format!("`{text}` keeps its type in a loop: it") } else { format!("`{text}`") };
+            let what =
+                if carried { format!("`{text}` keeps its type in a loop: it") } else { format!("`{text}`") };
             h = self.coerce_as(h, &ty, &what, code, Some((at, format!("declared here as `{shown}`"))));
         }
         if path.is_empty() {
@@ -243,8 +261,13 @@ impl Cx<'_, '_> {
             None if matches!(ret, Ty::Unit | Ty::Err) => None,
             None => {
                 let shown = self.show(&ret);
-                let d = Diagnostic::error(codes::RETURN_TYPE, span, format!("a value of type `{shown}` is returned here"), "no value")
-                    .label(self.ret_span, "declared here");
+                let d = Diagnostic::error(
+                    codes::RETURN_TYPE,
+                    span,
+                    format!("a value of type `{shown}` is returned here"),
+                    "no value",
+                )
+                .label(self.ret_span, "declared here");
                 self.report(d);
                 None
             }
@@ -261,7 +284,12 @@ impl Cx<'_, '_> {
         let ret = self.ret.clone();
         if ret == Ty::Unit && !h.ty.is_err() && !matches!(h.ty, Ty::Unit | Ty::Never) {
             let shown = self.show(&h.ty);
-            return self.error(codes::RETURN_TYPE, h.span, "no value is returned here", format!("this is `{shown}`"));
+            return self.error(
+                codes::RETURN_TYPE,
+                h.span,
+                "no value is returned here",
+                format!("this is `{shown}`"),
+            );
         }
         let at = self.ret_span;
         self.coerce_as(h, &ret, "the result", Some(codes::RETURN_TYPE), Some((at, "declared here".into())))
@@ -270,8 +298,13 @@ impl Cx<'_, '_> {
     fn loop_attrs(&mut self, attrs: &[ast::Attr]) {
         for a in attrs {
             let name = a.name.text.clone();
-            let d = Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, a.span, format!("there is no attribute `@{name}` for loops"), "")
-                .note("loops are steered by arguments: `range(0, n, stages = 3, unroll = 2)`");
+            let d = Diagnostic::error(
+                codes::UNKNOWN_ATTRIBUTE,
+                a.span,
+                format!("there is no attribute `@{name}` for loops"),
+                "",
+            )
+            .note("loops are steered by arguments: `range(0, n, stages = 3, unroll = 2)`");
             self.report(d);
         }
     }
@@ -281,12 +314,23 @@ impl Cx<'_, '_> {
         if !matches!(ty, Ty::Unit | Ty::Never | Ty::Err) {
             let shown = self.show(&ty);
             let at = b.tail.as_ref().map_or(b.span, |t| t.span);
-            self.error(codes::TYPE_MISMATCH, at, format!("the body of a loop has no value, but this is `{shown}`"), "add `;`");
+            self.error(
+                codes::TYPE_MISMATCH,
+                at,
+                format!("the body of a loop has no value, but this is `{shown}`"),
+                "add `;`",
+            );
         }
         (b, ty)
     }
 
-    fn for_stmt(&mut self, pat: &ast::Pat, iter: &ast::Expr, body: &ast::Block, attrs: &[ast::Attr]) -> HStmtKind {
+    fn for_stmt(
+        &mut self,
+        pat: &ast::Pat,
+        iter: &ast::Expr,
+        body: &ast::Block,
+        attrs: &[ast::Attr],
+    ) -> HStmtKind {
         self.loop_attrs(attrs);
         if let ExprKind::Array(items) = &iter.kind {
             return self.list_loop(pat, items, iter.span, body);
@@ -306,7 +350,12 @@ impl Cx<'_, '_> {
         if !h.ty.is_err() {
             let shown = self.show(&h.ty);
             let text = self.text(iter.span);
-            let mut d = Diagnostic::error(codes::NOT_ITERABLE, iter.span, format!("a loop runs over `range(..)`, `static_range(..)` or a list, not over `{shown}`"), "");
+            let mut d = Diagnostic::error(
+                codes::NOT_ITERABLE,
+                iter.span,
+                format!("a loop runs over `range(..)`, `static_range(..)` or a list, not over `{shown}`"),
+                "",
+            );
             if matches!(&h.ty, Ty::Tile { shape, .. } if shape.is_scalar()) {
                 d = d.fix("loop over a range", iter.span, format!("range(0, {text})"));
             }
@@ -324,8 +373,14 @@ impl Cx<'_, '_> {
     }
 
     /// `(end)`, `(start, end)`, `(start, end, step)` as in Python; all of them by name too.
-    fn range_args<'e>(&mut self, args: &'e [ast::Arg], span: Span, options: &[&'static str]) -> Option<[Option<&'e ast::Expr>; 3]> {
-        let positional: Vec<&ast::Expr> = args.iter().filter(|a| a.name.is_none()).map(|a| &a.value).collect();
+    fn range_args<'e>(
+        &mut self,
+        args: &'e [ast::Arg],
+        span: Span,
+        options: &[&'static str],
+    ) -> Option<[Option<&'e ast::Expr>; 3]> {
+        let positional: Vec<&ast::Expr> =
+            args.iter().filter(|a| a.name.is_none()).map(|a| &a.value).collect();
         let mut out = match positional.as_slice() {
             [] => [None, None, None],
             [end] => [None, Some(*end), None],
@@ -333,7 +388,12 @@ impl Cx<'_, '_> {
             [start, end, step] => [Some(*start), Some(*end), Some(*step)],
             more => {
                 let n = more.len();
-                self.error(codes::ARGUMENT_COUNT, span, format!("a range takes start, end and step, but {n} arguments are given"), "");
+                self.error(
+                    codes::ARGUMENT_COUNT,
+                    span,
+                    format!("a range takes start, end and step, but {n} arguments are given"),
+                    "",
+                );
                 return None;
             }
         };
@@ -345,7 +405,12 @@ impl Cx<'_, '_> {
                 "step" => 2,
                 other if options.contains(&other) => continue,
                 other => {
-                    let mut d = Diagnostic::error(codes::ARGUMENT_NAME, n.span, format!("a range has no parameter `{other}`"), "");
+                    let mut d = Diagnostic::error(
+                        codes::ARGUMENT_NAME,
+                        n.span,
+                        format!("a range has no parameter `{other}`"),
+                        "",
+                    );
                     let all = ["start", "end", "step"].iter().chain(options).copied();
                     if let Some(s) = super::names::closest(other, all) {
                         d = d.fix(format!("use `{s}`"), n.span, s);
@@ -416,7 +481,13 @@ impl Cx<'_, '_> {
         HStmtKind::For { var, lo, hi, step: st, options, body }
     }
 
-    fn static_range(&mut self, pat: &ast::Pat, args: &[ast::Arg], span: Span, body: &ast::Block) -> HStmtKind {
+    fn static_range(
+        &mut self,
+        pat: &ast::Pat,
+        args: &[ast::Arg],
+        span: Span,
+        body: &ast::Block,
+    ) -> HStmtKind {
         let bounds = self.range_args(args, span, &[]);
         let [start, end, step] = bounds.unwrap_or_default();
         let part = |cx: &mut Self, e: Option<&ast::Expr>, default: i128| match e {
@@ -460,7 +531,12 @@ impl Cx<'_, '_> {
                 Some((None, DTerm::Known(d))) if d.is_int() => CKind::Int(d),
                 Some((None, DTerm::Known(d))) if d.is_float() => CKind::Float(d),
                 Some(_) => {
-                    self.error(codes::NOT_ITERABLE, span, "a loop over a list needs numbers, bools or element types", "");
+                    self.error(
+                        codes::NOT_ITERABLE,
+                        span,
+                        "a loop over a list needs numbers, bools or element types",
+                        "",
+                    );
                     CKind::Err
                 }
                 None => CKind::Err,
@@ -470,7 +546,13 @@ impl Cx<'_, '_> {
         self.static_loop(pat, kind, iter, body)
     }
 
-    fn static_loop(&mut self, pat: &ast::Pat, kind: CKind, iter: Option<StaticIter>, body: &ast::Block) -> HStmtKind {
+    fn static_loop(
+        &mut self,
+        pat: &ast::Pat,
+        kind: CKind,
+        iter: Option<StaticIter>,
+        body: &ast::Block,
+    ) -> HStmtKind {
         self.push_scope();
         let var = match &pat.kind {
             PatKind::Name { name, .. } => self.new_cvar(&name.text, kind, name.span),

@@ -7,9 +7,8 @@ use super::args::Params;
 use super::cx::{Cx, Sym};
 use super::subst::Subst;
 use super::{Def, Sig, Slot};
-use crate::hir::{CKind, CVarId, FnId, FnKind, HExpr, HKind};
-use crate::poly::Poly;
-use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
+use crate::hir::{CKind, FnId, FnKind, HExpr, HKind};
+use crate::types::{CTerm, Elem, Ty};
 
 impl Cx<'_, '_> {
     pub fn call(&mut self, f: &ast::Expr, args: &[ast::Arg], span: Span) -> HExpr {
@@ -37,7 +36,10 @@ impl Cx<'_, '_> {
                 },
                 _ => true,
             },
-            ExprKind::Member(base, name) => !matches!(name.text.as_str(), "shape" | "strides" | "T") && !matches!(&base.kind, ExprKind::Err),
+            ExprKind::Member(base, name) => {
+                !matches!(name.text.as_str(), "shape" | "strides" | "T")
+                    && !matches!(&base.kind, ExprKind::Err)
+            }
             _ => false,
         }
     }
@@ -55,7 +57,12 @@ impl Cx<'_, '_> {
                 }
                 Some(Sym::Local(_)) => {
                     self.check_rest(args);
-                    return self.error(codes::NOT_CALLABLE, n.span, format!("`{}` is a variable, not a function", n.text), "");
+                    return self.error(
+                        codes::NOT_CALLABLE,
+                        n.span,
+                        format!("`{}` is a variable, not a function", n.text),
+                        "",
+                    );
                 }
                 None => {}
             }
@@ -87,7 +94,12 @@ impl Cx<'_, '_> {
             return self.builtin(row, None, args, span);
         }
         if let Some(d) = tk_ops::DType::parse(&n.text) {
-            let mut diag = Diagnostic::error(codes::NOT_CALLABLE, n.span, format!("`{d}` is a type, not a function"), "");
+            let mut diag = Diagnostic::error(
+                codes::NOT_CALLABLE,
+                n.span,
+                format!("`{d}` is a type, not a function"),
+                "",
+            );
             if let [a] = args {
                 let text = self.cast_text(a.value.span, d.name());
                 diag = diag.fix("cast with `as`", span, text);
@@ -113,7 +125,14 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn method(&mut self, base: &ast::Expr, name: &ast::Name, cargs: &[Index], args: &[ast::Arg], span: Span) -> HExpr {
+    fn method(
+        &mut self,
+        base: &ast::Expr,
+        name: &ast::Name,
+        cargs: &[Index],
+        args: &[ast::Arg],
+        span: Span,
+    ) -> HExpr {
         use tk_ops::table::Receiver;
         let b = self.value(base);
         let receiver = match &b.ty {
@@ -128,7 +147,12 @@ impl Cx<'_, '_> {
                         let ty = b.ty.clone();
                         self.check_rest(args);
                         if self.struct_field(&ty, name, base.span).is_some() {
-                            return self.error(codes::NOT_CALLABLE, name.span, format!("`{}` is a field, not a method", name.text), "");
+                            return self.error(
+                                codes::NOT_CALLABLE,
+                                name.span,
+                                format!("`{}` is a field, not a method", name.text),
+                                "",
+                            );
                         }
                         HExpr::err(span)
                     }
@@ -149,13 +173,25 @@ impl Cx<'_, '_> {
                     return h;
                 }
                 let shown = self.show(&h.ty);
-                self.error(codes::NOT_CALLABLE, name.span, format!("`{}` is a `{shown}`, not a method", name.text), "")
+                self.error(
+                    codes::NOT_CALLABLE,
+                    name.span,
+                    format!("`{}` is a `{shown}`, not a method", name.text),
+                    "",
+                )
             }
         }
     }
 
     /// A call of a user's function.
-    pub fn call_fn(&mut self, id: FnId, cargs: &[Index], this: Option<HExpr>, args: &[ast::Arg], span: Span) -> HExpr {
+    pub fn call_fn(
+        &mut self,
+        id: FnId,
+        cargs: &[Index],
+        this: Option<HExpr>,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> HExpr {
         let kind = self.hir().func(id).kind;
         if kind == FnKind::Kernel {
             return self.launch(id, cargs, args, span);
@@ -181,8 +217,13 @@ impl Cx<'_, '_> {
         if !self.complete(id, &name, &mut map, span, bad) {
             return HExpr::err(span);
         }
-        let params: Vec<(String, Ty, Option<HExpr>)> =
-            self.hir().func(id).params.iter().map(|p| (p.name.clone(), p.ty.clone(), p.default.clone())).collect();
+        let params: Vec<(String, Ty, Option<HExpr>)> = self
+            .hir()
+            .func(id)
+            .params
+            .iter()
+            .map(|p| (p.name.clone(), p.ty.clone(), p.default.clone()))
+            .collect();
         let mut out = vec![];
         for (i, (pname, ty, default)) in params.into_iter().enumerate() {
             let want = self.subst_ty(&ty, &map);
@@ -200,11 +241,26 @@ impl Cx<'_, '_> {
             return HExpr { ty: ret, ..HExpr::err(span) };
         }
         let konst = is_plain(&ret) && out.iter().all(|h| h.konst) && self.pure_fn(id);
-        let cargs = self.hir().func(id).cparams.clone().into_iter().filter_map(|c| map.get(&c).map(|v| (c, v.clone()))).collect();
+        let cargs = self
+            .hir()
+            .func(id)
+            .cparams
+            .clone()
+            .into_iter()
+            .filter_map(|c| map.get(&c).map(|v| (c, v.clone())))
+            .collect();
         self.mk(HKind::Call { callee: id, cargs, args: out }, ret, span, konst)
     }
 
-    fn fn_slots<'e>(&mut self, id: FnId, sig: &Sig, name: &str, is_method: bool, args: &'e [ast::Arg], span: Span) -> Option<Vec<Option<&'e ast::Expr>>> {
+    fn fn_slots<'e>(
+        &mut self,
+        id: FnId,
+        sig: &Sig,
+        name: &str,
+        is_method: bool,
+        args: &'e [ast::Arg],
+        span: Span,
+    ) -> Option<Vec<Option<&'e ast::Expr>>> {
         let skip = usize::from(is_method);
         let names: Vec<&str> = sig.slots.iter().skip(skip).map(|s| s.0.as_str()).collect();
         let optional = sig
@@ -216,7 +272,14 @@ impl Cx<'_, '_> {
                 Slot::Const(c) => self.hir().cvar(*c).default.is_some(),
             })
             .collect();
-        let ps = Params { what: format!("`{name}`"), names, optional, rest: false, declared: Some(sig.span), launch: false };
+        let ps = Params {
+            what: format!("`{name}`"),
+            names,
+            optional,
+            rest: false,
+            declared: Some(sig.span),
+            launch: false,
+        };
         let (mut slots, _) = self.match_args(&ps, args, span)?;
         if is_method {
             slots.insert(0, None);
@@ -225,14 +288,26 @@ impl Cx<'_, '_> {
     }
 
     /// Compile-time arguments in brackets: first those that need nothing else, later functions.
-    pub fn explicit_cargs(&mut self, id: FnId, name: &str, cargs: &[Index], map: &mut Subst, first: bool) -> bool {
+    pub fn explicit_cargs(
+        &mut self,
+        id: FnId,
+        name: &str,
+        cargs: &[Index],
+        map: &mut Subst,
+        first: bool,
+    ) -> bool {
         let params = self.hir().func(id).cparams.clone();
         for c in cargs {
             let (n, e) = match c {
                 Index::Named(n, e) => (n, e),
                 Index::Expr(e) => {
                     if first {
-                        let mut d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, "compile-time arguments are given by name", "as in `f[N = 4](..)`");
+                        let mut d = Diagnostic::error(
+                            codes::ARGUMENT_NAME,
+                            e.span,
+                            "compile-time arguments are given by name",
+                            "as in `f[N = 4](..)`",
+                        );
                         if let Some(p) = params.first() {
                             let pn = self.hir().cvar(*p).name.clone();
                             d = d.fix(format!("name it `{pn}`"), e.span.before(), format!("{pn} = "));
@@ -243,16 +318,27 @@ impl Cx<'_, '_> {
                 }
                 Index::Slice(_, _, s) => {
                     if first {
-                        self.error(codes::INDEX, *s, "compile-time arguments are given by name", "as in `f[N = 4](..)`");
+                        self.error(
+                            codes::INDEX,
+                            *s,
+                            "compile-time arguments are given by name",
+                            "as in `f[N = 4](..)`",
+                        );
                     }
                     return false;
                 }
             };
             let Some(p) = params.iter().copied().find(|p| self.hir().cvar(*p).name == n.text) else {
                 if first {
-                    let names: Vec<String> = params.iter().map(|p| self.hir().cvar(*p).name.clone()).collect();
-                    let mut d = Diagnostic::error(codes::ARGUMENT_NAME, n.span, format!("`{name}` has no compile-time parameter `{}`", n.text), "")
-                        .label(self.hir().func(id).span, "declared here");
+                    let names: Vec<String> =
+                        params.iter().map(|p| self.hir().cvar(*p).name.clone()).collect();
+                    let mut d = Diagnostic::error(
+                        codes::ARGUMENT_NAME,
+                        n.span,
+                        format!("`{name}` has no compile-time parameter `{}`", n.text),
+                        "",
+                    )
+                    .label(self.hir().func(id).span, "declared here");
                     if let Some(s) = super::names::closest(&n.text, names.iter().map(String::as_str)) {
                         d = d.fix(format!("use `{s}`"), n.span, s);
                     }
@@ -274,12 +360,21 @@ impl Cx<'_, '_> {
 
     pub fn subst_kind(&mut self, k: &CKind, map: &Subst) -> CKind {
         match k {
-            CKind::Fn(ps, r) => CKind::Fn(ps.iter().map(|p| self.subst_ty(p, map)).collect(), Box::new(self.subst_ty(r, map))),
+            CKind::Fn(ps, r) => {
+                CKind::Fn(ps.iter().map(|p| self.subst_ty(p, map)).collect(), Box::new(self.subst_ty(r, map)))
+            }
             other => other.clone(),
         }
     }
 
-    fn run_args(&mut self, id: FnId, sig: &Sig, this: Option<HExpr>, slots: &[Option<&ast::Expr>], map: &mut Subst) -> Vec<Option<HExpr>> {
+    fn run_args(
+        &mut self,
+        id: FnId,
+        sig: &Sig,
+        this: Option<HExpr>,
+        slots: &[Option<&ast::Expr>],
+        map: &mut Subst,
+    ) -> Vec<Option<HExpr>> {
         let params: Vec<Ty> = self.hir().func(id).params.iter().map(|p| p.ty.clone()).collect();
         let cparams = self.hir().func(id).cparams.clone();
         let mut out: Vec<Option<HExpr>> = vec![None; params.len()];
@@ -338,9 +433,14 @@ impl Cx<'_, '_> {
                         if !quiet {
                             let cname = self.hir().cvar(c).name.clone();
                             let at = self.hir().cvar(c).span;
-                            let d = Diagnostic::error(codes::CANNOT_INFER, span, format!("`{cname}` of `{name}` does not follow from the arguments"), "")
-                                .label(at, "this compile-time parameter")
-                                .note(format!("give it by name: `{name}[{cname} = ..](..)`"));
+                            let d = Diagnostic::error(
+                                codes::CANNOT_INFER,
+                                span,
+                                format!("`{cname}` of `{name}` does not follow from the arguments"),
+                                "",
+                            )
+                            .label(at, "this compile-time parameter")
+                            .note(format!("give it by name: `{name}[{cname} = ..](..)`"));
                             self.report(d);
                         }
                         return false;
@@ -361,86 +461,6 @@ impl Cx<'_, '_> {
         true
     }
 
-    /// What the compile-time parameters must be for a parameter of type `p` to take a value of type `a`.
-    pub fn bind_ty(&mut self, p: &Ty, a: &Ty, cparams: &[CVarId], map: &mut Subst) {
-        match (p, a) {
-            (Ty::Tile { elem: e, shape: s }, Ty::Tile { elem: f, shape: t }) => {
-                self.bind_elem(e, f, cparams, map);
-                self.bind_shape(s, t, cparams, map);
-            }
-            (Ty::View { elem: e, .. }, Ty::View { elem: f, .. } | Ty::Buffer { elem: f, .. }) => self.bind_elem(e, f, cparams, map),
-            (Ty::Option(p), Ty::Option(a)) => self.bind_ty(p, a, cparams, map),
-            (Ty::Option(p), a) => self.bind_ty(p, a, cparams, map),
-            (Ty::Tuple(ps), Ty::Tuple(ts)) => {
-                for (p, a) in ps.iter().zip(ts) {
-                    self.bind_ty(p, a, cparams, map);
-                }
-            }
-            (Ty::Struct(i, ps), Ty::Struct(j, ts)) if i == j => {
-                for (p, a) in ps.iter().zip(ts) {
-                    match (p, a) {
-                        (CTerm::Int(p), a @ CTerm::Int(_)) => {
-                            if let Some(id) = p.as_param()
-                                && cparams.contains(&id)
-                            {
-                                map.entry(id).or_insert_with(|| a.clone());
-                            }
-                        }
-                        (CTerm::DType(p), CTerm::DType(a)) => self.bind_elem(&Elem::D(*p), &Elem::D(*a), cparams, map),
-                        (CTerm::Shape(p), CTerm::Shape(a)) => self.bind_shape(p, a, cparams, map),
-                        (CTerm::Expr(p), a @ CTerm::Expr(_)) => {
-                            if let HKind::CVar(id) = &p.kind
-                                && cparams.contains(id)
-                            {
-                                map.entry(*id).or_insert_with(|| a.clone());
-                            }
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            (Ty::Fn(ps, r), Ty::Fn(ts, s)) => {
-                for (p, a) in ps.iter().zip(ts) {
-                    self.bind_ty(p, a, cparams, map);
-                }
-                self.bind_ty(r, s, cparams, map);
-            }
-            _ => {}
-        }
-    }
-
-    pub fn bind_elem(&mut self, p: &Elem, a: &Elem, cparams: &[CVarId], map: &mut Subst) {
-        match (p, a) {
-            (Elem::D(DTerm::Param(id)), Elem::D(d)) if cparams.contains(id) => {
-                let d = self.norm(*d);
-                map.entry(*id).or_insert(CTerm::DType(d));
-            }
-            (Elem::D(DTerm::Param(id)), Elem::Err) if cparams.contains(id) => {
-                map.entry(*id).or_insert(CTerm::Err);
-            }
-            (Elem::Ptr { pointee: p, .. }, Elem::Ptr { pointee: a, .. }) => self.bind_elem(p, a, cparams, map),
-            _ => {}
-        }
-    }
-
-    fn bind_shape(&mut self, p: &Shape, a: &Shape, cparams: &[CVarId], map: &mut Subst) {
-        match (p, a) {
-            (Shape::Param(id), s) if cparams.contains(id) => {
-                map.entry(*id).or_insert_with(|| CTerm::Shape(s.clone()));
-            }
-            (Shape::Dims(ps), Shape::Dims(ds)) if ps.len() == ds.len() => {
-                for (p, d) in ps.iter().zip(ds) {
-                    if let Some(id) = p.as_param()
-                        && cparams.contains(&id)
-                    {
-                        map.entry(id).or_insert_with(|| CTerm::Int(Poly::clone(d)));
-                    }
-                }
-            }
-            _ => {}
-        }
-    }
-
     /// A call of a function value.
     fn call_value(&mut self, callee: HExpr, args: &[ast::Arg], span: Span) -> HExpr {
         let Ty::Fn(ps, r) = callee.ty.clone() else {
@@ -457,7 +477,12 @@ impl Cx<'_, '_> {
         if args.len() != ps.len() {
             self.check_rest(args);
             let (n, m) = (ps.len(), args.len());
-            return self.error(codes::ARGUMENT_COUNT, span, format!("this function takes {n} arguments, but {m} are given"), "");
+            return self.error(
+                codes::ARGUMENT_COUNT,
+                span,
+                format!("this function takes {n} arguments, but {m} are given"),
+                "",
+            );
         }
         let mut out = vec![];
         for (a, p) in args.iter().zip(&ps) {
@@ -468,7 +493,12 @@ impl Cx<'_, '_> {
             {
                 let (f, x) = (self.text(callee.span), self.text(a.value.span));
                 let shown = self.show(&h.ty);
-                let mut d = Diagnostic::error(codes::RANK_MISMATCH, h.span, format!("this function takes a scalar, not `{shown}`"), format!("this is `{shown}`"));
+                let mut d = Diagnostic::error(
+                    codes::RANK_MISMATCH,
+                    h.span,
+                    format!("this function takes a scalar, not `{shown}`"),
+                    format!("this is `{shown}`"),
+                );
                 if args.len() == 1 {
                     d = d.fix("apply it to every element", span, format!("map({f}, {x})"));
                 }
@@ -479,7 +509,6 @@ impl Cx<'_, '_> {
         let konst = false;
         self.mk(HKind::CallValue { callee: Box::new(callee), args: out }, *r, span, konst)
     }
-
 }
 
 /// Whether the compile-time evaluator has values of this type.

@@ -10,7 +10,14 @@ use crate::hir::{FnId, HExpr, HKind, LocalId, Requirement, Scratch, Tune};
 use crate::types::{Elem, Ty};
 
 /// What `launch(..)` knows: the name, and whether it is a bool.
-const LAUNCH: &[(&str, bool)] = &[("warps", false), ("stages", false), ("ctas", false), ("max_regs", false), ("occupancy", false), ("cooperative", true)];
+const LAUNCH: &[(&str, bool)] = &[
+    ("warps", false),
+    ("stages", false),
+    ("ctas", false),
+    ("max_regs", false),
+    ("occupancy", false),
+    ("cooperative", true),
+];
 const CLAUSES: &[&str] = &["grid", "launch", "require", "prefer", "alias", "scratch", "tune"];
 
 impl Cx<'_, '_> {
@@ -20,7 +27,12 @@ impl Cx<'_, '_> {
         for c in &f.clauses {
             let name = c.name.text.as_str();
             if !CLAUSES.contains(&name) {
-                let mut d = Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, c.name.span, format!("there is no clause `{name}`"), "");
+                let mut d = Diagnostic::error(
+                    codes::UNKNOWN_ATTRIBUTE,
+                    c.name.span,
+                    format!("there is no clause `{name}`"),
+                    "",
+                );
                 if let Some(s) = closest(name, CLAUSES.iter().copied()) {
                     d = d.fix(format!("use `{s}`"), c.name.span, s);
                 }
@@ -28,12 +40,18 @@ impl Cx<'_, '_> {
                 continue;
             }
             if !kernel && name != "require" {
-                self.error(codes::CLAUSE, c.span, format!("`{name}` belongs to kernels"), "a function is not launched");
+                self.error(
+                    codes::CLAUSE,
+                    c.span,
+                    format!("`{name}` belongs to kernels"),
+                    "a function is not launched",
+                );
                 continue;
             }
             let once = matches!(name, "grid" | "launch" | "tune");
             if let Some((_, before)) = seen.iter().find(|s| s.0 == name && once) {
-                let d = Diagnostic::error(codes::CLAUSE, c.span, format!("`{name}` is given twice"), "").label(*before, "first given here");
+                let d = Diagnostic::error(codes::CLAUSE, c.span, format!("`{name}` is given twice"), "")
+                    .label(*before, "first given here");
                 self.report(d);
                 continue;
             }
@@ -45,7 +63,12 @@ impl Cx<'_, '_> {
                     let list = self.conditions(c, true);
                     if !kernel && let Some(r) = list.iter().find(|r| !r.compile_time) {
                         let span = r.cond.span;
-                        self.error(codes::NOT_CONST, span, "a function requires what is known at compile time", "this is only known at run time");
+                        self.error(
+                            codes::NOT_CONST,
+                            span,
+                            "a function requires what is known at compile time",
+                            "this is only known at run time",
+                        );
                     }
                     self.p.func_mut(id).contract.require.extend(list);
                 }
@@ -80,8 +103,13 @@ impl Cx<'_, '_> {
             _ => false,
         };
         if bad {
-            let d = Diagnostic::error(codes::CLAUSE, h.span, "a clause is computed before the launch and cannot use this", "")
-                .note("it may use parameters, shapes, `device.*`, arithmetic and functions of these");
+            let d = Diagnostic::error(
+                codes::CLAUSE,
+                h.span,
+                "a clause is computed before the launch and cannot use this",
+                "",
+            )
+            .note("it may use parameters, shapes, `device.*`, arithmetic and functions of these");
             self.report(d);
             return false;
         }
@@ -105,7 +133,12 @@ impl Cx<'_, '_> {
     fn launch_options(&mut self, id: FnId, c: &ast::Clause) {
         for a in &c.args {
             let Some(n) = &a.name else {
-                self.error(codes::CLAUSE, a.value.span, "launch options are given by name", "as in `launch(warps = 8)`");
+                self.error(
+                    codes::CLAUSE,
+                    a.value.span,
+                    "launch options are given by name",
+                    "as in `launch(warps = 8)`",
+                );
                 continue;
             };
             let Some((name, is_bool)) = LAUNCH.iter().find(|l| l.0 == n.text) else {
@@ -125,7 +158,8 @@ impl Cx<'_, '_> {
     }
 
     fn unknown_option(&mut self, n: &ast::Name) {
-        let mut d = Diagnostic::error(codes::CLAUSE, n.span, format!("there is no launch option `{}`", n.text), "");
+        let mut d =
+            Diagnostic::error(codes::CLAUSE, n.span, format!("there is no launch option `{}`", n.text), "");
         if let Some(s) = closest(&n.text, LAUNCH.iter().map(|l| l.0)) {
             d = d.fix(format!("use `{s}`"), n.span, s);
         } else {
@@ -159,7 +193,10 @@ impl Cx<'_, '_> {
         for a in &c.args {
             let h = self.expr(&a.value, None);
             match (&h.kind, &h.ty) {
-                (HKind::Local(l), Ty::View { .. } | Ty::Option(_) | Ty::Tile { elem: Elem::Ptr { .. }, .. }) => locals.push(*l),
+                (
+                    HKind::Local(l),
+                    Ty::View { .. } | Ty::Option(_) | Ty::Tile { elem: Elem::Ptr { .. }, .. },
+                ) => locals.push(*l),
                 (_, t) if t.is_err() => {}
                 _ => {
                     self.error(codes::CLAUSE, a.value.span, "`alias` names pointer and view parameters", "");
@@ -181,7 +218,12 @@ impl Cx<'_, '_> {
                     let ty = self.ty(t);
                     if !matches!(ty, Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. } | Ty::Err) {
                         let shown = self.show(&ty);
-                        self.error(codes::CLAUSE, t.span, format!("a workspace is a `*mut` pointer, not `{shown}`"), "");
+                        self.error(
+                            codes::CLAUSE,
+                            t.span,
+                            format!("a workspace is a `*mut` pointer, not `{shown}`"),
+                            "",
+                        );
                     }
                     ptr = Some(self.new_local(n, ty, false));
                 }
@@ -192,7 +234,12 @@ impl Cx<'_, '_> {
                     }
                 },
                 (Some(n), _) if n.text != "count" => {
-                    self.error(codes::CLAUSE, n.span, format!("`scratch` has no `{}`", n.text), "it takes a pointer, a count and `zeroed`");
+                    self.error(
+                        codes::CLAUSE,
+                        n.span,
+                        format!("`scratch` has no `{}`", n.text),
+                        "it takes a pointer, a count and `zeroed`",
+                    );
                 }
                 _ => count = self.clause_int(&a.value),
             }
@@ -203,7 +250,12 @@ impl Cx<'_, '_> {
                 self.p.func_mut(id).contract.scratch.push(Scratch { local, count, zeroed });
             }
             (None, _) => {
-                self.error(codes::CLAUSE, c.span, "a workspace is declared as `scratch(name: *mut T, count)`", "");
+                self.error(
+                    codes::CLAUSE,
+                    c.span,
+                    "a workspace is declared as `scratch(name: *mut T, count)`",
+                    "",
+                );
             }
             (Some(local), None) => {
                 self.assigned.insert(local);
@@ -226,7 +278,12 @@ impl Cx<'_, '_> {
                     tune.key = items.into_iter().filter_map(|e| self.clause_int(e)).collect();
                 }
                 Some(n) => {
-                    self.error(codes::CLAUSE, n.span, format!("`tune` has no `{}`", n.text), "it takes `key`");
+                    self.error(
+                        codes::CLAUSE,
+                        n.span,
+                        format!("`tune` has no `{}`", n.text),
+                        "it takes `key`",
+                    );
                 }
                 None => {
                     self.error(codes::CLAUSE, a.value.span, "`tune` takes `key = (..)`", "");
@@ -260,9 +317,15 @@ impl Cx<'_, '_> {
     fn tune_values(&mut self, id: FnId, n: &ast::Name, list: &[&ast::Expr]) -> Vec<HExpr> {
         let cvar = self.hir().func(id).cparams.iter().copied().find(|c| self.hir().cvar(*c).name == n.text);
         if cvar.is_none() && !LAUNCH.iter().any(|l| l.0 == n.text) {
-            let mut names: Vec<String> = self.hir().func(id).cparams.iter().map(|c| self.hir().cvar(*c).name.clone()).collect();
+            let mut names: Vec<String> =
+                self.hir().func(id).cparams.iter().map(|c| self.hir().cvar(*c).name.clone()).collect();
             names.extend(LAUNCH.iter().map(|l| l.0.to_string()));
-            let mut d = Diagnostic::error(codes::CLAUSE, n.span, format!("`{}` is neither a compile-time parameter nor a launch option", n.text), "");
+            let mut d = Diagnostic::error(
+                codes::CLAUSE,
+                n.span,
+                format!("`{}` is neither a compile-time parameter nor a launch option", n.text),
+                "",
+            );
             if let Some(s) = closest(&n.text, names.iter().map(String::as_str)) {
                 d = d.fix(format!("use `{s}`"), n.span, s);
             }
@@ -281,7 +344,11 @@ impl Cx<'_, '_> {
             let mut h = self.value(e);
             if cvar.is_none() {
                 let is_bool = LAUNCH.iter().any(|l| l.0 == n.text && l.1);
-                h = self.coerce(h, &if is_bool { Ty::bool() } else { Ty::scalar(DType::I32) }, &format!("`{}`", n.text));
+                h = self.coerce(
+                    h,
+                    &if is_bool { Ty::bool() } else { Ty::scalar(DType::I32) },
+                    &format!("`{}`", n.text),
+                );
             }
             if !h.ty.is_err() && self.need_const(&h) {
                 self.zonk_expr(&mut h);

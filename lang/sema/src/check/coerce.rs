@@ -8,7 +8,14 @@ use crate::types::{Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
     /// Reports with another code when `code` is given (a loop's state, a return value).
-    pub fn coerce_as(&mut self, h: HExpr, want: &Ty, what: &str, code: Option<Code>, other: Option<(Span, String)>) -> HExpr {
+    pub fn coerce_as(
+        &mut self,
+        h: HExpr,
+        want: &Ty,
+        what: &str,
+        code: Option<Code>,
+        other: Option<(Span, String)>,
+    ) -> HExpr {
         if h.ty.is_err() || want.is_err() || h.ty == Ty::Never {
             return h;
         }
@@ -33,7 +40,11 @@ impl Cx<'_, '_> {
         let default = match (&h.ty, want) {
             (Ty::Tile { elem: a, shape: x }, Ty::Tile { elem: b, shape: y }) => {
                 if !self.shapes_equal(x, y) {
-                    if x.dims().map(<[_]>::len) == y.dims().map(<[_]>::len) { codes::SHAPE_MISMATCH } else { codes::RANK_MISMATCH }
+                    if x.dims().map(<[_]>::len) == y.dims().map(<[_]>::len) {
+                        codes::SHAPE_MISMATCH
+                    } else {
+                        codes::RANK_MISMATCH
+                    }
                 } else if matches!((a, b), (Elem::D(_), Elem::D(_))) {
                     codes::ELEMENT_MISMATCH
                 } else {
@@ -42,8 +53,15 @@ impl Cx<'_, '_> {
             }
             _ => codes::TYPE_MISMATCH,
         };
-        let mut d = Diagnostic::error(code.unwrap_or(default), h.span, format!("{what} is `{need}`, but this is `{have}`"), format!("this is `{have}`"));
-        if let (Ty::Tile { elem: Elem::D(a), shape: x }, Ty::Tile { elem: Elem::D(b), shape: y }) = (&h.ty, want) {
+        let mut d = Diagnostic::error(
+            code.unwrap_or(default),
+            h.span,
+            format!("{what} is `{need}`, but this is `{have}`"),
+            format!("this is `{have}`"),
+        );
+        if let (Ty::Tile { elem: Elem::D(a), shape: x }, Ty::Tile { elem: Elem::D(b), shape: y }) =
+            (&h.ty, want)
+        {
             if self.shapes_equal(x, y) && self.castable(*b, *a) {
                 let to = self.show_elem(&Elem::D(*b));
                 let cast = self.cast_text(h.span, &to);
@@ -55,7 +73,10 @@ impl Cx<'_, '_> {
                 d = self.equality_hint(d, a, b);
             }
         }
-        if let (Ty::Tile { elem: Elem::Ptr { mutable: false, .. }, .. }, Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. })
+        if let (
+            Ty::Tile { elem: Elem::Ptr { mutable: false, .. }, .. },
+            Ty::Tile { elem: Elem::Ptr { mutable: true, .. }, .. },
+        )
         | (Ty::View { mutable: false, .. }, Ty::View { mutable: true, .. }) = (&h.ty, want)
         {
             d = d.note("a `mut` one is needed to write through it");
@@ -70,15 +91,22 @@ impl Cx<'_, '_> {
             (Ty::Tile { elem: a, shape: x }, Ty::Tile { elem: b, shape: y }) => {
                 self.shapes_equal(x, y) && self.elem_fits(a, b)
             }
-            (Ty::View { elem: a, rank: r, mutable: m, wide: w }, Ty::View { elem: b, rank: s, mutable: n, wide: v }) => {
-                r == s && w == v && (*m || !*n) && self.same_elem(a, b)
-            }
+            (
+                Ty::View { elem: a, rank: r, mutable: m, wide: w },
+                Ty::View { elem: b, rank: s, mutable: n, wide: v },
+            ) => r == s && w == v && (*m || !*n) && self.same_elem(a, b),
             (Ty::Option(a), Ty::Option(b)) => self.fits(a, b),
             (a, Ty::Option(b)) => self.fits(a, b),
-            (Ty::Tuple(a), Ty::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.fits(x, y)),
-            (Ty::Struct(i, a), Ty::Struct(j, b)) => i == j && a.iter().zip(b).all(|(x, y)| self.same_cterm(x, y)),
+            (Ty::Tuple(a), Ty::Tuple(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.fits(x, y))
+            }
+            (Ty::Struct(i, a), Ty::Struct(j, b)) => {
+                i == j && a.iter().zip(b).all(|(x, y)| self.same_cterm(x, y))
+            }
             (Ty::Fn(a, r), Ty::Fn(b, s)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.fits(x, y) && self.fits(y, x)) && self.fits(r, s)
+                a.len() == b.len()
+                    && a.iter().zip(b).all(|(x, y)| self.fits(x, y) && self.fits(y, x))
+                    && self.fits(r, s)
             }
             (Ty::Buffer { elem: a, shape: x }, Ty::Buffer { elem: b, shape: y }) => {
                 self.same_elem(a, b) && self.shapes_equal(&Shape::Dims(x.clone()), &Shape::Dims(y.clone()))
@@ -90,7 +118,9 @@ impl Cx<'_, '_> {
     fn elem_fits(&mut self, have: &Elem, want: &Elem) -> bool {
         match (self.resolve_elem(have), self.resolve_elem(want)) {
             (Elem::D(a), Elem::D(b)) => a == b || self.adapt(a, b) || self.widens(a, b),
-            (Elem::Ptr { pointee: a, mutable: m }, Elem::Ptr { pointee: b, mutable: n }) => (m || !n) && self.same_elem(&a, &b),
+            (Elem::Ptr { pointee: a, mutable: m }, Elem::Ptr { pointee: b, mutable: n }) => {
+                (m || !n) && self.same_elem(&a, &b)
+            }
             (a, b) => self.same_elem(&a, &b),
         }
     }

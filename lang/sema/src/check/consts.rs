@@ -45,8 +45,17 @@ impl Cx<'_, '_> {
         if !ok && !h.ty.is_err() {
             let shown = self.show(&h.ty);
             let text = self.text(h.span);
-            let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, format!("an integer is needed here, not `{shown}`"), format!("this is `{shown}`"));
-            let d = if text == "None" { d.note("`None` makes a dimension between index brackets only") } else { d };
+            let d = Diagnostic::error(
+                codes::TYPE_MISMATCH,
+                h.span,
+                format!("an integer is needed here, not `{shown}`"),
+                format!("this is `{shown}`"),
+            );
+            let d = if text == "None" {
+                d.note("`None` makes a dimension between index brackets only")
+            } else {
+                d
+            };
             self.report(d);
         }
         ok
@@ -57,12 +66,17 @@ impl Cx<'_, '_> {
         if h.konst || h.ty.is_err() {
             return true;
         }
-        let mut d = Diagnostic::error(codes::NOT_CONST, h.span, "a compile-time value is needed here", "this is only known at run time");
+        let mut d = Diagnostic::error(
+            codes::NOT_CONST,
+            h.span,
+            "a compile-time value is needed here",
+            "this is only known at run time",
+        );
         if let HKind::Local(id) = &h.kind {
             let local = self.local(*id);
-            d = d.label(local.span, format!("`{}` is a run-time variable", local.name)).note(
-                "values for shapes come from parameters in `[..]`, from literals and from `const`",
-            );
+            d = d
+                .label(local.span, format!("`{}` is a run-time variable", local.name))
+                .note("values for shapes come from parameters in `[..]`, from literals and from `const`");
         }
         self.report(d);
         false
@@ -105,7 +119,11 @@ impl Cx<'_, '_> {
                 self.try_poly(&value)
             }
             HKind::Cast(inner) => match (self.dterm_of(&h.ty), self.dterm_of(&inner.ty)) {
-                (Some(DTerm::Known(to)), Some(from)) if to.is_int() && to.bits() >= 32 && self.set_of(from).is_none_or(|s| s.within(tk_ops::DTypeSet::INT)) => {
+                (Some(DTerm::Known(to)), Some(from))
+                    if to.is_int()
+                        && to.bits() >= 32
+                        && self.set_of(from).is_none_or(|s| s.within(tk_ops::DTypeSet::INT)) =>
+                {
                     self.try_poly(inner)
                 }
                 _ => None,
@@ -189,7 +207,12 @@ impl Cx<'_, '_> {
         if let Some(n) = self.with_facts(&p).as_int() {
             return Some(n);
         }
-        self.error(codes::UNKNOWN_EXTENT, e.span, format!("{what} must be a number that is known where it is written"), "");
+        self.error(
+            codes::UNKNOWN_EXTENT,
+            e.span,
+            format!("{what} must be a number that is known where it is written"),
+            "",
+        );
         None
     }
 
@@ -226,7 +249,11 @@ impl Cx<'_, '_> {
                 if h.ty.is_err() || !self.need_const(&h) {
                     return CTerm::Err;
                 }
-                if d.is_int() { self.poly(&h).map_or(CTerm::Err, CTerm::Int) } else { CTerm::Expr(Box::new(h)) }
+                if d.is_int() {
+                    self.poly(&h).map_or(CTerm::Err, CTerm::Int)
+                } else {
+                    CTerm::Expr(Box::new(h))
+                }
             }
             CKind::Bool => {
                 let h = self.value(e);
@@ -246,7 +273,12 @@ impl Cx<'_, '_> {
         let (name, kind) = (self.hir().cvar(param).name.clone(), self.hir().cvar(param).kind.clone());
         let want = crate::show::ckind(self.hir(), &kind);
         let shown = self.show(&h.ty);
-        self.error(codes::NOT_STATIC_ARG, h.span, format!("`{name}` is of {want}, but this is `{shown}`"), "");
+        self.error(
+            codes::NOT_STATIC_ARG,
+            h.span,
+            format!("`{name}` is of {want}, but this is `{shown}`"),
+            "",
+        );
         CTerm::Err
     }
 
@@ -265,8 +297,13 @@ impl Cx<'_, '_> {
             let name = self.hir().cvar(param).name.clone();
             let at = self.hir().cvar(param).span;
             let shown = self.show_elem(&Elem::D(d));
-            let d = Diagnostic::error(codes::NOT_STATIC_ARG, span, format!("`{name}` must be {set}, but is `{shown}` here"), format!("this makes `{name}` be `{shown}`"))
-                .label(at, "the bound");
+            let d = Diagnostic::error(
+                codes::NOT_STATIC_ARG,
+                span,
+                format!("`{name}` must be {set}, but is `{shown}` here"),
+                format!("this makes `{name}` be `{shown}`"),
+            )
+            .label(at, "the bound");
             self.report(d);
         }
         ok
@@ -278,11 +315,11 @@ impl Cx<'_, '_> {
         if !default.konst {
             return None;
         }
-        Some(self.to_cterm(&default))
+        Some(self.as_cterm(&default))
     }
 
     /// A compile-time expression as an argument.
-    pub fn to_cterm(&mut self, h: &HExpr) -> CTerm {
+    pub fn as_cterm(&mut self, h: &HExpr) -> CTerm {
         match (&h.kind, &h.ty) {
             (HKind::DType(d), _) => CTerm::DType(*d),
             (HKind::CVar(id), Ty::DType) => CTerm::DType(DTerm::Param(*id)),
@@ -293,7 +330,8 @@ impl Cx<'_, '_> {
                 ps.map_or(CTerm::Err, |d| CTerm::Shape(Shape::Dims(d)))
             }
             (_, Ty::Tile { elem: Elem::D(d), .. })
-                if self.set_of(*d).is_some_and(|s| s.within(tk_ops::DTypeSet::INT)) || self.literal(*d) == Some(Lit::Int) =>
+                if self.set_of(*d).is_some_and(|s| s.within(tk_ops::DTypeSet::INT))
+                    || self.literal(*d) == Some(Lit::Int) =>
             {
                 self.poly(h).map_or(CTerm::Err, CTerm::Int)
             }
@@ -306,7 +344,12 @@ impl Cx<'_, '_> {
     pub fn shape_arg(&mut self, e: &ast::Expr) -> Option<Shape> {
         if let ast::ExprKind::Array(items) = &e.kind {
             if items.len() > super::types::MAX_RANK {
-                self.error(codes::TILE_RANK, e.span, format!("a tile has at most {} dimensions, not {}", super::types::MAX_RANK, items.len()), "");
+                self.error(
+                    codes::TILE_RANK,
+                    e.span,
+                    format!("a tile has at most {} dimensions, not {}", super::types::MAX_RANK, items.len()),
+                    "",
+                );
                 return None;
             }
             let dims: Option<Vec<Poly>> = items.iter().map(|i| self.extent(i)).collect();
@@ -318,7 +361,12 @@ impl Cx<'_, '_> {
         }
         if h.ty != Ty::ShapeTy {
             let shown = self.show(&h.ty);
-            let mut d = Diagnostic::error(codes::TYPE_MISMATCH, e.span, format!("a shape is needed here, not `{shown}`"), "");
+            let mut d = Diagnostic::error(
+                codes::TYPE_MISMATCH,
+                e.span,
+                format!("a shape is needed here, not `{shown}`"),
+                "",
+            );
             if shown.starts_with('i') || shown.starts_with('{') {
                 let text = self.text(e.span);
                 d = d.fix("write it as a list", e.span, format!("[{text}]"));
@@ -326,7 +374,7 @@ impl Cx<'_, '_> {
             self.report(d);
             return None;
         }
-        match self.to_cterm(&h) {
+        match self.as_cterm(&h) {
             CTerm::Shape(s) => Some(s),
             _ => None,
         }
@@ -354,7 +402,12 @@ impl Cx<'_, '_> {
             }
             Some(ConstState::Waiting { .. }) if self.p.const_depth >= MAX_CONST_DEPTH => {
                 let name = self.hir().constant(id).name.clone();
-                self.error(codes::TOO_DEEP, span, format!("`{name}` is at the end of a chain of {MAX_CONST_DEPTH} constants"), "");
+                self.error(
+                    codes::TOO_DEEP,
+                    span,
+                    format!("`{name}` is at the end of a chain of {MAX_CONST_DEPTH} constants"),
+                    "",
+                );
                 ConstTy::Fixed(Ty::Err)
             }
             Some(ConstState::Waiting { file, ast }) => {

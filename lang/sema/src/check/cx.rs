@@ -7,7 +7,7 @@ use tk_syntax::ast;
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use super::{Def, Program};
-use crate::hir::{CVar, CVarId, CKind, ConstId, FnId, HExpr, HKind, Hir, Local, LocalId};
+use crate::hir::{CKind, CVar, CVarId, ConstId, FnId, HExpr, HKind, Hir, Local, LocalId};
 use crate::poly::Poly;
 use crate::show;
 use crate::types::{Elem, Shape, Ty};
@@ -33,6 +33,9 @@ pub(crate) enum Var {
     Free(Lit),
     Bound(crate::types::DTerm),
 }
+
+/// What holds at a place of a body: the variables that are assigned on every path to it, and whether none reaches it.
+pub(crate) type Flow = (BTreeSet<LocalId>, bool);
 
 /// Facts about a loop that is being checked.
 pub(crate) struct LoopCx {
@@ -115,7 +118,13 @@ impl<'p, 'a> Cx<'p, 'a> {
     }
 
     /// Reports an error and returns a hole.
-    pub fn error(&mut self, code: Code, span: Span, message: impl Into<String>, label: impl Into<String>) -> HExpr {
+    pub fn error(
+        &mut self,
+        code: Code,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> HExpr {
         self.report(Diagnostic::error(code, span, message, label));
         HExpr::err(span)
     }

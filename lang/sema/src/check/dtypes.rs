@@ -21,7 +21,9 @@ impl Cx<'_, '_> {
         }
         match &self.hir().cvar(id).kind {
             CKind::DType(set) => *set,
-            CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Shape | CKind::Fn(..) | CKind::Err => DTypeSet::EMPTY,
+            CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Shape | CKind::Fn(..) | CKind::Err => {
+                DTypeSet::EMPTY
+            }
         }
     }
 
@@ -111,7 +113,9 @@ impl Cx<'_, '_> {
             Ty::Buffer { elem, shape } => Ty::Buffer { elem: self.resolve_elem(elem), shape: shape.clone() },
             Ty::Option(t) => Ty::Option(Box::new(self.resolve_ty(t))),
             Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| self.resolve_ty(t)).collect()),
-            Ty::Fn(ps, r) => Ty::Fn(ps.iter().map(|t| self.resolve_ty(t)).collect(), Box::new(self.resolve_ty(r))),
+            Ty::Fn(ps, r) => {
+                Ty::Fn(ps.iter().map(|t| self.resolve_ty(t)).collect(), Box::new(self.resolve_ty(r)))
+            }
             Ty::Struct(id, args) => Ty::Struct(*id, args.iter().map(|a| self.resolve_cterm(a)).collect()),
             Ty::Err | Ty::Unit | Ty::Never | Ty::DType | Ty::ShapeTy | Ty::Str => t.clone(),
         }
@@ -196,10 +200,18 @@ impl Cx<'_, '_> {
         .label(a.1, format!("this is `{ta}`"));
         if self.literal(b.0) == Some(Lit::Float) {
             let cast = self.cast_text(a.1, &tb_for_cast(&tb));
-            d = d.note(format!("a float literal does not become `{ta}`")).fix("cast the other side to f32", a.1, cast);
+            d = d.note(format!("a float literal does not become `{ta}`")).fix(
+                "cast the other side to f32",
+                a.1,
+                cast,
+            );
         } else if self.literal(a.0) == Some(Lit::Float) {
             let cast = self.cast_text(b.1, &tb_for_cast(&ta));
-            d = d.note(format!("a float literal does not become `{tb}`")).fix("cast the other side to f32", b.1, cast);
+            d = d.note(format!("a float literal does not become `{tb}`")).fix(
+                "cast the other side to f32",
+                b.1,
+                cast,
+            );
         } else if self.castable(a.0, b.0) {
             let cast = self.cast_text(b.1, &ta);
             d = d.fix(format!("cast to `{ta}`"), b.1, cast);
@@ -282,7 +294,10 @@ impl Cx<'_, '_> {
                     format!("this is `{shown}`"),
                 )
                 .note(format!("it is defined for {set}"));
-                if set.has(DType::F32) && !have.and(DTypeSet::ORDERED).within(DTypeSet::EMPTY) && !set.has(DType::Bool) {
+                if set.has(DType::F32)
+                    && !have.and(DTypeSet::ORDERED).within(DTypeSet::EMPTY)
+                    && !set.has(DType::Bool)
+                {
                     let text = self.cast_text(span, "f32");
                     diag = diag.fix("cast to `f32`", span, text);
                 }
@@ -296,7 +311,10 @@ impl Cx<'_, '_> {
     fn literal_class(&mut self, what: &str, d: DTerm, set: DTypeSet, span: Span) -> bool {
         let Some(lit) = self.literal(d) else { return true };
         let ok = match lit {
-            Lit::Int if set.and(DTypeSet::INT) == DTypeSet::EMPTY && set.and(DTypeSet::FLOAT) != DTypeSet::EMPTY => {
+            Lit::Int
+                if set.and(DTypeSet::INT) == DTypeSet::EMPTY
+                    && set.and(DTypeSet::FLOAT) != DTypeSet::EMPTY =>
+            {
                 if let DTerm::Infer(v) = self.norm(d)
                     && let Some(slot) = self.vars.get_mut(v as usize)
                 {
@@ -309,7 +327,12 @@ impl Cx<'_, '_> {
         };
         if !ok {
             let shown = if lit == Lit::Int { "an integer" } else { "a float" };
-            self.error(codes::CLASS, span, format!("{what} is not defined for {shown}"), format!("it is defined for {set}"));
+            self.error(
+                codes::CLASS,
+                span,
+                format!("{what} is not defined for {shown}"),
+                format!("it is defined for {set}"),
+            );
         }
         ok
     }

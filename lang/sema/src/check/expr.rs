@@ -1,15 +1,13 @@
 //! Owns expressions: literals, names, casts, conditionals, blocks, and and the flow through conditionals.
 
-use std::collections::BTreeSet;
-
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use super::cx::{Cx, Lit, Sym};
+use super::cx::{Cx, Flow, Lit, Sym};
 use super::names::closest;
 use super::{Def, files};
-use crate::hir::{CKind, CVarId, HArg, HExpr, HKind, LocalId};
+use crate::hir::{CKind, CVarId, HExpr, HKind, LocalId};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
@@ -58,7 +56,12 @@ impl Cx<'_, '_> {
 
     fn type_value(&mut self, t: &ast::Type, span: Span) -> HExpr {
         if !self.ty(t).is_err() {
-            self.error(codes::NOT_A_VALUE, span, "this type is not a value", "only scalar element types are compile-time values");
+            self.error(
+                codes::NOT_A_VALUE,
+                span,
+                "this type is not a value",
+                "only scalar element types are compile-time values",
+            );
         }
         HExpr::err(span)
     }
@@ -72,7 +75,12 @@ impl Cx<'_, '_> {
     fn none(&mut self, want: Option<&Ty>, span: Span) -> HExpr {
         match want {
             Some(t @ Ty::Option(_)) => self.mk(HKind::None, t.clone(), span, true),
-            _ => self.error(codes::NOT_A_VALUE, span, "`None` is no value here", "it stands for an absent optional view, or between index brackets"),
+            _ => self.error(
+                codes::NOT_A_VALUE,
+                span,
+                "`None` is no value here",
+                "it stands for an absent optional view, or between index brackets",
+            ),
         }
     }
 
@@ -89,7 +97,11 @@ impl Cx<'_, '_> {
                 self.need_value(h)
             })
             .collect();
-        let ty = if es.iter().any(|e| e.ty.is_err()) { Ty::Err } else { Ty::Tuple(es.iter().map(|e| e.ty.clone()).collect()) };
+        let ty = if es.iter().any(|e| e.ty.is_err()) {
+            Ty::Err
+        } else {
+            Ty::Tuple(es.iter().map(|e| e.ty.clone()).collect())
+        };
         let konst = es.iter().all(|e| e.konst);
         self.mk(HKind::Tuple(es), ty, span, konst)
     }
@@ -115,11 +127,21 @@ impl Cx<'_, '_> {
             Some(Def::Fn(id)) => self.fn_value(id, want, span),
             Some(Def::Struct(id)) => {
                 let name = self.hir().strukt(id).name.clone();
-                self.error(codes::NOT_A_VALUE, span, format!("`{name}` is a struct, not a value"), format!("build one with `{name}(..)`"))
+                self.error(
+                    codes::NOT_A_VALUE,
+                    span,
+                    format!("`{name}` is a struct, not a value"),
+                    format!("build one with `{name}(..)`"),
+                )
             }
             Some(Def::Module(_)) => {
                 let text = self.text(span);
-                self.error(codes::NOT_A_VALUE, span, format!("`{text}` is a file, not a value"), format!("name an item of it: `{text}::..`"))
+                self.error(
+                    codes::NOT_A_VALUE,
+                    span,
+                    format!("`{text}` is a file, not a value"),
+                    format!("name an item of it: `{text}::..`"),
+                )
             }
             None => HExpr::err(span),
         }
@@ -130,7 +152,12 @@ impl Cx<'_, '_> {
             "inf" => return self.lit(HKind::Float(f64::INFINITY), Lit::Float, span),
             "nan" => return self.lit(HKind::Float(f64::NAN), Lit::Float, span),
             "target" | "device" => {
-                return self.error(codes::NOT_A_VALUE, span, format!("`{}` is no value by itself", n.text), "name a property of it");
+                return self.error(
+                    codes::NOT_A_VALUE,
+                    span,
+                    format!("`{}` is no value by itself", n.text),
+                    "name a property of it",
+                );
             }
             _ => {}
         }
@@ -154,12 +181,21 @@ impl Cx<'_, '_> {
         let mut names = self.names_in_scope();
         names.extend(tk_ops::rows::functions().map(|r| r.name.to_string()));
         names.extend(DType::ALL.iter().map(|d| d.name().to_string()));
-        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, n.span, format!("there is no `{}` here", n.text), "unknown name");
+        let mut d = Diagnostic::error(
+            codes::UNKNOWN_NAME,
+            n.span,
+            format!("there is no `{}` here", n.text),
+            "unknown name",
+        );
         if let Some(s) = closest(&n.text, names.iter().map(String::as_str)) {
             d = d.fix(format!("use `{s}`"), n.span, s);
         } else if ["gelu", "gelu_tanh", "silu", "relu", "sigmoid"].contains(&n.text.as_str()) {
             let top = Span { start: 0, end: 0, file: n.span.file };
-            d = d.fix(format!("import it: `use std::math::{};`", n.text), top, format!("use std::math::{};\n", n.text));
+            d = d.fix(
+                format!("import it: `use std::math::{};`", n.text),
+                top,
+                format!("use std::math::{};\n", n.text),
+            );
         }
         self.fail(d)
     }
@@ -193,14 +229,28 @@ impl Cx<'_, '_> {
                     def
                 }
                 Some(_) => {
-                    self.error(codes::NOT_A_VALUE, m.span, format!("`{}` is not a file, nothing can follow `::`", m.text), "");
+                    self.error(
+                        codes::NOT_A_VALUE,
+                        m.span,
+                        format!("`{}` is not a file, nothing can follow `::`", m.text),
+                        "",
+                    );
                     None
                 }
                 None => {
-                    let mut d = Diagnostic::error(codes::UNKNOWN_NAME, m.span, format!("there is no file `{}` imported here", m.text), "");
+                    let mut d = Diagnostic::error(
+                        codes::UNKNOWN_NAME,
+                        m.span,
+                        format!("there is no file `{}` imported here", m.text),
+                        "",
+                    );
                     if ["grid", "math"].contains(&m.text.as_str()) {
                         let top = Span { start: 0, end: 0, file: m.span.file };
-                        d = d.fix(format!("import it: `use std::{};`", m.text), top, format!("use std::{};\n", m.text));
+                        d = d.fix(
+                            format!("import it: `use std::{};`", m.text),
+                            top,
+                            format!("use std::{};\n", m.text),
+                        );
                     }
                     self.report(d);
                     None
@@ -219,14 +269,24 @@ impl Cx<'_, '_> {
             (l.name.clone(), l.span, l.ty.clone())
         };
         if self.lambda_depth > id.0 as usize {
-            let d = Diagnostic::error(codes::NOT_CONST, span, format!("a lambda cannot use the run-time variable `{name}`"), "known at run time only")
-                .label(at, "declared here")
-                .note("lambdas capture compile-time values; pass run-time values to `map` as further arguments");
+            let d = Diagnostic::error(
+                codes::NOT_CONST,
+                span,
+                format!("a lambda cannot use the run-time variable `{name}`"),
+                "known at run time only",
+            )
+            .label(at, "declared here")
+            .note("lambdas capture compile-time values; pass run-time values to `map` as further arguments");
             return self.fail(d);
         }
         if !self.assigned.contains(&id) && !self.diverged {
-            let d = Diagnostic::error(codes::UNASSIGNED, span, format!("`{name}` may be used before it is assigned"), "used here")
-                .label(at, "declared here without a value");
+            let d = Diagnostic::error(
+                codes::UNASSIGNED,
+                span,
+                format!("`{name}` may be used before it is assigned"),
+                "used here",
+            )
+            .label(at, "declared here without a value");
             self.assigned.insert(id);
             return self.fail(d);
         }
@@ -251,7 +311,9 @@ impl Cx<'_, '_> {
         if h.ty.is_err() || to.is_err() {
             return HExpr::err(span);
         }
-        let (Ty::Tile { elem: from, shape }, Ty::Tile { elem: into, shape: rank0 }) = (h.ty.clone(), to.clone()) else {
+        let (Ty::Tile { elem: from, shape }, Ty::Tile { elem: into, shape: rank0 }) =
+            (h.ty.clone(), to.clone())
+        else {
             return self.bad_cast(&h, &to, span);
         };
         if !rank0.is_scalar() {
@@ -260,7 +322,10 @@ impl Cx<'_, '_> {
         let ok = match (&from, &into) {
             (Elem::D(f), Elem::D(t)) => return self.scalar_cast(h.clone(), *f, *t, shape, span),
             (Elem::Ptr { .. }, Elem::Ptr { .. }) => true,
-            (Elem::D(_), Elem::Ptr { .. }) | (Elem::Ptr { .. }, Elem::D(_)) | (Elem::Err, _) | (_, Elem::Err) => false,
+            (Elem::D(_), Elem::Ptr { .. })
+            | (Elem::Ptr { .. }, Elem::D(_))
+            | (Elem::Err, _)
+            | (_, Elem::Err) => false,
         };
         if !ok {
             return self.bad_cast(&h, &to, span);
@@ -279,7 +344,11 @@ impl Cx<'_, '_> {
         if to_set.has(DType::Bool) && to_set.single().is_some() {
             let text = self.text(h.span);
             let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-            let d = Diagnostic::error(codes::BAD_CAST, span, "nothing is cast to `bool`", "").fix("compare with 0", span, format!("{text} != 0"));
+            let d = Diagnostic::error(codes::BAD_CAST, span, "nothing is cast to `bool`", "").fix(
+                "compare with 0",
+                span,
+                format!("{text} != 0"),
+            );
             return self.fail(d);
         }
         let packed = DTypeSet::of(&[DType::E2M1, DType::E8M0]);
@@ -317,227 +386,11 @@ impl Cx<'_, '_> {
         self.error(codes::BAD_CAST, span, format!("`{a}` cannot be cast to `{b}`"), "")
     }
 
-    /// `if c { .. } else { .. }`
-    fn if_expr(&mut self, c: &ast::Expr, then: &ast::Block, els: Option<&ast::Expr>, want: Option<&Ty>, span: Span) -> HExpr {
-        let cond = self.condition(c);
-        let (narrow_then, narrow_else) = if cond.konst { self.narrowing(&cond) } else { (vec![], vec![]) };
-        let before = self.flow();
-        let want_arm = if cond.konst { want } else { None };
-        let (then_b, then_ty) = self.narrowed_block(narrow_then, |cx| {
-            let arm = cx.block(then, want);
-            cx.fit_arm(arm, want_arm)
-        });
-        let after_then = self.flow();
-        self.set_flow(before.clone());
-        let els_b = els.map(|e| {
-            self.narrowed_block(narrow_else, |cx| {
-                let arm = cx.else_block(e, want);
-                cx.fit_arm(arm, want_arm)
-            })
-        });
-        let after_else = self.flow();
-        self.set_flow(merge(after_then, after_else));
-        let (then_b, els_b, ty) = self.join_arms(then_b, then_ty, els_b, cond.konst, span);
-        let konst = cond.konst && then_b.tail.as_ref().is_some_and(|t| t.konst) && els_b.as_ref().is_some_and(|b| b.tail.as_ref().is_some_and(|t| t.konst))
-            && then_b.stmts.is_empty() && els_b.as_ref().is_some_and(|b| b.stmts.is_empty());
-        let kind = HKind::If { cond: Box::new(cond), then: Box::new(then_b), els: els_b.map(Box::new) };
-        self.mk(kind, ty, span, konst)
-    }
-
-    /// The arm of a compile-time `if` as a value of the wanted type, seen with what the arm knows of its parameters.
-    fn fit_arm(&mut self, arm: (crate::hir::HBlock, Ty), want: Option<&Ty>) -> (crate::hir::HBlock, Ty) {
-        let (mut block, ty) = arm;
-        match want {
-            Some(w) if !matches!(ty, Ty::Never | Ty::Unit) && !ty.is_err() && !w.is_err() && self.fits(&ty, w) => {
-                coerce_tail(self, &mut block, w);
-                (block, w.clone())
-            }
-            _ => (block, ty),
-        }
-    }
-
-    fn else_block(&mut self, e: &ast::Expr, want: Option<&Ty>) -> (crate::hir::HBlock, Ty) {
-        match &e.kind {
-            ExprKind::Block(b) => self.block(b, want),
-            _ => {
-                let h = self.expr(e, want);
-                let ty = h.ty.clone();
-                let span = h.span;
-                (crate::hir::HBlock { stmts: vec![], tail: Some(Box::new(h)), span }, ty)
-            }
-        }
-    }
-
-    fn narrowed_block<R>(&mut self, narrow: Vec<(CVarId, DTypeSet)>, f: impl FnOnce(&mut Self) -> R) -> R {
-        let n = self.narrowed.len();
-        self.narrowed.extend(narrow);
-        let r = f(self);
-        self.narrowed.truncate(n);
-        r
-    }
-
-    /// The common type of two arms.
-    fn join_arms(
-        &mut self,
-        mut then: crate::hir::HBlock,
-        then_ty: Ty,
-        els: Option<(crate::hir::HBlock, Ty)>,
-        konst: bool,
-        span: Span,
-    ) -> (crate::hir::HBlock, Option<crate::hir::HBlock>, Ty) {
-        let Some((mut els, els_ty)) = els else {
-            if !matches!(then_ty, Ty::Unit | Ty::Never | Ty::Err) {
-                let shown = self.show(&then_ty);
-                let at = then.tail.as_ref().map_or(span, |t| t.span);
-                self.error(codes::BRANCHES, at, format!("this arm has the value `{shown}`, but there is no `else`"), "add `;` if the value is not meant");
-            }
-            return (then, None, Ty::Unit);
-        };
-        if then_ty == Ty::Never || then_ty.is_err() {
-            return (then, Some(els), els_ty);
-        }
-        if els_ty == Ty::Never || els_ty.is_err() {
-            return (then, Some(els), then_ty);
-        }
-        if self.fits(&els_ty, &then_ty) {
-            coerce_tail(self, &mut els, &then_ty);
-            return (then, Some(els), self.resolve_ty(&then_ty));
-        }
-        if self.fits(&then_ty, &els_ty) {
-            coerce_tail(self, &mut then, &els_ty);
-            return (then, Some(els), self.resolve_ty(&els_ty));
-        }
-        let (a, b) = (self.show(&then_ty), self.show(&els_ty));
-        let at = |blk: &crate::hir::HBlock| blk.tail.as_ref().map_or(blk.span, |t| t.span);
-        let mut d = Diagnostic::error(codes::BRANCHES, at(&els), format!("the arms of this `if` have different types: `{a}` and `{b}`"), format!("this is `{b}`"))
-            .label(at(&then), format!("this is `{a}`"));
-        if konst {
-            self.split = Some(span);
-            d = d.note("arms of a compile-time `if` may differ where it initialises a `let`; otherwise give both arms one type");
-        }
-        self.report(d);
-        (then, Some(els), Ty::Err)
-    }
-
-    /// `if let v = opt { .. } else { .. }`
-    fn if_let(&mut self, n: &ast::Name, x: &ast::Expr, then: &ast::Block, els: Option<&ast::Expr>, want: Option<&Ty>, span: Span) -> HExpr {
-        let opt = self.value(x);
-        let inner = match &opt.ty {
-            Ty::Option(t) => (**t).clone(),
-            Ty::Err => Ty::Err,
-            other => {
-                let shown = self.show(other);
-                self.error(codes::TYPE_MISMATCH, opt.span, format!("`if let` asks whether an optional view is there, but this is `{shown}`"), "");
-                Ty::Err
-            }
-        };
-        if !opt.ty.is_err() && !matches!(opt.kind, HKind::Local(_)) {
-            self.error(codes::TYPE_MISMATCH, opt.span, "`if let` asks a parameter", "this is no parameter");
-        }
-        let before = self.flow();
-        self.push_scope();
-        let bind = self.new_local(n, inner, false);
-        self.assigned.insert(bind);
-        let (then_b, then_ty) = self.block(then, want);
-        self.pop_scope();
-        let after_then = self.flow();
-        self.set_flow(before);
-        let els_b = els.map(|e| self.else_block(e, want));
-        let after_else = self.flow();
-        self.set_flow(merge(after_then, after_else));
-        let (then_b, els_b, ty) = self.join_arms(then_b, then_ty, els_b, true, span);
-        let kind = HKind::IfLet { opt: Box::new(opt), bind, then: Box::new(then_b), els: els_b.map(Box::new) };
-        self.mk(kind, ty, span, false)
-    }
-
-    /// A condition: one bool.
-    pub fn condition(&mut self, c: &ast::Expr) -> HExpr {
-        let h = self.value(c);
-        match &h.ty {
-            Ty::Tile { elem: Elem::D(d), shape } if self.norm(*d) == DTerm::Known(DType::Bool) => {
-                if shape.is_scalar() {
-                    return h;
-                }
-                let text = self.text(h.span);
-                let shown = self.show(&h.ty);
-                let d = Diagnostic::error(codes::CONDITION, h.span, format!("a condition is one bool, not `{shown}`"), "a tile of bools")
-                    .fix("ask whether any element is true", h.span, format!("any({text})"))
-                    .fix("ask whether all elements are true", h.span, format!("all({text})"));
-                self.fail(d)
-            }
-            t if t.is_err() => h,
-            other => {
-                let shown = self.show(other);
-                let text = self.text(h.span);
-                let mut d = Diagnostic::error(codes::CONDITION, h.span, format!("a condition is a bool, not `{shown}`"), format!("this is `{shown}`"));
-                if let Ty::Tile { elem: Elem::D(_), shape } = other
-                    && shape.is_scalar()
-                {
-                    let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-                    d = d.fix("compare with 0", h.span, format!("{text} != 0"));
-                }
-                self.fail(d)
-            }
-        }
-    }
-
-    /// What a compile-time condition says about dtype variables in its two arms.
-    fn narrowing(&self, c: &HExpr) -> (Vec<(CVarId, DTypeSet)>, Vec<(CVarId, DTypeSet)>) {
-        match &c.kind {
-            HKind::Builtin(row, args) => {
-                let [HArg::Expr(a), HArg::Expr(b)] = args.as_slice() else { return (vec![], vec![]) };
-                let (HKind::DType(x), HKind::DType(y)) = (&a.kind, &b.kind) else { return (vec![], vec![]) };
-                let (DTerm::Param(id), Some(other)) = (*x, self.set_of(*y)) else { return (vec![], vec![]) };
-                if other.single().is_none() {
-                    return (vec![], vec![]);
-                }
-                let all = self.members(id);
-                let (yes, no) = (vec![(id, all.and(other))], vec![(id, all.without(other))]);
-                match row.name {
-                    "==" => (yes, no),
-                    "!=" => (no, yes),
-                    _ => (vec![], vec![]),
-                }
-            }
-            HKind::ShortCircuit { or, lhs, rhs } => {
-                let ((at, ae), (bt, be)) = (self.narrowing(lhs), self.narrowing(rhs));
-                match (or, at.as_slice(), bt.as_slice()) {
-                    // `T == f16 || T == bf16`: one of the two; otherwise none of them.
-                    (true, [(x, s)], [(y, t)]) if x == y => {
-                        let none = ae.iter().chain(&be).fold(self.members(*x), |m, (_, e)| m.and(*e));
-                        (vec![(*x, s.or(*t))], vec![(*x, none)])
-                    }
-                    (true, _, _) => (vec![], ae.into_iter().chain(be).collect()),
-                    (false, _, _) => (at.into_iter().chain(bt).collect(), vec![]),
-                }
-            }
-            _ => (vec![], vec![]),
-        }
-    }
-
-    pub fn flow(&self) -> (BTreeSet<LocalId>, bool) {
+    pub fn flow(&self) -> Flow {
         (self.assigned.clone(), self.diverged)
     }
 
-    pub fn set_flow(&mut self, f: (BTreeSet<LocalId>, bool)) {
+    pub fn set_flow(&mut self, f: Flow) {
         (self.assigned, self.diverged) = f;
-    }
-
-}
-
-/// The state behind an `if`: what both arms guarantee; an arm that does not come back guarantees everything.
-pub(crate) fn merge(a: (BTreeSet<LocalId>, bool), b: (BTreeSet<LocalId>, bool)) -> (BTreeSet<LocalId>, bool) {
-    match (a.1, b.1) {
-        (true, true) => (a.0.intersection(&b.0).copied().collect(), true),
-        (true, false) => b,
-        (false, true) => a,
-        (false, false) => (a.0.intersection(&b.0).copied().collect(), false),
-    }
-}
-
-fn coerce_tail(cx: &mut Cx, b: &mut crate::hir::HBlock, want: &Ty) {
-    if let Some(t) = b.tail.take() {
-        let t = cx.convert(*t, want);
-        b.tail = Some(Box::new(t));
     }
 }

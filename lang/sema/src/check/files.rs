@@ -57,8 +57,13 @@ fn define(p: &mut Program, file: usize, name: &ast::Name, def: Def) {
         return;
     }
     if let Some((_, before)) = p.files[file].names.get(&name.text) {
-        let d = Diagnostic::error(codes::DUPLICATE, name.span, format!("`{}` is defined twice in this file", name.text), "second definition")
-            .label(*before, "first definition");
+        let d = Diagnostic::error(
+            codes::DUPLICATE,
+            name.span,
+            format!("`{}` is defined twice in this file", name.text),
+            "second definition",
+        )
+        .label(*before, "first definition");
         p.report(d);
         return;
     }
@@ -70,7 +75,11 @@ fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
         ItemKind::Use(_) | ItemKind::Err => {}
         ItemKind::Const(c) => {
             let cid = ConstId(p.hir.consts.len() as u32);
-            p.hir.consts.push(HConst { name: c.name.text.clone(), value: HExpr::err(c.name.span), span: c.name.span });
+            p.hir.consts.push(HConst {
+                name: c.name.text.clone(),
+                value: HExpr::err(c.name.span),
+                span: c.name.span,
+            });
             p.consts.push(ConstState::Waiting { file, ast: Rc::new(ConstAst(c.clone())) });
             define(p, file, &c.name, Def::Const(cid));
         }
@@ -101,12 +110,25 @@ fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
         ItemKind::Test(t) => {
             let f = empty_fn(t.name.clone(), FnKind::Test, id, t.name_span, item);
             p.hir.fns.push(f);
-            p.sigs.push(Sig { ast: SigAst::Test(Rc::new(t.clone())), file, slots: vec![], owner: None, span: t.name_span });
+            p.sigs.push(Sig {
+                ast: SigAst::Test(Rc::new(t.clone())),
+                file,
+                slots: vec![],
+                owner: None,
+                span: t.name_span,
+            });
         }
     }
 }
 
-fn add_fn(p: &mut Program, file: usize, id: FileId, item: &ast::Item, f: &ast::Fn, owner: Option<StructId>) -> FnId {
+fn add_fn(
+    p: &mut Program,
+    file: usize,
+    id: FileId,
+    item: &ast::Item,
+    f: &ast::Fn,
+    owner: Option<StructId>,
+) -> FnId {
     let fid = FnId(p.hir.fns.len() as u32);
     let kind = if f.kernel { FnKind::Kernel } else { FnKind::Fn };
     let mut h = empty_fn(f.name.text.clone(), kind, id, f.name.span, item);
@@ -115,8 +137,13 @@ fn add_fn(p: &mut Program, file: usize, id: FileId, item: &ast::Item, f: &ast::F
             "fast" => h.fast = true,
             "noinline" => h.noinline = true,
             other => {
-                let d = Diagnostic::error(codes::UNKNOWN_ATTRIBUTE, a.span, format!("there is no attribute `@{other}` for functions"), "")
-                    .note("functions and kernels take `@fast` and `@noinline`");
+                let d = Diagnostic::error(
+                    codes::UNKNOWN_ATTRIBUTE,
+                    a.span,
+                    format!("there is no attribute `@{other}` for functions"),
+                    "",
+                )
+                .note("functions and kernels take `@fast` and `@noinline`");
                 p.report(d);
             }
         }
@@ -191,7 +218,8 @@ fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool
         };
         let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, what, "");
         if is_std {
-            let names: Vec<String> = BUILT_IN.iter().filter(|b| b.0 != "prelude").map(|b| format!("`std::{}`", b.0)).collect();
+            let names: Vec<String> =
+                BUILT_IN.iter().filter(|b| b.0 != "prelude").map(|b| format!("`std::{}`", b.0)).collect();
             d = d.note(format!("it has {}", names.join(", ")));
         }
         p.report(d);
@@ -201,7 +229,12 @@ fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool
         [] => Some(Def::Module(module)),
         [name] if !module_only => member(p, file, module, name),
         _ => {
-            p.report(Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, "a file contains no files: only one name may follow it", ""));
+            p.report(Diagnostic::error(
+                codes::UNKNOWN_IMPORT,
+                path.span,
+                "a file contains no files: only one name may follow it",
+                "",
+            ));
             None
         }
     }
@@ -215,15 +248,25 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
     let shown = p.files[module].key.clone();
     match p.files[module].names.get(&name.text).copied() {
         Some((_, span)) if name.text.starts_with('_') && from != module => {
-            let d = Diagnostic::error(codes::PRIVATE, name.span, format!("`{}` is private to `{shown}`", name.text), "")
-                .label(span, "a leading `_` keeps a name in its file");
+            let d = Diagnostic::error(
+                codes::PRIVATE,
+                name.span,
+                format!("`{}` is private to `{shown}`", name.text),
+                "",
+            )
+            .label(span, "a leading `_` keeps a name in its file");
             p.report(d);
             None
         }
         Some((def, _)) if !matches!(def, Def::Module(_)) => Some(def),
         _ => {
             let names: Vec<String> = p.files[module].names.keys().cloned().collect();
-            let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, name.span, format!("`{shown}` has no item `{}`", name.text), "");
+            let mut d = Diagnostic::error(
+                codes::UNKNOWN_IMPORT,
+                name.span,
+                format!("`{shown}` has no item `{}`", name.text),
+                "",
+            );
             if let Some(s) = super::names::closest(&name.text, names.iter().map(String::as_str)) {
                 d = d.fix(format!("use `{s}`"), name.span, s);
             }

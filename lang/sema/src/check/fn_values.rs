@@ -23,7 +23,12 @@ impl Cx<'_, '_> {
             }
             _ => {
                 let name = self.hir().func(id).name.clone();
-                self.error(codes::NOT_A_VALUE, span, format!("`{name}` is a function"), "call it, or pass it where a function is expected")
+                self.error(
+                    codes::NOT_A_VALUE,
+                    span,
+                    format!("`{name}` is a function"),
+                    "call it, or pass it where a function is expected",
+                )
             }
         }
     }
@@ -32,14 +37,25 @@ impl Cx<'_, '_> {
     pub fn fn_ref(&mut self, id: FnId, ps: &[Ty], span: Span) -> HExpr {
         let f = self.hir().func(id).clone();
         if f.kind != FnKind::Fn {
-            return self.error(codes::NOT_A_VALUE, span, format!("`{}` is a kernel, not a function value", f.name), "");
+            return self.error(
+                codes::NOT_A_VALUE,
+                span,
+                format!("`{}` is a kernel, not a function value", f.name),
+                "",
+            );
         }
         if let Some(me) = self.func {
             self.p.calls.push((me, id, span));
         }
         if f.params.len() != ps.len() {
             let (n, m) = (f.params.len(), ps.len());
-            let d = Diagnostic::error(codes::TYPE_MISMATCH, span, format!("a function of {m} arguments is needed, but `{}` takes {n}", f.name), "").label(f.span, "declared here");
+            let d = Diagnostic::error(
+                codes::TYPE_MISMATCH,
+                span,
+                format!("a function of {m} arguments is needed, but `{}` takes {n}", f.name),
+                "",
+            )
+            .label(f.span, "declared here");
             return self.fail(d);
         }
         let mut map = Subst::new();
@@ -53,7 +69,13 @@ impl Cx<'_, '_> {
             let t = self.subst_ty(&p.ty, &map);
             if !self.fits(a, &t) {
                 let (x, y) = (self.show(a), self.show(&t));
-                let d = Diagnostic::error(codes::TYPE_MISMATCH, span, format!("`{}` takes `{y}` as `{}`, but is used with `{x}`", f.name, p.name), "").label(f.span, "declared here");
+                let d = Diagnostic::error(
+                    codes::TYPE_MISMATCH,
+                    span,
+                    format!("`{}` takes `{y}` as `{}`, but is used with `{x}`", f.name, p.name),
+                    "",
+                )
+                .label(f.span, "declared here");
                 return self.fail(d);
             }
         }
@@ -99,7 +121,12 @@ impl Cx<'_, '_> {
         }
         let Ty::Fn(qs, _) = h.ty.clone() else {
             let shown = self.show(&h.ty);
-            return self.error(codes::NOT_CALLABLE, e.span, format!("a function is needed here, not `{shown}`"), "");
+            return self.error(
+                codes::NOT_CALLABLE,
+                e.span,
+                format!("a function is needed here, not `{shown}`"),
+                "",
+            );
         };
         if !self.need_const(&h) {
             return HExpr::err(e.span);
@@ -108,27 +135,54 @@ impl Cx<'_, '_> {
         if !ok {
             let shown = self.show(&h.ty);
             let args: Vec<String> = ps.iter().map(|p| self.show(p)).collect();
-            return self.error(codes::TYPE_MISMATCH, e.span, format!("`{shown}` cannot be called with ({})", args.join(", ")), "");
+            return self.error(
+                codes::TYPE_MISMATCH,
+                e.span,
+                format!("`{shown}` cannot be called with ({})", args.join(", ")),
+                "",
+            );
         }
         h
     }
 
-    pub fn lambda(&mut self, params: &[(ast::Pat, Option<ast::Type>)], body: &ast::Expr, want: Option<&Ty>, span: Span) -> HExpr {
+    pub fn lambda(
+        &mut self,
+        params: &[(ast::Pat, Option<ast::Type>)],
+        body: &ast::Expr,
+        want: Option<&Ty>,
+        span: Span,
+    ) -> HExpr {
         if let Some(Ty::Fn(ps, _)) = want {
             let ps = ps.clone();
             return self.lambda_with(params, body, &ps, span);
         }
         if params.iter().any(|p| p.1.is_none()) {
-            return self.error(codes::CANNOT_INFER, span, "the types of this lambda's parameters are not known here", "write them: `|x: f32| ..`");
+            return self.error(
+                codes::CANNOT_INFER,
+                span,
+                "the types of this lambda's parameters are not known here",
+                "write them: `|x: f32| ..`",
+            );
         }
         let ps: Vec<Ty> = params.iter().filter_map(|p| p.1.as_ref()).map(|t| self.ty(t)).collect();
         self.lambda_with(params, body, &ps, span)
     }
 
-    fn lambda_with(&mut self, params: &[(ast::Pat, Option<ast::Type>)], body: &ast::Expr, ps: &[Ty], span: Span) -> HExpr {
+    fn lambda_with(
+        &mut self,
+        params: &[(ast::Pat, Option<ast::Type>)],
+        body: &ast::Expr,
+        ps: &[Ty],
+        span: Span,
+    ) -> HExpr {
         if params.len() != ps.len() {
             let (n, m) = (ps.len(), params.len());
-            return self.error(codes::TYPE_MISMATCH, span, format!("a function of {n} arguments is needed, but this lambda takes {m}"), "");
+            return self.error(
+                codes::TYPE_MISMATCH,
+                span,
+                format!("a function of {n} arguments is needed, but this lambda takes {m}"),
+                "",
+            );
         }
         let (depth, loops) = (self.lambda_depth, std::mem::take(&mut self.loops));
         let flow = self.flow();
@@ -141,7 +195,12 @@ impl Cx<'_, '_> {
                     let declared = self.ty(t);
                     if !self.fits(want, &declared) {
                         let (a, b) = (self.show(&declared), self.show(want));
-                        self.error(codes::TYPE_MISMATCH, t.span, format!("this parameter is `{b}` here, not `{a}`"), "");
+                        self.error(
+                            codes::TYPE_MISMATCH,
+                            t.span,
+                            format!("this parameter is `{b}` here, not `{a}`"),
+                            "",
+                        );
                     }
                     declared
                 }
@@ -179,6 +238,11 @@ impl Cx<'_, '_> {
         if ret.is_err() {
             return HExpr::err(span);
         }
-        self.mk(HKind::Lambda { params: locals, body: Box::new(body) }, Ty::Fn(ps.to_vec(), Box::new(ret)), span, true)
+        self.mk(
+            HKind::Lambda { params: locals, body: Box::new(body) },
+            Ty::Fn(ps.to_vec(), Box::new(ret)),
+            span,
+            true,
+        )
     }
 }

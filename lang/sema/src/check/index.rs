@@ -1,34 +1,21 @@
-//! Owns brackets and dots behind a value: tile indexing, sub-views, fields, properties.
+//! Owns brackets behind a value: tile indexing, sub-views, slices of buffers, elements of tuples.
 
 use tk_syntax::ast::{self, ExprKind, Index};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, Sym};
-use super::names::closest;
 use crate::hir::{HExpr, HIndex, HKind, HSlice};
 use crate::poly::{Atom, Poly};
 use crate::types::{DTerm, Elem, Shape, Ty};
-
-/// Compile-time facts of a target (`target.x`), all known at specialization.
-const TARGET: &[(&str, bool)] = &[
-    ("has_tma", true),
-    ("has_wgmma", true),
-    ("has_mma", true),
-    ("has_async_copy", true),
-    ("has_f8", true),
-    ("warp_size", false),
-    ("smem", false),
-];
-
-/// Facts of a device, known at launch (`device.x` in clauses).
-const DEVICE: &[&str] = &["sms", "smem"];
 
 impl Cx<'_, '_> {
     pub fn index(&mut self, base: &ast::Expr, items: &[Index], span: Span) -> HExpr {
         let b = self.value(base);
         match b.ty.clone() {
             Ty::Tile { elem, shape } => self.tile_index(b, &elem, &shape, items, span),
-            Ty::View { elem, rank, mutable, wide } => self.sub_view(b, (elem, rank, mutable, wide), items, span),
+            Ty::View { elem, rank, mutable, wide } => {
+                self.sub_view(b, (elem, rank, mutable, wide), items, span)
+            }
             Ty::Buffer { elem, shape } => self.buffer_slice(b, elem, &shape, items, span),
             Ty::Tuple(ts) => match items {
                 [Index::Expr(i)] => match self.known_int(i, "the position in a tuple") {
@@ -39,7 +26,12 @@ impl Cx<'_, '_> {
                     }
                     Some(n) => {
                         let len = ts.len();
-                        self.error(codes::INDEX, i.span, format!("there is no element {n}: the tuple has {len}"), "counted from 0")
+                        self.error(
+                            codes::INDEX,
+                            i.span,
+                            format!("there is no element {n}: the tuple has {len}"),
+                            "counted from 0",
+                        )
                     }
                     None => HExpr::err(span),
                 },
@@ -49,9 +41,12 @@ impl Cx<'_, '_> {
                 [Index::Expr(i)] => self.shape_dim(b, i, span),
                 _ => self.error(codes::INDEX, span, "a shape is indexed by one number", ""),
             },
-            Ty::Fn(..) => {
-                self.error(codes::INDEX, span, "compile-time arguments are given where a function is called", "add the call: `f[..](..)`")
-            }
+            Ty::Fn(..) => self.error(
+                codes::INDEX,
+                span,
+                "compile-time arguments are given where a function is called",
+                "add the call: `f[..](..)`",
+            ),
             Ty::Option(_) => {
                 let text = self.text(base.span);
                 let d = Diagnostic::error(codes::INDEX, span, format!("`{text}` may be absent"), "")
@@ -73,17 +68,29 @@ impl Cx<'_, '_> {
                 Some(d) => d.clone(),
                 None => {
                     let len = dims.len();
-                    self.error(codes::AXIS, i.span, format!("the shape has {len} dimensions, there is no number {n}"), "")
+                    self.error(
+                        codes::AXIS,
+                        i.span,
+                        format!("the shape has {len} dimensions, there is no number {n}"),
+                        "",
+                    )
                 }
             };
         }
-        let Ok(n) = u32::try_from(n) else { return self.error(codes::AXIS, i.span, "a position is not negative", "") };
+        let Ok(n) = u32::try_from(n) else {
+            return self.error(codes::AXIS, i.span, "a position is not negative", "");
+        };
         self.mk(HKind::Field(Box::new(b), n), Ty::i32(), span, true)
     }
 
     fn tile_index(&mut self, b: HExpr, elem: &Elem, shape: &Shape, items: &[Index], span: Span) -> HExpr {
         let Shape::Dims(dims) = shape else {
-            return self.error(codes::INDEX, span, "a tile of generic shape cannot be indexed", "its rank is not known here");
+            return self.error(
+                codes::INDEX,
+                span,
+                "a tile of generic shape cannot be indexed",
+                "its rank is not known here",
+            );
         };
         let (mut out, mut at, mut new_dims) = (vec![], 0usize, vec![]);
         for item in items {
@@ -97,8 +104,13 @@ impl Cx<'_, '_> {
             }
             let Some(dim) = dims.get(at).cloned() else {
                 let (r, shown) = (dims.len(), self.show(&b.ty));
-                let d = Diagnostic::error(codes::RANK_MISMATCH, span, format!("more indices than the {r} dimensions of `{shown}`"), "")
-                    .note("`None` adds a dimension, `:` keeps one");
+                let d = Diagnostic::error(
+                    codes::RANK_MISMATCH,
+                    span,
+                    format!("more indices than the {r} dimensions of `{shown}`"),
+                    "",
+                )
+                .note("`None` adds a dimension, `:` keeps one");
                 return self.fail(d);
             };
             at += 1;
@@ -119,11 +131,18 @@ impl Cx<'_, '_> {
                     if let (Some(n), Some(ext)) = (self.poly(&i).and_then(|p| p.as_int()), dim.as_int())
                         && (n < 0 || n >= ext)
                     {
-                        return self.error(codes::INDEX, e.span, format!("there is no element {n} in a dimension of {ext}"), "counted from 0");
+                        return self.error(
+                            codes::INDEX,
+                            e.span,
+                            format!("there is no element {n} in a dimension of {ext}"),
+                            "counted from 0",
+                        );
                     }
                     out.push(HIndex::At(Box::new(i)));
                 }
-                Index::Named(n, _) => return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", ""),
+                Index::Named(n, _) => {
+                    return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", "");
+                }
             }
         }
         for dim in dims.iter().skip(at) {
@@ -131,7 +150,12 @@ impl Cx<'_, '_> {
             new_dims.push(dim.clone());
         }
         if new_dims.len() > super::types::MAX_RANK {
-            return self.error(codes::TILE_RANK, span, format!("a tile has at most {} dimensions", super::types::MAX_RANK), "");
+            return self.error(
+                codes::TILE_RANK,
+                span,
+                format!("a tile has at most {} dimensions", super::types::MAX_RANK),
+                "",
+            );
         }
         let ty = Ty::Tile { elem: elem.clone(), shape: Shape::Dims(new_dims) };
         let konst = b.konst;
@@ -155,7 +179,13 @@ impl Cx<'_, '_> {
         Some(h)
     }
 
-    fn static_slice(&mut self, a: Option<&ast::Expr>, z: Option<&ast::Expr>, dim: &Poly, span: Span) -> Option<(HExpr, HExpr, Poly)> {
+    fn static_slice(
+        &mut self,
+        a: Option<&ast::Expr>,
+        z: Option<&ast::Expr>,
+        dim: &Poly,
+        span: Span,
+    ) -> Option<(HExpr, HExpr, Poly)> {
         let (lo, hi, len) = self.slice_ends(a, z, dim, span)?;
         if len.as_int().is_some_and(|n| n < 1) {
             self.error(codes::INDEX, span, "the slice is empty", "");
@@ -165,7 +195,13 @@ impl Cx<'_, '_> {
     }
 
     /// The ends of a compile-time slice and its length.
-    fn slice_ends(&mut self, a: Option<&ast::Expr>, z: Option<&ast::Expr>, dim: &Poly, span: Span) -> Option<(HExpr, HExpr, Poly)> {
+    fn slice_ends(
+        &mut self,
+        a: Option<&ast::Expr>,
+        z: Option<&ast::Expr>,
+        dim: &Poly,
+        span: Span,
+    ) -> Option<(HExpr, HExpr, Poly)> {
         let lo = match a {
             Some(e) => self.tile_position(e)?,
             None => self.lit(HKind::Int(0), super::cx::Lit::Int, span),
@@ -183,7 +219,12 @@ impl Cx<'_, '_> {
         if let (Some(h), Some(d)) = (hi_poly.as_int(), dim.as_int())
             && h > d
         {
-            self.error(codes::INDEX, span, format!("the slice ends at {h}, but the dimension has {d} elements"), "");
+            self.error(
+                codes::INDEX,
+                span,
+                format!("the slice ends at {h}, but the dimension has {d} elements"),
+                "",
+            );
             return None;
         }
         Some((lo, hi, len))
@@ -222,7 +263,9 @@ impl Cx<'_, '_> {
                 self.mk(HKind::Field(Box::new(s), *i), Ty::i32(), span, true)
             }
             Atom::DTypeFact(id, f) => self.mk(HKind::DTypeFact(DTerm::Param(*id), f), Ty::i32(), span, true),
-            Atom::Opaque(i) => self.hir().opaque.get(*i as usize).cloned().unwrap_or_else(|| HExpr::err(span)),
+            Atom::Opaque(i) => {
+                self.hir().opaque.get(*i as usize).cloned().unwrap_or_else(|| HExpr::err(span))
+            }
             Atom::ShapeRank(_) | Atom::ShapeCount(_) => HExpr::err(span),
             Atom::Fn(f, args) => {
                 let name = match f {
@@ -235,7 +278,12 @@ impl Cx<'_, '_> {
                 };
                 let args: Vec<HExpr> = args.iter().map(|p| self.poly_expr(p, span)).collect();
                 let Some(row) = self.op_row(name, span) else { return HExpr::err(span) };
-                self.mk(HKind::Builtin(row, args.into_iter().map(crate::hir::HArg::Expr).collect()), Ty::i32(), span, true)
+                self.mk(
+                    HKind::Builtin(row, args.into_iter().map(crate::hir::HArg::Expr).collect()),
+                    Ty::i32(),
+                    span,
+                    true,
+                )
             }
         }
     }
@@ -244,7 +292,12 @@ impl Cx<'_, '_> {
     fn buffer_slice(&mut self, b: HExpr, elem: Elem, dims: &[Poly], items: &[Index], span: Span) -> HExpr {
         if items.len() > dims.len() {
             let (r, n) = (dims.len(), items.len());
-            return self.error(codes::RANK_MISMATCH, span, format!("a buffer of rank {r} takes at most {r} indices, not {n}"), "");
+            return self.error(
+                codes::RANK_MISMATCH,
+                span,
+                format!("a buffer of rank {r} takes at most {r} indices, not {n}"),
+                "",
+            );
         }
         let (mut out, mut shape) = (vec![], vec![]);
         for (item, dim) in items.iter().zip(dims) {
@@ -254,7 +307,9 @@ impl Cx<'_, '_> {
                     shape.push(dim.clone());
                 }
                 Index::Slice(a, z, s) => {
-                    let Some((lo, hi, len)) = self.slice_ends(a.as_ref(), z.as_ref(), dim, *s) else { return HExpr::err(span) };
+                    let Some((lo, hi, len)) = self.slice_ends(a.as_ref(), z.as_ref(), dim, *s) else {
+                        return HExpr::err(span);
+                    };
                     if len.as_int().is_some_and(|n| n < 0) {
                         return self.error(codes::INDEX, *s, "the slice ends before it starts", "");
                     }
@@ -265,7 +320,9 @@ impl Cx<'_, '_> {
                     Some(i) => out.push(HSlice::At(Box::new(i))),
                     None => return HExpr::err(span),
                 },
-                Index::Named(n, _) => return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", ""),
+                Index::Named(n, _) => {
+                    return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", "");
+                }
             }
         }
         for dim in dims.iter().skip(items.len()) {
@@ -273,7 +330,12 @@ impl Cx<'_, '_> {
             shape.push(dim.clone());
         }
         if shape.is_empty() {
-            return self.error(codes::VIEW_INDEX, span, "an integer for every axis leaves no buffer", "read the elements with `.tile()`");
+            return self.error(
+                codes::VIEW_INDEX,
+                span,
+                "an integer for every axis leaves no buffer",
+                "read the elements with `.tile()`",
+            );
         }
         self.mk(HKind::SubView(Box::new(b), out), Ty::Buffer { elem, shape }, span, false)
     }
@@ -282,7 +344,12 @@ impl Cx<'_, '_> {
         let (elem, rank, mutable, wide) = v;
         if items.len() > rank as usize {
             let n = items.len();
-            return self.error(codes::RANK_MISMATCH, span, format!("a view of rank {rank} takes at most {rank} indices, not {n}"), "");
+            return self.error(
+                codes::RANK_MISMATCH,
+                span,
+                format!("a view of rank {rank} takes at most {rank} indices, not {n}"),
+                "",
+            );
         }
         let mut out = vec![];
         let mut left = rank;
@@ -294,12 +361,19 @@ impl Cx<'_, '_> {
                         None => Ok(None),
                         Some(e) => cx.position(e, wide).map(|h| Some(Box::new(h))).ok_or(()),
                     };
-                    let (Ok(a), Ok(z)) = (end(self, a.as_ref()), end(self, z.as_ref())) else { return HExpr::err(span) };
+                    let (Ok(a), Ok(z)) = (end(self, a.as_ref()), end(self, z.as_ref())) else {
+                        return HExpr::err(span);
+                    };
                     out.push(HSlice::Range(a, z));
                 }
                 Index::Expr(e) if matches!(e.kind, ExprKind::None) => {
-                    let d = Diagnostic::error(codes::VIEW_INDEX, e.span, "`None` adds a dimension to tiles, not to views", "")
-                        .note("load first, then index the tile");
+                    let d = Diagnostic::error(
+                        codes::VIEW_INDEX,
+                        e.span,
+                        "`None` adds a dimension to tiles, not to views",
+                        "",
+                    )
+                    .note("load first, then index the tile");
                     return self.fail(d);
                 }
                 Index::Expr(e) => {
@@ -307,17 +381,27 @@ impl Cx<'_, '_> {
                     out.push(HSlice::At(Box::new(h)));
                     left -= 1;
                 }
-                Index::Named(n, _) => return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", ""),
+                Index::Named(n, _) => {
+                    return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", "");
+                }
             }
         }
         if left == 0 {
             let base = self.text(b.span);
-            let inner: Vec<String> = items.iter().filter_map(|i| match i {
-                Index::Expr(e) => Some(self.text(e.span)),
-                Index::Slice(..) | Index::Named(..) => None,
-            }).collect();
-            let d = Diagnostic::error(codes::VIEW_INDEX, span, "a view is not read by indexing", "an integer for every axis leaves no view")
-                .fix("load the element", span, format!("{base}.load([{}])", inner.join(", ")));
+            let inner: Vec<String> = items
+                .iter()
+                .filter_map(|i| match i {
+                    Index::Expr(e) => Some(self.text(e.span)),
+                    Index::Slice(..) | Index::Named(..) => None,
+                })
+                .collect();
+            let d = Diagnostic::error(
+                codes::VIEW_INDEX,
+                span,
+                "a view is not read by indexing",
+                "an integer for every axis leaves no view",
+            )
+            .fix("load the element", span, format!("{base}.load([{}])", inner.join(", ")));
             return self.fail(d);
         }
         while out.len() < rank as usize {
@@ -335,8 +419,13 @@ impl Cx<'_, '_> {
         }
         if matches!(&h.ty, Ty::Tile { shape, .. } if !shape.is_scalar()) {
             let shown = self.show(&h.ty);
-            let d = Diagnostic::error(codes::POSITION, h.span, format!("a position is one integer per axis, not `{shown}`"), format!("this is `{shown}`"))
-                .note("`load` takes the corner of a box and its shape; `gather` takes tiles of positions");
+            let d = Diagnostic::error(
+                codes::POSITION,
+                h.span,
+                format!("a position is one integer per axis, not `{shown}`"),
+                format!("this is `{shown}`"),
+            )
+            .note("`load` takes the corner of a box and its shape; `gather` takes tiles of positions");
             self.report(d);
             return None;
         }
@@ -346,194 +435,6 @@ impl Cx<'_, '_> {
         let want = Ty::scalar(if wide { tk_ops::DType::I64 } else { tk_ops::DType::I32 });
         let h = self.coerce_as(h, &want, "a position in this view", Some(codes::POSITION), None);
         (!h.ty.is_err()).then_some(h)
-    }
-
-    /// `a.name`
-    pub fn member(&mut self, base: &ast::Expr, name: &ast::Name, span: Span) -> HExpr {
-        if let ExprKind::Path(p) = &base.kind
-            && let [n] = p.segments.as_slice()
-        {
-            if let Some(d) = self.dtype_name(&n.text) {
-                return self.dtype_property(d, name, span);
-            }
-            if self.lookup(&n.text).is_none() && self.lookup_item(&n.text).is_none() && (n.text == "target" || n.text == "device") {
-                return self.environment(&n.text, name, span);
-            }
-        }
-        let b = self.value(base);
-        if name.text.is_empty() || b.ty.is_err() {
-            return HExpr::err(span);
-        }
-        match (b.ty.clone(), name.text.as_str()) {
-            (Ty::Tile { elem, shape: Shape::Dims(d) }, "T") if d.len() == 2 => {
-                let shape = Shape::Dims(d.into_iter().rev().collect());
-                self.mk(HKind::Transpose(Box::new(b)), Ty::Tile { elem, shape }, span, false)
-            }
-            (Ty::Tile { shape: Shape::Dims(d), .. }, "T") => {
-                let (n, _) = (d.len(), ());
-                self.error(codes::RANK_MISMATCH, span, format!("`.T` swaps the dimensions of a tile of rank 2, but this has rank {n}"), "use `permute(x, [..])`")
-            }
-            (Ty::Tile { shape, .. }, "shape") => self.tile_shape(&shape, span),
-            (Ty::View { rank, wide, .. }, "shape") => self.extents(b, rank, wide, false, span),
-            (Ty::View { rank, .. }, "strides") => self.extents(b, rank, true, true, span),
-            (Ty::View { elem, mutable, .. }, "ptr") => {
-                let elem = Elem::Ptr { pointee: Box::new(elem), mutable };
-                self.mk(HKind::ViewPtr(Box::new(b)), Ty::Tile { elem, shape: Shape::scalar() }, span, false)
-            }
-            (t @ Ty::View { .. }, "T") => self.mk(HKind::ViewT(Box::new(b)), t, span, false),
-            (Ty::Buffer { shape, .. }, "shape") => self.tile_shape(&Shape::Dims(shape), span),
-            (Ty::Buffer { elem, shape }, "T") => {
-                let ty = Ty::Buffer { elem, shape: shape.into_iter().rev().collect() };
-                self.mk(HKind::ViewT(Box::new(b)), ty, span, false)
-            }
-            (ty @ Ty::Struct(..), _) => match self.struct_field(&ty, name, base.span) {
-                Some((i, t)) => {
-                    let konst = b.konst;
-                    self.mk(HKind::Field(Box::new(b), i), t, span, konst)
-                }
-                None => HExpr::err(span),
-            },
-            (ty, _) => self.no_member(&ty, name, base),
-        }
-    }
-
-    fn no_member(&mut self, ty: &Ty, name: &ast::Name, base: &ast::Expr) -> HExpr {
-        use tk_ops::table::Receiver;
-        let shown = self.show(ty);
-        let mut names: Vec<&str> = match ty {
-            Ty::Tile { .. } => vec!["T", "shape"],
-            Ty::View { .. } => vec!["T", "shape", "strides", "ptr"],
-            Ty::Buffer { .. } => vec!["T", "shape"],
-            _ => vec![],
-        };
-        let receiver = match ty {
-            Ty::View { .. } => Some(Receiver::View),
-            Ty::Tile { .. } => Some(Receiver::Tile),
-            Ty::Buffer { .. } => Some(Receiver::Buffer),
-            _ => None,
-        };
-        if let Some(r) = receiver {
-            names.extend(tk_ops::rows::methods(r).map(|row| row.name));
-            if names.contains(&name.text.as_str()) {
-                return self.error(codes::NOT_CALLABLE, name.span, format!("`{}` is a method of `{shown}`", name.text), "it needs `(..)`");
-            }
-        }
-        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`{shown}` has no `{}`", name.text), "");
-        if let Some(s) = closest(&name.text, names.iter().copied()) {
-            d = d.fix(format!("use `{s}`"), name.span, s);
-        } else if matches!(ty, Ty::Option(_)) {
-            let text = self.text(base.span);
-            d = d.note(format!("it may be absent; ask first: `if let v = {text} {{ .. }}`"));
-        } else if !names.is_empty() {
-            let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
-            d = d.note(format!("it has {}", list.join(", ")));
-        }
-        self.fail(d)
-    }
-
-    fn tile_shape(&mut self, shape: &Shape, span: Span) -> HExpr {
-        match shape {
-            Shape::Param(id) => self.mk(HKind::CVar(*id), Ty::ShapeTy, span, true),
-            Shape::Dims(d) => {
-                let dims = d.iter().map(|p| self.poly_expr(p, span)).collect();
-                self.mk(HKind::Shape(dims), Ty::ShapeTy, span, true)
-            }
-        }
-    }
-
-    fn extents(&mut self, b: HExpr, rank: u32, wide: bool, strides: bool, span: Span) -> HExpr {
-        let t = Ty::scalar(if wide { tk_ops::DType::I64 } else { tk_ops::DType::I32 });
-        let parts: Vec<HExpr> = (0..rank)
-            .map(|i| {
-                let inner = Box::new(b.clone());
-                let kind = if strides { HKind::Stride(inner, i) } else { HKind::Extent(inner, i) };
-                self.mk(kind, t.clone(), span, false)
-            })
-            .collect();
-        self.mk(HKind::Tuple(parts), Ty::Tuple(vec![t; rank as usize]), span, false)
-    }
-
-    fn dtype_property(&mut self, d: DTerm, name: &ast::Name, span: Span) -> HExpr {
-        let scalar = |d: DTerm| Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() };
-        match name.text.as_str() {
-            "bits" => self.mk(HKind::DTypeFact(d, "bits"), Ty::i32(), span, true),
-            "min" | "max" => {
-                let set = tk_ops::DTypeSet::ORDERED;
-                if !self.need_class(&format!("`.{}`", name.text), d, set, span) {
-                    return HExpr::err(span);
-                }
-                let fact = if name.text == "min" { "min" } else { "max" };
-                self.mk(HKind::DTypeFact(d, fact), scalar(d), span, true)
-            }
-            "acc" => {
-                let acc = match d {
-                    DTerm::Known(k) => DTerm::Known(k.acc()),
-                    DTerm::Param(id) => DTerm::Acc(id),
-                    DTerm::Acc(_) | DTerm::Infer(_) => d,
-                };
-                self.mk(HKind::DType(acc), Ty::DType, span, true)
-            }
-            "" => HExpr::err(span),
-            other => {
-                let mut diag = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("an element type has no `{other}`"), "")
-                    .note("it has `bits`, `min`, `max`, `acc`");
-                if let Some(s) = closest(other, ["bits", "min", "max", "acc"].into_iter()) {
-                    diag = diag.fix(format!("use `{s}`"), name.span, s);
-                }
-                self.fail(diag)
-            }
-        }
-    }
-
-    fn environment(&mut self, which: &str, name: &ast::Name, span: Span) -> HExpr {
-        if which == "target" {
-            if let Some((_, is_bool)) = TARGET.iter().find(|t| t.0 == name.text) {
-                let ty = if *is_bool { Ty::bool() } else { Ty::i32() };
-                return self.mk(HKind::Target(name.text.clone()), ty, span, true);
-            }
-            let list: Vec<String> = TARGET.iter().map(|t| format!("`{}`", t.0)).collect();
-            let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`target` has no `{}`", name.text), "").note(format!("it has {}", list.join(", ")));
-            return self.fail(d);
-        }
-        if !self.in_clause {
-            return self.error(codes::NOT_A_VALUE, span, "`device` is known to the clauses of a kernel only", "pass it as a parameter");
-        }
-        if DEVICE.contains(&name.text.as_str()) {
-            return self.mk(HKind::Device(name.text.clone()), Ty::i32(), span, false);
-        }
-        let d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`device` has no `{}`", name.text), "").note("it has `sms`, `smem`");
-        self.fail(d)
-    }
-
-    /// Number and type of a field; reports when there is none.
-    pub fn struct_field(&mut self, ty: &Ty, name: &ast::Name, base: Span) -> Option<(u32, Ty)> {
-        let Ty::Struct(id, args) = ty else {
-            if !ty.is_err() {
-                let shown = self.show(ty);
-                self.error(codes::UNKNOWN_MEMBER, name.span, format!("`{shown}` has no `{}`", name.text), "");
-            }
-            return None;
-        };
-        let s = self.hir().strukt(*id).clone();
-        let _ = base;
-        if let Some(i) = s.fields.iter().position(|f| f.0 == name.text) {
-            let subst = s.cparams.iter().copied().zip(args.iter().cloned()).collect();
-            let t = s.fields.get(i).map_or(Ty::Err, |f| self.subst_ty(&f.1, &subst));
-            return Some((i as u32, t));
-        }
-        if name.text.is_empty() {
-            return None;
-        }
-        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, format!("`{}` has no field `{}`", s.name, name.text), "").label(s.span, "declared here");
-        if s.methods.iter().any(|m| m.0 == name.text) {
-            d = d.note("it is a method: it needs `(..)`");
-        }
-        let known: Vec<&str> = s.fields.iter().map(|f| f.0.as_str()).collect();
-        if let Some(best) = closest(&name.text, known.iter().copied()) {
-            d = d.fix(format!("use `{best}`"), name.span, best);
-        }
-        self.report(d);
-        None
     }
 
     /// A compile-time variable by name, for clauses.

@@ -8,7 +8,9 @@ use tk_syntax::{Diagnostic, codes};
 
 use super::cx::Cx;
 use super::{Program, Sig, SigAst, Slot};
-use crate::hir::{CKind, CVarId, ConstId, FnId, FnKind, HExport, HKind, HParam, HStmtKind, LocalId, StructId};
+use crate::hir::{
+    CKind, CVarId, ConstId, FnId, FnKind, HExport, HKind, HParam, HStmtKind, LocalId, StructId,
+};
 use crate::types::Ty;
 
 /// Reads the signatures of everything, so that bodies may refer to each other in any order.
@@ -52,7 +54,13 @@ fn struct_fields(p: &mut Program, id: StructId) {
     let mut fields: Vec<(String, Ty, tk_syntax::Span)> = vec![];
     for f in &s.fields {
         if let Some(before) = fields.iter().find(|x| x.0 == f.name.text && !x.0.is_empty()) {
-            let d = Diagnostic::error(codes::DUPLICATE, f.name.span, format!("the field `{}` is defined twice", f.name.text), "").label(before.2, "first definition");
+            let d = Diagnostic::error(
+                codes::DUPLICATE,
+                f.name.span,
+                format!("the field `{}` is defined twice", f.name.text),
+                "",
+            )
+            .label(before.2, "first definition");
             cx.report(d);
             continue;
         }
@@ -94,9 +102,17 @@ impl Cx<'_, '_> {
     pub fn cparams(&mut self, list: &[ast::CParam]) -> Vec<CVarId> {
         let mut ids: Vec<CVarId> = vec![];
         for c in list {
-            if let Some(before) = ids.iter().find(|i| self.hir().cvar(**i).name == c.name.text && !c.name.text.is_empty()) {
+            if let Some(before) =
+                ids.iter().find(|i| self.hir().cvar(**i).name == c.name.text && !c.name.text.is_empty())
+            {
                 let at = self.hir().cvar(*before).span;
-                let d = Diagnostic::error(codes::DUPLICATE, c.name.span, format!("the parameter `{}` is defined twice", c.name.text), "").label(at, "first definition");
+                let d = Diagnostic::error(
+                    codes::DUPLICATE,
+                    c.name.span,
+                    format!("the parameter `{}` is defined twice", c.name.text),
+                    "",
+                )
+                .label(at, "first definition");
                 self.report(d);
                 continue;
             }
@@ -138,7 +154,11 @@ impl Cx<'_, '_> {
         };
         let h = self.need_value(h);
         // Extents are i32 and i64; a derived default takes either.
-        let mut h = if matches!(kind, CKind::Int(DType::I32)) && self.fits(&h.ty, &Ty::scalar(DType::I64)) { h } else { self.coerce(h, &want, "the default") };
+        let mut h = if matches!(kind, CKind::Int(DType::I32)) && self.fits(&h.ty, &Ty::scalar(DType::I64)) {
+            h
+        } else {
+            self.coerce(h, &want, "the default")
+        };
         if h.ty.is_err() {
             return;
         }
@@ -169,7 +189,12 @@ fn fn_signature(p: &mut Program, id: FnId) {
     let (mut params, mut slots): (Vec<HParam>, Vec<(String, Slot)>) = (vec![], vec![]);
     for (i, prm) in f.params.iter().enumerate() {
         if slots.iter().any(|s| s.0 == prm.name.text) && !prm.name.text.is_empty() {
-            cx.error(codes::DUPLICATE, prm.name.span, format!("the parameter `{}` is defined twice", prm.name.text), "second definition");
+            cx.error(
+                codes::DUPLICATE,
+                prm.name.span,
+                format!("the parameter `{}` is defined twice", prm.name.text),
+                "second definition",
+            );
             continue;
         }
         if prm.konst {
@@ -214,14 +239,19 @@ fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) 
                 .iter()
                 .map(|c| {
                     let e = cx.cvar_use(*c, prm.span);
-                    cx.to_cterm(&e)
+                    cx.as_cterm(&e)
                 })
                 .collect();
             Ty::Struct(owner, terms)
         }
         (None, _) => {
             if !prm.name.text.is_empty() {
-                cx.error(codes::TYPE_MISMATCH, prm.span, format!("the parameter `{}` needs a type", prm.name.text), "");
+                cx.error(
+                    codes::TYPE_MISMATCH,
+                    prm.span,
+                    format!("the parameter `{}` needs a type", prm.name.text),
+                    "",
+                );
             }
             Ty::Err
         }
@@ -230,14 +260,24 @@ fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) 
             match &ty {
                 Ty::DType | Ty::ShapeTy | Ty::Fn(..) => {
                     let shown = cx.show(&ty);
-                    let d = Diagnostic::error(codes::NOT_CONST, t.span, format!("a `{shown}` is a compile-time value"), "a run-time parameter stands here")
-                        .fix("mark it `const`", t.span.before(), "const ");
+                    let d = Diagnostic::error(
+                        codes::NOT_CONST,
+                        t.span,
+                        format!("a `{shown}` is a compile-time value"),
+                        "a run-time parameter stands here",
+                    )
+                    .fix("mark it `const`", t.span.before(), "const ");
                     cx.report(d);
                     Ty::Err
                 }
                 Ty::Tile { shape, .. } if kernel && !shape.is_scalar() => {
                     let shown = cx.show(&ty);
-                    cx.error(codes::TYPE_MISMATCH, t.span, format!("a kernel takes pointers, views and scalars, not `{shown}`"), "tiles exist inside kernels only");
+                    cx.error(
+                        codes::TYPE_MISMATCH,
+                        t.span,
+                        format!("a kernel takes pointers, views and scalars, not `{shown}`"),
+                        "tiles exist inside kernels only",
+                    );
                     Ty::Err
                 }
                 _ => ty,
@@ -296,19 +336,30 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Rc<ast::Fn>) {
         let local = cx.new_local(&name, prm.ty.clone(), false);
         cx.assigned.insert(local);
     }
-    cx.holes = f.params.iter().map(|p| &p.name).chain(f.cparams.iter().map(|p| &p.name)).any(|n| n.text.is_empty());
+    cx.holes =
+        f.params.iter().map(|p| &p.name).chain(f.cparams.iter().map(|p| &p.name)).any(|n| n.text.is_empty());
     cx.ret = ret.clone();
     cx.ret_span = f.ret.as_ref().map_or(f.name.span, |t| t.span);
     cx.signature_exprs(id, f);
     let (mut body, ty) = cx.block(&f.body, Some(&ret));
-    let valueless = body.tail.as_ref().is_some_and(|t| t.ty == Ty::Unit && !matches!(ret, Ty::Unit | Ty::Err) && matches!(t.kind, HKind::If { .. } | HKind::IfLet { .. } | HKind::Block(_)));
+    let valueless = body.tail.as_ref().is_some_and(|t| {
+        t.ty == Ty::Unit
+            && !matches!(ret, Ty::Unit | Ty::Err)
+            && matches!(t.kind, HKind::If { .. } | HKind::IfLet { .. } | HKind::Block(_))
+    });
     if !valueless && let Some(t) = body.tail.take() {
         let done = matches!(t.ty, Ty::Never) || (ret == Ty::Unit && t.ty == Ty::Unit);
         body.tail = Some(Box::new(if done { *t } else { cx.returned(*t) }));
     } else if ty != Ty::Never && !matches!(ret, Ty::Unit | Ty::Err) {
         let shown = cx.show(&ret);
         let end = tk_syntax::Span { start: f.body.span.end.saturating_sub(1), ..f.body.span };
-        let mut d = Diagnostic::error(codes::MISSING_RETURN, end, format!("`{}` returns `{shown}`, but this end of it has no value", f.name.text), "no value here").label(cx.ret_span, "declared here");
+        let mut d = Diagnostic::error(
+            codes::MISSING_RETURN,
+            end,
+            format!("`{}` returns `{shown}`, but this end of it has no value", f.name.text),
+            "no value here",
+        )
+        .label(cx.ret_span, "declared here");
         if let Some(last) = body.stmts.last()
             && let HStmtKind::Expr(e) = &last.kind
             && !e.ty.is_err()
@@ -351,7 +402,9 @@ impl Cx<'_, '_> {
                 }
                 continue;
             }
-            let Some(i) = self.hir().func(id).params.iter().position(|p| p.name == prm.name.text) else { continue };
+            let Some(i) = self.hir().func(id).params.iter().position(|p| p.name == prm.name.text) else {
+                continue;
+            };
             let Some(want) = self.hir().func(id).params.get(i).map(|p| p.ty.clone()) else { continue };
             let h = self.value(e);
             let mut h = self.coerce(h, &want, "the default");
@@ -381,12 +434,23 @@ fn export(p: &mut Program, file: usize, e: &ast::Export, span: tk_syntax::Span) 
     let mut values = vec![];
     for a in &e.args {
         let Some(n) = &a.name else {
-            cx.error(codes::ARGUMENT_NAME, a.value.span, "instances are given by name", "as in `export k[N = [64, 128]];`");
+            cx.error(
+                codes::ARGUMENT_NAME,
+                a.value.span,
+                "instances are given by name",
+                "as in `export k[N = [64, 128]];`",
+            );
             continue;
         };
-        let Some(c) = cx.hir().func(id).cparams.iter().copied().find(|c| cx.hir().cvar(*c).name == n.text) else {
+        let Some(c) = cx.hir().func(id).cparams.iter().copied().find(|c| cx.hir().cvar(*c).name == n.text)
+        else {
             let name = cx.hir().func(id).name.clone();
-            cx.error(codes::ARGUMENT_NAME, n.span, format!("`{name}` has no compile-time parameter `{}`", n.text), "");
+            cx.error(
+                codes::ARGUMENT_NAME,
+                n.span,
+                format!("`{name}` has no compile-time parameter `{}`", n.text),
+                "",
+            );
             continue;
         };
         let list: Vec<&ast::Expr> = match &a.value.kind {

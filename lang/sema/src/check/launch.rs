@@ -16,28 +16,48 @@ impl Cx<'_, '_> {
         let name = self.hir().func(id).name.clone();
         if !self.in_test {
             self.check_rest(args);
-            let d = Diagnostic::error(codes::KERNEL_CALL, span, format!("the kernel `{name}` cannot be called here"), "kernels are launched by the host and in tests")
-                .note("make it a `fn` to call it from kernels");
+            let d = Diagnostic::error(
+                codes::KERNEL_CALL,
+                span,
+                format!("the kernel `{name}` cannot be called here"),
+                "kernels are launched by the host and in tests",
+            )
+            .note("make it a `fn` to call it from kernels");
             return self.fail(d);
         }
         let Some(sig) = self.p.sigs.get(id.0 as usize).cloned() else { return HExpr::err(span) };
         let mut map = Subst::new();
-        if !self.explicit_cargs(id, &name, cargs, &mut map, true) || !self.explicit_cargs(id, &name, cargs, &mut map, false) {
+        if !self.explicit_cargs(id, &name, cargs, &mut map, true)
+            || !self.explicit_cargs(id, &name, cargs, &mut map, false)
+        {
             self.check_rest(args);
             return HExpr::err(span);
         }
         let given: Vec<_> = map.keys().copied().collect();
         let names: Vec<&str> = sig.slots.iter().map(|s| s.0.as_str()).collect();
-        let params: Vec<(String, Ty)> = self.hir().func(id).params.iter().map(|p| (p.name.clone(), p.ty.clone())).collect();
+        let params: Vec<(String, Ty)> =
+            self.hir().func(id).params.iter().map(|p| (p.name.clone(), p.ty.clone())).collect();
         let optional = sig
             .slots
             .iter()
             .map(|(_, s)| match s {
-                Slot::Run(i) => self.hir().func(id).params.get(*i).is_some_and(|p| matches!(p.ty, Ty::Option(_)) || p.default.is_some()),
+                Slot::Run(i) => self
+                    .hir()
+                    .func(id)
+                    .params
+                    .get(*i)
+                    .is_some_and(|p| matches!(p.ty, Ty::Option(_)) || p.default.is_some()),
                 Slot::Const(c) => self.hir().cvar(*c).default.is_some(),
             })
             .collect();
-        let ps = Params { what: format!("kernel `{name}`"), names, optional, rest: false, declared: Some(sig.span), launch: true };
+        let ps = Params {
+            what: format!("kernel `{name}`"),
+            names,
+            optional,
+            rest: false,
+            declared: Some(sig.span),
+            launch: true,
+        };
         let Some((slots, _)) = self.match_args(&ps, args, span) else {
             self.check_rest(args);
             return HExpr::err(span);
@@ -59,16 +79,30 @@ impl Cx<'_, '_> {
         if out.iter().any(|h| h.ty.is_err()) || map.values().any(|v| *v == CTerm::Err) {
             return HExpr::err(span);
         }
-        let consts: Vec<_> = sig.slots.iter().filter_map(|(_, s)| if let Slot::Const(c) = s { Some(*c) } else { None }).collect();
+        let consts: Vec<_> = sig
+            .slots
+            .iter()
+            .filter_map(|(_, s)| if let Slot::Const(c) = s { Some(*c) } else { None })
+            .collect();
         let cargs = map.into_iter().filter(|(c, _)| given.contains(c) || consts.contains(c)).collect();
         self.mk(HKind::Launch { kernel: id, cargs, args: out }, Ty::Unit, span, false)
     }
 
     #[allow(clippy::too_many_arguments, reason = "one argument of one launch")]
-    fn launch_arg(&mut self, id: FnId, kernel: &str, pname: &str, ty: &Ty, e: Option<&ast::Expr>, map: &mut Subst, span: Span) -> HExpr {
+    fn launch_arg(
+        &mut self,
+        id: FnId,
+        kernel: &str,
+        pname: &str,
+        ty: &Ty,
+        e: Option<&ast::Expr>,
+        map: &mut Subst,
+        span: Span,
+    ) -> HExpr {
         let cparams = self.hir().func(id).cparams.clone();
         let Some(e) = e else {
-            let default = self.hir().func(id).params.iter().find(|p| p.name == pname).and_then(|p| p.default.clone());
+            let default =
+                self.hir().func(id).params.iter().find(|p| p.name == pname).and_then(|p| p.default.clone());
             if let Some(d) = default {
                 return d;
             }
@@ -77,7 +111,12 @@ impl Cx<'_, '_> {
         if matches!(e.kind, ExprKind::None) {
             return match ty {
                 Ty::Option(_) => self.mk(HKind::None, ty.clone(), e.span, true),
-                _ => self.error(codes::LAUNCH_DTYPE, e.span, format!("`{pname}` of kernel `{kernel}` is not optional"), ""),
+                _ => self.error(
+                    codes::LAUNCH_DTYPE,
+                    e.span,
+                    format!("`{pname}` of kernel `{kernel}` is not optional"),
+                    "",
+                ),
             };
         }
         let h = self.value(e);
@@ -89,9 +128,15 @@ impl Cx<'_, '_> {
             (Ty::View { elem, rank, .. }, Ty::Buffer { elem: have, shape }) => {
                 if shape.len() != *rank as usize {
                     let (n, shown) = (shape.len(), self.show(inner));
-                    let at = self.hir().func(id).params.iter().find(|p| p.name == pname).map_or(span, |p| p.span);
-                    let d = Diagnostic::error(codes::LAUNCH_RANK, e.span, format!("`{pname}` of kernel `{kernel}` is `{shown}`, but this buffer has rank {n}"), format!("rank {n}"))
-                        .label(at, format!("rank {rank}"));
+                    let at =
+                        self.hir().func(id).params.iter().find(|p| p.name == pname).map_or(span, |p| p.span);
+                    let d = Diagnostic::error(
+                        codes::LAUNCH_RANK,
+                        e.span,
+                        format!("`{pname}` of kernel `{kernel}` is `{shown}`, but this buffer has rank {n}"),
+                        format!("rank {n}"),
+                    )
+                    .label(at, format!("rank {rank}"));
                     return self.fail(d);
                 }
                 self.launch_elem(id, kernel, pname, (elem, &have), &cparams, map, h)
@@ -102,7 +147,12 @@ impl Cx<'_, '_> {
             }
             (_, Ty::Buffer { .. }) | (Ty::View { .. }, _) | (Ty::Tile { elem: Elem::Ptr { .. }, .. }, _) => {
                 let (a, b) = (self.show(inner), self.show(&h.ty));
-                let mut d = Diagnostic::error(codes::LAUNCH_DTYPE, e.span, format!("`{pname}` of kernel `{kernel}` is `{a}`, but this is `{b}`"), format!("this is `{b}`"));
+                let mut d = Diagnostic::error(
+                    codes::LAUNCH_DTYPE,
+                    e.span,
+                    format!("`{pname}` of kernel `{kernel}` is `{a}`, but this is `{b}`"),
+                    format!("this is `{b}`"),
+                );
                 if matches!(h.ty, Ty::Tile { .. }) {
                     let text = self.text(e.span);
                     d = d.fix("put it into memory", e.span, format!("buffer({text})"));
@@ -112,13 +162,28 @@ impl Cx<'_, '_> {
             (_, have) => {
                 self.bind_ty(inner, &have, &cparams, map);
                 let want = self.subst_ty(inner, map);
-                self.coerce_as(h, &want, &format!("`{pname}` of kernel `{kernel}`"), Some(codes::LAUNCH_DTYPE), None)
+                self.coerce_as(
+                    h,
+                    &want,
+                    &format!("`{pname}` of kernel `{kernel}`"),
+                    Some(codes::LAUNCH_DTYPE),
+                    None,
+                )
             }
         }
     }
 
     #[allow(clippy::too_many_arguments, reason = "one argument of one launch")]
-    fn launch_elem(&mut self, id: FnId, kernel: &str, pname: &str, elems: (&Elem, &Elem), cparams: &[crate::hir::CVarId], map: &mut Subst, h: HExpr) -> HExpr {
+    fn launch_elem(
+        &mut self,
+        id: FnId,
+        kernel: &str,
+        pname: &str,
+        elems: (&Elem, &Elem),
+        cparams: &[crate::hir::CVarId],
+        map: &mut Subst,
+        h: HExpr,
+    ) -> HExpr {
         let (elem, have) = elems;
         self.bind_elem(elem, have, cparams, map);
         let want = self.subst_elem(elem, map);
@@ -133,8 +198,13 @@ impl Cx<'_, '_> {
         }
         let (a, b) = (self.show_elem(&want), self.show_elem(have));
         let at = self.hir().func(id).params.iter().find(|p| p.name == pname).map_or(h.span, |p| p.span);
-        let d = Diagnostic::error(codes::LAUNCH_DTYPE, h.span, format!("`{pname}` of kernel `{kernel}` has elements of type `{a}`, but this buffer has `{b}`"), format!("this holds `{b}`"))
-            .label(at, format!("`{a}` here"));
+        let d = Diagnostic::error(
+            codes::LAUNCH_DTYPE,
+            h.span,
+            format!("`{pname}` of kernel `{kernel}` has elements of type `{a}`, but this buffer has `{b}`"),
+            format!("this holds `{b}`"),
+        )
+        .label(at, format!("`{a}` here"));
         self.fail(d)
     }
 }

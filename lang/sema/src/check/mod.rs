@@ -10,6 +10,7 @@ mod body;
 mod call;
 mod clauses;
 mod coerce;
+mod conditional;
 mod consts;
 mod cx;
 mod dtypes;
@@ -17,8 +18,10 @@ mod expr;
 mod files;
 mod fn_values;
 mod index;
+mod infer;
 mod items;
 mod launch;
+mod members;
 pub(crate) mod names;
 mod operators;
 mod patterns;
@@ -101,7 +104,10 @@ pub(crate) enum SigAst {
 /// Where the check of a constant stands.
 #[derive(Clone, PartialEq)]
 pub(crate) enum ConstState {
-    Waiting { file: usize, ast: Rc<ConstAst> },
+    Waiting {
+        file: usize,
+        ast: Rc<ConstAst>,
+    },
     Active,
     /// Its type; a flexible one takes the type that each use needs.
     Done(ConstTy),

@@ -57,18 +57,30 @@ impl Cx<'_, '_> {
             (Ty::Tile { elem: Elem::Ptr { .. }, .. }, _) | (_, Ty::Tile { elem: Elem::Ptr { .. }, .. }) => {
                 return self.pointer_op(op, l, r, span);
             }
-            (Ty::Tuple(_), Ty::Tuple(_)) if matches!(op, BinOp::Eq | BinOp::Ne) => return self.tuple_eq(op, l, r, span),
+            (Ty::Tuple(_), Ty::Tuple(_)) if matches!(op, BinOp::Eq | BinOp::Ne) => {
+                return self.tuple_eq(op, l, r, span);
+            }
             (Ty::DType, Ty::DType) | (Ty::ShapeTy, Ty::ShapeTy) if matches!(op, BinOp::Eq | BinOp::Ne) => {
                 let Some(row) = self.op_row(sym, span) else { return HExpr::err(span) };
                 let konst = l.konst && r.konst;
-                return self.mk(HKind::Builtin(row, vec![HArg::Expr(l), HArg::Expr(r)]), Ty::bool(), span, konst);
+                return self.mk(
+                    HKind::Builtin(row, vec![HArg::Expr(l), HArg::Expr(r)]),
+                    Ty::bool(),
+                    span,
+                    konst,
+                );
             }
             (Ty::Tile { .. }, Ty::Tile { .. }) => {}
             (a, b) => {
                 let bad = if matches!(a, Ty::Tile { .. }) { &r } else { &l };
                 let (bad_ty, at) = (self.show(&bad.ty), bad.span);
                 let _ = b;
-                return self.error(codes::TYPE_MISMATCH, at, format!("{what} works on tiles and scalars, not on `{bad_ty}`"), format!("this is `{bad_ty}`"));
+                return self.error(
+                    codes::TYPE_MISMATCH,
+                    at,
+                    format!("{what} works on tiles and scalars, not on `{bad_ty}`"),
+                    format!("this is `{bad_ty}`"),
+                );
             }
         }
         let scalars = is_scalar(&l.ty) && is_scalar(&r.ty);
@@ -104,25 +116,36 @@ impl Cx<'_, '_> {
         }
         let between = Span { start: l.span.end, end: r.span.start, ..span };
         let text = self.text(between);
-        let d = Diagnostic::error(codes::CLASS, span, format!("`{bitwise}` works on integers, not on `bool`"), "")
-            .fix(format!("use `{logic}`"), between, text.replace(bitwise, logic));
+        let d = Diagnostic::error(
+            codes::CLASS,
+            span,
+            format!("`{bitwise}` works on integers, not on `bool`"),
+            "",
+        )
+        .fix(format!("use `{logic}`"), between, text.replace(bitwise, logic));
         Some(self.fail(d))
     }
 
     fn signs(&mut self, l: &HExpr, r: &HExpr, span: Span) -> Option<HExpr> {
         let (a, b) = (self.dterm_of(&l.ty)?, self.dterm_of(&r.ty)?);
         let (x, y) = (self.set_of(a)?, self.set_of(b)?);
-        let clash = (x.within(DTypeSet::SINT) && y.within(DTypeSet::UINT)) || (x.within(DTypeSet::UINT) && y.within(DTypeSet::SINT));
+        let clash = (x.within(DTypeSet::SINT) && y.within(DTypeSet::UINT))
+            || (x.within(DTypeSet::UINT) && y.within(DTypeSet::SINT));
         if !clash {
             return None;
         }
         let (ta, tb) = (self.show(&l.ty), self.show(&r.ty));
         let to = self.show_elem(&Elem::D(a));
         let cast = self.cast_text(r.span, &to);
-        let d = Diagnostic::error(codes::SIGNEDNESS, span, format!("a signed and an unsigned integer are compared: `{ta}` and `{tb}`"), "")
-            .label(l.span, format!("this is `{ta}`"))
-            .label(r.span, format!("this is `{tb}`"))
-            .fix(format!("cast to `{to}`"), r.span, cast);
+        let d = Diagnostic::error(
+            codes::SIGNEDNESS,
+            span,
+            format!("a signed and an unsigned integer are compared: `{ta}` and `{tb}`"),
+            "",
+        )
+        .label(l.span, format!("this is `{ta}`"))
+        .label(r.span, format!("this is `{tb}`"))
+        .fix(format!("cast to `{to}`"), r.span, cast);
         Some(self.fail(d))
     }
 
@@ -146,7 +169,12 @@ impl Cx<'_, '_> {
         let Some(shape) = self.broadcast(&what, &[&l, &r]) else { return HExpr::err(span) };
         let Ty::Tile { elem, .. } = l.ty.clone() else { return HExpr::err(span) };
         let konst = l.konst && r.konst && shape.is_scalar();
-        self.mk(HKind::Builtin(row, vec![HArg::Expr(l), HArg::Expr(r)]), Ty::Tile { elem, shape }, span, konst)
+        self.mk(
+            HKind::Builtin(row, vec![HArg::Expr(l), HArg::Expr(r)]),
+            Ty::Tile { elem, shape },
+            span,
+            konst,
+        )
     }
 
     /// `p + i`, `i + p`, `p - i`: offsets count elements.
@@ -157,8 +185,13 @@ impl Cx<'_, '_> {
             BinOp::Add if is_ptr(&r) && !is_ptr(&l) => (r, l),
             BinOp::Sub if is_ptr(&l) && !is_ptr(&r) => (l, r),
             _ => {
-                let d = Diagnostic::error(codes::POINTER_OP, span, format!("`{}` is not defined for these pointers", op.symbol()), "")
-                    .note("a pointer takes `+` and `-` with an integer offset that counts elements");
+                let d = Diagnostic::error(
+                    codes::POINTER_OP,
+                    span,
+                    format!("`{}` is not defined for these pointers", op.symbol()),
+                    "",
+                )
+                .note("a pointer takes `+` and `-` with an integer offset that counts elements");
                 return self.fail(d);
             }
         };
@@ -170,13 +203,23 @@ impl Cx<'_, '_> {
             }
             None => {
                 let shown = self.show(&off.ty);
-                return self.error(codes::POINTER_OP, off.span, format!("a pointer offset is an integer, not `{shown}`"), "");
+                return self.error(
+                    codes::POINTER_OP,
+                    off.span,
+                    format!("a pointer offset is an integer, not `{shown}`"),
+                    "",
+                );
             }
         }
         let Some(row) = self.op_row(op.symbol(), span) else { return HExpr::err(span) };
         let Some(shape) = self.broadcast("a pointer offset", &[&ptr, &off]) else { return HExpr::err(span) };
         let Ty::Tile { elem, .. } = ptr.ty.clone() else { return HExpr::err(span) };
-        self.mk(HKind::Builtin(row, vec![HArg::Expr(ptr), HArg::Expr(off)]), Ty::Tile { elem, shape }, span, false)
+        self.mk(
+            HKind::Builtin(row, vec![HArg::Expr(ptr), HArg::Expr(off)]),
+            Ty::Tile { elem, shape },
+            span,
+            false,
+        )
     }
 
     /// `(a, b) == (c, d)`: all elements equal.
@@ -198,7 +241,12 @@ impl Cx<'_, '_> {
                 None => one,
                 Some(before) => {
                     let konst = before.konst && one.konst;
-                    self.mk(HKind::ShortCircuit { or: false, lhs: Box::new(before), rhs: Box::new(one) }, Ty::bool(), span, konst)
+                    self.mk(
+                        HKind::ShortCircuit { or: false, lhs: Box::new(before), rhs: Box::new(one) },
+                        Ty::bool(),
+                        span,
+                        konst,
+                    )
                 }
             });
         }

@@ -28,13 +28,23 @@ impl Cx<'_, '_> {
                     t if t.is_err() => vec![Ty::Err; parts.len()],
                     Ty::Tuple(ts) => {
                         let (n, m) = (ts.len(), parts.len());
-                        let d = Diagnostic::error(codes::PATTERN, p.span, format!("the pattern has {m} parts, but the value has {n}"), "");
+                        let d = Diagnostic::error(
+                            codes::PATTERN,
+                            p.span,
+                            format!("the pattern has {m} parts, but the value has {n}"),
+                            "",
+                        );
                         self.report(d);
                         vec![Ty::Err; parts.len()]
                     }
                     other => {
                         let shown = self.show(other);
-                        self.error(codes::PATTERN, p.span, format!("`{shown}` cannot be taken apart"), "this needs a tuple");
+                        self.error(
+                            codes::PATTERN,
+                            p.span,
+                            format!("`{shown}` cannot be taken apart"),
+                            "this needs a tuple",
+                        );
                         vec![Ty::Err; parts.len()]
                     }
                 };

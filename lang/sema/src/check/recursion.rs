@@ -1,7 +1,7 @@
 //! Owns the call graph: recursion is an error, since functions become part of their callers.
 
 use tk_ops::table::{Effects, Receiver};
-use tk_ops::{Op, ControlOp};
+use tk_ops::{ControlOp, Op};
 use tk_syntax::ast::{self, ExprKind, Index, StmtKind};
 use tk_syntax::{Diagnostic, codes};
 
@@ -54,9 +54,16 @@ fn set(state: &mut [u8], i: usize, v: u8) {
 }
 
 fn report(p: &mut Program, path: &[usize], callee: FnId, at: tk_syntax::Span) {
-    let names: Vec<String> = path.iter().filter_map(|i| p.hir.fns.get(*i)).map(|f| format!("`{}`", f.name)).collect();
+    let names: Vec<String> =
+        path.iter().filter_map(|i| p.hir.fns.get(*i)).map(|f| format!("`{}`", f.name)).collect();
     let f = p.hir.func(callee);
-    let mut d = Diagnostic::error(codes::RECURSION, at, format!("`{}` calls itself", f.name), "this call closes the circle").label(f.span, "declared here");
+    let mut d = Diagnostic::error(
+        codes::RECURSION,
+        at,
+        format!("`{}` calls itself", f.name),
+        "this call closes the circle",
+    )
+    .label(f.span, "declared here");
     if names.len() > 1 {
         d = d.note(format!("the way round is {} and back", names.join(" to ")));
     }
@@ -78,19 +85,17 @@ pub(super) fn pure(p: &mut Program, id: FnId) -> bool {
     enter(p, id, &mut stack);
     while let Some((f, mut callees)) = stack.pop() {
         match callees.pop() {
-            Some(c) => {
-                match p.pure.get(&c) {
-                    Some(true) => stack.push((f, callees)),
-                    Some(false) => {
-                        p.pure.insert(f, false);
-                    }
-                    None => {
-                        callees.push(c);
-                        stack.push((f, callees));
-                        enter(p, c, &mut stack);
-                    }
+            Some(c) => match p.pure.get(&c) {
+                Some(true) => stack.push((f, callees)),
+                Some(false) => {
+                    p.pure.insert(f, false);
                 }
-            }
+                None => {
+                    callees.push(c);
+                    stack.push((f, callees));
+                    enter(p, c, &mut stack);
+                }
+            },
             None => {
                 p.pure.entry(f).or_insert(true);
             }
@@ -127,7 +132,8 @@ fn own_names_pure(p: &Program, id: FnId, callees: &mut Vec<FnId>) -> bool {
             Some(_) => true,
             None => [Receiver::None, Receiver::View].iter().all(|r| {
                 tk_ops::rows::find(n, *r).is_none_or(|row| {
-                    row.effects == Effects::Pure && !matches!(row.op, Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms))
+                    row.effects == Effects::Pure
+                        && !matches!(row.op, Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms))
                 })
             }),
         },
@@ -211,6 +217,12 @@ fn names(e: &ast::Expr, out: &mut Vec<Vec<String>>) {
         ExprKind::Block(b) => block_names(b, out),
         ExprKind::Lambda(_, b) => names(b, out),
         ExprKind::Return(x) => x.iter().for_each(|e| names(e, out)),
-        ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Bool(_) | ExprKind::None | ExprKind::Type(_) | ExprKind::Err => {}
+        ExprKind::Int(_)
+        | ExprKind::Float(_)
+        | ExprKind::Str(_)
+        | ExprKind::Bool(_)
+        | ExprKind::None
+        | ExprKind::Type(_)
+        | ExprKind::Err => {}
     }
 }

@@ -39,11 +39,22 @@ impl Cx<'_, '_> {
     }
 
     /// A call of a builtin.
-    pub fn builtin(&mut self, row: &'static Row, this: Option<HExpr>, args: &[ast::Arg], span: Span) -> HExpr {
+    pub fn builtin(
+        &mut self,
+        row: &'static Row,
+        this: Option<HExpr>,
+        args: &[ast::Arg],
+        span: Span,
+    ) -> HExpr {
         let row = self.overload(row, args);
         if matches!(row.name, "range" | "static_range") {
             self.check_rest(args);
-            return self.error(codes::NOT_A_VALUE, span, format!("`{}` stands in `for .. in {}(..)` only", row.name, row.name), "");
+            return self.error(
+                codes::NOT_A_VALUE,
+                span,
+                format!("`{}` stands in `for .. in {}(..)` only", row.name, row.name),
+                "",
+            );
         }
         let skip = usize::from(this.is_some());
         let params: Vec<&Param> = row.params.iter().skip(skip).collect();
@@ -76,7 +87,13 @@ impl Cx<'_, '_> {
             return row;
         }
         match (tk_ops::rows::find(row.name, Receiver::None), args.first()) {
-            (Some(device), Some(a)) if a.name.is_none() && !matches!(a.value.kind, ExprKind::Array(_)) && self.shape_param(&a.value).is_none() => device,
+            (Some(device), Some(a))
+                if a.name.is_none()
+                    && !matches!(a.value.kind, ExprKind::Array(_))
+                    && self.shape_param(&a.value).is_none() =>
+            {
+                device
+            }
             _ => row,
         }
     }
@@ -88,10 +105,7 @@ impl Cx<'_, '_> {
         for (i, p) in s.row.params.iter().enumerate() {
             let h = match (i, &s.this) {
                 (0, Some(t)) => Some(t.clone()),
-                _ => match s.exprs.get(i).copied().flatten() {
-                    Some(e) => Some(self.plain_arg(p, e)),
-                    None => None,
-                },
+                _ => s.exprs.get(i).copied().flatten().map(|e| self.plain_arg(p, e)),
             };
             ok &= h.as_ref().is_none_or(|h| !h.ty.is_err());
             values.push(h);
@@ -130,7 +144,12 @@ impl Cx<'_, '_> {
                 Ty::Tile { .. } => h,
                 other => {
                     let shown = self.show(other);
-                    let mut d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, format!("`{}` is a tile or scalar, not `{shown}`", p.name), format!("this is `{shown}`"));
+                    let mut d = Diagnostic::error(
+                        codes::TYPE_MISMATCH,
+                        h.span,
+                        format!("`{}` is a tile or scalar, not `{shown}`", p.name),
+                        format!("this is `{shown}`"),
+                    );
                     if matches!(other, Ty::View { .. }) {
                         d = d.note("a view is read with `load(at, shape)`");
                     }
@@ -141,7 +160,13 @@ impl Cx<'_, '_> {
     }
 
     /// A row whose values share an element type and broadcast; `values` are its arguments in order.
-    pub fn elementwise(&mut self, row: &'static Row, what: &str, mut values: Vec<Option<HExpr>>, span: Span) -> HExpr {
+    pub fn elementwise(
+        &mut self,
+        row: &'static Row,
+        what: &str,
+        mut values: Vec<Option<HExpr>>,
+        span: Span,
+    ) -> HExpr {
         let (set, result) = match row.scheme {
             Scheme::Elementwise(set, result) => (set, result),
             Scheme::Reduce(..) | Scheme::Special => (DTypeSet::VALUE, ElemResult::Same),
@@ -155,12 +180,22 @@ impl Cx<'_, '_> {
                 Some(_) => return HExpr::err(span),
                 None => {
                     let shown = self.show(&h.ty);
-                    let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, format!("{what} works on scalars and tiles of scalars, not on `{shown}`"), "");
+                    let d = Diagnostic::error(
+                        codes::TYPE_MISMATCH,
+                        h.span,
+                        format!("{what} works on scalars and tiles of scalars, not on `{shown}`"),
+                        "",
+                    );
                     return self.fail(d);
                 }
             }
         }
-        let mut refs: Vec<&mut HExpr> = values.iter_mut().enumerate().filter(|(i, _)| is_value(*i)).filter_map(|(_, h)| h.as_mut()).collect();
+        let mut refs: Vec<&mut HExpr> = values
+            .iter_mut()
+            .enumerate()
+            .filter(|(i, _)| is_value(*i))
+            .filter_map(|(_, h)| h.as_mut())
+            .collect();
         let Some(common) = self.join_elems(what, &mut refs) else { return HExpr::err(span) };
         let shaped: Vec<HExpr> = values
             .iter()
@@ -168,7 +203,9 @@ impl Cx<'_, '_> {
             .filter(|(i, _)| is_value(*i) || row.params.get(*i).is_some_and(|p| p.kind == ParamKind::Mask))
             .filter_map(|(_, h)| h.clone())
             .collect();
-        let Some(shape) = self.broadcast(what, &shaped.iter().collect::<Vec<_>>()) else { return HExpr::err(span) };
+        let Some(shape) = self.broadcast(what, &shaped.iter().collect::<Vec<_>>()) else {
+            return HExpr::err(span);
+        };
         let konst = shape.is_scalar() && values.iter().flatten().all(|h| h.konst);
         let elem = self.result_elem(result, common);
         let args = values.into_iter().map(|h| h.map_or(HArg::Default, HArg::Expr)).collect();
@@ -192,7 +229,12 @@ impl Cx<'_, '_> {
         let Some(x) = self.value_slot(&s, "x") else { return HExpr::err(s.span) };
         let Some(d) = self.dterm_of(&x.ty) else {
             let shown = self.show(&x.ty);
-            return self.error(codes::TYPE_MISMATCH, x.span, format!("{what} works on tiles of scalars, not on `{shown}`"), "");
+            return self.error(
+                codes::TYPE_MISMATCH,
+                x.span,
+                format!("{what} works on tiles of scalars, not on `{shown}`"),
+                "",
+            );
         };
         if !self.need_class(&what, d, set, x.span) {
             return HExpr::err(s.span);
@@ -202,9 +244,16 @@ impl Cx<'_, '_> {
             && self.members(id).iter().any(|m| ElemResult::Widened.of(m) != m)
         {
             let name = self.hir().cvar(id).name.clone();
-            let d = Diagnostic::error(codes::BOUND, x.span, format!("{what} of small integers gives a wider type, so it has no one type for every `{name}`"), "")
-                .label(self.hir().cvar(id).span, "the bound")
-                .note("cast the operand first, or narrow the bound");
+            let d = Diagnostic::error(
+                codes::BOUND,
+                x.span,
+                format!(
+                    "{what} of small integers gives a wider type, so it has no one type for every `{name}`"
+                ),
+                "",
+            )
+            .label(self.hir().cvar(id).span, "the bound")
+            .note("cast the operand first, or narrow the bound");
             return self.fail(d);
         }
         let elem = Elem::D(self.result_elem(result, d));
@@ -222,7 +271,12 @@ impl Cx<'_, '_> {
             },
             None => HArg::Default,
         };
-        self.mk(HKind::Builtin(s.row, vec![HArg::Expr(x), axis, keep]), Ty::Tile { elem, shape }, s.span, false)
+        self.mk(
+            HKind::Builtin(s.row, vec![HArg::Expr(x), axis, keep]),
+            Ty::Tile { elem, shape },
+            s.span,
+            false,
+        )
     }
 
     /// The shape of a reduction from the arguments `axis` and `keep`, and the axis as a literal.
@@ -247,7 +301,12 @@ impl Cx<'_, '_> {
             };
         };
         let Shape::Dims(mut dims) = shape.clone() else {
-            self.error(codes::UNKNOWN_EXTENT, e.span, "an axis of a tile of generic shape is not known here", "");
+            self.error(
+                codes::UNKNOWN_EXTENT,
+                e.span,
+                "an axis of a tile of generic shape is not known here",
+                "",
+            );
             return None;
         };
         let axis = self.axis(e, dims.len())?;
@@ -269,7 +328,11 @@ impl Cx<'_, '_> {
         if n >= -r && n < r {
             return Some(if n < 0 { n + r } else { n } as usize);
         }
-        let label = if rank == 0 { "a scalar has no axis".to_string() } else { format!("axes go from 0 to {}, or from -1 to -{rank} from the end", rank - 1) };
+        let label = if rank == 0 {
+            "a scalar has no axis".to_string()
+        } else {
+            format!("axes go from 0 to {}, or from -1 to -{rank} from the end", rank - 1)
+        };
         self.error(codes::AXIS, e.span, format!("there is no axis {n} in a tile of rank {rank}"), label);
         None
     }
@@ -291,7 +354,12 @@ impl Cx<'_, '_> {
                 let ps = ps.clone();
                 self.builtin_ref(n, &ps, span)
             }
-            _ => self.error(codes::NOT_A_VALUE, span, format!("`{}` is a function", n.text), "call it, or pass it where a function is expected"),
+            _ => self.error(
+                codes::NOT_A_VALUE,
+                span,
+                format!("`{}` is a function", n.text),
+                "call it, or pass it where a function is expected",
+            ),
         }
     }
 
@@ -300,11 +368,21 @@ impl Cx<'_, '_> {
         let Some(row) = self.find_row(&n.text) else { return HExpr::err(span) };
         let required = row.params.iter().filter(|p| p.default.is_none()).count();
         let Scheme::Elementwise(..) = row.scheme else {
-            return self.error(codes::NOT_A_VALUE, span, format!("`{}` cannot be passed as a function", n.text), format!("write `|x| {}(x)`", n.text));
+            return self.error(
+                codes::NOT_A_VALUE,
+                span,
+                format!("`{}` cannot be passed as a function", n.text),
+                format!("write `|x| {}(x)`", n.text),
+            );
         };
         if required != ps.len() {
             let m = ps.len();
-            return self.error(codes::TYPE_MISMATCH, span, format!("a function of {m} arguments is needed, but `{}` takes {required}", n.text), "");
+            return self.error(
+                codes::TYPE_MISMATCH,
+                span,
+                format!("a function of {m} arguments is needed, but `{}` takes {required}", n.text),
+                "",
+            );
         }
         let args = ps.iter().map(|t| Some(self.mk(HKind::Unit, t.clone(), span, false))).collect();
         let h = self.elementwise(row, &format!("`{}`", n.text), args, span);

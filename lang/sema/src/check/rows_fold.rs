@@ -13,7 +13,9 @@ impl Cx<'_, '_> {
     /// Parts of a tuple or struct of tiles of one shape: scalar types of the same form, and that shape.
     pub fn scalars_of(&mut self, t: &Ty, span: tk_syntax::Span) -> Option<(Ty, Shape)> {
         match t {
-            Ty::Tile { elem, shape } => Some((Ty::Tile { elem: elem.clone(), shape: Shape::scalar() }, shape.clone())),
+            Ty::Tile { elem, shape } => {
+                Some((Ty::Tile { elem: elem.clone(), shape: Shape::scalar() }, shape.clone()))
+            }
             Ty::Tuple(ts) => {
                 let mut shape: Option<Shape> = None;
                 let mut parts = vec![];
@@ -21,7 +23,12 @@ impl Cx<'_, '_> {
                     let (e, sh) = self.scalars_of(t, span)?;
                     if shape.as_ref().is_some_and(|s| !self.shapes_equal(s, &sh)) {
                         let shown = self.show(&Ty::Tuple(ts.clone()));
-                        self.error(codes::SHAPE_MISMATCH, span, format!("the parts need one shape, but this is `{shown}`"), "");
+                        self.error(
+                            codes::SHAPE_MISMATCH,
+                            span,
+                            format!("the parts need one shape, but this is `{shown}`"),
+                            "",
+                        );
                         return None;
                     }
                     shape = Some(sh);
@@ -31,7 +38,12 @@ impl Cx<'_, '_> {
             }
             other => {
                 let shown = self.show(other);
-                self.error(codes::TYPE_MISMATCH, span, format!("tiles or a tuple of tiles are needed here, not `{shown}`"), "");
+                self.error(
+                    codes::TYPE_MISMATCH,
+                    span,
+                    format!("tiles or a tuple of tiles are needed here, not `{shown}`"),
+                    "",
+                );
                 None
             }
         }
@@ -58,7 +70,12 @@ impl Cx<'_, '_> {
         let r = (**r).clone();
         if !self.fits(&r, &scalar) {
             let (a, b) = (self.show(&r), self.show(&scalar));
-            self.error(codes::TYPE_MISMATCH, f.span, format!("the function combines two `{b}` and must give `{b}`, but gives `{a}`"), "");
+            self.error(
+                codes::TYPE_MISMATCH,
+                f.span,
+                format!("the function combines two `{b}` and must give `{b}`, but gives `{a}`"),
+                "",
+            );
             return None;
         }
         let as_tile = HExpr { ty: Ty::Tile { elem: Elem::Err, shape: shape.clone() }, ..x.clone() };
@@ -78,7 +95,13 @@ impl Cx<'_, '_> {
     /// A struct of tiles: the function takes and returns the struct at rank 0, where its parameters say so.
     fn struct_fold(&mut self, s: &Slots, x: HExpr, _reduces: bool) -> Option<HExpr> {
         let shown = self.show(&x.ty);
-        let d = Diagnostic::error(codes::UNSUPPORTED, x.span, format!("`{}` over the struct `{shown}` is not supported yet", s.row.name), "").note("use a tuple of its fields");
+        let d = Diagnostic::error(
+            codes::UNSUPPORTED,
+            x.span,
+            format!("`{}` over the struct `{shown}` is not supported yet", s.row.name),
+            "",
+        )
+        .note("use a tuple of its fields");
         self.report(d);
         None
     }
@@ -98,32 +121,7 @@ impl Cx<'_, '_> {
                 self.built(s, vec![HArg::Expr(x), axis, reverse], ty, false)
             }
             ScanOp::Custom => self.fold(s, false),
-            ScanOp::Sort => {
-                let (x, elem, shape) = self.tile_slot(s, "keys")?;
-                if let Elem::D(d) = elem
-                    && !self.need_class("`sort`", d, DTypeSet::NUMBER, x.span)
-                {
-                    return None;
-                }
-                let dims = self.dims_of(s, &shape)?;
-                let axis = self.axis_arg(s, "axis", dims.len(), dims.len().checked_sub(1))?.1;
-                let desc = self.plain_slot(s, "descending")?;
-                let keys = x.ty.clone();
-                let (values, ty) = match s.get("values") {
-                    None => (HArg::Default, keys),
-                    Some(_) => {
-                        let (v, _, vs) = self.tile_slot(s, "values")?;
-                        if !self.shapes_equal(&vs, &shape) {
-                            let (a, b) = (self.show_shape(&shape), self.show_shape(&vs));
-                            self.error(codes::SHAPE_MISMATCH, v.span, format!("keys have shape `{a}`, but values have `{b}`"), "");
-                            return None;
-                        }
-                        let vt = v.ty.clone();
-                        (HArg::Expr(v), Ty::Tuple(vec![keys, vt]))
-                    }
-                };
-                self.built(s, vec![HArg::Expr(x), values, axis, desc], ty, false)
-            }
+            ScanOp::Sort => self.sort_row(s),
             ScanOp::TopK => {
                 let (x, elem, shape) = self.tile_slot(s, "x")?;
                 let k = self.const_int(s.get("k")?)?;
@@ -144,7 +142,12 @@ impl Cx<'_, '_> {
                 let bins = self.const_int(s.get("bins")?)?;
                 let n = self.poly(&bins)?;
                 let mask = self.plain_slot(s, "mask")?;
-                self.built(s, vec![HArg::Expr(x), HArg::Expr(bins), mask], tile(DType::I32, Shape::Dims(vec![n])), false)
+                self.built(
+                    s,
+                    vec![HArg::Expr(x), HArg::Expr(bins), mask],
+                    tile(DType::I32, Shape::Dims(vec![n])),
+                    false,
+                )
             }
             ScanOp::Gather => {
                 let (x, elem, shape) = self.tile_slot(s, "x")?;
@@ -156,8 +159,46 @@ impl Cx<'_, '_> {
                 }
                 let rank = self.dims_of(s, &shape)?.len();
                 let axis = self.axis_arg(s, "axis", rank, None)?.1;
-                self.built(s, vec![HArg::Expr(x), HArg::Expr(i), axis], Ty::Tile { elem, shape: ishape }, false)
+                self.built(
+                    s,
+                    vec![HArg::Expr(x), HArg::Expr(i), axis],
+                    Ty::Tile { elem, shape: ishape },
+                    false,
+                )
             }
         }
+    }
+
+    /// `sort(keys, values = v)`: the keys, or a tuple of both.
+    fn sort_row(&mut self, s: &Slots) -> Option<HExpr> {
+        let (x, elem, shape) = self.tile_slot(s, "keys")?;
+        if let Elem::D(d) = elem
+            && !self.need_class("`sort`", d, DTypeSet::NUMBER, x.span)
+        {
+            return None;
+        }
+        let dims = self.dims_of(s, &shape)?;
+        let axis = self.axis_arg(s, "axis", dims.len(), dims.len().checked_sub(1))?.1;
+        let desc = self.plain_slot(s, "descending")?;
+        let keys = x.ty.clone();
+        let (values, ty) = match s.get("values") {
+            None => (HArg::Default, keys),
+            Some(_) => {
+                let (v, _, vs) = self.tile_slot(s, "values")?;
+                if !self.shapes_equal(&vs, &shape) {
+                    let (a, b) = (self.show_shape(&shape), self.show_shape(&vs));
+                    self.error(
+                        codes::SHAPE_MISMATCH,
+                        v.span,
+                        format!("keys have shape `{a}`, but values have `{b}`"),
+                        "",
+                    );
+                    return None;
+                }
+                let vt = v.ty.clone();
+                (HArg::Expr(v), Ty::Tuple(vec![keys, vt]))
+            }
+        };
+        self.built(s, vec![HArg::Expr(x), values, axis, desc], ty, false)
     }
 }

@@ -35,14 +35,20 @@ impl Cx<'_, '_> {
         let p = self.value_slot(s, "ptr")?;
         let Ty::Tile { elem: Elem::Ptr { pointee, mutable }, .. } = p.ty.clone() else {
             let shown = self.show(&p.ty);
-            let mut d = Diagnostic::error(codes::TYPE_MISMATCH, p.span, format!("`{}` needs a pointer, not `{shown}`", s.row.name), format!("this is `{shown}`"));
+            let mut d = Diagnostic::error(
+                codes::TYPE_MISMATCH,
+                p.span,
+                format!("`{}` needs a pointer, not `{shown}`", s.row.name),
+                format!("this is `{shown}`"),
+            );
             if matches!(p.ty, Ty::View { .. }) {
                 d = d.note(format!("a view has it as a method: `v.{}(..)`", s.row.name));
             }
             self.report(d);
             return None;
         };
-        let writes = !matches!(s.row.op, Op::Memory(MemoryOp::Load | MemoryOp::Prefetch) | Op::Atomic(AtomicOp::Load));
+        let writes =
+            !matches!(s.row.op, Op::Memory(MemoryOp::Load | MemoryOp::Prefetch) | Op::Atomic(AtomicOp::Load));
         if writes && !mutable {
             self.const_store(&p, s.span);
             return None;
@@ -64,12 +70,13 @@ impl Cx<'_, '_> {
         let what = format!("`{}`", s.row.name);
         let shape = self.broadcast(&what, &shaped.iter().collect::<Vec<_>>())?;
         for (name, h) in &values {
-            self.into_shape(h, &shape, name, s)?;
+            self.check_box(h, &shape, name, s)?;
         }
         if let Op::Atomic(op) = s.row.op {
             self.atomic_class(op, &pointee, s)?;
         }
-        let no_result = is_store || matches!(s.row.op, Op::Memory(MemoryOp::Prefetch) | Op::Atomic(AtomicOp::Store));
+        let no_result =
+            is_store || matches!(s.row.op, Op::Memory(MemoryOp::Prefetch) | Op::Atomic(AtomicOp::Store));
         let ty = if no_result { Ty::Unit } else { Ty::Tile { elem: (*pointee).clone(), shape } };
         let mut args = vec![];
         for prm in s.row.params {
@@ -89,7 +96,13 @@ impl Cx<'_, '_> {
         let shown = self.show(&p.ty);
         let root = self.root_param(p);
         let kind = if matches!(p.ty, Ty::View { .. }) { "view" } else { "pointer" };
-        let mut d = Diagnostic::error(codes::STORE_CONST, span, format!("this writes through a {kind} that is not `mut`"), "written here").label(p.span, format!("this is `{shown}`"));
+        let mut d = Diagnostic::error(
+            codes::STORE_CONST,
+            span,
+            format!("this writes through a {kind} that is not `mut`"),
+            "written here",
+        )
+        .label(p.span, format!("this is `{shown}`"));
         if let Some(at) = root {
             d = d.label(at, "declared here");
             if let Some(fix) = self.mut_fix(at) {
@@ -104,10 +117,18 @@ impl Cx<'_, '_> {
         match &h.kind {
             HKind::Local(id) => Some(self.local(*id).span),
             HKind::Builtin(_, args) => args.iter().find_map(|a| match a {
-                HArg::Expr(e) if matches!(e.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. } | Ty::View { .. }) => self.root_param(e),
+                HArg::Expr(e)
+                    if matches!(e.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. } | Ty::View { .. }) =>
+                {
+                    self.root_param(e)
+                }
                 _ => None,
             }),
-            HKind::SubView(b, _) | HKind::ViewT(b) | HKind::ViewPtr(b) | HKind::Cast(b) | HKind::Index(b, _) => self.root_param(b),
+            HKind::SubView(b, _)
+            | HKind::ViewT(b)
+            | HKind::ViewPtr(b)
+            | HKind::Cast(b)
+            | HKind::Index(b, _) => self.root_param(b),
             _ => None,
         }
     }
@@ -123,7 +144,11 @@ impl Cx<'_, '_> {
         let ty = rest.get(colon + 1..)?.find(|c: char| !c.is_whitespace())? + colon + 1;
         let pos = at.end + ty as u32;
         let here = |p: u32| Span { start: p, end: p, ..at };
-        if rest.get(ty..)?.starts_with('*') { Some((here(pos + 1), "mut ")) } else { Some((here(pos), "mut ")) }
+        if rest.get(ty..)?.starts_with('*') {
+            Some((here(pos + 1), "mut "))
+        } else {
+            Some((here(pos), "mut "))
+        }
     }
 
     /// The mask argument: bools that broadcast.
@@ -138,7 +163,12 @@ impl Cx<'_, '_> {
             return Some(Some(h));
         }
         let shown = self.show(&h.ty);
-        let mut d = Diagnostic::error(codes::MASK, h.span, format!("a mask is made of `bool`s, not `{shown}`"), format!("this is `{shown}`"));
+        let mut d = Diagnostic::error(
+            codes::MASK,
+            h.span,
+            format!("a mask is made of `bool`s, not `{shown}`"),
+            format!("this is `{shown}`"),
+        );
         if self.dterm_of(&h.ty).is_some() {
             let text = self.text(h.span);
             let text = if self.is_postfix(&text) { text } else { format!("({text})") };
@@ -156,17 +186,26 @@ impl Cx<'_, '_> {
         }
         let Ty::Tile { shape, .. } = h.ty.clone() else {
             let shown = self.show(&h.ty);
-            self.error(codes::TYPE_MISMATCH, h.span, format!("`{name}` is a tile or scalar, not `{shown}`"), "");
+            self.error(
+                codes::TYPE_MISMATCH,
+                h.span,
+                format!("`{name}` is a tile or scalar, not `{shown}`"),
+                "",
+            );
             return None;
         };
         let want = Ty::Tile { elem: elem.clone(), shape };
-        let what = if name == "value" { format!("what `{row}` writes here") } else { format!("`{name}` of `{row}`") };
+        let what = if name == "value" {
+            format!("what `{row}` writes here")
+        } else {
+            format!("`{name}` of `{row}`")
+        };
         let h = self.coerce_as(h, &want, &what, Some(codes::ELEMENT_MISMATCH), None);
         (!h.ty.is_err()).then_some(h)
     }
 
     /// Checks that a value broadcasts into a shape that is already fixed.
-    fn into_shape(&mut self, h: &HExpr, shape: &Shape, name: &str, s: &Slots) -> Option<()> {
+    fn check_box(&mut self, h: &HExpr, shape: &Shape, name: &str, s: &Slots) -> Option<()> {
         let Ty::Tile { shape: have, .. } = &h.ty else { return None };
         let what = format!("`{}`", s.row.name);
         let at = s.this.as_ref().map(|t| t.span).or_else(|| s.get("ptr").map(|e| e.span)).unwrap_or(s.span);
@@ -175,7 +214,13 @@ impl Cx<'_, '_> {
             return Some(());
         }
         let (a, b) = (self.show_shape(shape), self.show_shape(have));
-        let d = Diagnostic::error(codes::SHAPE_MISMATCH, h.span, format!("`{name}` has shape `{b}`, but the access has `{a}`"), format!("this is `{b}`")).label(at, format!("this is `{a}`"));
+        let d = Diagnostic::error(
+            codes::SHAPE_MISMATCH,
+            h.span,
+            format!("`{name}` has shape `{b}`, but the access has `{a}`"),
+            format!("this is `{b}`"),
+        )
+        .label(at, format!("this is `{a}`"));
         self.report(d);
         None
     }
@@ -207,7 +252,13 @@ impl Cx<'_, '_> {
                 return Some(HArg::Word(w));
             }
             let list: Vec<String> = words.iter().map(|w| format!("`{w}`")).collect();
-            let mut d = Diagnostic::error(codes::ARGUMENT_NAME, e.span, format!("`{name}` cannot be `{}`", n.text), "").note(format!("it is one of {}", list.join(", ")));
+            let mut d = Diagnostic::error(
+                codes::ARGUMENT_NAME,
+                e.span,
+                format!("`{name}` cannot be `{}`", n.text),
+                "",
+            )
+            .note(format!("it is one of {}", list.join(", ")));
             if let Some(best) = super::names::closest(&n.text, words.iter().copied()) {
                 d = d.fix(format!("use `{best}`"), e.span, best);
             }
@@ -234,12 +285,22 @@ impl Cx<'_, '_> {
         let shape = self.int_list(s.get("shape")?, "the shape of a view")?;
         let strides = self.int_list(s.get("strides")?, "the strides of a view")?;
         if shape.is_empty() || shape.len() > super::types::MAX_RANK {
-            self.error(codes::TILE_RANK, s.span, format!("a view has 1 to {} dimensions, not {}", super::types::MAX_RANK, shape.len()), "");
+            self.error(
+                codes::TILE_RANK,
+                s.span,
+                format!("a view has 1 to {} dimensions, not {}", super::types::MAX_RANK, shape.len()),
+                "",
+            );
             return None;
         }
         if shape.len() != strides.len() {
             let (m, n) = (shape.len(), strides.len());
-            self.error(codes::RANK_MISMATCH, s.span, format!("the shape has {m} extents, but there are {n} strides"), "");
+            self.error(
+                codes::RANK_MISMATCH,
+                s.span,
+                format!("the shape has {m} extents, but there are {n} strides"),
+                "",
+            );
             return None;
         }
         let wide = shape.iter().any(|h| self.dterm_of(&h.ty) == Some(DTerm::Known(DType::I64)));
@@ -254,7 +315,12 @@ impl Cx<'_, '_> {
         let shape = cast(self, shape, if wide { DType::I64 } else { DType::I32 }, "an extent")?;
         let strides = cast(self, strides, DType::I64, "a stride")?;
         let ty = Ty::View { elem: *pointee, rank: shape.len() as u32, mutable, wide };
-        Some(self.mk(HKind::Builtin(s.row, vec![HArg::Expr(p), HArg::List(shape), HArg::List(strides)]), ty, s.span, false))
+        Some(self.mk(
+            HKind::Builtin(s.row, vec![HArg::Expr(p), HArg::List(shape), HArg::List(strides)]),
+            ty,
+            s.span,
+            false,
+        ))
     }
 
     /// `[a, b]` of single integers; tuples such as `x.shape` too.
@@ -271,7 +337,13 @@ impl Cx<'_, '_> {
             other => {
                 let shown = self.show(&other);
                 let text = self.text(e.span);
-                let d = Diagnostic::error(codes::POSITION, e.span, format!("{what} is a list, not `{shown}`"), "").fix("write it as a list", e.span, format!("[{text}]"));
+                let d = Diagnostic::error(
+                    codes::POSITION,
+                    e.span,
+                    format!("{what} is a list, not `{shown}`"),
+                    "",
+                )
+                .fix("write it as a list", e.span, format!("[{text}]"));
                 self.report(d);
                 None
             }
@@ -308,7 +380,13 @@ impl Cx<'_, '_> {
             return Some(());
         }
         let at = s.this.as_ref().map_or(s.span, |t| t.span);
-        let d = Diagnostic::error(codes::POSITION, span, format!("a position in a view of rank {rank} has {rank} entries, not {n}"), format!("{n} given")).label(at, format!("rank {rank}"));
+        let d = Diagnostic::error(
+            codes::POSITION,
+            span,
+            format!("a position in a view of rank {rank} has {rank} entries, not {n}"),
+            format!("{n} given"),
+        )
+        .label(at, format!("rank {rank}"));
         self.report(d);
         None
     }
@@ -336,7 +414,7 @@ impl Cx<'_, '_> {
         let other = match s.get("other") {
             Some(e) => {
                 let h = self.elem_value(e, &vt.0, "other", "load")?;
-                self.into_shape(&h, &shape, "other", s)?;
+                self.check_box(&h, &shape, "other", s)?;
                 HArg::Expr(h)
             }
             None => HArg::Default,
@@ -364,8 +442,13 @@ impl Cx<'_, '_> {
             && shape.dims().map(<[Poly]>::len) != Some(vt.1 as usize)
         {
             let shown = self.show_shape(shape);
-            let d = Diagnostic::error(codes::RANK_MISMATCH, h.span, format!("a view of rank {} stores tiles of its rank or single elements, not `{shown}`", vt.1), format!("this is `{shown}`"))
-                .label(v.span, format!("rank {}", vt.1));
+            let d = Diagnostic::error(
+                codes::RANK_MISMATCH,
+                h.span,
+                format!("a view of rank {} stores tiles of its rank or single elements, not `{shown}`", vt.1),
+                format!("this is `{shown}`"),
+            )
+            .label(v.span, format!("rank {}", vt.1));
             self.report(d);
             return None;
         }
@@ -379,7 +462,12 @@ impl Cx<'_, '_> {
         let at = self.at(s, &vt)?;
         let shape = self.box_shape(s, vt.1)?;
         let ty = Ty::Tile { elem: Elem::D(DTerm::Known(DType::Bool)), shape: shape.clone() };
-        Some(self.mk(HKind::Builtin(s.row, vec![HArg::Expr(v), HArg::List(at), HArg::Shape(shape)]), ty, s.span, false))
+        Some(self.mk(
+            HKind::Builtin(s.row, vec![HArg::Expr(v), HArg::List(at), HArg::Shape(shape)]),
+            ty,
+            s.span,
+            false,
+        ))
     }
 
     fn view_permute(&mut self, s: &Slots) -> Option<HExpr> {
@@ -393,15 +481,26 @@ impl Cx<'_, '_> {
     /// A permutation of the dimensions of a rank.
     pub fn permutation(&mut self, e: &ast::Expr, rank: usize) -> Option<Vec<usize>> {
         let ExprKind::Array(items) = &e.kind else {
-            self.error(codes::NOT_CONST, e.span, "an order is a list of dimension numbers, as in `[1, 0]`", "");
+            self.error(
+                codes::NOT_CONST,
+                e.span,
+                "an order is a list of dimension numbers, as in `[1, 0]`",
+                "",
+            );
             return None;
         };
-        let ns: Vec<i128> = items.iter().map(|i| self.known_int(i, "a dimension number")).collect::<Option<_>>()?;
+        let ns: Vec<i128> =
+            items.iter().map(|i| self.known_int(i, "a dimension number")).collect::<Option<_>>()?;
         let order: Vec<usize> = ns.iter().filter_map(|n| usize::try_from(*n).ok()).collect();
         let mut sorted = order.clone();
         sorted.sort_unstable();
         if sorted != (0..rank).collect::<Vec<_>>() {
-            self.error(codes::AXIS, e.span, format!("this is no order of {rank} dimensions"), "each number from 0 has to stand here once");
+            self.error(
+                codes::AXIS,
+                e.span,
+                format!("this is no order of {rank} dimensions"),
+                "each number from 0 has to stand here once",
+            );
             return None;
         }
         Some(order)
@@ -447,7 +546,11 @@ impl Cx<'_, '_> {
         if let Op::Atomic(op) = s.row.op {
             self.atomic_class(op, &vt.0, s)?;
         }
-        let ty = if matches!(s.row.op, Op::Memory(MemoryOp::ViewScatter) | Op::Atomic(AtomicOp::Store)) { Ty::Unit } else { Ty::Tile { elem: vt.0, shape } };
+        let ty = if matches!(s.row.op, Op::Memory(MemoryOp::ViewScatter) | Op::Atomic(AtomicOp::Store)) {
+            Ty::Unit
+        } else {
+            Ty::Tile { elem: vt.0, shape }
+        };
         let mut args = vec![HArg::Expr(v), HArg::List(at)];
         for p in s.row.params.iter().skip(2) {
             args.push(match p.name {

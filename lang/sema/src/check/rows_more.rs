@@ -59,10 +59,23 @@ impl Cx<'_, '_> {
             let (a, b) = (self.const_int(s.get("start")?)?, self.const_int(s.get("end")?)?);
             let len = self.poly(&b)?.sub(&self.poly(&a)?)?;
             if len.as_int().is_some_and(|n| n < 1) {
-                self.error(codes::EXTENT, s.span, format!("`arange` makes at least one element, but this has {}", len.as_int().unwrap_or(0)), "");
+                self.error(
+                    codes::EXTENT,
+                    s.span,
+                    format!(
+                        "`arange` makes at least one element, but this has {}",
+                        len.as_int().unwrap_or(0)
+                    ),
+                    "",
+                );
                 return None;
             }
-            return self.built(s, vec![HArg::Expr(a), HArg::Expr(b)], tile(DType::I32, Shape::Dims(vec![len])), false);
+            return self.built(
+                s,
+                vec![HArg::Expr(a), HArg::Expr(b)],
+                tile(DType::I32, Shape::Dims(vec![len])),
+                false,
+            );
         }
         let shape = self.shape_arg(s.get("shape")?)?;
         let (dh, d) = self.dtype_slot(s, "dtype")?;
@@ -85,7 +98,12 @@ impl Cx<'_, '_> {
             Ty::Tile { elem, shape } => Some((h, elem, shape)),
             other => {
                 let shown = self.show(&other);
-                self.error(codes::TYPE_MISMATCH, h.span, format!("`{}` works on tiles, not on `{shown}`", s.row.name), format!("this is `{shown}`"));
+                self.error(
+                    codes::TYPE_MISMATCH,
+                    h.span,
+                    format!("`{}` works on tiles, not on `{shown}`", s.row.name),
+                    format!("this is `{shown}`"),
+                );
                 None
             }
         }
@@ -95,7 +113,12 @@ impl Cx<'_, '_> {
         match shape {
             Shape::Dims(d) => Some(d.clone()),
             Shape::Param(_) => {
-                self.error(codes::UNKNOWN_EXTENT, s.span, format!("`{}` needs a tile whose rank is known", s.row.name), "");
+                self.error(
+                    codes::UNKNOWN_EXTENT,
+                    s.span,
+                    format!("`{}` needs a tile whose rank is known", s.row.name),
+                    "",
+                );
                 None
             }
         }
@@ -109,24 +132,47 @@ impl Cx<'_, '_> {
                 let (dh, d) = self.dtype_slot(s, "dtype")?;
                 let Elem::D(from) = elem else { return None };
                 if let (Some(a), Some(b)) = (self.set_of(from), self.set_of(d)) {
-                    let widths = |set: DTypeSet| set.iter().map(DType::bits).collect::<std::collections::BTreeSet<_>>();
+                    let widths = |set: DTypeSet| {
+                        set.iter().map(DType::bits).collect::<std::collections::BTreeSet<_>>()
+                    };
                     if widths(a) != widths(b) || (widths(a).len() > 1 && self.norm(from) != self.norm(d)) {
                         let (ta, tb) = (self.show_elem(&Elem::D(from)), self.show_elem(&Elem::D(d)));
                         let known = self.width_fact(from, d);
                         if !known {
-                            let diag = Diagnostic::error(codes::BAD_CAST, s.span, format!("`bitcast` keeps the width, but `{ta}` and `{tb}` differ in it"), "");
-                            let diag = if matches!((from, d), (DTerm::Known(_), DTerm::Known(_))) { diag } else { diag.note(format!("`require({ta}.bits == {tb}.bits)` in the signature would make it valid")) };
+                            let diag = Diagnostic::error(
+                                codes::BAD_CAST,
+                                s.span,
+                                format!("`bitcast` keeps the width, but `{ta}` and `{tb}` differ in it"),
+                                "",
+                            );
+                            let diag = if matches!((from, d), (DTerm::Known(_), DTerm::Known(_))) {
+                                diag
+                            } else {
+                                diag.note(format!(
+                                    "`require({ta}.bits == {tb}.bits)` in the signature would make it valid"
+                                ))
+                            };
                             self.report(diag);
                             return None;
                         }
                     }
                 }
                 let konst = x.konst && shape.is_scalar();
-                self.built(s, vec![HArg::Expr(x), HArg::Expr(dh)], Ty::Tile { elem: Elem::D(d), shape }, konst)
+                self.built(
+                    s,
+                    vec![HArg::Expr(x), HArg::Expr(dh)],
+                    Ty::Tile { elem: Elem::D(d), shape },
+                    konst,
+                )
             }
             _ => {
                 let what = format!("`{}`", s.row.name);
-                let values = s.row.params.iter().map(|p| s.get(p.name).map(|e| self.plain_arg(p, e))).collect::<Vec<_>>();
+                let values = s
+                    .row
+                    .params
+                    .iter()
+                    .map(|p| s.get(p.name).map(|e| self.plain_arg(p, e)))
+                    .collect::<Vec<_>>();
                 if values.iter().flatten().any(|h| h.ty.is_err()) {
                     return None;
                 }
@@ -149,7 +195,12 @@ impl Cx<'_, '_> {
         }
         if self.dterm_of(&c.ty) != Some(DTerm::Known(DType::Bool)) {
             let shown = self.show(&c.ty);
-            self.error(codes::MASK, c.span, format!("the condition of `where` is made of `bool`s, not `{shown}`"), format!("this is `{shown}`"));
+            self.error(
+                codes::MASK,
+                c.span,
+                format!("the condition of `where` is made of `bool`s, not `{shown}`"),
+                format!("this is `{shown}`"),
+            );
             return None;
         }
         let elem = match (&a.ty, &b.ty) {
@@ -157,7 +208,12 @@ impl Cx<'_, '_> {
                 let (x, y) = (x.clone(), y.clone());
                 if !self.same_elem(&x, &y) {
                     let (ta, tb) = (self.show(&a.ty), self.show(&b.ty));
-                    self.error(codes::ELEMENT_MISMATCH, s.span, format!("`where` needs equal types, but has `{ta}` and `{tb}`"), "");
+                    self.error(
+                        codes::ELEMENT_MISMATCH,
+                        s.span,
+                        format!("`where` needs equal types, but has `{ta}` and `{tb}`"),
+                        "",
+                    );
                     return None;
                 }
                 x
@@ -166,7 +222,12 @@ impl Cx<'_, '_> {
                 for h in [&a, &b] {
                     if self.dterm_of(&h.ty).is_none() {
                         let shown = self.show(&h.ty);
-                        self.error(codes::TYPE_MISMATCH, h.span, format!("`where` works on tiles and scalars, not on `{shown}`"), "");
+                        self.error(
+                            codes::TYPE_MISMATCH,
+                            h.span,
+                            format!("`where` works on tiles and scalars, not on `{shown}`"),
+                            "",
+                        );
                         return None;
                     }
                 }
@@ -188,8 +249,14 @@ impl Cx<'_, '_> {
                 return None;
             }
         }
-        let both_f8 = [&a, &b].iter().all(|h| self.dterm_of(&h.ty).and_then(|d| self.set_of(d)).is_some_and(|x| x.within(DTypeSet::F8)));
-        let common = if both_f8 || op == DotOp::DotScaled { self.dterm_of(&a.ty)? } else { self.join_elems("`dot`", &mut [&mut a, &mut b])? };
+        let both_f8 = [&a, &b].iter().all(|h| {
+            self.dterm_of(&h.ty).and_then(|d| self.set_of(d)).is_some_and(|x| x.within(DTypeSet::F8))
+        });
+        let common = if both_f8 || op == DotOp::DotScaled {
+            self.dterm_of(&a.ty)?
+        } else {
+            self.join_elems("`dot`", &mut [&mut a, &mut b])?
+        };
         let shape = self.dot_shape(&a, &b, &sa, &sb)?;
         let acc_of = match self.norm(common) {
             DTerm::Known(k) => DTerm::Known(k.acc()),
@@ -200,7 +267,12 @@ impl Cx<'_, '_> {
             let (x, y) = (self.value(s.get("a_scale")?), self.value(s.get("b_scale")?));
             let ty = tile(DType::F32, shape);
             let acc = self.plain_slot(s, "acc")?;
-            return self.built(s, vec![HArg::Expr(a), HArg::Expr(x), HArg::Expr(b), HArg::Expr(y), acc], ty, false);
+            return self.built(
+                s,
+                vec![HArg::Expr(a), HArg::Expr(x), HArg::Expr(b), HArg::Expr(y), acc],
+                ty,
+                false,
+            );
         }
         let (acc, ty) = match s.get("acc") {
             None => (HArg::Default, Ty::Tile { elem: Elem::D(acc_of), shape }),
@@ -232,23 +304,34 @@ impl Cx<'_, '_> {
         let ok = if o.within(DTypeSet::INT) {
             a == DTypeSet::of(&[DType::I32])
         } else {
-            a.within(DTypeSet::FLOAT) && o.iter().all(|x| a.iter().all(|y| y == x || y.bits() >= x.acc().bits() && y.is_float()) || (x == DType::F16 && a == DTypeSet::of(&[DType::F16])))
+            a.within(DTypeSet::FLOAT)
+                && o.iter().all(|x| {
+                    a.iter().all(|y| y == x || y.bits() >= x.acc().bits() && y.is_float())
+                        || (x == DType::F16 && a == DTypeSet::of(&[DType::F16]))
+                })
         };
         if ok {
             return Some(());
         }
         let (x, y) = (self.show_elem(&Elem::D(operand)), self.show_elem(&Elem::D(acc)));
-        self.error(codes::ELEMENT_MISMATCH, h.span, format!("`dot` of `{x}` does not accumulate in `{y}`"), format!("this is `{y}`"));
+        self.error(
+            codes::ELEMENT_MISMATCH,
+            h.span,
+            format!("`dot` of `{x}` does not accumulate in `{y}`"),
+            format!("this is `{y}`"),
+        );
         None
     }
 
     fn dot_shape(&mut self, a: &HExpr, b: &HExpr, sa: &Shape, sb: &Shape) -> Option<Shape> {
         let (ta, tb) = (self.show_shape(sa), self.show_shape(sb));
         let wrong = |cx: &mut Self, message: String, p: Option<(&Poly, &Poly)>| {
-            let mut d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`")).label(a.span, format!("this is `{ta}`"));
+            let mut d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`"))
+                .label(a.span, format!("this is `{ta}`"));
             if let Some((p, q)) = p {
                 // `[BM, BK] x [BN, BK]` is the product with the second operand transposed.
-                let transposed = sb.dims().is_some_and(|d| d.len() == 2 && d.get(1).is_some_and(|n| cx.dims_equal(n, p)));
+                let transposed =
+                    sb.dims().is_some_and(|d| d.len() == 2 && d.get(1).is_some_and(|n| cx.dims_equal(n, p)));
                 if transposed {
                     let text = cx.text(b.span);
                     let text = if cx.is_postfix(&text) { text } else { format!("({text})") };
@@ -263,7 +346,8 @@ impl Cx<'_, '_> {
             (Shape::Dims(x), Shape::Dims(y)) if x.len() == 2 && y.len() == 2 => {
                 if !self.dims_equal(&x[1], &y[0]) {
                     let (p, q) = (crate::show::poly(self.hir(), &x[1]), crate::show::poly(self.hir(), &y[0]));
-                    let text = format!("`dot` of `{ta}` with `{tb}`: the inner extents `{p}` and `{q}` differ");
+                    let text =
+                        format!("`dot` of `{ta}` with `{tb}`: the inner extents `{p}` and `{q}` differ");
                     wrong(self, text, Some((&x[1], &y[0])));
                     return None;
                 }
@@ -281,7 +365,9 @@ impl Cx<'_, '_> {
         let seed = self.coerce(seed, &Ty::scalar(DType::U64), "the seed");
         let (off, elem, shape) = self.tile_slot(s, "offset")?;
         let Elem::D(d) = elem else { return None };
-        if seed.ty.is_err() || !self.need_class("an offset", d, DTypeSet::of(&[DType::I32, DType::U32]), off.span) {
+        if seed.ty.is_err()
+            || !self.need_class("an offset", d, DTypeSet::of(&[DType::I32, DType::U32]), off.span)
+        {
             return None;
         }
         let f = tile(DType::F32, shape.clone());
@@ -346,10 +432,23 @@ impl Cx<'_, '_> {
                 if values.iter().any(|h| h.ty.is_err()) {
                     return None;
                 }
-                let shape = self.broadcast("`inline_asm`", &values.iter().collect::<Vec<_>>()).unwrap_or_else(Shape::scalar);
-                self.built(s, vec![text, cons, HArg::Expr(dh), HArg::List(values)], Ty::Tile { elem: Elem::D(d), shape }, false)
+                let shape = self
+                    .broadcast("`inline_asm`", &values.iter().collect::<Vec<_>>())
+                    .unwrap_or_else(Shape::scalar);
+                self.built(
+                    s,
+                    vec![text, cons, HArg::Expr(dh), HArg::List(values)],
+                    Ty::Tile { elem: Elem::D(d), shape },
+                    false,
+                )
             }
-            ControlOp::For | ControlOp::While | ControlOp::If | ControlOp::Yield | ControlOp::Condition | ControlOp::Return | ControlOp::Call => None,
+            ControlOp::For
+            | ControlOp::While
+            | ControlOp::If
+            | ControlOp::Yield
+            | ControlOp::Condition
+            | ControlOp::Return
+            | ControlOp::Call => None,
         }
     }
 
@@ -360,7 +459,12 @@ impl Cx<'_, '_> {
         }
         if self.dterm_of(&h.ty) != Some(DTerm::Known(DType::Bool)) {
             let shown = self.show(&h.ty);
-            self.error(codes::CONDITION, h.span, format!("{what} needs a bool or a tile of bools, not `{shown}`"), "");
+            self.error(
+                codes::CONDITION,
+                h.span,
+                format!("{what} needs a bool or a tile of bools, not `{shown}`"),
+                "",
+            );
             return None;
         }
         Some(h)
@@ -376,7 +480,12 @@ impl Cx<'_, '_> {
             }
             let Ty::Tile { elem, .. } = h.ty.clone() else {
                 let shown = self.show(&h.ty);
-                self.error(codes::TYPE_MISMATCH, h.span, format!("`map` works on tiles, not on `{shown}`"), "");
+                self.error(
+                    codes::TYPE_MISMATCH,
+                    h.span,
+                    format!("`map` works on tiles, not on `{shown}`"),
+                    "",
+                );
                 return None;
             };
             // The function sees a definite type, so a literal settles here.
@@ -432,7 +541,11 @@ impl Cx<'_, '_> {
                         "shape" => HArg::Shape(shape.clone()),
                         "low" | "high" => {
                             let h = self.value(s.get(p.name)?);
-                            let h = self.coerce(h, &Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() }, &format!("`{}`", p.name));
+                            let h = self.coerce(
+                                h,
+                                &Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() },
+                                &format!("`{}`", p.name),
+                            );
                             if h.ty.is_err() {
                                 return None;
                             }
@@ -455,7 +568,12 @@ impl Cx<'_, '_> {
                 for h in [&a, &b] {
                     if self.dterm_of(&h.ty).is_none() {
                         let shown = self.show(&h.ty);
-                        let d = Diagnostic::error(codes::TYPE_MISMATCH, h.span, format!("`assert_close` compares tiles, not `{shown}`"), "");
+                        let d = Diagnostic::error(
+                            codes::TYPE_MISMATCH,
+                            h.span,
+                            format!("`assert_close` compares tiles, not `{shown}`"),
+                            "",
+                        );
                         let d = if matches!(h.ty, Ty::Buffer { .. }) {
                             let text = self.text(h.span);
                             d.fix("read the buffer", h.span, format!("{text}.tile()"))

@@ -40,7 +40,12 @@ impl Cx<'_, '_> {
                 let joined = self.broadcast_two("`broadcast_to`", (&to, at), (&shape, x.span))?;
                 if !self.shapes_equal(&joined, &to) {
                     let (a, b) = (self.show_shape(&shape), self.show_shape(&to));
-                    self.error(codes::SHAPE_MISMATCH, x.span, format!("`{a}` does not broadcast to `{b}`"), "");
+                    self.error(
+                        codes::SHAPE_MISMATCH,
+                        x.span,
+                        format!("`{a}` does not broadcast to `{b}`"),
+                        "",
+                    );
                     return None;
                 }
                 args.push(HArg::Shape(to.clone()));
@@ -49,7 +54,8 @@ impl Cx<'_, '_> {
             (ShapeOp::Permute, _) => {
                 let dims = self.dims_of(s, &shape)?;
                 let order = self.permutation(s.get("order")?, dims.len())?;
-                let list = order.iter().map(|i| self.mk(HKind::Int(*i as i128), Ty::i32(), s.span, true)).collect();
+                let list =
+                    order.iter().map(|i| self.mk(HKind::Int(*i as i128), Ty::i32(), s.span, true)).collect();
                 args.push(HArg::List(list));
                 one(order.iter().filter_map(|i| dims.get(*i).cloned()).collect(), elem)
             }
@@ -62,13 +68,20 @@ impl Cx<'_, '_> {
                 let mut dims = self.dims_of(s, &shape)?;
                 if dims.pop().and_then(|d| d.as_int()) != Some(2) {
                     let shown = self.show(&x.ty);
-                    self.error(codes::SHAPE_MISMATCH, x.span, format!("`split` needs a last dimension of 2, but this is `{shown}`"), "");
+                    self.error(
+                        codes::SHAPE_MISMATCH,
+                        x.span,
+                        format!("`split` needs a last dimension of 2, but this is `{shown}`"),
+                        "",
+                    );
                     return None;
                 }
                 let t = one(dims, elem);
                 Ty::Tuple(vec![t.clone(), t])
             }
-            (ShapeOp::Join | ShapeOp::Interleave | ShapeOp::Cat, _) => return self.pair_row(s, op, x, elem, shape),
+            (ShapeOp::Join | ShapeOp::Interleave | ShapeOp::Cat, _) => {
+                return self.pair_row(s, op, x, elem, shape);
+            }
             (ShapeOp::Slice, _) => return None,
         };
         self.built(s, args, ty, false)
@@ -81,10 +94,20 @@ impl Cx<'_, '_> {
         let (mut d, e) = (self.dims_of(s, &shape)?, self.dims_of(s, &other)?);
         let mut args = vec![];
         let axis = if op == ShapeOp::Cat { Some(self.axis_arg(s, "axis", d.len(), Some(0))?) } else { None };
-        let fits = d.len() == e.len() && d.iter().zip(&e).enumerate().all(|(i, (p, q))| axis.as_ref().is_some_and(|a| a.0 == i) || self.dims_equal(p, q));
+        let fits = d.len() == e.len()
+            && d.iter()
+                .zip(&e)
+                .enumerate()
+                .all(|(i, (p, q))| axis.as_ref().is_some_and(|a| a.0 == i) || self.dims_equal(p, q));
         if !fits || (op == ShapeOp::Interleave && d.is_empty()) {
             let (a, b) = (self.show_shape(&shape), self.show_shape(&other));
-            let diag = Diagnostic::error(codes::SHAPE_MISMATCH, y.span, format!("{what} needs shapes that fit, but has `{a}` and `{b}`"), format!("this is `{b}`")).label(x.span, format!("this is `{a}`"));
+            let diag = Diagnostic::error(
+                codes::SHAPE_MISMATCH,
+                y.span,
+                format!("{what} needs shapes that fit, but has `{a}` and `{b}`"),
+                format!("this is `{b}`"),
+            )
+            .label(x.span, format!("this is `{a}`"));
             self.report(diag);
             return None;
         }
@@ -105,7 +128,13 @@ impl Cx<'_, '_> {
     }
 
     /// A known axis argument and the number as an argument.
-    pub fn axis_arg(&mut self, s: &Slots, name: &str, rank: usize, default: Option<usize>) -> Option<(usize, HArg)> {
+    pub fn axis_arg(
+        &mut self,
+        s: &Slots,
+        name: &str,
+        rank: usize,
+        default: Option<usize>,
+    ) -> Option<(usize, HArg)> {
         let (axis, span) = match (s.get(name), default) {
             (Some(e), _) => (self.axis(e, rank)?, e.span),
             (None, Some(d)) => (d, s.span),
@@ -128,8 +157,13 @@ impl Cx<'_, '_> {
         }
         let (sa, sb) = (self.show_shape(from), self.show_shape(to));
         let at = s.get("shape").map_or(s.span, |e| e.span);
-        let mut d = Diagnostic::error(codes::SHAPE_MISMATCH, at, format!("`reshape` keeps the number of elements, but goes from `{sa}` to `{sb}`"), format!("this is `{sb}`"))
-            .label(x.span, format!("this is `{sa}`"));
+        let mut d = Diagnostic::error(
+            codes::SHAPE_MISMATCH,
+            at,
+            format!("`reshape` keeps the number of elements, but goes from `{sa}` to `{sb}`"),
+            format!("this is `{sb}`"),
+        )
+        .label(x.span, format!("this is `{sa}`"));
         d = self.equality_hint(d, &a, &b);
         self.report(d);
         None

@@ -33,7 +33,9 @@ impl Cx<'_, '_> {
     pub fn shapes_equal(&self, a: &Shape, b: &Shape) -> bool {
         match (a, b) {
             (Shape::Param(x), Shape::Param(y)) => x == y,
-            (Shape::Dims(x), Shape::Dims(y)) => x.len() == y.len() && x.iter().zip(y).all(|(p, q)| self.dims_equal(p, q)),
+            (Shape::Dims(x), Shape::Dims(y)) => {
+                x.len() == y.len() && x.iter().zip(y).all(|(p, q)| self.dims_equal(p, q))
+            }
             (Shape::Param(_), Shape::Dims(_)) | (Shape::Dims(_), Shape::Param(_)) => false,
         }
     }
@@ -119,7 +121,13 @@ impl Cx<'_, '_> {
         Some(Shape::Dims(dims))
     }
 
-    fn shape_mismatch(&mut self, what: &str, a: (&Shape, Span), b: (&Shape, Span), dim: Option<(usize, Poly, Poly)>) {
+    fn shape_mismatch(
+        &mut self,
+        what: &str,
+        a: (&Shape, Span),
+        b: (&Shape, Span),
+        dim: Option<(usize, Poly, Poly)>,
+    ) {
         let (sa, sb) = (self.show_shape(a.0), self.show_shape(b.0));
         let mut d = Diagnostic::error(
             codes::SHAPE_MISMATCH,
@@ -190,7 +198,10 @@ fn placements(low: &[Poly], high: &[Poly], cx: &Cx) -> Vec<String> {
         }
         let mut next = low.iter();
         let fits = high.iter().enumerate().all(|(i, h)| {
-            mask & (1 << i) == 0 || next.next().is_some_and(|l| cx.dims_equal(l, h) || l.as_int() == Some(1) || h.as_int() == Some(1))
+            mask & (1 << i) == 0
+                || next
+                    .next()
+                    .is_some_and(|l| cx.dims_equal(l, h) || l.as_int() == Some(1) || h.as_int() == Some(1))
         });
         if fits {
             let items: Vec<&str> = (0..m).map(|i| if mask & (1 << i) != 0 { ":" } else { "None" }).collect();

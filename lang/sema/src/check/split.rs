@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use tk_syntax::ast::{self, ExprKind, StmtKind};
 
-use super::cx::{Cx, Var};
+use super::cx::{Cx, Flow, Var};
 use crate::hir::{HExpr, LocalId};
 use crate::types::Ty;
 
@@ -21,7 +21,7 @@ pub(crate) struct Mark {
     locals: usize,
     names: usize,
     vars: Vec<Var>,
-    flow: (BTreeSet<LocalId>, bool),
+    flow: Flow,
     untyped: BTreeSet<LocalId>,
     broken: bool,
 }
@@ -77,7 +77,10 @@ impl Cx<'_, '_> {
         let then = arm(ast::Expr { kind: ExprKind::Block(then.clone()), span: then.span });
         let els = arm((**els).clone());
         let els = ast::Expr { kind: ExprKind::Block(Box::new(els)), span: b.span };
-        Some(ast::Expr { kind: ExprKind::If(cond.clone(), Box::new(then), Some(Box::new(els))), span: init.span })
+        Some(ast::Expr {
+            kind: ExprKind::If(cond.clone(), Box::new(then), Some(Box::new(els))),
+            span: init.span,
+        })
     }
 
     /// Checks the `if` that stands for the rest of a block.

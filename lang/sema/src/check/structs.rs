@@ -40,7 +40,13 @@ impl Cx<'_, '_> {
                 }
                 (None, Some(n)) => {
                     let names: Vec<&str> = s.fields.iter().map(|f| f.0.as_str()).collect();
-                    let mut d = Diagnostic::error(codes::FIELDS, n.span, format!("`{}` has no field `{}`", s.name, n.text), "").label(s.span, "declared here");
+                    let mut d = Diagnostic::error(
+                        codes::FIELDS,
+                        n.span,
+                        format!("`{}` has no field `{}`", s.name, n.text),
+                        "",
+                    )
+                    .label(s.span, "declared here");
                     if let Some(best) = super::names::closest(&n.text, names.into_iter()) {
                         d = d.fix(format!("use `{best}`"), n.span, best);
                     }
@@ -48,17 +54,17 @@ impl Cx<'_, '_> {
                     ok = false;
                 }
                 _ => {
-                    self.error(codes::FIELDS, a.value.span, format!("fields of `{}` are given by name", s.name), "as in `S(x = 1)`");
+                    self.error(
+                        codes::FIELDS,
+                        a.value.span,
+                        format!("fields of `{}` are given by name", s.name),
+                        "as in `S(x = 1)`",
+                    );
                     ok = false;
                 }
             }
         }
-        let missing: Vec<String> = s.fields.iter().zip(&values).filter(|(_, v)| v.is_none()).map(|(f, _)| format!("`{}`", f.0)).collect();
-        if ok && !missing.is_empty() {
-            let d = Diagnostic::error(codes::FIELDS, span, format!("`{}` is built without {}", s.name, missing.join(", ")), "").label(s.span, "declared here");
-            self.report(d);
-            ok = false;
-        }
+        ok = ok && self.all_fields(&s, &values, span);
         if !ok {
             return HExpr::err(span);
         }
@@ -71,7 +77,36 @@ impl Cx<'_, '_> {
         self.finish_struct(id, &s, values, map, span)
     }
 
-    fn finish_struct(&mut self, id: StructId, s: &crate::hir::HStruct, values: Vec<Option<HExpr>>, mut map: Subst, span: Span) -> HExpr {
+    /// Reports fields without a value.
+    fn all_fields(&mut self, s: &crate::hir::HStruct, values: &[Option<HExpr>], span: Span) -> bool {
+        let missing: Vec<String> = s
+            .fields
+            .iter()
+            .zip(values)
+            .filter(|(_, v)| v.is_none())
+            .map(|(f, _)| format!("`{}`", f.0))
+            .collect();
+        if !missing.is_empty() {
+            let d = Diagnostic::error(
+                codes::FIELDS,
+                span,
+                format!("`{}` is built without {}", s.name, missing.join(", ")),
+                "",
+            )
+            .label(s.span, "declared here");
+            self.report(d);
+        }
+        missing.is_empty()
+    }
+
+    fn finish_struct(
+        &mut self,
+        id: StructId,
+        s: &crate::hir::HStruct,
+        values: Vec<Option<HExpr>>,
+        mut map: Subst,
+        span: Span,
+    ) -> HExpr {
         for c in &s.cparams {
             if !map.contains_key(c) {
                 match self.default_cterm(*c) {
@@ -81,7 +116,12 @@ impl Cx<'_, '_> {
                     None => {
                         if values.iter().flatten().all(|h| !h.ty.is_err()) {
                             let n = self.hir().cvar(*c).name.clone();
-                            self.error(codes::CANNOT_INFER, span, format!("`{n}` of `{}` does not follow from the fields", s.name), "");
+                            self.error(
+                                codes::CANNOT_INFER,
+                                span,
+                                format!("`{n}` of `{}` does not follow from the fields", s.name),
+                                "",
+                            );
                         }
                         return HExpr::err(span);
                     }

@@ -28,7 +28,9 @@ impl Cx<'_, '_> {
             }
             Ty::Option(t) => Ty::Option(Box::new(self.subst_ty(t, s))),
             Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| self.subst_ty(t, s)).collect()),
-            Ty::Fn(ps, r) => Ty::Fn(ps.iter().map(|t| self.subst_ty(t, s)).collect(), Box::new(self.subst_ty(r, s))),
+            Ty::Fn(ps, r) => {
+                Ty::Fn(ps.iter().map(|t| self.subst_ty(t, s)).collect(), Box::new(self.subst_ty(r, s)))
+            }
             Ty::Struct(id, args) => Ty::Struct(*id, args.iter().map(|a| self.subst_cterm(a, s)).collect()),
             Ty::Err | Ty::Unit | Ty::Never | Ty::DType | Ty::ShapeTy | Ty::Str => t.clone(),
         }
@@ -68,7 +70,9 @@ impl Cx<'_, '_> {
                 None => e.clone(),
             },
             Elem::D(DTerm::Known(_) | DTerm::Infer(_)) | Elem::Err => e.clone(),
-            Elem::Ptr { pointee, mutable } => Elem::Ptr { pointee: Box::new(self.subst_elem(pointee, s)), mutable: *mutable },
+            Elem::Ptr { pointee, mutable } => {
+                Elem::Ptr { pointee: Box::new(self.subst_elem(pointee, s)), mutable: *mutable }
+            }
         }
     }
 
@@ -79,7 +83,9 @@ impl Cx<'_, '_> {
                 Some(_) => None,
                 None => Some(sh.clone()),
             },
-            Shape::Dims(d) => d.iter().map(|p| self.subst_poly(p, s)).collect::<Option<Vec<_>>>().map(Shape::Dims),
+            Shape::Dims(d) => {
+                d.iter().map(|p| self.subst_poly(p, s)).collect::<Option<Vec<_>>>().map(Shape::Dims)
+            }
         }
     }
 
@@ -94,21 +100,27 @@ impl Cx<'_, '_> {
     fn subst_in(&mut self, h: &mut HExpr, s: &Subst, ok: &mut bool) {
         h.ty = self.subst_ty(&h.ty, s);
         match &mut h.kind {
-            HKind::CVar(id) => return match s.get(id) {
-                Some(CTerm::Int(p)) => {
-                    let (p, span, ty) = (p.clone(), h.span, h.ty.clone());
-                    let e = self.poly_expr(&p, span);
-                    *h = if e.ty == ty { e } else { HExpr { kind: HKind::Cast(Box::new(e)), ty, span, konst: true } };
-                }
-                Some(CTerm::Expr(e)) => *h = (**e).clone(),
-                Some(CTerm::Shape(Shape::Param(q))) => h.kind = HKind::CVar(*q),
-                Some(CTerm::Shape(Shape::Dims(d))) => {
-                    let (d, span) = (d.clone(), h.span);
-                    h.kind = HKind::Shape(d.iter().map(|p| self.poly_expr(p, span)).collect());
-                }
-                Some(CTerm::DType(_) | CTerm::Err) => *ok = false,
-                None => {}
-            },
+            HKind::CVar(id) => {
+                return match s.get(id) {
+                    Some(CTerm::Int(p)) => {
+                        let (p, span, ty) = (p.clone(), h.span, h.ty.clone());
+                        let e = self.poly_expr(&p, span);
+                        *h = if e.ty == ty {
+                            e
+                        } else {
+                            HExpr { kind: HKind::Cast(Box::new(e)), ty, span, konst: true }
+                        };
+                    }
+                    Some(CTerm::Expr(e)) => *h = (**e).clone(),
+                    Some(CTerm::Shape(Shape::Param(q))) => h.kind = HKind::CVar(*q),
+                    Some(CTerm::Shape(Shape::Dims(d))) => {
+                        let (d, span) = (d.clone(), h.span);
+                        h.kind = HKind::Shape(d.iter().map(|p| self.poly_expr(p, span)).collect());
+                    }
+                    Some(CTerm::DType(_) | CTerm::Err) => *ok = false,
+                    None => {}
+                };
+            }
             HKind::DType(d) | HKind::DTypeFact(d, _) => match self.subst_elem(&Elem::D(*d), s) {
                 Elem::D(to) => *d = to,
                 Elem::Err | Elem::Ptr { .. } => *ok = false,

@@ -31,7 +31,9 @@ impl Cx<'_, '_> {
             TypeKind::Mut(inner) => match self.ty(inner) {
                 Ty::View { elem, rank, wide, .. } => Ty::View { elem, rank, mutable: true, wide },
                 Ty::Option(o) => match *o {
-                    Ty::View { elem, rank, wide, .. } => Ty::Option(Box::new(Ty::View { elem, rank, mutable: true, wide })),
+                    Ty::View { elem, rank, wide, .. } => {
+                        Ty::Option(Box::new(Ty::View { elem, rank, mutable: true, wide }))
+                    }
                     other => self.not_mut(other, t.span),
                 },
                 other => self.not_mut(other, t.span),
@@ -40,26 +42,46 @@ impl Cx<'_, '_> {
                 v @ (Ty::View { .. } | Ty::Err) => Ty::Option(Box::new(v)),
                 other => {
                     let shown = self.show(&other);
-                    self.error(codes::TYPE_MISMATCH, t.span, format!("only views can be optional, not `{shown}`"), "");
+                    self.error(
+                        codes::TYPE_MISMATCH,
+                        t.span,
+                        format!("only views can be optional, not `{shown}`"),
+                        "",
+                    );
                     Ty::Err
                 }
             },
-            TypeKind::Path { path, member, args } => self.path_type(path, member.as_ref(), args.as_deref(), t.span),
+            TypeKind::Path { path, member, args } => {
+                self.path_type(path, member.as_ref(), args.as_deref(), t.span)
+            }
         }
     }
 
     fn not_mut(&mut self, other: Ty, span: Span) -> Ty {
         if !other.is_err() {
-            self.error(codes::TYPE_MISMATCH, span, "`mut` in a type stands before `view` only", "use `*mut T` for pointers");
+            self.error(
+                codes::TYPE_MISMATCH,
+                span,
+                "`mut` in a type stands before `view` only",
+                "use `*mut T` for pointers",
+            );
         }
         Ty::Err
     }
 
-    fn path_type(&mut self, path: &ast::Path, member: Option<&ast::Name>, args: Option<&[Index]>, span: Span) -> Ty {
+    fn path_type(
+        &mut self,
+        path: &ast::Path,
+        member: Option<&ast::Name>,
+        args: Option<&[Index]>,
+        span: Span,
+    ) -> Ty {
         let [name] = path.segments.as_slice() else {
             return match self.resolve_path(path) {
                 Some(Def::Struct(id)) => self.struct_type(id, args.unwrap_or(&[]), span),
-                Some(Def::Module(_) | Def::Fn(_) | Def::Const(_)) => self.not_a_type(path.span, &self.text(path.span)),
+                Some(Def::Module(_) | Def::Fn(_) | Def::Const(_)) => {
+                    self.not_a_type(path.span, &self.text(path.span))
+                }
                 None => Ty::Err,
             };
         };
@@ -82,9 +104,11 @@ impl Cx<'_, '_> {
         }
         match (self.lookup(&name.text), self.lookup_item(&name.text)) {
             (Some(Sym::CVar(id)), _) => match &self.hir().cvar(id).kind {
-                CKind::DType(_) => {
-                    self.no_args(args, span, Ty::Tile { elem: Elem::D(DTerm::Param(id)), shape: Shape::scalar() })
-                }
+                CKind::DType(_) => self.no_args(
+                    args,
+                    span,
+                    Ty::Tile { elem: Elem::D(DTerm::Param(id)), shape: Shape::scalar() },
+                ),
                 CKind::Err => Ty::Err,
                 _ => self.not_a_type(name.span, &name.text),
             },
@@ -100,8 +124,13 @@ impl Cx<'_, '_> {
     fn no_args(&mut self, args: Option<&[Index]>, span: Span, ty: Ty) -> Ty {
         if args.is_some() {
             let shown = self.show(&ty);
-            let d = Diagnostic::error(codes::TYPE_MISMATCH, span, format!("`{shown}` takes nothing in brackets"), "")
-                .note("a tile is written `tile[f32, BM, BN]`");
+            let d = Diagnostic::error(
+                codes::TYPE_MISMATCH,
+                span,
+                format!("`{shown}` takes nothing in brackets"),
+                "",
+            )
+            .note("a tile is written `tile[f32, BM, BN]`");
             self.report(d);
             return Ty::Err;
         }
@@ -117,7 +146,12 @@ impl Cx<'_, '_> {
         let mut names: Vec<String> = DType::ALL.iter().map(|d| d.name().to_string()).collect();
         names.extend(["tile", "view", "dtype", "shape"].map(String::from));
         names.extend(self.names_in_scope());
-        let mut d = Diagnostic::error(codes::UNKNOWN_NAME, name.span, format!("there is no type `{}`", name.text), "");
+        let mut d = Diagnostic::error(
+            codes::UNKNOWN_NAME,
+            name.span,
+            format!("there is no type `{}`", name.text),
+            "",
+        );
         if let Some(s) = closest(&name.text, names.iter().map(String::as_str)) {
             d = d.fix(format!("use `{s}`"), name.span, s);
         }
@@ -132,11 +166,21 @@ impl Cx<'_, '_> {
             (Some(DTerm::Param(id)), "acc") => Some(DTerm::Acc(id)),
             (Some(_), "") => None,
             (Some(_), other) => {
-                self.error(codes::UNKNOWN_MEMBER, member.span, format!("`{}.{other}` is not a type", name.text), "a type has `.acc`");
+                self.error(
+                    codes::UNKNOWN_MEMBER,
+                    member.span,
+                    format!("`{}.{other}` is not a type", name.text),
+                    "a type has `.acc`",
+                );
                 None
             }
             (None, _) => {
-                self.error(codes::NOT_A_VALUE, name.span, format!("`{}` is not an element type", name.text), "");
+                self.error(
+                    codes::NOT_A_VALUE,
+                    name.span,
+                    format!("`{}` is not an element type", name.text),
+                    "",
+                );
                 None
             }
         }
@@ -145,7 +189,9 @@ impl Cx<'_, '_> {
     /// A dtype name or variable.
     pub fn dtype_name(&self, name: &str) -> Option<DTerm> {
         match self.lookup(name) {
-            Some(Sym::CVar(id)) if matches!(self.hir().cvar(id).kind, CKind::DType(_)) => Some(DTerm::Param(id)),
+            Some(Sym::CVar(id)) if matches!(self.hir().cvar(id).kind, CKind::DType(_)) => {
+                Some(DTerm::Param(id))
+            }
             Some(_) => None,
             None => DType::parse(name).map(DTerm::Known),
         }
@@ -158,7 +204,12 @@ impl Cx<'_, '_> {
             Ty::Err => Elem::Err,
             other => {
                 let shown = self.show(&other);
-                self.error(codes::TYPE_MISMATCH, t.span, format!("`{shown}` is not an element type"), "a scalar or pointer type is needed");
+                self.error(
+                    codes::TYPE_MISMATCH,
+                    t.span,
+                    format!("`{shown}` is not an element type"),
+                    "a scalar or pointer type is needed",
+                );
                 Elem::Err
             }
         }
@@ -205,7 +256,12 @@ impl Cx<'_, '_> {
             return Ty::Tile { elem, shape: Shape::Param(id) };
         }
         if dims.len() > MAX_RANK {
-            self.error(codes::TILE_RANK, span, format!("a tile has at most {MAX_RANK} dimensions, not {}", dims.len()), "");
+            self.error(
+                codes::TILE_RANK,
+                span,
+                format!("a tile has at most {MAX_RANK} dimensions, not {}", dims.len()),
+                "",
+            );
             return Ty::Err;
         }
         let dims = dims.iter().map(|e| self.extent(e)).collect::<Option<Vec<_>>>();
@@ -226,14 +282,24 @@ impl Cx<'_, '_> {
         let args = args.unwrap_or(&[]);
         let elem = self.elem_index(args.first(), span);
         let Some(rank) = args.get(1).and_then(index_expr) else {
-            self.error(codes::ARGUMENT_COUNT, span, "a view type has an element type and a rank: `view[f32, 2]`", "");
+            self.error(
+                codes::ARGUMENT_COUNT,
+                span,
+                "a view type has an element type and a rank: `view[f32, 2]`",
+                "",
+            );
             return Ty::Err;
         };
         let wide = match args.get(2).and_then(index_expr).and_then(expr_as_type) {
             None => false,
             Some(t) if self.elem_type(&t) == Elem::D(DTerm::Known(DType::I64)) => true,
             Some(t) => {
-                self.error(codes::TYPE_MISMATCH, t.span, "the third argument of `view` can only be `i64`", "");
+                self.error(
+                    codes::TYPE_MISMATCH,
+                    t.span,
+                    "the third argument of `view` can only be `i64`",
+                    "",
+                );
                 false
             }
         };
@@ -241,7 +307,12 @@ impl Cx<'_, '_> {
         match p.as_int() {
             Some(r @ 1..=5) => Ty::View { elem, rank: r as u32, mutable: false, wide },
             Some(r) => {
-                self.error(codes::TILE_RANK, rank.span, format!("a view has 1 to {MAX_RANK} dimensions, not {r}"), "");
+                self.error(
+                    codes::TILE_RANK,
+                    rank.span,
+                    format!("a view has 1 to {MAX_RANK} dimensions, not {r}"),
+                    "",
+                );
                 Ty::Err
             }
             None => {
@@ -259,7 +330,11 @@ impl Cx<'_, '_> {
             self.error(
                 codes::ARGUMENT_COUNT,
                 span,
-                format!("`{name}` has {} compile-time parameters, but {} are given", params.len(), args.len()),
+                format!(
+                    "`{name}` has {} compile-time parameters, but {} are given",
+                    params.len(),
+                    args.len()
+                ),
                 "",
             );
             return Ty::Err;
@@ -271,7 +346,12 @@ impl Cx<'_, '_> {
                 Index::Named(n, e) => {
                     let at = params.iter().position(|p| self.hir().cvar(*p).name == n.text);
                     if at.is_none() {
-                        self.error(codes::ARGUMENT_NAME, n.span, format!("`{name}` has no compile-time parameter `{}`", n.text), "");
+                        self.error(
+                            codes::ARGUMENT_NAME,
+                            n.span,
+                            format!("`{name}` has no compile-time parameter `{}`", n.text),
+                            "",
+                        );
                     }
                     (at, e)
                 }
@@ -295,7 +375,12 @@ impl Cx<'_, '_> {
                 Some(v) => done.push(v),
                 None => {
                     let missing = self.hir().cvar(*p).name.clone();
-                    self.error(codes::CANNOT_INFER, span, format!("`{name}` needs the compile-time argument `{missing}`"), "");
+                    self.error(
+                        codes::CANNOT_INFER,
+                        span,
+                        format!("`{name}` needs the compile-time argument `{missing}`"),
+                        "",
+                    );
                     return Ty::Err;
                 }
             }
@@ -307,7 +392,12 @@ impl Cx<'_, '_> {
     pub fn bound(&mut self, bound: &[ast::Type], span: Span) -> CKind {
         match bound {
             [] => {
-                self.error(codes::TYPE_MISMATCH, span, "a compile-time parameter needs a type or bound", "as in `BM: i32` or `T: float`");
+                self.error(
+                    codes::TYPE_MISMATCH,
+                    span,
+                    "a compile-time parameter needs a type or bound",
+                    "as in `BM: i32` or `T: float`",
+                );
                 CKind::Err
             }
             [one] => self.single_bound(one),
@@ -343,13 +433,23 @@ impl Cx<'_, '_> {
                 d if d.is_int() => CKind::Int(d),
                 d if d.is_float() => CKind::Float(d),
                 other => {
-                    self.error(codes::TYPE_MISMATCH, t.span, format!("a compile-time value cannot be of type `{other}`"), "");
+                    self.error(
+                        codes::TYPE_MISMATCH,
+                        t.span,
+                        format!("a compile-time value cannot be of type `{other}`"),
+                        "",
+                    );
                     CKind::Err
                 }
             },
             other => {
                 let shown = self.show(&other);
-                self.error(codes::TYPE_MISMATCH, t.span, format!("a compile-time value cannot be of type `{shown}`"), "");
+                self.error(
+                    codes::TYPE_MISMATCH,
+                    t.span,
+                    format!("a compile-time value cannot be of type `{shown}`"),
+                    "",
+                );
                 CKind::Err
             }
         }

@@ -27,11 +27,15 @@ impl Cx<'_, '_> {
         let elem = |e: &Elem| self.settle_elem(e);
         match t {
             Ty::Tile { elem: e, shape } => Ty::Tile { elem: elem(e), shape: shape.clone() },
-            Ty::View { elem: e, rank, mutable, wide } => Ty::View { elem: elem(e), rank: *rank, mutable: *mutable, wide: *wide },
+            Ty::View { elem: e, rank, mutable, wide } => {
+                Ty::View { elem: elem(e), rank: *rank, mutable: *mutable, wide: *wide }
+            }
             Ty::Buffer { elem: e, shape } => Ty::Buffer { elem: elem(e), shape: shape.clone() },
             Ty::Option(t) => Ty::Option(Box::new(self.settle_ty(t))),
             Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| self.settle_ty(t)).collect()),
-            Ty::Fn(ps, r) => Ty::Fn(ps.iter().map(|t| self.settle_ty(t)).collect(), Box::new(self.settle_ty(r))),
+            Ty::Fn(ps, r) => {
+                Ty::Fn(ps.iter().map(|t| self.settle_ty(t)).collect(), Box::new(self.settle_ty(r)))
+            }
             Ty::Struct(id, args) => Ty::Struct(*id, args.iter().map(|a| self.settle_cterm(a)).collect()),
             Ty::Err | Ty::Unit | Ty::Never | Ty::DType | Ty::ShapeTy | Ty::Str => t.clone(),
         }
@@ -41,7 +45,9 @@ impl Cx<'_, '_> {
         match e {
             Elem::Err => Elem::Err,
             Elem::D(d) => Elem::D(self.settle(*d)),
-            Elem::Ptr { pointee, mutable } => Elem::Ptr { pointee: Box::new(self.settle_elem(pointee)), mutable: *mutable },
+            Elem::Ptr { pointee, mutable } => {
+                Elem::Ptr { pointee: Box::new(self.settle_elem(pointee)), mutable: *mutable }
+            }
         }
     }
 
@@ -86,9 +92,16 @@ impl Cx<'_, '_> {
     /// A finite float literal must not become infinite.
     fn check_float(&mut self, x: f64, h: &HExpr) {
         let Some(set) = self.dterm_of(&h.ty).and_then(|d| self.set_of(d)) else { return };
-        let bad = set.iter().find(|m| m.is_float() && x.is_finite() && Scalar::float(*m, x).as_f64().is_some_and(f64::is_infinite));
+        let bad = set.iter().find(|m| {
+            m.is_float() && x.is_finite() && Scalar::float(*m, x).as_f64().is_some_and(f64::is_infinite)
+        });
         if let Some(m) = bad {
-            let d = Diagnostic::error(codes::LITERAL_RANGE, h.span, format!("{x:e} does not fit `{m}`"), format!("it would become an infinity of `{m}`"));
+            let d = Diagnostic::error(
+                codes::LITERAL_RANGE,
+                h.span,
+                format!("{x:e} does not fit `{m}`"),
+                format!("it would become an infinity of `{m}`"),
+            );
             self.report(d);
         }
     }
@@ -100,7 +113,12 @@ impl Cx<'_, '_> {
         let bad = set.iter().find(|m| m.int_range().is_some_and(|(lo, hi)| n < lo || n > hi));
         if let Some(m) = bad {
             let (lo, hi) = m.int_range().unwrap_or((0, 0));
-            let d = Diagnostic::error(codes::LITERAL_RANGE, h.span, format!("{n} does not fit `{m}`"), format!("`{m}` goes from {lo} to {hi}"));
+            let d = Diagnostic::error(
+                codes::LITERAL_RANGE,
+                h.span,
+                format!("{n} does not fit `{m}`"),
+                format!("`{m}` goes from {lo} to {hi}"),
+            );
             self.report(d);
         }
     }

@@ -74,7 +74,8 @@ impl Planner<'_> {
     pub(super) fn presence(&mut self, args: &[HostArg]) -> Res<()> {
         for (slot, a) in self.slots().iter().zip(args) {
             if *a == HostArg::Absent && !matches!(slot.ty, Ty::Option(_)) {
-                let message = format!("`{}` of kernel `{}` must be given: it is not optional", slot.name, self.f.name);
+                let message =
+                    format!("`{}` of kernel `{}` must be given: it is not optional", slot.name, self.f.name);
                 return Err(refuse(codes::LAUNCH_ARGS, slot.span, message));
             }
         }
@@ -115,7 +116,10 @@ impl Planner<'_> {
         let name = &slot.name;
         if let Some(v) = self.bindings.cvars.get(&id) {
             if *v != CVal::DType(dtype) {
-                let message = format!("`{name}` has element type {dtype}, but `{}` of kernel `{kernel}` is {v}", c.name);
+                let message = format!(
+                    "`{name}` has element type {dtype}, but `{}` of kernel `{kernel}` is {v}",
+                    c.name
+                );
                 let d = Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "");
                 return Err(Box::new(d.label(c.span, format!("`{}`", c.name))));
             }
@@ -124,8 +128,13 @@ impl Planner<'_> {
         if let CKind::DType(set) = &c.kind
             && !set.has(dtype)
         {
-            let message = format!("`{name}` has element type {dtype}, but `{}` of kernel `{kernel}` is one of {set}", c.name);
-            return Err(Box::new(Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "").label(c.span, "the bound")));
+            let message = format!(
+                "`{name}` has element type {dtype}, but `{}` of kernel `{kernel}` is one of {set}",
+                c.name
+            );
+            return Err(Box::new(
+                Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "").label(c.span, "the bound"),
+            ));
         }
         self.bindings.cvars.insert(id, CVal::DType(dtype));
         Ok(())
@@ -165,7 +174,11 @@ impl Planner<'_> {
             let ty = match self.eval(|ev| ev.ty(&slot.ty, slot.span))? {
                 CTy::One(t) | CTy::Option(t) => t,
                 CTy::Unit | CTy::Never | CTy::Tuple(_) | CTy::Static => {
-                    return Err(crate::eval::bug("launch", slot.span, format!("`{}` has no plain type", slot.name)));
+                    return Err(crate::eval::bug(
+                        "launch",
+                        slot.span,
+                        format!("`{}` has no plain type", slot.name),
+                    ));
                 }
             };
             self.check_arg(slot, &ty, a)?;
@@ -179,12 +192,14 @@ impl Planner<'_> {
         match (a, ty) {
             (HostArg::Absent, _) => Ok(()),
             (HostArg::Scalar(_), Type::Tile { elem: tk_tile::Elem::Scalar(_), .. }) => Ok(()),
-            (HostArg::Scalar(s), _) => {
-                wrong(codes::LAUNCH_DTYPE, format!("`{name}` is the number {s}, but kernel `{kernel}` takes `{ty}`"))
-            }
-            (HostArg::Tensor { .. }, Type::Tile { elem: tk_tile::Elem::Scalar(_), .. }) => {
-                wrong(codes::LAUNCH_DTYPE, format!("`{name}` is a tensor, but kernel `{kernel}` takes `{ty}`"))
-            }
+            (HostArg::Scalar(s), _) => wrong(
+                codes::LAUNCH_DTYPE,
+                format!("`{name}` is the number {s}, but kernel `{kernel}` takes `{ty}`"),
+            ),
+            (HostArg::Tensor { .. }, Type::Tile { elem: tk_tile::Elem::Scalar(_), .. }) => wrong(
+                codes::LAUNCH_DTYPE,
+                format!("`{name}` is a tensor, but kernel `{kernel}` takes `{ty}`"),
+            ),
             (HostArg::Tensor { dtype, .. }, Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. }) => {
                 self.check_elem(slot, *dtype, pointee, ty)
             }
@@ -227,8 +242,10 @@ impl Planner<'_> {
             match fit(*s, d) {
                 Some(v) => *a = HostArg::Scalar(v),
                 None => {
-                    let message =
-                        format!("`{}` is {s}, which is no value of type {d} as kernel `{}` takes it", slot.name, self.f.name);
+                    let message = format!(
+                        "`{}` is {s}, which is no value of type {d} as kernel `{}` takes it",
+                        slot.name, self.f.name
+                    );
                     return Err(refuse(codes::LAUNCH_DTYPE, slot.span, message));
                 }
             }

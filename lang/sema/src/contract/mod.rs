@@ -125,7 +125,12 @@ pub fn plan_on(
 ) -> Result<Plan, LaunchError> {
     let f = hir.func(kernel);
     if f.broken {
-        return Err(refuse(codes::CLAUSE, f.span, format!("kernel `{}` cannot be launched: it has errors", f.name)).into());
+        return Err(refuse(
+            codes::CLAUSE,
+            f.span,
+            format!("kernel `{}` cannot be launched: it has errors", f.name),
+        )
+        .into());
     }
     let mut p = Planner {
         hir,
@@ -238,7 +243,8 @@ impl Planner<'_> {
                 Ok(v) if n <= i128::from(i32::MAX) => v,
                 Ok(_) | Err(_) => {
                     let why = if n < 0 { "which is negative" } else { "the limit is 2147483647" };
-                    let message = format!("the grid of kernel `{name}` has {n} programs on axis {axis}, {why}");
+                    let message =
+                        format!("the grid of kernel `{name}` has {n} programs on axis {axis}, {why}");
                     return Err(refuse(codes::GRID, e.span, message));
                 }
             };
@@ -275,7 +281,8 @@ impl Planner<'_> {
         for (name, v, span) in &out {
             let least = i64::from(matches!(name.as_str(), "warps" | "stages" | "ctas"));
             if *v < least {
-                let message = format!("`{name}` of kernel `{}` is {v}, but must be at least {least}", self.f.name);
+                let message =
+                    format!("`{name}` of kernel `{}` is {v}, but must be at least {least}", self.f.name);
                 return Err(refuse(codes::CLAUSE, *span, message));
             }
         }
@@ -288,11 +295,17 @@ impl Planner<'_> {
             let Some(local) = self.f.locals.get(s.local.0 as usize) else { continue };
             let n = self.eval(|ev| ev.int(&s.count))?;
             let count = u64::try_from(n).map_err(|_| {
-                let message = format!("`scratch` of kernel `{}` asks for {n} elements of `{}`", self.f.name, local.name);
+                let message = format!(
+                    "`scratch` of kernel `{}` asks for {n} elements of `{}`",
+                    self.f.name, local.name
+                );
                 refuse(codes::CLAUSE, s.count.span, message)
             })?;
             let ty = self.eval(|ev| ev.ty(&local.ty, local.span))?;
-            let crate::eval::CTy::One(tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. }) = ty else {
+            let crate::eval::CTy::One(tk_tile::Type::Tile {
+                elem: tk_tile::Elem::Ptr { pointee, .. }, ..
+            }) = ty
+            else {
                 return Err(refuse(codes::CLAUSE, local.span, format!("`{}` is no pointer", local.name)));
             };
             out.push(ScratchPlan { name: local.name.clone(), elem: *pointee, count, zeroed: s.zeroed });

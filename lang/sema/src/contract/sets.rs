@@ -64,7 +64,8 @@ impl SetValue {
         if let Some(l) = LambdaRef::parse(text) {
             return SetValue::Lambda(l);
         }
-        let number = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.')) || matches!(text, "inf" | "nan");
+        let number = text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '.'))
+            || matches!(text, "inf" | "nan");
         match text.parse() {
             Ok(f) if number => SetValue::Float(f),
             Ok(_) | Err(_) => SetValue::Fn(text.to_string()),
@@ -139,7 +140,8 @@ impl Planner<'_> {
     /// Binds what is given by name.
     pub(super) fn apply_sets(&mut self, sets: &[(String, SetValue)]) -> Res<()> {
         // Functions last: their types may mention the other parameters.
-        let (fns, values): (Vec<_>, Vec<_>) = sets.iter().partition(|(_, v)| matches!(v, SetValue::Fn(_) | SetValue::Lambda(_)));
+        let (fns, values): (Vec<_>, Vec<_>) =
+            sets.iter().partition(|(_, v)| matches!(v, SetValue::Fn(_) | SetValue::Lambda(_)));
         for (name, value) in values.into_iter().chain(fns) {
             let id = self.f.cparams.iter().find(|c| self.hir.cvar(**c).name == *name);
             match id {
@@ -192,7 +194,9 @@ impl Planner<'_> {
     fn set_value(&self, id: CVarId, value: &SetValue) -> Res<CVal> {
         let c = self.hir.cvar(id);
         let out = match (&c.kind, value) {
-            (CKind::Int(d), SetValue::Int(i)) if d.int_range().is_some_and(|(lo, hi)| (lo..=hi).contains(i)) => {
+            (CKind::Int(d), SetValue::Int(i))
+                if d.int_range().is_some_and(|(lo, hi)| (lo..=hi).contains(i)) =>
+            {
                 Some(CVal::Int(*i))
             }
             (CKind::Float(d), SetValue::Float(v)) => CVal::Float(*v).to_scalar(*d).map(CVal::of_scalar),
@@ -203,7 +207,13 @@ impl Planner<'_> {
             (CKind::Fn(params, _), SetValue::Fn(name)) => return self.function(id, params, name),
             (CKind::Fn(..), SetValue::Lambda(l)) => find_lambda(self.hir, l),
             (
-                CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::DType(_) | CKind::Shape | CKind::Fn(..) | CKind::Err,
+                CKind::Int(_)
+                | CKind::Float(_)
+                | CKind::Bool
+                | CKind::DType(_)
+                | CKind::Shape
+                | CKind::Fn(..)
+                | CKind::Err,
                 _,
             ) => None,
         };
@@ -229,7 +239,8 @@ impl Planner<'_> {
             let fid = FnId(i as u32);
             let f = self.hir.func(fid);
             let cvars = self.infer_function(f, wanted).ok_or_else(|| {
-                let message = format!("the function `{name}` does not fit `{}` of kernel `{}`", c.name, self.f.name);
+                let message =
+                    format!("the function `{name}` does not fit `{}` of kernel `{}`", c.name, self.f.name);
                 refuse(codes::NOT_STATIC_ARG, c.span, message)
             })?;
             return Ok(CVal::Fn(FnVal::Fn { id: fid, name: f.name.clone(), cvars }));
@@ -237,7 +248,8 @@ impl Planner<'_> {
         match tk_ops::rows::find(name, Receiver::None) {
             Some(row) => Ok(CVal::Fn(FnVal::Builtin(row))),
             None => {
-                let message = format!("there is no function `{name}` for `{}` of kernel `{}`", c.name, self.f.name);
+                let message =
+                    format!("there is no function `{name}` for `{}` of kernel `{}`", c.name, self.f.name);
                 Err(refuse(codes::NOT_STATIC_ARG, c.span, message))
             }
         }
@@ -318,4 +330,30 @@ fn find_lambda(hir: &Hir, wanted: &LambdaRef) -> Option<CVal> {
     hir.cvars.iter().filter_map(|c| c.default.as_ref()).for_each(|e| each_expr(e, &mut look));
     let (params, body) = found?;
     Some(CVal::Fn(FnVal::Lambda(Arc::new(Lambda { params, body, cvars: captured }))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_from_text() {
+        let text = "BM=64, T=f16, S=[2, 3], on=true, eps=-1e-5, ACT=relu, F=lambda(0:12; 3=f16, 4=[1, 2])";
+        let lambda = LambdaRef {
+            file: 0,
+            start: 12,
+            captured: vec![(3, SetValue::DType(DType::F16)), (4, SetValue::Shape(vec![1, 2]))],
+        };
+        let expected = [
+            ("BM", SetValue::Int(64)),
+            ("T", SetValue::DType(DType::F16)),
+            ("S", SetValue::Shape(vec![2, 3])),
+            ("on", SetValue::Bool(true)),
+            ("eps", SetValue::Float(-1e-5)),
+            ("ACT", SetValue::Fn("relu".into())),
+            ("F", SetValue::Lambda(lambda)),
+        ];
+        assert_eq!(parse_cargs(text), expected.map(|(n, v)| (n.to_string(), v)));
+        assert_eq!(parse_cargs(""), vec![]);
+    }
 }

@@ -14,10 +14,11 @@ use crate::types::Ty;
 
 impl Evaluator<'_> {
     pub(super) fn builtin(&mut self, row: &Row, args: &[HArg], e: &HExpr) -> Res<CVal> {
-        match row.name {
-            "static_assert" => return self.static_assert(args, e.span),
-            "static_print" => return self.static_print(args, e.span),
-            _ => {}
+        if row.name == "static_assert" {
+            return self.static_assert(args, e.span);
+        }
+        if row.name == "static_print" {
+            return self.static_print(args, e.span);
         }
         let Op::Elementwise(op) = row.op else {
             return self.runtime(e.span);
@@ -51,15 +52,13 @@ impl Evaluator<'_> {
 
     pub(super) fn cast(&mut self, x: &HExpr, e: &HExpr) -> Res<CVal> {
         let v = self.expr(x)?;
-        match &e.ty {
-            Ty::Tile { .. } => {
-                let from = self.scalar(&v, &x.ty, x.span)?;
-                let to = self.scalar_type(&e.ty, e.span)?;
-                scalar_op(ElementwiseOp::Cast, &[from], to, e.span)
-            }
+        if !is_number(&e.ty) {
             // `mut view` to `view`, and what has no element type.
-            _other => Ok(v),
+            return Ok(v);
         }
+        let from = self.scalar(&v, &x.ty, x.span)?;
+        let to = self.scalar_type(&e.ty, e.span)?;
+        scalar_op(ElementwiseOp::Cast, &[from], to, e.span)
     }
 
     /// A value of a constant in the type that its use gave it.

@@ -42,8 +42,7 @@ const MAX_DEPTH: usize = 2 * tk_syntax::MAX_DEPTH;
 const CALL_DEPTH: usize = 8;
 
 /// `target.x` of the CPU, the reference device. `has_..` that is not listed is false.
-const TARGET: &[(&str, CVal)] =
-    &[("warp_size", CVal::Int(32)), ("smem", CVal::Int(DEFAULT_SMEM as i128))];
+const TARGET: &[(&str, CVal)] = &[("warp_size", CVal::Int(32)), ("smem", CVal::Int(DEFAULT_SMEM as i128))];
 
 /// Evaluates expressions under the bindings of one function.
 #[derive(Debug)]
@@ -215,13 +214,11 @@ impl<'a> Evaluator<'a> {
                 Ok(CVal::Tuple(items.iter().map(|i| self.expr(i)).collect::<Res<_>>()?))
             }
             HKind::Field(base, i) => self.element(base, i128::from(*i), span),
-            HKind::Index(base, at) => match at.as_slice() {
-                [HIndex::At(i)] => {
-                    let i = self.int(i)?;
-                    self.element(base, i, span)
-                }
-                _ => self.runtime(span),
-            },
+            HKind::Index(base, at) => {
+                let [HIndex::At(i)] = at.as_slice() else { return self.runtime(span) };
+                let i = self.int(i)?;
+                self.element(base, i, span)
+            }
             HKind::Builtin(row, args) => self.builtin(row, args, e),
             HKind::ShortCircuit { or, lhs, rhs } => {
                 let first = self.condition(lhs)?;
@@ -229,18 +226,16 @@ impl<'a> Evaluator<'a> {
             }
             HKind::Cast(x) => self.cast(x, e),
             HKind::Extent(base, axis) => self.extent(base, *axis, span),
-            HKind::Stride(base, axis) => match self.expr(base)? {
-                CVal::View(v) => pick(&v.strides, *axis, span),
-                _ => self.runtime(span),
-            },
-            HKind::ViewT(base) => match self.expr(base)? {
-                CVal::View(mut v) => {
-                    v.shape.reverse();
-                    v.strides.reverse();
-                    Ok(CVal::View(v))
-                }
-                _ => self.runtime(span),
-            },
+            HKind::Stride(base, axis) => {
+                let CVal::View(v) = self.expr(base)? else { return self.runtime(span) };
+                pick(&v.strides, *axis, span)
+            }
+            HKind::ViewT(base) => {
+                let CVal::View(mut v) = self.expr(base)? else { return self.runtime(span) };
+                v.shape.reverse();
+                v.strides.reverse();
+                Ok(CVal::View(v))
+            }
             HKind::Call { callee, cargs, args } => {
                 let cvars = self.cargs(cargs, span)?;
                 let args = args.iter().map(|a| self.expr(a)).collect::<Res<_>>()?;
@@ -311,9 +306,11 @@ impl<'a> Evaluator<'a> {
     pub(crate) fn scalar_type(&mut self, ty: &Ty, span: Span) -> Res<DType> {
         match ty {
             Ty::Tile { elem: Elem::D(d), .. } => self.dterm(*d, span),
-            other => {
-                Err(bug("evaluation", span, format!("{} is no scalar type", crate::show::ty(self.hir, other))))
-            }
+            other => Err(bug(
+                "evaluation",
+                span,
+                format!("{} is no scalar type", crate::show::ty(self.hir, other)),
+            )),
         }
     }
 
@@ -323,8 +320,18 @@ impl<'a> Evaluator<'a> {
         let at = usize::try_from(i).unwrap_or(usize::MAX);
         match self.expr(base)? {
             CVal::Tuple(items) => items.get(at).cloned().map_or_else(|| missing(items.len()), Ok),
-            CVal::Shape(dims) => dims.get(at).map_or_else(|| missing(dims.len()), |d| Ok(CVal::Int((*d).into()))),
-            _other => self.runtime(span),
+            CVal::Shape(dims) => {
+                dims.get(at).map_or_else(|| missing(dims.len()), |d| Ok(CVal::Int((*d).into())))
+            }
+            CVal::Int(_)
+            | CVal::Float(_)
+            | CVal::Bool(_)
+            | CVal::DType(_)
+            | CVal::Str(_)
+            | CVal::Fn(_)
+            | CVal::View(_)
+            | CVal::Unit
+            | CVal::None => self.runtime(span),
         }
     }
 
@@ -338,11 +345,10 @@ impl<'a> Evaluator<'a> {
                 Some(p) => Ok(CVal::Int(self.poly(p, span)?)),
                 None => fail(span, format!("there is no axis {axis}")),
             },
-            _view => match self.expr(base)? {
-                CVal::View(v) => pick(&v.shape, axis, span),
-                CVal::Shape(s) => pick(&s, axis, span),
-                _ => self.runtime(span),
-            },
+            _view => {
+                let CVal::View(v) = self.expr(base)? else { return self.runtime(span) };
+                pick(&v.shape, axis, span)
+            }
         }
     }
 
@@ -463,12 +469,10 @@ fn dtype_fact(d: DType, fact: &str) -> Option<CVal> {
         (None, Some(max)) => (CVal::Float(-max), CVal::Float(max)),
         (None, None) => (CVal::Bool(false), CVal::Bool(true)),
     };
-    match fact {
-        "bits" => Some(CVal::Int(d.bits().into())),
-        "min" => Some(lo),
-        "max" => Some(hi),
-        _ => None,
+    if fact == "bits" {
+        return Some(CVal::Int(d.bits().into()));
     }
+    [("min", lo), ("max", hi)].into_iter().find(|(name, _)| *name == fact).map(|(_, v)| v)
 }
 
 /// The largest finite value of a float type.

@@ -73,9 +73,7 @@ impl Evaluator<'_> {
                 }
                 next
             }
-            HStmtKind::Return(e) => {
-                Ok(Flow::Return(e.as_ref().map_or(Ok(CVal::Unit), |e| self.expr(e))?))
-            }
+            HStmtKind::Return(e) => Ok(Flow::Return(e.as_ref().map_or(Ok(CVal::Unit), |e| self.expr(e))?)),
             HStmtKind::Break => Ok(Flow::Break),
             HStmtKind::Continue => Ok(Flow::Continue),
             HStmtKind::AssertError { .. } => fail(s.span, "`assert_error` does not run at compile time"),

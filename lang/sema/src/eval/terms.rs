@@ -84,9 +84,7 @@ impl Evaluator<'_> {
                 }
             }
             Atom::ShapeRank(id) => Ok(dims(self.cvar(*id, span)?)?.len() as i128),
-            Atom::ShapeCount(id) => {
-                Ok(dims(self.cvar(*id, span)?)?.iter().map(|d| i128::from(*d)).product())
-            }
+            Atom::ShapeCount(id) => Ok(dims(self.cvar(*id, span)?)?.iter().map(|d| i128::from(*d)).product()),
             Atom::DTypeFact(id, fact) => {
                 let d = self.dterm(DTerm::Param(*id), span)?;
                 match dtype_fact(d, fact).and_then(|v| v.as_int()) {
@@ -200,7 +198,8 @@ impl Evaluator<'_> {
         let shown = what.map_or(String::new(), |(t, _)| format!(" of `{}`", crate::show::ty(self.hir, t)));
         if dims.len() > MAX_RANK {
             let n = dims.len();
-            let message = format!("a tile has at most {MAX_RANK} dimensions, and the shape {dims:?}{shown} has {n}");
+            let message =
+                format!("a tile has at most {MAX_RANK} dimensions, and the shape {dims:?}{shown} has {n}");
             return Err(Box::new(Diagnostic::error(codes::INSTANCE, span, message, "")));
         }
         for (i, d) in dims.iter().enumerate() {
@@ -218,8 +217,10 @@ impl Evaluator<'_> {
         let count = dims.iter().try_fold(1u128, |n, d| n.checked_mul(u128::try_from(*d).unwrap_or(0)));
         if count.is_none_or(|n| n > MAX_TILE) {
             let size = count.map_or("too many".to_string(), |n| n.to_string());
-            let name = what.map_or("a tile".to_string(), |(t, _)| format!("`{}`", crate::show::ty(self.hir, t)));
-            let message = format!("{name} has {size} elements with the shape {dims:?}, the limit is {MAX_TILE}");
+            let name =
+                what.map_or("a tile".to_string(), |(t, _)| format!("`{}`", crate::show::ty(self.hir, t)));
+            let message =
+                format!("{name} has {size} elements with the shape {dims:?}, the limit is {MAX_TILE}");
             return Err(Box::new(Diagnostic::error(codes::TILE_TOO_LARGE, span, message, "")));
         }
         // No extent exceeds the product.

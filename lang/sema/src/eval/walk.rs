@@ -34,7 +34,9 @@ pub(crate) fn each_expr<'e>(e: &'e HExpr, f: &mut dyn FnMut(&'e HExpr)) {
 pub(crate) fn each_in_block<'e>(b: &'e HBlock, f: &mut dyn FnMut(&'e HExpr)) {
     for s in &b.stmts {
         match &s.kind {
-            HStmtKind::Let(_, Some(e)) | HStmtKind::Assign { value: e, .. } | HStmtKind::Expr(e) => each_expr(e, f),
+            HStmtKind::Let(_, Some(e)) | HStmtKind::Assign { value: e, .. } | HStmtKind::Expr(e) => {
+                each_expr(e, f)
+            }
             HStmtKind::Return(e) => e.iter().for_each(|e| each_expr(e, f)),
             HStmtKind::For { lo, hi, step, options, body, .. } => {
                 [lo, hi, step].into_iter().for_each(|e| each_expr(e, f));

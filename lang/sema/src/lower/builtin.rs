@@ -44,7 +44,10 @@ impl Lower<'_, '_> {
     pub(super) fn builtin_values(&mut self, row: &'static Row, values: Vec<Val>, span: Span) -> Res<Val> {
         ready(row, span)?;
         let Op::Elementwise(op) = row.op else {
-            return Err(unsupported(span, format!("`{}` is not supported as a function value yet", row.name)));
+            return Err(unsupported(
+                span,
+                format!("`{}` is not supported as a function value yet", row.name),
+            ));
         };
         self.at(span);
         self.elementwise(op, &Args::of_values(row, values, span), None)
@@ -206,7 +209,7 @@ impl Lower<'_, '_> {
         }
         let operands = match op {
             DotOp::Dot => vec![x, y, acc],
-            DotOp::DotScaled => vec![x, self.operand(a, "a_scale")?, y, self.operand(a, "b_scale")?, acc],
+            DotOp::DotScaled => vec![x, y, self.operand(a, "a_scale")?, self.operand(a, "b_scale")?, acc],
         };
         Ok(Val::One(self.b.one(Op::Dot(op), &operands, attrs, ty.clone())))
     }
@@ -229,7 +232,8 @@ impl Lower<'_, '_> {
                 let axis = a.need_int("axis")?;
                 // A grid has at most three axes.
                 if !(0..3).contains(&axis) {
-                    let message = format!("`{}` has the axis {axis}, but a grid has the axes 0, 1 and 2", a.row.name);
+                    let message =
+                        format!("`{}` has the axis {axis}, but a grid has the axes 0, 1 and 2", a.row.name);
                     return Err(Box::new(Diagnostic::error(codes::AXIS, a.span, message, "")));
                 }
                 let attrs = Attrs::new().with("axis", Attr::Int(axis));
@@ -272,7 +276,9 @@ impl Lower<'_, '_> {
             | ControlOp::Condition
             | ControlOp::Return
             | ControlOp::Call
-            | ControlOp::InlineAsm => Err(unsupported(a.span, format!("`{}` is not supported here yet", a.row.name))),
+            | ControlOp::InlineAsm => {
+                Err(unsupported(a.span, format!("`{}` is not supported here yet", a.row.name)))
+            }
         }
     }
 

@@ -62,8 +62,14 @@ impl Lower<'_, '_> {
             if !holds {
                 let values = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
                 let kind = if f.kind == FnKind::Kernel { "kernel " } else { "" };
-                let message = format!("{kind}`{}` requires `{}`, which does not hold{values}", f.name, r.text);
-                return Err(Box::new(Diagnostic::error(codes::INSTANCE, r.cond.span, message, "required here")));
+                let message =
+                    format!("{kind}`{}` requires `{}`, which does not hold{values}", f.name, r.text);
+                return Err(Box::new(Diagnostic::error(
+                    codes::INSTANCE,
+                    r.cond.span,
+                    message,
+                    "required here",
+                )));
             }
         }
         Ok(())
@@ -81,7 +87,9 @@ impl Lower<'_, '_> {
         let f = hir.func(id);
         if f.broken {
             let message = format!("`{}` cannot be called: it has errors", f.name);
-            return Err(Box::new(Diagnostic::error(codes::INSTANCE, span, message, "").label(f.span, "here")));
+            return Err(Box::new(
+                Diagnostic::error(codes::INSTANCE, span, message, "").label(f.span, "here"),
+            ));
         }
         if args.len() != f.params.len() {
             return Err(bug(span, format!("`{}` is called with {} arguments", f.name, args.len())));

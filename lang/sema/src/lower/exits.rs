@@ -80,7 +80,9 @@ impl Lower<'_, '_> {
             HStmtKind::Return(_) => Exits { ret: true, always: true, ..Exits::default() },
             HStmtKind::Break => Exits { brk: true, always: true, ..Exits::default() },
             HStmtKind::Continue => Exits { cont: true, always: true, ..Exits::default() },
-            HStmtKind::For { body, .. } | HStmtKind::While { body, .. } | HStmtKind::StaticFor { body, .. } => {
+            HStmtKind::For { body, .. }
+            | HStmtKind::While { body, .. }
+            | HStmtKind::StaticFor { body, .. } => {
                 Exits { ret: self.block_exits(body).ret, ..Exits::default() }
             }
             HStmtKind::Let(_, None) | HStmtKind::AssertError { .. } | HStmtKind::Err => Exits::default(),

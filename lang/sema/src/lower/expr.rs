@@ -65,7 +65,10 @@ impl Lower<'_, '_> {
                 self.expr_k(e, &K::End, Mode::Nested)?
             }
             HKind::Device(name) => {
-                return Err(unsupported(span, format!("`device.{name}` is only known to the clauses of a kernel")));
+                return Err(unsupported(
+                    span,
+                    format!("`device.{name}` is only known to the clauses of a kernel"),
+                ));
             }
             HKind::Err => return Err(bug(span, "a hole was left in a checked function")),
             HKind::Int(_)
@@ -182,8 +185,7 @@ impl Lower<'_, '_> {
     }
 
     fn short_circuit(&mut self, or: bool, lhs: &HExpr, rhs: &HExpr, span: Span) -> Res<Val> {
-        if lhs.konst {
-            let first = self.eval(|ev| ev.condition(lhs))?;
+        if let Some(CVal::Bool(first)) = self.welcome(lhs)? {
             return if first == or { Ok(Val::One(self.const_bool(or))) } else { self.expr(rhs) };
         }
         let c = self.scalar(lhs)?;

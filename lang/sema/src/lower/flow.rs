@@ -137,7 +137,9 @@ impl Lower<'_, '_> {
                 HStmtKind::Let(pat, Some(e)) => (e, Use::Let(pat)),
                 HStmtKind::Assign { local, path, value } => (value, Use::Assign(*local, path)),
                 HStmtKind::Expr(e) => (e, Use::Drop),
-                HStmtKind::Return(Some(e)) => return self.expr_k(e, &K::Use(Use::Return, s.span, &K::End), mode),
+                HStmtKind::Return(Some(e)) => {
+                    return self.expr_k(e, &K::Use(Use::Return, s.span, &K::End), mode);
+                }
                 HStmtKind::Return(None) => return Ok(self.leave_function(Val::Unit, mode)),
                 HStmtKind::Break => return self.set_flag(brk(self.depth()), s.span),
                 HStmtKind::Continue if mode == Mode::Loop => return Ok(Val::Unit),
@@ -363,9 +365,10 @@ impl Lower<'_, '_> {
     pub(super) fn no_exit(&self, span: Span) -> Res<()> {
         match self.exit() {
             Exit::No => Ok(()),
-            Exit::Yes | Exit::If(_) => {
-                Err(unsupported(span, "`return`, `break` and `continue` in the middle of an expression are not supported yet"))
-            }
+            Exit::Yes | Exit::If(_) => Err(unsupported(
+                span,
+                "`return`, `break` and `continue` in the middle of an expression are not supported yet",
+            )),
         }
     }
 
@@ -441,7 +444,8 @@ impl Lower<'_, '_> {
         };
         let mut out = vec![];
         for id in ids {
-            let absent = if is_flag(id) && id != RETVAL { Val::Static(CVal::Bool(false)) } else { Val::Unset };
+            let absent =
+                if is_flag(id) && id != RETVAL { Val::Static(CVal::Bool(false)) } else { Val::Unset };
             let (a, b) = (left.get(&id).unwrap_or(&absent), right.get(&id).unwrap_or(&absent));
             out.push((id, self.merge(a, b, slots, span)?));
         }

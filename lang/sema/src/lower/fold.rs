@@ -131,9 +131,10 @@ impl Lower<'_, '_> {
             attrs.set("reverse", Attr::Bool(true));
         }
         let types: Vec<TypeId> = xs.iter().map(|x| self.b.func.ty(*x)).collect();
-        let blocks = match op {
-            ScanOp::Custom => vec![self.combine(&a.function("combine")?, &x, &xs, a.span)?],
-            _plain => vec![],
+        let blocks = if op == ScanOp::Custom {
+            vec![self.combine(&a.function("combine")?, &x, &xs, a.span)?]
+        } else {
+            vec![]
         };
         let results = self.b.inst_with(Op::Scan(op), &xs, attrs, blocks, &types);
         Ok(x.refill(&mut results.into_iter()))

@@ -48,7 +48,7 @@ impl Lower<'_, '_> {
         match &s.kind {
             HStmtKind::For { var, lo, hi, step, options, body } => {
                 let (l, h, st) = (self.scalar(lo)?, self.scalar(hi)?, self.scalar(step)?);
-                let known = if step.konst { Some(self.eval(|ev| ev.int(step))?) } else { None };
+                let known = self.welcome(step)?.and_then(|v| v.as_int());
                 if known == Some(0) {
                     let message = "the step of this range is 0";
                     return Err(Box::new(Diagnostic::error(codes::CONST_EVAL, step.span, message, "")));
@@ -443,7 +443,9 @@ struct Opened {
 
 fn same_structure(a: &Val, b: &Val) -> bool {
     match (a, b) {
-        (Val::Tuple(x), Val::Tuple(y)) => x.len() == y.len() && x.iter().zip(y).all(|(p, q)| same_structure(p, q)),
+        (Val::Tuple(x), Val::Tuple(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(p, q)| same_structure(p, q))
+        }
         (Val::One(_), Val::One(_)) | (Val::Opt(Some(_)), Val::Opt(Some(_))) => true,
         (a, b) => a == b,
     }

@@ -107,7 +107,12 @@ impl Lower<'_, '_> {
     }
 
     /// The positions and further operands at one shape.
-    fn at_one_shape(&mut self, at: &[ValueId], more: &[Option<ValueId>], span: Span) -> Res<(Vec<ValueId>, Vec<u32>)> {
+    fn at_one_shape(
+        &mut self,
+        at: &[ValueId],
+        more: &[Option<ValueId>],
+        span: Span,
+    ) -> Res<(Vec<ValueId>, Vec<u32>)> {
         let given: Vec<ValueId> = at.iter().copied().chain(more.iter().flatten().copied()).collect();
         let shape = self.common_shape(&given, span)?;
         let at = at.iter().map(|x| self.broadcast(*x, &shape, span)).collect::<Res<_>>()?;
@@ -151,6 +156,10 @@ impl Lower<'_, '_> {
         let mut more = vec![];
         for name in ["compare", "value", "mask", "other"] {
             more.push(self.opt_operand(a, name)?);
+        }
+        // Without a mask nothing is masked off, and `other` is nowhere.
+        if let [_, _, None, other] = more.as_mut_slice() {
+            *other = None;
         }
         let (at, shape) = self.at_one_shape(&at, &more, a.span)?;
         operands.extend(at);

@@ -163,11 +163,7 @@ impl Lower<'_, '_> {
     }
 
     /// The same with a limit of steps.
-    fn eval_up_to<T>(
-        &mut self,
-        limit: Option<u64>,
-        f: impl FnOnce(&mut Evaluator<'_>) -> Res<T>,
-    ) -> Res<T> {
+    fn eval_up_to<T>(&mut self, limit: Option<u64>, f: impl FnOnce(&mut Evaluator<'_>) -> Res<T>) -> Res<T> {
         let known = self.frame.env.iter().filter(|(id, _)| !flow::is_flag(**id));
         let locals = known.filter_map(|(id, v)| v.known().map(|v| (*id, v))).collect();
         let mut ev = Evaluator::new(self.q.hir, &self.frame.bindings).with_locals(locals);

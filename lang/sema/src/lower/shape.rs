@@ -30,8 +30,7 @@ impl Lower<'_, '_> {
                 let (n, m) = (from.count(), ty.count());
                 if n != m {
                     let from = from.shape().unwrap_or(&[]);
-                    let message =
-                        format!("the shape {from:?} has {n} elements, the shape {shape:?} has {m}");
+                    let message = format!("the shape {from:?} has {n} elements, the shape {shape:?} has {m}");
                     return Err(Box::new(Diagnostic::error(codes::INSTANCE, a.span, message, "")));
                 }
                 Ok(Val::One(self.b.reshape(x, shape)))
@@ -48,9 +47,10 @@ impl Lower<'_, '_> {
             }
             ShapeOp::Flip | ShapeOp::Cat => {
                 let axis = a.axis("axis", shape.len())?.unwrap_or(0);
-                let xs = match op {
-                    ShapeOp::Cat => vec![self.operand(a, "a")?, self.operand(a, "b")?],
-                    _flip => vec![self.operand(a, "x")?],
+                let xs = if op == ShapeOp::Cat {
+                    vec![self.operand(a, "a")?, self.operand(a, "b")?]
+                } else {
+                    vec![self.operand(a, "x")?]
                 };
                 let attrs = Attrs::new().with("axis", Attr::Int(axis as i64));
                 Ok(Val::One(self.b.one(op_, &xs, attrs, ty.clone())))
@@ -58,7 +58,8 @@ impl Lower<'_, '_> {
             ShapeOp::Join | ShapeOp::Interleave => {
                 let xs = [self.operand(a, "a")?, self.operand(a, "b")?];
                 let common = self.common_shape(&xs, a.span)?;
-                let xs = xs.into_iter().map(|x| self.broadcast(x, &common, a.span)).collect::<Res<Vec<_>>>()?;
+                let xs =
+                    xs.into_iter().map(|x| self.broadcast(x, &common, a.span)).collect::<Res<Vec<_>>>()?;
                 Ok(Val::One(self.b.one(op_, &xs, Attrs::new(), ty.clone())))
             }
             ShapeOp::Slice | ShapeOp::Split => Err(bug(a.span, "a slice is no builtin")),

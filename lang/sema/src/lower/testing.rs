@@ -4,8 +4,8 @@ use tk_ops::{DType, HostOp, Op, Scalar};
 use tk_syntax::Span;
 use tk_tile::{Attr, Attrs, Builder, Type};
 
-use super::flow::{K, Mode};
 use super::args::Args;
+use super::flow::{K, Mode};
 use super::value::Val;
 use super::{Frame, Lower, bug, unsupported};
 use crate::contract::set_text;
@@ -16,7 +16,10 @@ use crate::types::CTerm;
 impl Lower<'_, '_> {
     pub(super) fn host(&mut self, op: HostOp, a: &Args, want: &CTy) -> Res<Val> {
         if !self.test {
-            return Err(unsupported(a.span, format!("`{}` runs on the host, in a `test` itself", a.row.name)));
+            return Err(unsupported(
+                a.span,
+                format!("`{}` runs on the host, in a `test` itself", a.row.name),
+            ));
         }
         let op_ = Op::Host(op);
         if op == HostOp::AssertClose {

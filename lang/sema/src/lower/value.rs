@@ -192,7 +192,8 @@ impl Lower<'_, '_> {
                 self.slot(*x, y, slots, span).map(Merged::Slot)
             }
             (Val::Static(_), _) | (_, Val::Static(_)) | (Val::Opt(_), _) | (_, Val::Opt(_)) => {
-                let message = "a value that must be known at compile time depends on a run-time condition here";
+                let message =
+                    "a value that must be known at compile time depends on a run-time condition here";
                 Err(Box::new(Diagnostic::error(codes::NOT_CONST, span, message, "")))
             }
             (Val::Tuple(_), _) | (_, Val::Tuple(_)) => {
@@ -232,12 +233,13 @@ impl Lower<'_, '_> {
     pub(super) fn constant(&mut self, v: &CVal, ty: &CTy, span: Span) -> Res<Val> {
         match (ty, v) {
             (CTy::Unit | CTy::Never, _) => Ok(Val::Unit),
-            (CTy::One(Type::Tile { elem: tk_tile::Elem::Scalar(d), shape }), CVal::Int(_) | CVal::Float(_) | CVal::Bool(_)) => {
-                match v.to_scalar(*d) {
-                    Some(s) => Ok(Val::One(self.b.constant(s, shape))),
-                    None => Err(bug(span, format!("{v} as `{d}`"))),
-                }
-            }
+            (
+                CTy::One(Type::Tile { elem: tk_tile::Elem::Scalar(d), shape }),
+                CVal::Int(_) | CVal::Float(_) | CVal::Bool(_),
+            ) => match v.to_scalar(*d) {
+                Some(s) => Ok(Val::One(self.b.constant(s, shape))),
+                None => Err(bug(span, format!("{v} as `{d}`"))),
+            },
             (CTy::One(Type::Tile { elem: tk_tile::Elem::Scalar(d), shape }), CVal::Tuple(items)) => {
                 self.table(items, *d, shape, span).map(Val::One)
             }
@@ -246,7 +248,8 @@ impl Lower<'_, '_> {
                 Ok(Val::Tuple(items.collect::<Res<_>>()?))
             }
             (CTy::Tuple(tys), CVal::Shape(dims)) if tys.len() == dims.len() => {
-                let items = tys.iter().zip(dims).map(|(t, d)| self.constant(&CVal::Int((*d).into()), t, span));
+                let items =
+                    tys.iter().zip(dims).map(|(t, d)| self.constant(&CVal::Int((*d).into()), t, span));
                 Ok(Val::Tuple(items.collect::<Res<_>>()?))
             }
             (CTy::Option(_), CVal::None) => Ok(Val::Opt(None)),

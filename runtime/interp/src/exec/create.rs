@@ -1,10 +1,10 @@
 //! Owns `const`, `arange`, `splat`, `undef`.
 
-use tk_ops::CreateOp;
-use tk_ops::buf::Buf;
+use tk_ops::{CreateOp, DType};
 
 use super::Args;
 use crate::fault::Fault;
+use crate::ramp::Ramp;
 use crate::value::Value;
 
 /// Runs a creation. Uniform tiles stay scalars.
@@ -14,9 +14,9 @@ pub(super) fn run(op: CreateOp, args: &mut Args<'_, '_>) -> Result<(), Fault> {
             args.step.constant.clone().ok_or_else(|| Fault::internal("a constant without value"))?
         }
         CreateOp::Arange => {
-            let start = args.int("start")? as i32;
-            let n = args.def(0)?.count as i32;
-            Value::tile(Buf::I32((0..n).map(|i| start.wrapping_add(i)).collect()))
+            let (start, count) = (args.int("start")?, args.def(0)?.count);
+            let ramp = Ramp::new(DType::I32, i128::from(start), count);
+            Value::ramp(ramp.ok_or_else(|| Fault::internal("the elements of `arange` do not fit `i32`"))?)
         }
         CreateOp::Splat => args.take(0)?,
         CreateOp::Undef => Value::zero(args.def(0)?.ty),

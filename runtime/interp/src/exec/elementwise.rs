@@ -1,11 +1,13 @@
 //! Owns elementwise operations: numbers through `tk_ops`, which holds their meaning, and the few that pointers have.
 
+use tk_ops::buf::Buf;
 use tk_ops::eval::{self, EvalError, Operand};
 use tk_ops::{DType, ElementwiseOp, Scalar};
 
 use super::Args;
 use crate::fault::Fault;
 use crate::memory::size_of;
+use crate::ramp::Compared;
 use crate::value::Value;
 
 /// Runs an elementwise operation. The element count follows from the operands, so that a scalar instruction of a
@@ -34,20 +36,53 @@ fn numbers(op: ElementwiseOp, values: &[Value], out: DType, fast: bool) -> Resul
         }
         (_other, _) => {}
     }
+    if let Some(value) = consecutive(op, values, out) {
+        return Ok(value);
+    }
     let mut operands = [Operand::Splat(Scalar::zero(DType::Bool)); 3];
+    let mut written = [const { None::<Buf> }; 3];
+    for (slot, value) in written.iter_mut().zip(values) {
+        if let Value::Ramp(r) = value {
+            *slot = Some(r.buf());
+        }
+    }
     let mut n = None;
-    for (slot, value) in operands.iter_mut().zip(values) {
-        *slot = match value {
-            Value::Tile(buf) => {
+    for ((slot, value), written) in operands.iter_mut().zip(values).zip(&written) {
+        *slot = match (value, written) {
+            (_ramp, Some(buf)) => {
                 n = Some(buf.len());
                 Operand::Buf(buf)
             }
-            other => Operand::Splat(other.scalar()?),
+            (Value::Tile(buf), None) => {
+                n = Some(buf.len());
+                Operand::Buf(buf)
+            }
+            (other, None) => Operand::Splat(other.scalar()?),
         };
     }
     let operands = operands.get(..values.len()).ok_or_else(|| Fault::internal("too many operands"))?;
     let buf = eval::elementwise(op, operands, out, n.unwrap_or(1), fast).map_err(wrong)?;
     Ok(Value::tile(buf))
+}
+
+/// Consecutive integers with a number: what stays consecutive, and comparisons.
+fn consecutive(op: ElementwiseOp, values: &[Value], out: DType) -> Option<Value> {
+    match (op, values) {
+        (ElementwiseOp::Cast, [Value::Ramp(r)]) => r.shifted(0, out).map(Value::Ramp),
+        (ElementwiseOp::Add, [Value::Ramp(r), Value::Splat(s)] | [Value::Splat(s), Value::Ramp(r)]) => {
+            r.shifted(s.as_int()?, out).map(Value::Ramp)
+        }
+        (ElementwiseOp::Sub, [Value::Ramp(r), Value::Splat(s)]) => {
+            r.shifted(s.as_int()?.checked_neg()?, out).map(Value::Ramp)
+        }
+        (compare, [Value::Ramp(r), Value::Splat(s)]) if out == DType::Bool => {
+            Some(match r.compare(compare, s.as_int()?)? {
+                Compared::Uniform(holds) => Value::Splat(Scalar::bool(holds)),
+                Compared::Some(buf) => Value::tile(buf),
+            })
+        }
+        (_other, _) => None,
+    }
 }
 
 /// The verifier rules these out.

@@ -12,7 +12,7 @@ use super::elementwise::wrong;
 use super::transfer::{Lanes, Loading, Mask, outside, to_memory, write};
 use crate::fault::Fault;
 use crate::memory::Space;
-use crate::value::{Pointer, Value};
+use crate::value::{Pointer, Value, for_offsets};
 
 const ADVICE: &str = "limit it with a mask";
 
@@ -21,42 +21,38 @@ pub(super) fn add(args: &mut Args<'_, '_>) -> Result<(), Fault> {
     let n = args.def(0)?.count;
     let (p, by) = (args.take(0)?, args.take(1)?);
     let sum = match (p, by) {
+        (Value::Ptr(p), Value::Ramp(r)) => Value::Run(p.add(r.first), r.count),
         (Value::Ptr(p), Value::Tile(offsets)) => Value::Offsets(p, offsets),
-        (Value::Offsets(base, first), Value::Tile(second)) => {
-            let mut sum = Vec::with_capacity(n);
-            crate::value::for_offsets(&first, |o| sum.push(o));
-            let mut at = sum.iter_mut();
-            crate::value::for_offsets(&second, |o| {
-                if let Some(s) = at.next() {
-                    *s = s.wrapping_add(o);
+        (p, Value::Splat(by)) => {
+            // u64 wraps, as an address does.
+            let by = by.as_int().ok_or_else(|| Fault::internal("an offset is not an integer"))? as i64;
+            match p {
+                Value::Ptr(p) => Value::Ptr(p.add(by)),
+                Value::Run(p, count) => Value::Run(p.add(by), count),
+                Value::Offsets(base, offsets) => Value::Offsets(base.add(by), offsets),
+                other => Value::lanes(other.to_lanes(n)?.into_iter().map(|p| p.add(by)).collect()),
+            }
+        }
+        (p, by) => {
+            let by = by.buf(n)?;
+            match p.offsets() {
+                Value::Offsets(base, first) => {
+                    let mut sum = Vec::with_capacity(n);
+                    for_offsets(&first, |o| sum.push(o));
+                    let mut at = sum.iter_mut();
+                    for_offsets(&by, |o| at.next().into_iter().for_each(|s| *s = s.wrapping_add(o)));
+                    Value::Offsets(base, Arc::new(Buf::I64(sum)))
                 }
-            });
-            Value::Offsets(base, Arc::new(Buf::I64(sum)))
-        }
-        (Value::Lanes(lanes), Value::Tile(offsets)) => {
-            let mut sum = Arc::try_unwrap(lanes).unwrap_or_else(|shared| shared.to_vec());
-            let mut at = sum.iter_mut();
-            crate::value::for_offsets(&offsets, |o| {
-                if let Some(p) = at.next() {
-                    *p = p.add(o);
+                other => {
+                    let mut lanes = other.to_lanes(n)?;
+                    let mut at = lanes.iter_mut();
+                    for_offsets(&by, |o| at.next().into_iter().for_each(|p| *p = p.add(o)));
+                    Value::lanes(lanes)
                 }
-            });
-            Value::Lanes(Arc::new(sum))
+            }
         }
-        (Value::Ptr(p), uniform) => Value::Ptr(p.add(offset(&uniform)?)),
-        (Value::Offsets(base, offsets), uniform) => Value::Offsets(base.add(offset(&uniform)?), offsets),
-        (Value::Lanes(lanes), uniform) => {
-            let by = offset(&uniform)?;
-            Value::lanes(lanes.iter().map(|p| p.add(by)).collect())
-        }
-        (other, _) => return Err(Fault::internal(format_args!("`ptr_add` on {}", other.kind()))),
     };
     args.put(0, sum)
-}
-
-/// A scalar offset; u64 wraps, as an address does.
-fn offset(v: &Value) -> Result<i64, Fault> {
-    Ok(v.scalar()?.as_int().ok_or_else(|| Fault::internal("an offset is not an integer"))? as i64)
 }
 
 /// The mask of an access: `None` if no lane takes part.
@@ -107,17 +103,11 @@ pub(super) fn load(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> 
             };
             if any { blend(mask, load_one(elem, p, space)?, other, n)? } else { other }
         }
-        Value::Offsets(base, offsets) => {
+        many => {
             let mut loading = Loading::new(elem, n, masked(mask, other), space)?;
-            loading.read(space, &Lanes::Offsets(*base, offsets), mask).map_err(fail)?;
+            loading.read(space, &Lanes::of(many)?, mask).map_err(fail)?;
             loading.done(space)
         }
-        Value::Lanes(each) => {
-            let mut loading = Loading::new(elem, n, masked(mask, other), space)?;
-            loading.read(space, &Lanes::Each(each), mask).map_err(fail)?;
-            loading.done(space)
-        }
-        other => return Err(Fault::internal(format_args!("`load` from {}", other.kind()))),
     };
     args.put(0, value)
 }
@@ -174,15 +164,10 @@ pub(super) fn store(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault>
             let one = to_memory(elem, value.lane(last)?, 1, space)?;
             write(space, &Lanes::Each(std::slice::from_ref(p)), Mask::All, &one).map_err(fail)
         }
-        Value::Offsets(base, offsets) => {
+        many => {
             let buf = stored(elem, value, n, space)?;
-            write(space, &Lanes::Offsets(*base, offsets), mask, &buf).map_err(fail)
+            write(space, &Lanes::of(many)?, mask, &buf).map_err(fail)
         }
-        Value::Lanes(each) => {
-            let buf = stored(elem, value, n, space)?;
-            write(space, &Lanes::Each(each), mask, &buf).map_err(fail)
-        }
-        other => Err(Fault::internal(format_args!("`store` to {}", other.kind()))),
     }
 }
 

@@ -94,9 +94,10 @@ impl Picture {
     /// The result from its operand; uniform tiles stay what they are.
     fn of(&self, x: Value) -> Result<Value, Fault> {
         let pick = |b: &Buf| b.strided(self.start, &self.shape, &self.strides);
-        Ok(match x {
-            Value::Splat(_) | Value::Ptr(_) => x,
+        Ok(match x.offsets() {
+            x @ (Value::Splat(_) | Value::Ptr(_)) => x,
             Value::Tile(b) => Value::tile(pick(&b)),
+            Value::Ramp(r) => Value::tile(pick(&r.buf())),
             Value::Offsets(base, offsets) => offsets_of(base, pick(&offsets)),
             Value::Lanes(lanes) => {
                 let places = pick(&Buf::U32((0..lanes.len() as u32).collect()));
@@ -104,7 +105,9 @@ impl Picture {
                 let picked: Option<Vec<_>> = (0..places.len()).map(lane).collect();
                 Value::lanes(picked.ok_or_else(|| Fault::internal("an element does not exist"))?)
             }
-            Value::Empty | Value::View(_) => return Err(Fault::internal("a tile is expected")),
+            Value::Empty | Value::View(_) | Value::Run(..) => {
+                return Err(Fault::internal("a tile is expected"));
+            }
         })
     }
 }

@@ -96,15 +96,30 @@ fn consecutive<O: Offset>(offsets: &[O]) -> usize {
 
 /// Pointers of a tile.
 pub(super) enum Lanes<'a> {
+    /// So many, to consecutive elements.
+    Run(Pointer, usize),
     /// A base and offsets.
     Offsets(Pointer, &'a Buf),
     /// Each for itself.
     Each(&'a [Pointer]),
 }
 
-impl Lanes<'_> {
+impl<'a> Lanes<'a> {
+    /// The pointers of a tile.
+    pub fn of(v: &'a Value) -> Result<Lanes<'a>, Fault> {
+        match v {
+            Value::Run(p, count) => Ok(Lanes::Run(*p, *count)),
+            Value::Offsets(base, offsets) => Ok(Lanes::Offsets(*base, offsets)),
+            Value::Lanes(each) => Ok(Lanes::Each(each)),
+            other => {
+                Err(Fault::internal(format_args!("a tile of pointers is expected, not {}", other.kind())))
+            }
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
+            Lanes::Run(_, count) => *count,
             Lanes::Offsets(_, offsets) => offsets.len(),
             Lanes::Each(lanes) => lanes.len(),
         }
@@ -125,6 +140,15 @@ unsafe fn copy<const READ: bool>(
     // SAFETY: passed on.
     unsafe {
         match lanes {
+            Lanes::Run(p, count) => {
+                let mut next = 0;
+                while let Some(i) = mask.next(next).filter(|i| i < count) {
+                    let n = mask.run(i, *count).clamp(1, *count - i);
+                    run::<READ>(space, p, i as i64, n, size, tile.add(i * size))?;
+                    next = i + n;
+                }
+                Ok(())
+            }
             Lanes::Offsets(base, Buf::I32(offsets)) => {
                 runs::<i32, READ>(space, *base, offsets, mask, size, tile)
             }

@@ -1,0 +1,259 @@
+//! Owns dots behind a value: fields, properties of tiles, views and element types, facts of targets and devices.
+
+use tk_syntax::ast::{self, ExprKind};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::cx::Cx;
+use super::names::closest;
+use crate::hir::{HExpr, HKind};
+use crate::types::{DTerm, Elem, Shape, Ty};
+
+/// Compile-time facts of a target (`target.x`), all known at specialization.
+const TARGET: &[(&str, bool)] = &[
+    ("has_tma", true),
+    ("has_wgmma", true),
+    ("has_mma", true),
+    ("has_async_copy", true),
+    ("has_f8", true),
+    ("warp_size", false),
+    ("smem", false),
+];
+
+/// Facts of a device, known at launch (`device.x` in clauses).
+const DEVICE: &[&str] = &["sms", "smem"];
+
+impl Cx<'_, '_> {
+    /// `a.name`
+    pub fn member(&mut self, base: &ast::Expr, name: &ast::Name, span: Span) -> HExpr {
+        if let ExprKind::Path(p) = &base.kind
+            && let [n] = p.segments.as_slice()
+        {
+            if let Some(d) = self.dtype_name(&n.text) {
+                return self.dtype_property(d, name, span);
+            }
+            if self.lookup(&n.text).is_none()
+                && self.lookup_item(&n.text).is_none()
+                && (n.text == "target" || n.text == "device")
+            {
+                return self.environment(&n.text, name, span);
+            }
+        }
+        let b = self.value(base);
+        if name.text.is_empty() || b.ty.is_err() {
+            return HExpr::err(span);
+        }
+        match (b.ty.clone(), name.text.as_str()) {
+            (Ty::Tile { elem, shape: Shape::Dims(d) }, "T") if d.len() == 2 => {
+                let shape = Shape::Dims(d.into_iter().rev().collect());
+                self.mk(HKind::Transpose(Box::new(b)), Ty::Tile { elem, shape }, span, false)
+            }
+            (Ty::Tile { shape: Shape::Dims(d), .. }, "T") => {
+                let (n, _) = (d.len(), ());
+                self.error(
+                    codes::RANK_MISMATCH,
+                    span,
+                    format!("`.T` swaps the dimensions of a tile of rank 2, but this has rank {n}"),
+                    "use `permute(x, [..])`",
+                )
+            }
+            (Ty::Tile { shape, .. }, "shape") => self.tile_shape(&shape, span),
+            (Ty::View { rank, wide, .. }, "shape") => self.extents(b, rank, wide, false, span),
+            (Ty::View { rank, .. }, "strides") => self.extents(b, rank, true, true, span),
+            (Ty::View { elem, mutable, .. }, "ptr") => {
+                let elem = Elem::Ptr { pointee: Box::new(elem), mutable };
+                self.mk(HKind::ViewPtr(Box::new(b)), Ty::Tile { elem, shape: Shape::scalar() }, span, false)
+            }
+            (t @ Ty::View { .. }, "T") => self.mk(HKind::ViewT(Box::new(b)), t, span, false),
+            (Ty::Buffer { shape, .. }, "shape") => self.tile_shape(&Shape::Dims(shape), span),
+            (Ty::Buffer { elem, shape }, "T") => {
+                let ty = Ty::Buffer { elem, shape: shape.into_iter().rev().collect() };
+                self.mk(HKind::ViewT(Box::new(b)), ty, span, false)
+            }
+            (ty @ Ty::Struct(..), _) => match self.struct_field(&ty, name, base.span) {
+                Some((i, t)) => {
+                    let konst = b.konst;
+                    self.mk(HKind::Field(Box::new(b), i), t, span, konst)
+                }
+                None => HExpr::err(span),
+            },
+            (ty, _) => self.no_member(&ty, name, base),
+        }
+    }
+
+    fn no_member(&mut self, ty: &Ty, name: &ast::Name, base: &ast::Expr) -> HExpr {
+        use tk_ops::table::Receiver;
+        let shown = self.show(ty);
+        let mut names: Vec<&str> = match ty {
+            Ty::Tile { .. } => vec!["T", "shape"],
+            Ty::View { .. } => vec!["T", "shape", "strides", "ptr"],
+            Ty::Buffer { .. } => vec!["T", "shape"],
+            _ => vec![],
+        };
+        let receiver = match ty {
+            Ty::View { .. } => Some(Receiver::View),
+            Ty::Tile { .. } => Some(Receiver::Tile),
+            Ty::Buffer { .. } => Some(Receiver::Buffer),
+            _ => None,
+        };
+        if let Some(r) = receiver {
+            names.extend(tk_ops::rows::methods(r).map(|row| row.name));
+            if names.contains(&name.text.as_str()) {
+                return self.error(
+                    codes::NOT_CALLABLE,
+                    name.span,
+                    format!("`{}` is a method of `{shown}`", name.text),
+                    "it needs `(..)`",
+                );
+            }
+        }
+        let mut d = Diagnostic::error(
+            codes::UNKNOWN_MEMBER,
+            name.span,
+            format!("`{shown}` has no `{}`", name.text),
+            "",
+        );
+        if let Some(s) = closest(&name.text, names.iter().copied()) {
+            d = d.fix(format!("use `{s}`"), name.span, s);
+        } else if matches!(ty, Ty::Option(_)) {
+            let text = self.text(base.span);
+            d = d.note(format!("it may be absent; ask first: `if let v = {text} {{ .. }}`"));
+        } else if !names.is_empty() {
+            let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+            d = d.note(format!("it has {}", list.join(", ")));
+        }
+        self.fail(d)
+    }
+
+    fn tile_shape(&mut self, shape: &Shape, span: Span) -> HExpr {
+        match shape {
+            Shape::Param(id) => self.mk(HKind::CVar(*id), Ty::ShapeTy, span, true),
+            Shape::Dims(d) => {
+                let dims = d.iter().map(|p| self.poly_expr(p, span)).collect();
+                self.mk(HKind::Shape(dims), Ty::ShapeTy, span, true)
+            }
+        }
+    }
+
+    fn extents(&mut self, b: HExpr, rank: u32, wide: bool, strides: bool, span: Span) -> HExpr {
+        let t = Ty::scalar(if wide { tk_ops::DType::I64 } else { tk_ops::DType::I32 });
+        let parts: Vec<HExpr> = (0..rank)
+            .map(|i| {
+                let inner = Box::new(b.clone());
+                let kind = if strides { HKind::Stride(inner, i) } else { HKind::Extent(inner, i) };
+                self.mk(kind, t.clone(), span, false)
+            })
+            .collect();
+        self.mk(HKind::Tuple(parts), Ty::Tuple(vec![t; rank as usize]), span, false)
+    }
+
+    fn dtype_property(&mut self, d: DTerm, name: &ast::Name, span: Span) -> HExpr {
+        let scalar = |d: DTerm| Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() };
+        match name.text.as_str() {
+            "bits" => self.mk(HKind::DTypeFact(d, "bits"), Ty::i32(), span, true),
+            "min" | "max" => {
+                let set = tk_ops::DTypeSet::ORDERED;
+                if !self.need_class(&format!("`.{}`", name.text), d, set, span) {
+                    return HExpr::err(span);
+                }
+                let fact = if name.text == "min" { "min" } else { "max" };
+                self.mk(HKind::DTypeFact(d, fact), scalar(d), span, true)
+            }
+            "acc" => {
+                let acc = match d {
+                    DTerm::Known(k) => DTerm::Known(k.acc()),
+                    DTerm::Param(id) => DTerm::Acc(id),
+                    DTerm::Acc(_) | DTerm::Infer(_) => d,
+                };
+                self.mk(HKind::DType(acc), Ty::DType, span, true)
+            }
+            "" => HExpr::err(span),
+            other => {
+                let mut diag = Diagnostic::error(
+                    codes::UNKNOWN_MEMBER,
+                    name.span,
+                    format!("an element type has no `{other}`"),
+                    "",
+                )
+                .note("it has `bits`, `min`, `max`, `acc`");
+                if let Some(s) = closest(other, ["bits", "min", "max", "acc"].into_iter()) {
+                    diag = diag.fix(format!("use `{s}`"), name.span, s);
+                }
+                self.fail(diag)
+            }
+        }
+    }
+
+    fn environment(&mut self, which: &str, name: &ast::Name, span: Span) -> HExpr {
+        if which == "target" {
+            if let Some((_, is_bool)) = TARGET.iter().find(|t| t.0 == name.text) {
+                let ty = if *is_bool { Ty::bool() } else { Ty::i32() };
+                return self.mk(HKind::Target(name.text.clone()), ty, span, true);
+            }
+            let list: Vec<String> = TARGET.iter().map(|t| format!("`{}`", t.0)).collect();
+            let d = Diagnostic::error(
+                codes::UNKNOWN_MEMBER,
+                name.span,
+                format!("`target` has no `{}`", name.text),
+                "",
+            )
+            .note(format!("it has {}", list.join(", ")));
+            return self.fail(d);
+        }
+        if !self.in_clause {
+            return self.error(
+                codes::NOT_A_VALUE,
+                span,
+                "`device` is known to the clauses of a kernel only",
+                "pass it as a parameter",
+            );
+        }
+        if DEVICE.contains(&name.text.as_str()) {
+            return self.mk(HKind::Device(name.text.clone()), Ty::i32(), span, false);
+        }
+        let d = Diagnostic::error(
+            codes::UNKNOWN_MEMBER,
+            name.span,
+            format!("`device` has no `{}`", name.text),
+            "",
+        )
+        .note("it has `sms`, `smem`");
+        self.fail(d)
+    }
+
+    /// Number and type of a field; reports when there is none.
+    pub fn struct_field(&mut self, ty: &Ty, name: &ast::Name, base: Span) -> Option<(u32, Ty)> {
+        let Ty::Struct(id, args) = ty else {
+            if !ty.is_err() {
+                let shown = self.show(ty);
+                self.error(codes::UNKNOWN_MEMBER, name.span, format!("`{shown}` has no `{}`", name.text), "");
+            }
+            return None;
+        };
+        let s = self.hir().strukt(*id).clone();
+        let _ = base;
+        if let Some(i) = s.fields.iter().position(|f| f.0 == name.text) {
+            let subst = s.cparams.iter().copied().zip(args.iter().cloned()).collect();
+            let t = s.fields.get(i).map_or(Ty::Err, |f| self.subst_ty(&f.1, &subst));
+            return Some((i as u32, t));
+        }
+        if name.text.is_empty() {
+            return None;
+        }
+        let mut d = Diagnostic::error(
+            codes::UNKNOWN_MEMBER,
+            name.span,
+            format!("`{}` has no field `{}`", s.name, name.text),
+            "",
+        )
+        .label(s.span, "declared here");
+        if s.methods.iter().any(|m| m.0 == name.text) {
+            d = d.note("it is a method: it needs `(..)`");
+        }
+        let known: Vec<&str> = s.fields.iter().map(|f| f.0.as_str()).collect();
+        if let Some(best) = closest(&name.text, known.iter().copied()) {
+            d = d.fix(format!("use `{best}`"), name.span, best);
+        }
+        self.report(d);
+        None
+    }
+}
