@@ -70,7 +70,7 @@ catalogue! {
     NOT_STATIC_ARG = "E0402", "wrong compile-time argument";
     STATIC_ASSERT = "E0403", "static_assert failed";
     CONST_EVAL = "E0404", "compile-time evaluation failed";
-    UNKNOWN_EXTENT = "E0405", "extent cannot be computed from the parameters";
+    UNKNOWN_EXTENT = "E0405", "number must be known where it is written";
 
     STORE_CONST = "E0501", "store through a pointer or view that is not mut";
     MASK = "E0502", "mask is not bool";

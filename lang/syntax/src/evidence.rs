@@ -44,7 +44,7 @@ pub fn statement_word(tok: Tok<'_>) -> bool {
 pub fn starts_statement(word: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     match last {
         Some(Tok::If) => word != Tok::Let,
-        Some(Tok::Colon) => word != Tok::Const,
+        Some(Tok::Colon | Tok::LParen | Tok::Comma) => word != Tok::Const,
         Some(_) | None => true,
     }
 }
@@ -69,22 +69,37 @@ pub fn block_fits(last: Option<Tok<'_>>, in_params: bool) -> bool {
     }
 }
 
-/// Whether `tokens` close a bracket that is open in front of them with `with`.
-pub fn closes(tokens: &[Token<'_>], with: Tok<'_>) -> bool {
-    // Longer lists are rare, and the answer only chooses between two messages.
+/// How many parentheses and brackets of `tokens` have no partner when those of `open` stand in front of them.
+pub fn unmatched(open: &[Tok<'_>], tokens: &[Token<'_>]) -> usize {
+    // Longer lists are rare, and the answer only chooses between messages.
     const REACH: usize = 200;
-    let mut depth = 0usize;
+    let mut count = 0;
+    let mut stack: Vec<Tok<'_>> = open.iter().rev().take(REACH).rev().copied().collect();
     for t in tokens.iter().take(REACH) {
         match t.tok {
-            Tok::LParen | Tok::LBracket => depth += 1,
-            Tok::RParen | Tok::RBracket if depth == 0 => return t.tok == with,
-            Tok::RParen | Tok::RBracket => depth -= 1,
-            Tok::Semi | Tok::LBrace | Tok::RBrace => return false,
-            word if statement_word(word) => return false,
+            Tok::LParen | Tok::LBracket => stack.push(t.tok),
+            Tok::RParen | Tok::RBracket => match stack.iter().rposition(|o| closer(*o) == t.tok) {
+                Some(partner) => {
+                    count += stack.len() - partner - 1;
+                    stack.truncate(partner);
+                }
+                None => count += 1,
+            },
+            Tok::Semi | Tok::LBrace | Tok::RBrace => break,
+            word if statement_word(word) => break,
             _other => {}
         }
     }
-    false
+    count + stack.len()
+}
+
+/// The closing bracket for an opening one.
+pub fn closer<'s>(open: Tok<'_>) -> Tok<'s> {
+    match open {
+        Tok::LParen => Tok::RParen,
+        Tok::LBracket => Tok::RBracket,
+        _other => Tok::RBrace,
+    }
 }
 
 /// Whether an item that cannot stand inside braces starts here: at the start of its line, attributes included.
@@ -92,13 +107,17 @@ pub fn starts_item(tokens: &[Token<'_>]) -> bool {
     let Some(first) = tokens.first().filter(|t| t.first) else { return false };
     // Attributes are short; whatever is longer is not looked through.
     const REACH: usize = 32;
-    let mut attribute = 0;
+    let (mut attribute, mut depth) = (0, 0usize);
     for (i, token) in tokens.iter().enumerate().take(REACH) {
         let next = tokens.get(i + 1).map(|t| t.tok);
         match token.tok {
             Tok::At => attribute = i + 1,
+            Tok::LParen if i > 0 => depth += 1,
+            Tok::RParen if depth > 0 => depth -= 1,
+            _argument if depth > 0 => {}
             Tok::Id(word) if attribute != i || i == 0 => {
-                let named = matches!((word, next), ("test", Some(Tok::Str(_))) | ("export", Some(Tok::Id(_))));
+                let named =
+                    matches!((word, next), ("test", Some(Tok::Str(_))) | ("export", Some(Tok::Id(_))));
                 return first.indent == 0 && named;
             }
             Tok::Id(_) => {}

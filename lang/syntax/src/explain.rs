@@ -43,6 +43,11 @@ impl<'s> Stop<'_, 's> {
         self.tokens.first().map(|t| t.tok)
     }
 
+    /// Whether the unit is a field of a struct.
+    pub fn is_field(&self) -> bool {
+        self.start == Tok::StartField
+    }
+
     /// Whether the unit is a statement.
     pub fn is_statement(&self) -> bool {
         self.start == Tok::StartStmt
@@ -84,7 +89,8 @@ impl<'s> Stop<'_, 's> {
         match t {
             // Only the brace of a block is unexpected, not what is in it.
             Some(t) if matches!(t.tok, Tok::Block(_) | Tok::Rows(_) | Tok::Body(_)) => {
-                self.cx.span(t.start, t.start + 1)
+                let brace = self.cx.text.get(t.start..).is_some_and(|rest| rest.starts_with('{'));
+                self.cx.span(t.start, t.start + usize::from(brace))
             }
             Some(t) => self.place(t),
             None => self.cx.span(0, 0),
@@ -163,9 +169,8 @@ impl<'s> Stop<'_, 's> {
                 self.error("the name of a test stands in quotes")
             }
             (Tok::StartItem, None) => self.error("expected an item after this attribute"),
-            (Tok::StartItem, _) => self.error(
-                "expected an item here: `kernel`, `fn`, `struct`, `const`, `use`, `export` or `test`",
-            ),
+            (Tok::StartItem, _) => self
+                .error("expected an item here: `kernel`, `fn`, `struct`, `const`, `use`, `export` or `test`"),
             (Tok::StartRow, _) => self.error("a row of `tune` is written `{ NAME = value, .. }`"),
             (Tok::StartField, _) => self.error("a field is written `name: type`"),
             (_, Some(Tok::Else)) => self.error("this `else` belongs to no `if`"),
@@ -201,7 +206,8 @@ impl<'s> Stop<'_, 's> {
         };
         let inner = of.copied().unwrap_or(0);
         let before = |i: usize| inner.checked_sub(i).and_then(|i| self.tokens.get(i)).map(|t| t.tok);
-        let outermost = self.open.len() == 1 && matches!(before(2), Some(Tok::Fn | Tok::Kernel | Tok::Struct));
+        let outermost =
+            self.open.len() == 1 && matches!(before(2), Some(Tok::Fn | Tok::Kernel | Tok::Struct));
         let params = outermost || self.start == Tok::StartItem && self.wants(":") && close == ")";
         let behind_cparams = self.open.len() == 1 && close == ")" && before(1) == Some(Tok::RBracket);
         let callee = matches!(before(1), Some(Tok::Id(_) | Tok::Clause(_) | Tok::RParen | Tok::RBracket));
@@ -235,6 +241,9 @@ impl<'s> Stop<'_, 's> {
         }
         match self.peek(0) {
             None | Some(Tok::Semi) => self.error(format!("this {what} has no body, `{{ .. }}`")),
+            Some(Tok::Id(_)) if self.wants("->") && !kernel => {
+                self.error("the type of a result stands behind `->`, and a clause has parentheses")
+            }
             Some(Tok::Id(_)) if self.wants("clause") => {
                 self.error("a clause is a word with parentheses, such as `grid(..)`")
             }
@@ -248,8 +257,8 @@ impl<'s> Stop<'_, 's> {
     fn in_statement(&self) -> Diagnostic {
         if self.wants("block") || self.wants("body") {
             let what = match (self.head(), self.start) {
-                (Some(Tok::If), _) => "after the condition".to_string(),
-                (Some(Tok::While), _) => "after the condition".to_string(),
+                (_, _) if self.peek(-1) == Some(Tok::Else) => "after `else`".to_string(),
+                (Some(Tok::AssertError), _) => "after the code".to_string(),
                 (Some(Tok::For), _) => "after what is looped over".to_string(),
                 (_, Tok::StartItem) => self.after().trim_start().to_string(),
                 (_, _) => "after the condition".to_string(),
@@ -261,6 +270,10 @@ impl<'s> Stop<'_, 's> {
         }
         if self.start == Tok::StartField {
             return self.error("expected `,` after this field").fix("insert `,`", self.gap(), ",");
+        }
+        if self.wants(":") && self.head() == Some(Tok::Let) && matches!(self.peek(0), Some(Tok::Id(_))) {
+            let d = self.error(format!("expected `:` and a type{}", self.after()));
+            return d.fix("insert `:`", self.gap(), ":");
         }
         if self.wants(";") {
             let what = if self.start == Tok::StartItem { "item" } else { "statement" };

@@ -6,7 +6,7 @@ use crate::token::Tok;
 
 /// The message for a place that shows a known habit.
 pub fn habit(s: &Stop<'_, '_>) -> Option<Diagnostic> {
-    assignment(s).or_else(|| operators(s)).or_else(|| words(s)).or_else(|| shapes(s))
+    assignment(s).or_else(|| operators(s)).or_else(|| words(s)).or_else(|| items(s)).or_else(|| shapes(s))
 }
 
 /// `=` where a comparison or a name is wanted.
@@ -14,10 +14,11 @@ fn assignment(s: &Stop<'_, '_>) -> Option<Diagnostic> {
     if s.peek(0) != Some(Tok::Assign) || !s.after_operand() {
         return None;
     }
-    if s.wants("block") {
-        return Some(
-            s.error("`=` assigns; a condition compares with `==`").fix("compare", s.span(), "=="),
-        );
+    if s.wants("block") && s.is_statement() {
+        return Some(s.error("`=` assigns; a condition compares with `==`").fix("compare", s.span(), "=="));
+    }
+    if s.bracket().is_none() && s.is_statement() && s.wants(";") {
+        return Some(s.error("assignments do not chain"));
     }
     if s.bracket() == Some(Tok::LParen) {
         let d = s.error("only a name can stand in front of `=` here, to name an argument");
@@ -69,11 +70,9 @@ fn words(s: &Stop<'_, '_>) -> Option<Diagnostic> {
         let d = s.error(format!("`{word}` is written `{with}`"));
         Some(d.fix(format!("write `{with}`"), s.span(), with))
     };
-    let Tok::Id(word) = s.peek(0)? else {
-        // The word was read as a name, and what follows it does not fit.
-        let (Tok::Id(word), before) = (s.peek(-1)?, s.token(-1)?) else { return None };
-        let not = word == "not" && s.after_operand();
-        return not.then(|| s.error("`not` is written `!`").fix("write `!`", s.place(before), "!"));
+    let word = match s.peek(0)? {
+        Tok::Id(word) => word,
+        _other => "",
     };
     if s.after_operand() {
         match word {
@@ -82,7 +81,11 @@ fn words(s: &Stop<'_, '_>) -> Option<Diagnostic> {
             _other => {}
         }
     }
-    let Tok::Id(before) = s.peek(-1)? else { return None };
+    if let Tok::Id(before) = s.peek(-1)? { word_before(s, before) } else { None }
+}
+
+/// A word of another language that was read as a name.
+fn word_before(s: &Stop<'_, '_>, before: &str) -> Option<Diagnostic> {
     let place = s.place(s.token(-1)?);
     let instead = |with: &str| {
         let d = s.error(format!("`{before}` is written `{with}`"));
@@ -98,6 +101,45 @@ fn words(s: &Stop<'_, '_>) -> Option<Diagnostic> {
         "var" | "auto" => instead("let mut"),
         "val" => instead("let"),
         "import" | "from" => instead("use"),
+        "loop" => instead("while true"),
+        "match" | "switch" => Some(s.error(format!("there is no `{before}`; use `if` and `else if`"))),
+        "print" | "assert" if s.is_statement() => {
+            Some(s.error(format!("`{before}` is called with parentheses, `{before}(..)`")))
+        }
+        _other => None,
+    }
+}
+
+/// Signatures and items as other languages write them.
+fn items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+    if s.is_statement() {
+        return None;
+    }
+    match s.peek(0)? {
+        Tok::Lt if matches!(s.peek(-2), Some(Tok::Fn | Tok::Kernel | Tok::Struct)) => {
+            Some(s.error("compile-time parameters stand in brackets, `[T: float]`"))
+        }
+        Tok::Colon if s.bracket().is_none() && s.peek(-1) == Some(Tok::RParen) => {
+            Some(s.error("the type of the result stands behind `->`").fix("write `->`", s.span(), " ->"))
+        }
+        Tok::Arrow if s.wants("block") && !s.wants("->") => {
+            Some(s.error("the type of the result stands in front of the clauses"))
+        }
+        Tok::Const if s.bracket() == Some(Tok::LParen) => {
+            Some(s.error("`const` stands in front of the type, `n: const i32`"))
+        }
+        Tok::LParen if s.head() == Some(Tok::Export) => {
+            Some(s.error("the values to ship stand in brackets, `export k[T = f16];`"))
+        }
+        Tok::As if s.head() == Some(Tok::Use) && s.bracket() == Some(Tok::LBrace) => {
+            Some(s.error("a group has no `as`; write `use path::name as other;` on its own"))
+        }
+        Tok::Dot if s.head() == Some(Tok::Use) => {
+            Some(s.error("the parts of a path are joined by `::`").fix("write `::`", s.span(), "::"))
+        }
+        Tok::Semi if s.is_field() && s.bracket().is_none() => {
+            Some(s.error("fields are separated by `,`").fix("write `,`", s.span(), ","))
+        }
         _other => None,
     }
 }
@@ -119,11 +161,14 @@ fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
             }
             Some(s.error(format!("{what} cannot be an operand; give it a name with `let` first")))
         }
-        Tok::Block(_) if matches!(s.peek(-1), Some(Tok::Id(_))) && s.after_operand() && !s.wants("block") => {
+        Tok::Block(_) if s.is_statement() && struct_name(s) && !s.wants("block") => {
             Some(s.error("a struct is built with parentheses, `S(field = value)`"))
         }
-        Tok::As if s.head() == Some(Tok::Use) && s.bracket() == Some(Tok::LBrace) => {
-            Some(s.error("a group has no `as`; write `use path::name as other;` on its own"))
+        Tok::Block(_) if s.is_statement() && s.wants("->") => {
+            Some(s.error("a function inside a function is a lambda, `|a, b| a + b`"))
+        }
+        Tok::Comma if s.bracket().is_none() && s.is_statement() && s.head() == Some(Tok::Let) => {
+            Some(s.error("each variable has its own `let`"))
         }
         Tok::Comma if s.bracket().is_none() && s.after_operand() && s.is_statement() => {
             Some(s.error("a tuple stands between parentheses, `(a, b)`"))
@@ -131,12 +176,17 @@ fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
         _other if s.head() == Some(Tok::At) && s.is_statement() && s.wants("for") => {
             Some(s.error("attributes stand in front of loops and items"))
         }
-        Tok::Colon if s.wants("block") && s.after_operand() => {
+        Tok::Colon if s.wants("block") && s.after_operand() && s.is_statement() => {
             Some(s.error("expected `{` after the condition; a body stands between braces"))
         }
-        Tok::Arrow if s.wants("block") && !s.wants("->") => {
-            Some(s.error("the type of the result stands in front of the clauses"))
+        Tok::Colon if s.is_statement() && s.peek(-2).is_none() && matches!(s.peek(-1), Some(Tok::Id(_))) => {
+            let place = s.place(s.token(-1)?).before();
+            Some(s.error("a variable is declared with `let`").fix("insert `let`", place, "let "))
         }
+        Tok::LBracket | Tok::LParen if s.peek(-2) == Some(Tok::As) => {
+            Some(s.error("a cast that is indexed or called stands in parentheses"))
+        }
+        Tok::Arrow if s.peek(-1) == Some(Tok::Bar) => Some(s.error("a lambda has no result type")),
         tok if matches!(s.peek(-1), Some(Tok::Block(_))) && infix(tok) && !s.wants_operand() => {
             Some(s.error("a block or `if` cannot be an operand; give it a name with `let` first"))
         }
@@ -144,9 +194,22 @@ fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
     }
 }
 
+/// Whether the name before can be that of a struct.
+fn struct_name(s: &Stop<'_, '_>) -> bool {
+    matches!(s.peek(-1), Some(Tok::Id(_))) && s.peek(-2) != Some(Tok::Let)
+}
+
 fn infix(tok: Tok<'_>) -> bool {
     matches!(
         tok,
-        Tok::Plus | Tok::Minus | Tok::Star | Tok::Slash | Tok::Percent | Tok::EqEq | Tok::Lt | Tok::Gt | Tok::As
+        Tok::Plus
+            | Tok::Minus
+            | Tok::Star
+            | Tok::Slash
+            | Tok::Percent
+            | Tok::EqEq
+            | Tok::Lt
+            | Tok::Gt
+            | Tok::As
     ) || matches!(tok, Tok::Dot | Tok::AndAnd | Tok::OrOr | Tok::Le | Tok::Ge | Tok::Ne | Tok::Amp | Tok::Bar)
 }

@@ -1,6 +1,12 @@
 //! Source text to syntax tree: spans, diagnostics and their codes, tokens, bracket repair, grammar.
 //!
-//! The one entry point is [`parse`], which never fails: it returns a tree with holes and a list of diagnostics.
+//! [`parse`] never fails: it returns a tree with holes and a list of diagnostics, which [`render()`] shows in a
+//! terminal. [`dump`] prints a tree.
+//!
+//! On the way: [`token`] splits the text, `repair` (with `evidence`) pairs the brackets, `parse` and `read` cut the
+//! tokens into statements and items, innermost braces first, and the grammar reads one at a time (`unit`) into nodes
+//! (`node`, `node_item`). What it cannot read is put into words (`explain`, `habits`) and replaced by holes
+//! (`recover`).
 
 pub mod ast;
 pub mod codes;
@@ -12,9 +18,10 @@ mod literal;
 mod node;
 mod node_item;
 mod parse;
-pub mod print;
+mod print;
+mod read;
 mod recover;
-pub mod render;
+mod render;
 mod repair;
 pub mod span;
 pub mod token;

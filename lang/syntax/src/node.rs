@@ -138,7 +138,7 @@ impl Cx<'_> {
         if !known {
             let message = format!("this is nested more than {MAX_DEPTH} levels deep");
             self.diags.push(
-                Diagnostic::error(TOO_DEEP, Span { start: span.end.saturating_sub(1), ..span }, message, "")
+                Diagnostic::error(TOO_DEEP, span.after(), message, "its end")
                     .note("Give a part of it a name with `let`."),
             );
         }

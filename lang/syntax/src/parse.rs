@@ -5,16 +5,12 @@
 //! error for each statement, and time linear in the length of the text: an error stays inside its statement.
 
 use crate::ast::*;
-use crate::codes::{MISSING_SEMICOLON, SYNTAX};
 use crate::diag::Diagnostic;
 use crate::evidence::opens_rows;
-use crate::explain::explain;
 use crate::node::{Cx, D, Unit, hole_block};
-use crate::recover::recover;
 use crate::repair::repair;
 use crate::span::{FileId, Span};
 use crate::token::{Tok, Token, lex};
-use crate::unit::{Fail, open_brackets, run};
 
 /// Parses a file. Never fails: what cannot be read is a hole in the tree and has a diagnostic.
 pub fn parse(file: FileId, text: &str) -> (File, Vec<Diagnostic>) {
@@ -43,10 +39,14 @@ pub fn parse(file: FileId, text: &str) -> (File, Vec<Diagnostic>) {
 }
 
 /// What the braces around the current unit hold.
-enum Body {
+pub enum Body {
+    /// Nothing: the items of the file.
     File(Vec<Item>),
+    /// The fields and methods of a struct.
     Struct(Vec<Param>, Vec<Item>),
+    /// Statements.
     Block(Vec<Stmt>),
+    /// The rows of `tune`.
     Rows(Vec<TuneRow>),
 }
 
@@ -77,15 +77,17 @@ enum Head {
 
 /// Why a unit ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+pub enum End {
     /// At its separator or block.
     Whole,
     /// In front of the closing brace.
     Last,
 }
 
-struct Frame<'s> {
-    body: Body,
+/// A pair of braces that is open, or the file.
+pub struct Frame<'s> {
+    /// What is in it so far.
+    pub body: Body,
     /// Where its `{` is.
     open: usize,
     unit: Vec<Token<'s>>,
@@ -94,15 +96,16 @@ struct Frame<'s> {
     nest: usize,
     /// Of a function: whether its first list of parameters is complete.
     signed: bool,
-    /// Of a function: whether the last clause is `tune`.
+    /// Of a function: whether the last clause is `tune`; only looked at behind a clause.
     tune: bool,
-    /// Of rows: whether one could not be read.
+    /// Of rows: whether one could not be read. Of items: whether the last one was none.
     broken: bool,
     /// The depth of the deepest statement.
-    depth: usize,
+    pub depth: usize,
     /// A block-like without semicolon: a statement, or the value of the block if nothing follows.
-    pending: Option<D<Expr>>,
-    tail: Option<D<Expr>>,
+    pub pending: Option<D<Expr>>,
+    /// The value of the block.
+    pub tail: Option<D<Expr>>,
 }
 
 impl Frame<'_> {
@@ -123,12 +126,16 @@ impl Frame<'_> {
     }
 }
 
-struct Cutter<'s> {
-    cx: Cx<'s>,
+/// Cuts tokens into units.
+pub struct Cutter<'s> {
+    /// The constructors of the tree.
+    pub cx: Cx<'s>,
     /// How many diagnostics are older than the parser.
-    known: usize,
+    pub known: usize,
+    /// The braces around the current ones, from the outside in.
     frames: Vec<Frame<'s>>,
-    frame: Frame<'s>,
+    /// The current braces.
+    pub frame: Frame<'s>,
 }
 
 impl<'s> Cutter<'s> {
@@ -143,7 +150,8 @@ impl<'s> Cutter<'s> {
                 self.close(token, rest.first());
                 return;
             }
-            if self.frame.head != Head::None && self.starts_unit(token, following, rest.get(1).map(|t| t.tok)) {
+            if self.frame.head != Head::None && self.starts_unit(token, following, rest.get(1).map(|t| t.tok))
+            {
                 self.flush(End::Whole);
             }
             if self.frame.head == Head::None && !self.in_attribute(token.tok) {
@@ -153,7 +161,7 @@ impl<'s> Cutter<'s> {
                 (self.frame.head, self.frame.signed, token.tok, following)
             {
                 token.tok = Tok::Clause(word);
-                self.frame.tune = word == "tune";
+                self.frame.tune = true;
             }
         }
         match token.tok {
@@ -163,7 +171,10 @@ impl<'s> Cutter<'s> {
                 self.frames.push(outer);
                 return;
             }
-            Tok::LParen | Tok::LBracket | Tok::LBrace => self.frame.nest += 1,
+            Tok::LParen | Tok::LBracket | Tok::LBrace => {
+                self.frame.tune &= self.frame.nest > 0 || self.last() == Some(Tok::Clause("tune"));
+                self.frame.nest += 1;
+            }
             Tok::RParen | Tok::RBracket | Tok::RBrace => {
                 self.frame.nest = self.frame.nest.saturating_sub(1);
                 let header = matches!(self.frame.head, Head::Fn | Head::Junk);
@@ -261,7 +272,9 @@ impl<'s> Cutter<'s> {
         match &self.frame.body {
             Body::Block(_) => match token.tok {
                 Tok::Let => last != Some(Tok::If),
-                Tok::For | Tok::While | Tok::Return | Tok::Break | Tok::Continue | Tok::Const | Tok::At => true,
+                Tok::For | Tok::While | Tok::Return | Tok::Break | Tok::Continue | Tok::Const | Tok::At => {
+                    true
+                }
                 _other => item,
             },
             Body::File(_) => match token.tok {
@@ -275,7 +288,7 @@ impl<'s> Cutter<'s> {
                 _other => item,
             },
             Body::Struct(..) => match token.tok {
-                Tok::At => token.first && self.frame.head != Head::Entry,
+                Tok::At => token.first,
                 _other => item,
             },
             Body::Rows(_) => false,
@@ -291,7 +304,9 @@ impl<'s> Cutter<'s> {
     /// What the braces hold that open now.
     fn body(&self, rest: &[Token<'s>]) -> Body {
         let outside = self.frame.nest == 0;
-        let rows = self.frame.tune && self.last() == Some(Tok::RParen) || opens_rows(rest);
+        let tune = self.frame.tune && self.last() == Some(Tok::RParen);
+        let bare_tune = self.frame.signed && self.last() == Some(Tok::Id("tune"));
+        let rows = tune || bare_tune || opens_rows(rest);
         match self.frame.head {
             Head::Struct if outside => Body::Struct(vec![], vec![]),
             Head::Fn | Head::Junk if outside && rows => Body::Rows(vec![]),
@@ -329,8 +344,8 @@ impl<'s> Cutter<'s> {
             // Only the outermost frame holds a file, and it is never closed.
             Body::File(_) => return,
         };
-        // An error at the brackets is no error of what stands around them.
-        let reported = matches!(tok, Tok::Rows(_)) && brace.reported;
+        // An error at the opening brace is no error of what stands around the block.
+        let reported = brace.reported;
         self.frame.unit.push(Token { tok, start: inner.open, reported, ..brace });
         if self.frame.nest == 0 {
             self.after_braces(tok, next);
@@ -379,223 +394,20 @@ impl<'s> Cutter<'s> {
                 }
             }
             (Body::Struct(..), Head::Entry) => self.fields(&unit, quiet),
-            (Body::Struct(..) | Body::File(_), _) => self.items(&unit, quiet),
+            (Body::Struct(..) | Body::File(_), Head::Junk) => {
+                // A row of statements outside a function has one cause.
+                let place = self.place(&unit);
+                self.forget(place);
+                self.items(&unit, quiet || self.frame.broken);
+                self.frame.broken = true;
+            }
+            (Body::Struct(..) | Body::File(_), _) => {
+                self.frame.broken = false;
+                self.items(&unit, quiet);
+            }
         }
         unit.clear();
         self.frame.unit = unit;
-    }
-
-    /// Reads a unit that stands alone, with holes if need be.
-    fn read(&mut self, start: Tok<'s>, unit: &[Token<'s>], quiet: bool) -> Option<Unit> {
-        match run(&mut self.cx, start, unit) {
-            Ok(node) => Some(node),
-            Err(fail) => {
-                self.report(start, unit, &fail, quiet);
-                recover(&mut self.cx, start, unit, fail)
-            }
-        }
-    }
-
-    fn report(&mut self, start: Tok<'s>, unit: &[Token<'s>], fail: &Fail, quiet: bool) {
-        // Braces that should not be here were read as a block; what was wrong in them is no news.
-        if let Some(Token { tok: Tok::Block(_), start, end, .. }) = unit.get(fail.at) {
-            let behind = |d: &&Diagnostic| d.primary.span.start as usize > *start;
-            let known = self.cx.diags.len() - self.cx.diags.iter().rev().take_while(behind).count();
-            let news = self.cx.diags.split_off(known.max(self.known));
-            let inside = |d: &Diagnostic| d.code == SYNTAX && (d.primary.span.end as usize) < *end;
-            self.cx.diags.extend(news.into_iter().filter(|d| !inside(d)));
-        }
-        if !quiet {
-            let d = explain(&self.cx, start, unit, fail);
-            self.cx.diags.push(d);
-        }
-    }
-
-    fn place(&self, unit: &[Token<'s>]) -> Span {
-        let start = unit.first().map_or(0, |t| t.start);
-        self.cx.span(start, unit.last().map_or(start, |t| t.end))
-    }
-
-    /// Reads an item, or several between which the semicolon is missing.
-    fn items(&mut self, unit: &[Token<'s>], quiet: bool) {
-        let mut rest = unit;
-        while !rest.is_empty() {
-            let (node, length) = match run(&mut self.cx, Tok::StartItem, rest) {
-                Ok(node) => (Some(node), rest.len()),
-                Err(fail) => match self.cut(Tok::StartItem, rest, &fail, quiet) {
-                    Some(node) => (Some(node), fail.at),
-                    None => {
-                        self.report(Tok::StartItem, rest, &fail, quiet);
-                        (recover(&mut self.cx, Tok::StartItem, rest, fail), rest.len())
-                    }
-                },
-            };
-            self.item(rest.get(..length).unwrap_or(rest), node);
-            rest = rest.get(length..).unwrap_or(&[]);
-        }
-    }
-
-    fn item(&mut self, unit: &[Token<'s>], node: Option<Unit>) {
-        let span = self.place(unit);
-        let doc = self.cx.doc(span.start as usize);
-        let (attrs, kind) = match node {
-            Some(Unit::Item(attrs, kind)) => (attrs, kind),
-            Some(_) | None => (vec![], ItemKind::Err),
-        };
-        let item = Item { attrs, doc, kind, span };
-        match &mut self.frame.body {
-            Body::File(items) | Body::Struct(_, items) => items.push(item),
-            Body::Block(_) | Body::Rows(_) => {}
-        }
-    }
-
-    /// Reads a field, or several between which the comma is missing.
-    fn fields(&mut self, unit: &[Token<'s>], quiet: bool) {
-        let (mut rest, mut quiet) = (unit, quiet);
-        while !rest.is_empty() {
-            let field = match run(&mut self.cx, Tok::StartField, rest) {
-                Ok(field) => {
-                    rest = &[];
-                    Some(field)
-                }
-                Err(fail) => {
-                    self.report(Tok::StartField, rest, &fail, quiet);
-                    quiet = true;
-                    let cut = rest.get(fail.at).is_some_and(|t| t.first && matches!(t.tok, Tok::Id(_)));
-                    let (field, next) = rest.split_at(if cut { fail.at } else { rest.len() });
-                    rest = next;
-                    match run(&mut self.cx, Tok::StartField, field) {
-                        Ok(field) => Some(field),
-                        Err(fail) => recover(&mut self.cx, Tok::StartField, field, fail),
-                    }
-                }
-            };
-            if let (Some(Unit::Field(field)), Body::Struct(fields, _)) = (field, &mut self.frame.body) {
-                fields.push(field);
-            }
-        }
-    }
-
-    fn misplaced(&mut self, unit: &[Token<'s>], quiet: bool) {
-        let span = self.place(unit);
-        if let Some(first) = unit.first().filter(|_| !quiet) {
-            let at = self.cx.span(first.start, first.end);
-            let word = self.cx.text.get(first.start..first.end).unwrap_or("");
-            self.cx.diags.push(Diagnostic::error(
-                SYNTAX,
-                at,
-                format!("`{word}` cannot stand inside a block; move it to the outermost level of the file"),
-                "",
-            ));
-        }
-        self.push_stmt(D { node: Stmt { attrs: vec![], kind: StmtKind::Err, span }, depth: 1 });
-    }
-
-    fn push_stmt(&mut self, stmt: D<Stmt>) {
-        self.settle();
-        self.frame.depth = self.frame.depth.max(stmt.depth);
-        if let Body::Block(stmts) = &mut self.frame.body {
-            stmts.push(stmt.node);
-        }
-    }
-
-    /// Reads a statement, or several between which the semicolon is missing.
-    fn statements(&mut self, unit: &[Token<'s>], end: End, quiet: bool) {
-        let (mut rest, mut quiet) = (unit, quiet);
-        while !rest.is_empty() {
-            match run(&mut self.cx, Tok::StartStmt, rest) {
-                Ok(Unit::Stmt(stmt)) => self.push_stmt(stmt),
-                Ok(Unit::BlockLike(e)) => {
-                    self.settle();
-                    self.frame.pending = Some(e);
-                }
-                Ok(Unit::Tail(e)) => {
-                    if end == End::Last {
-                        self.settle();
-                        self.frame.tail = Some(e);
-                    } else {
-                        self.missing_semicolon(rest, Tok::StartStmt, quiet);
-                        let span = e.node.span;
-                        let kind = match e.node.kind {
-                            ExprKind::Return(value) => StmtKind::Return(value.map(|v| *v)),
-                            kind => StmtKind::Expr(Expr { kind, span }),
-                        };
-                        self.push_stmt(D { node: Stmt { attrs: vec![], kind, span }, depth: e.depth });
-                    }
-                }
-                Ok(Unit::Item(..) | Unit::Row(_) | Unit::Field(_)) => {}
-                Err(fail) => {
-                    if let Some(Unit::Stmt(stmt)) = self.cut(Tok::StartStmt, rest, &fail, quiet) {
-                        self.push_stmt(stmt);
-                        rest = rest.get(fail.at..).unwrap_or(&[]);
-                        quiet = rest.iter().any(|t| t.reported);
-                        continue;
-                    }
-                    self.report(Tok::StartStmt, rest, &fail, quiet);
-                    self.broken(rest, fail, end);
-                }
-            }
-            return;
-        }
-    }
-
-    /// Makes the block-like before the current statement a statement.
-    fn settle(&mut self) {
-        if let Some(e) = self.frame.pending.take() {
-            let span = e.node.span;
-            let kind = StmtKind::Expr(e.node);
-            self.push_stmt(D { node: Stmt { attrs: vec![], kind, span }, depth: e.depth + 1 });
-        }
-    }
-
-    fn broken(&mut self, unit: &[Token<'s>], fail: Fail, end: End) {
-        let span = self.place(unit);
-        match recover(&mut self.cx, Tok::StartStmt, unit, fail) {
-            Some(Unit::Stmt(stmt)) => self.push_stmt(stmt),
-            Some(Unit::BlockLike(e)) => {
-                self.settle();
-                self.frame.pending = Some(e);
-            }
-            Some(Unit::Tail(e)) if end == End::Last => {
-                self.settle();
-                self.frame.tail = Some(e);
-            }
-            Some(Unit::Tail(_) | Unit::Item(..) | Unit::Row(_) | Unit::Field(_)) | None => {
-                self.settle();
-                if end == End::Last {
-                    self.frame.tail = Some(D { node: Expr { kind: ExprKind::Err, span }, depth: 1 });
-                }
-                self.push_stmt(D { node: Stmt { attrs: vec![], kind: StmtKind::Err, span }, depth: 1 });
-            }
-        }
-    }
-
-    /// Reads what stands before the error if only its semicolon is missing.
-    fn cut(&mut self, start: Tok<'s>, unit: &[Token<'s>], fail: &Fail, quiet: bool) -> Option<Unit> {
-        let new_line = unit.get(fail.at).is_none_or(|t| t.first && starts_expression(t.tok));
-        if !new_line || fail.at == 0 || !fail.wants(";") || !open_brackets(unit, fail.at).is_empty() {
-            return None;
-        }
-        let prefix = unit.get(..fail.at)?;
-        let end = prefix.last()?.end;
-        let mut with = prefix.to_vec();
-        with.push(Token { tok: Tok::Semi, start: end, end, first: false, indent: 0, reported: true });
-        let node = run(&mut self.cx, start, &with).ok()?;
-        self.missing_semicolon(prefix, start, quiet);
-        Some(node)
-    }
-
-    fn missing_semicolon(&mut self, unit: &[Token<'s>], start: Tok<'s>, quiet: bool) {
-        let Some(last) = unit.last().filter(|_| !quiet) else { return };
-        let last_word = match last.tok {
-            Tok::Block(_) => self.cx.span(last.end.saturating_sub(1), last.end),
-            _other => self.cx.span(last.start, last.end),
-        };
-        let what = if start == Tok::StartItem { "item" } else { "statement" };
-        self.cx.diags.push(
-            Diagnostic::error(MISSING_SEMICOLON, last_word, format!("expected `;` after this {what}"), "")
-                .fix("insert `;`", last_word.after(), ";"),
-        );
     }
 }
 
@@ -607,20 +419,13 @@ fn wants_name(tok: Option<Tok<'_>>) -> bool {
     )
 }
 
-/// Whether a token behind a block on the same line shows that the block was meant as an operand.
+/// Whether a token behind a block on the same line shows that the block was meant as an operand: infix operators
+/// that start nothing.
 fn continues(tok: Tok<'_>) -> bool {
     match tok {
-        Tok::Plus | Tok::Minus | Tok::Star | Tok::Slash | Tok::Percent | Tok::As | Tok::Dot => true,
-        Tok::EqEq | Tok::Ne | Tok::Lt | Tok::Le | Tok::Gt | Tok::Ge | Tok::AndAnd | Tok::OrOr => true,
-        Tok::Amp | Tok::Bar | Tok::Caret | Tok::Shl | Tok::Shr => true,
+        Tok::Plus | Tok::Star | Tok::Slash | Tok::Percent | Tok::As | Tok::Dot => true,
+        Tok::EqEq | Tok::Ne | Tok::Lt | Tok::Le | Tok::Gt | Tok::Ge | Tok::AndAnd => true,
+        Tok::Amp | Tok::Caret | Tok::Shl | Tok::Shr => true,
         _other => false,
     }
-}
-
-/// Whether a token on a new line is the start of a statement rather than the rest of one.
-fn starts_expression(tok: Tok<'_>) -> bool {
-    matches!(
-        tok,
-        Tok::Id(_) | Tok::If | Tok::Int(_) | Tok::Float(_) | Tok::Str(_) | Tok::True | Tok::False | Tok::Block(_)
-    )
 }

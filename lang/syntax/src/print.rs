@@ -87,10 +87,10 @@ impl Dump {
                     d.args(&c.args);
                     for row in &c.rows {
                         d.line("row");
-                        d.inside(|d| d.args(&row.entries));
-                        if let Some(cond) = &row.cond {
-                            d.part("if", cond);
-                        }
+                        d.inside(|d| {
+                            d.args(&row.entries);
+                            row.cond.iter().for_each(|c| d.part("if", c));
+                        });
                     }
                 });
             }
@@ -277,7 +277,7 @@ fn typed(t: Option<&Type>) -> String {
     t.map(|t| format!(": {}", ty(t))).unwrap_or_default()
 }
 
-/// A type on one line. Expressions among its arguments that are no names or numbers print as their tree.
+/// A type on one line.
 fn ty(t: &Type) -> String {
     match &t.kind {
         TypeKind::Path { path: p, member, args } => {
@@ -285,7 +285,9 @@ fn ty(t: &Type) -> String {
             let args = args.as_ref().map(|a| format!("[{}]", join(a, flat))).unwrap_or_default();
             path(p) + &member + &args
         }
-        TypeKind::Ptr { mutable, pointee } => format!("*{}{}", if *mutable { "mut " } else { "" }, ty(pointee)),
+        TypeKind::Ptr { mutable, pointee } => {
+            format!("*{}{}", if *mutable { "mut " } else { "" }, ty(pointee))
+        }
         TypeKind::Mut(t) => format!("mut {}", ty(t)),
         TypeKind::Option(t) => format!("{}?", ty(t)),
         TypeKind::Tuple(list) => format!("({})", join(list, ty)),
@@ -294,10 +296,28 @@ fn ty(t: &Type) -> String {
     }
 }
 
+/// An argument of a type on one line; what is unusual there prints as its tree.
 fn flat(index: &Index) -> String {
+    if let Index::Expr(e) = index {
+        match &e.kind {
+            ExprKind::Member(a, n) => return format!("{}.{}", flat_expr(a), name(n)),
+            ExprKind::Type(t) => return ty(t),
+            _tree => return flat_expr(e),
+        }
+    }
     let mut d = Dump { out: String::new(), depth: 0 };
     d.index(index);
-    d.out.lines().map(str::trim).collect::<Vec<_>>().join(" ")
+    one_line(&d.out)
+}
+
+fn flat_expr(e: &Expr) -> String {
+    let mut d = Dump { out: String::new(), depth: 0 };
+    d.expr(e);
+    one_line(&d.out)
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
 fn pat(p: &Pat) -> String {

@@ -71,7 +71,9 @@ fn ends(tokens: &[Token<'_>]) -> bool {
 fn separates(tok: Tok<'_>) -> bool {
     match tok {
         Tok::Let | Tok::Const | Tok::For | Tok::In | Tok::While | Tok::If | Tok::Else | Tok::Return => true,
-        Tok::Assign | Tok::AddAssign | Tok::SubAssign | Tok::MulAssign | Tok::DivAssign | Tok::RemAssign => true,
+        Tok::Assign | Tok::AddAssign | Tok::SubAssign | Tok::MulAssign | Tok::DivAssign | Tok::RemAssign => {
+            true
+        }
         Tok::AndAssign | Tok::OrAssign | Tok::XorAssign | Tok::ShlAssign | Tok::ShrAssign => true,
         Tok::Colon | Tok::Arrow | Tok::Semi | Tok::Block(_) | Tok::Clause(_) | Tok::Use | Tok::Export => true,
         _other => false,
@@ -151,7 +153,13 @@ fn named<'s>(tokens: &[Token<'s>]) -> Option<Vec<Token<'s>>> {
     let block = tokens.iter().rfind(|t| matches!(t.tok, Tok::Block(_) | Tok::Body(_))).copied();
     match tokens.get(word)?.tok {
         Tok::Fn | Tok::Kernel => {
-            out.extend([make(Tok::LParen), make(Tok::Hole), make(Tok::RParen), make(Tok::Arrow), make(Tok::Hole)]);
+            out.extend([
+                make(Tok::LParen),
+                make(Tok::Hole),
+                make(Tok::RParen),
+                make(Tok::Arrow),
+                make(Tok::Hole),
+            ]);
             out.push(block.unwrap_or(make(Tok::Block(usize::MAX))));
         }
         Tok::For => out.extend([make(Tok::In), make(Tok::Hole), block?]),

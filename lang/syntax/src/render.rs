@@ -104,7 +104,8 @@ impl<'a> Excerpts<'a> {
             let (_, line, _) = sources.position(Span::new(id, start, start));
             let above = line.saturating_sub(1);
             let lines = Source::from("\n".repeat(above) + shown);
-            files.insert(id, Excerpt { name: &source.name, text: &source.text, offset: start - above, lines });
+            files
+                .insert(id, Excerpt { name: &source.name, text: &source.text, offset: start - above, lines });
         }
         Some(Excerpts { files })
     }
@@ -156,7 +157,8 @@ fn fixed_line(sources: &SourceMap, fix: &Fix) -> Option<String> {
     let mut inner = fix.clone();
     for edit in &mut inner.edits {
         let outside = edit.span.file != first.span.file || edit.span.end as usize > start + line.len();
-        if outside || (edit.span.start as usize) < start || edit.text.contains('\n') {
+        let before = (edit.span.start.min(edit.span.end) as usize) < start;
+        if outside || before || edit.text.contains('\n') {
             return None;
         }
         edit.span.start -= start as u32;

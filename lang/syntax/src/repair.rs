@@ -11,7 +11,8 @@
 use crate::codes::{SYNTAX, UNCLOSED, UNOPENED};
 use crate::diag::Diagnostic;
 use crate::evidence::{
-    Heading, block_fits, clause_word, closes, may_start, starts_item, starts_statement, statement_word,
+    Heading, block_fits, clause_word, closer, may_start, starts_item, starts_statement, statement_word,
+    unmatched,
 };
 use crate::span::{FileId, Span};
 use crate::token::{Tok, Token};
@@ -81,14 +82,8 @@ struct Open<'s> {
     fields: bool,
     /// How many `if`s directly inside wait for their block.
     ifs: usize,
-}
-
-fn closer<'s>(open: Tok<'s>) -> Tok<'s> {
-    match open {
-        Tok::LParen => Tok::RParen,
-        Tok::LBracket => Tok::RBracket,
-        _other => Tok::RBrace,
-    }
+    /// Whether it is the block of an `if`.
+    branch: bool,
 }
 
 fn text(tok: Tok<'_>) -> &'static str {
@@ -159,17 +154,33 @@ impl<'s> Repair<'s> {
             Tok::Fn if named => self.begin(Heading::Function),
             Tok::Struct => self.begin(Heading::Struct),
             Tok::For | Tok::While => self.begin(Heading::Statement),
-            Tok::If if matches!(self.last(), Some(Tok::Semi | Tok::LBrace | Tok::RBrace)) => {
-                self.begin(Heading::Statement);
-            }
-            Tok::If if !outside => {
+            Tok::If => self.branch(),
+            Tok::Else => self.other_branch(token),
+            Tok::Semi => {
+                self.begin(Heading::None);
                 if let Some(top) = self.open.last_mut() {
-                    top.ifs += 1;
+                    top.ifs = 0;
                 }
             }
-            Tok::Semi => self.begin(Heading::None),
             Tok::Id(word) if clause_word(word, next) => self.clause(token),
             _other => {}
+        }
+    }
+
+    fn branch(&mut self) {
+        if matches!(self.last(), Some(Tok::Semi | Tok::LBrace | Tok::RBrace)) {
+            self.begin(Heading::Statement);
+        }
+        if let Some(top) = self.open.last_mut() {
+            top.ifs += 1;
+        }
+    }
+
+    /// An `else` inside the block of an `if`, which was therefore not closed.
+    fn other_branch(&mut self, token: Token<'s>) {
+        let block = self.braces.last().and_then(|&b| self.open.get(b));
+        if self.last() != Some(Tok::RBrace) && block.is_some_and(|o| o.branch) {
+            self.close_to(self.inner().saturating_sub(1), token);
         }
     }
 
@@ -184,17 +195,15 @@ impl<'s> Repair<'s> {
             Heading::Statement => "expected `{` in front of what this repeats or depends on",
             Heading::None | Heading::Function | Heading::Generic | Heading::Struct => return,
         };
-        let at = if word && token.first { Some(self.out.len()) } else { self.body };
+        let at = if word { Some(self.out.len()) } else { self.body };
         let Some(at) = at.filter(|_| self.trust.headings && token.tok != Tok::Const) else { return };
         let place = at.checked_sub(1).and_then(|i| self.out.get(i)).map_or(token.start, |t| t.end);
         let first = self.out.get(at).copied().unwrap_or(token);
-        self.diags.push(
-            Diagnostic::error(SYNTAX, self.span(first), what, "the body starts here").fix(
-                "insert `{`",
-                Span::new(self.file, place, place),
-                " {",
-            ),
-        );
+        self.diags.push(Diagnostic::error(SYNTAX, self.span(first), what, "the body starts here").fix(
+            "insert `{`",
+            Span::new(self.file, place, place),
+            " {",
+        ));
         self.changes += 1;
         let indent = at.checked_sub(1).and_then(|i| self.out.get(i)).map_or(0, |t| t.indent);
         let tok = Tok::LBrace;
@@ -239,7 +248,15 @@ impl<'s> Repair<'s> {
         };
         let after = header.unwrap_or(self.heading);
         self.out.push(token);
-        let open = Open { token, line: self.line, after, header: header.is_some(), fields: false, ifs: 0 };
+        let open = Open {
+            token,
+            line: self.line,
+            after,
+            header: header.is_some(),
+            fields: false,
+            ifs: 0,
+            branch: false,
+        };
         self.open.push(open);
     }
 
@@ -249,6 +266,7 @@ impl<'s> Repair<'s> {
                 self.close_to(self.inner(), token);
             }
         }
+        let branch = self.open.last().is_some_and(|top| top.ifs > 0);
         if let Some(top) = self.open.last_mut() {
             top.ifs = top.ifs.saturating_sub(1);
         }
@@ -261,12 +279,16 @@ impl<'s> Repair<'s> {
         };
         self.out.push(token);
         self.push_open(token, after);
+        if let Some(top) = self.open.last_mut() {
+            top.branch = branch;
+        }
     }
 
     fn push_open(&mut self, brace: Token<'s>, after: Heading) {
         self.braces.push(self.open.len());
         let fields = self.heading == Heading::Struct;
-        self.open.push(Open { token: brace, line: self.line, after, header: false, fields, ifs: 0 });
+        let (line, header) = (self.line, false);
+        self.open.push(Open { token: brace, line, after, header, fields, ifs: 0, branch: false });
         self.begin(Heading::None);
     }
 
@@ -281,26 +303,55 @@ impl<'s> Repair<'s> {
     }
 
     fn closing(&mut self, token: Token<'s>, rest: &[Token<'s>]) {
-        let floor = self.inner();
-        let inside = self.open.get(floor..).unwrap_or(&[]);
-        if let Some(partner) = inside.iter().rposition(|o| closer(o.token.tok) == token.tok) {
-            self.close_to(floor + partner + 1, token);
+        if self.open.last().is_some_and(|o| closer(o.token.tok) == token.tok) {
             self.pop();
             self.out.push(token);
             return;
         }
+        // Whatever is open further out than this is not considered.
+        const REACH: usize = 100;
+        let floor = self.inner().max(self.open.len().saturating_sub(REACH));
+        let inside: Vec<Tok<'s>> =
+            self.open.get(floor..).unwrap_or(&[]).iter().map(|o| o.token.tok).collect();
+        let partner = inside.iter().rposition(|o| closer(*o) == token.tok);
         let ghost = (token.tok, self.braces.len());
-        if let Some(at) = self.ghosts.iter().rposition(|g| *g == ghost) {
-            self.ghosts.remove(at);
+        let recent = self.ghosts.len().saturating_sub(REACH);
+        let late = self.ghosts.get(recent..).and_then(|g| g.iter().rposition(|g| *g == ghost));
+        if let Some(at) = late {
+            self.ghosts.remove(recent + at);
             self.drop_token(token);
             return;
         }
-        let Some(open) = inside.last().filter(|o| !closes(rest, closer(o.token.tok))) else {
-            self.unopened(token);
+        // `f(if c { a)`: the bracket around the block.
+        let outer = floor.checked_sub(2).and_then(|o| self.open.get(o)).map(|o| closer(o.token.tok));
+        let same_line = self.open.last().is_some_and(|o| o.line == self.line);
+        if inside.is_empty() && outer == Some(token.tok) && same_line {
+            self.close_to(floor - 1, token);
+            self.pop();
+            self.out.push(token);
             return;
-        };
-        // The other kind of bracket: taken as a slip of the finger.
-        let (was, want, place) = (open.token, closer(open.token.tok), self.span(token));
+        }
+        // Brackets inside were left open, or this one was mistyped, or it is too much: whatever makes the rest fit.
+        let left = |n: usize| unmatched(inside.get(..n).unwrap_or(&[]), rest);
+        let close = partner.map(|p| inside.len() - p - 1 + left(p));
+        let slip = inside.len().checked_sub(1).map(|n| 1 + left(n));
+        let stray = 1 + left(inside.len());
+        let least = stray.min(close.unwrap_or(stray)).min(slip.unwrap_or(stray));
+        match partner {
+            Some(partner) if close == Some(least) => {
+                self.close_to(floor + partner + 1, token);
+                self.pop();
+                self.out.push(token);
+            }
+            Some(_) | None if slip == Some(least) => self.slip(token),
+            Some(_) | None => self.unopened(token),
+        }
+    }
+
+    /// The other kind of bracket than is open: taken as a slip of the finger.
+    fn slip(&mut self, token: Token<'s>) {
+        let Some(was) = self.open.last().map(|o| o.token) else { return };
+        let (want, place) = (closer(was.tok), self.span(token));
         let message = format!("`{}` is closed by `{}`", text(was.tok), text(token.tok));
         self.diags.push(
             Diagnostic::error(UNCLOSED, place, message, "")
@@ -309,7 +360,6 @@ impl<'s> Repair<'s> {
         );
         self.pop();
         self.changes += 1;
-        self.ghosts.push((want, self.braces.len()));
         self.out.push(Token { tok: want, reported: true, ..token });
     }
 
@@ -329,7 +379,12 @@ impl<'s> Repair<'s> {
                 return;
             }
         }
-        if self.braces.is_empty() {
+        let Some(inner) = self.braces.last().and_then(|&b| self.open.get(b)) else {
+            self.unopened(token);
+            return;
+        };
+        // `if c x }` on one line: what `}` closes in the middle of a line was opened on it.
+        if self.trust.indent && !token.first && inner.line != self.line {
             self.unopened(token);
             return;
         }
@@ -381,7 +436,14 @@ impl<'s> Repair<'s> {
             if tok != Tok::RBrace && why.tok != Tok::RBrace {
                 self.ghosts.push((tok, self.braces.len()));
             }
-            self.out.push(Token { tok, start: at, end: at, first: false, indent: why.indent, reported: true });
+            self.out.push(Token {
+                tok,
+                start: at,
+                end: at,
+                first: false,
+                indent: why.indent,
+                reported: true,
+            });
             // More than a few places would only repeat the same message.
             if closed.len() < 3 {
                 closed.push(open.0);

@@ -237,56 +237,60 @@ pub fn lex(file: FileId, text: &str) -> Lexed<'_> {
         end = range.end;
         let slice = text.get(range.clone()).unwrap_or("");
         let mut reported = false;
-        let tok = match tok {
-            Ok(Tok::Comment) => {
-                if let Some(line) = comment(&mut out, span, slice) {
-                    doc = Some(doc.map_or(line.clone(), |d| d + "\n" + &line));
-                }
-                continue;
-            }
-            Ok(Tok::BlockComment) => {
-                out.diags.push(block_comment(span, slice));
-                first |= slice.contains('\n');
-                continue;
-            }
-            Ok(Tok::BadNumber) => {
-                out.diags.push(bad_number(span, slice));
-                reported = true;
-                Tok::Hole
-            }
-            Ok(Tok::OpenStr) => {
-                // What ends the line is hardly part of the string.
-                let inside = slice.trim_end_matches([';', ',', ')', ' ', '\r']).len().max(1);
-                let at = Span::new(file, range.start + inside, range.start + inside);
-                out.diags.push(
-                    Diagnostic::error(BAD_LITERAL, span, "this string is not closed on its line", "")
-                        .fix("close the string", at, "\""),
-                );
-                reported = true;
-                Tok::Hole
-            }
-            Ok(Tok::SingleQuoted) => {
-                let text = slice.trim_matches('\'').replace('"', "\\\"");
-                out.diags.push(
-                    Diagnostic::error(BAD_TOKEN, span, "a string stands between double quotes", "")
-                        .fix("use double quotes", span, format!("\"{text}\"")),
-                );
-                reported = true;
-                Tok::Hole
-            }
-            Ok(Tok::Dot) if float_without_digits(&mut out, file, range.start, text) => {
-                (end, first) = (range.end, false);
-                continue;
-            }
-            Ok(tok) => tok,
-            Err(()) => {
-                if bad_text(&mut out, span, slice) {
+        let tok =
+            match tok {
+                Ok(Tok::Comment) => {
+                    if let Some(line) = comment(&mut out, span, slice) {
+                        doc = Some(doc.map_or(line.clone(), |d| d + "\n" + &line));
+                    }
                     continue;
                 }
-                reported = true;
-                Tok::Bad
-            }
-        };
+                Ok(Tok::BlockComment) => {
+                    out.diags.push(block_comment(span, slice));
+                    first |= slice.contains('\n');
+                    continue;
+                }
+                Ok(Tok::BadNumber) => {
+                    out.diags.push(bad_number(span, slice));
+                    reported = true;
+                    Tok::Hole
+                }
+                Ok(Tok::OpenStr) => {
+                    // What ends the line is hardly part of the string.
+                    let inside = slice.trim_end_matches([';', ',', ')', ' ', '\r']).len().max(1);
+                    let at = Span::new(file, range.start + inside, range.start + inside);
+                    out.diags.push(
+                        Diagnostic::error(BAD_LITERAL, span, "this string is not closed on its line", "")
+                            .fix("close the string", at, "\""),
+                    );
+                    reported = true;
+                    Tok::Hole
+                }
+                Ok(Tok::SingleQuoted) => {
+                    let text = slice.trim_matches('\'').replace('"', "\\\"");
+                    out.diags.push(
+                        Diagnostic::error(BAD_TOKEN, span, "a string stands between double quotes", "").fix(
+                            "use double quotes",
+                            span,
+                            format!("\"{text}\""),
+                        ),
+                    );
+                    reported = true;
+                    Tok::Hole
+                }
+                Ok(Tok::Dot) if float_without_digits(&mut out, file, range.start, text) => {
+                    (end, first) = (range.end, false);
+                    continue;
+                }
+                Ok(tok) => tok,
+                Err(()) => {
+                    if bad_text(&mut out, span, slice) {
+                        continue;
+                    }
+                    reported = true;
+                    Tok::Bad
+                }
+            };
         if let Some(doc) = doc.take() {
             out.docs.push((range.start, doc));
         }
@@ -303,15 +307,18 @@ fn float_without_digits(out: &mut Lexed<'_>, file: FileId, dot: usize, text: &st
         return false;
     }
     let Some(last) = out.tokens.last_mut() else { return false };
-    if last.end != dot || !matches!(last.tok, Tok::Int(s) if s.bytes().all(|b| b.is_ascii_digit() || b == b'_')) {
+    if last.end != dot
+        || !matches!(last.tok, Tok::Int(s) if s.bytes().all(|b| b.is_ascii_digit() || b == b'_'))
+    {
         return false;
     }
     (last.tok, last.end, last.reported) = (Tok::Hole, dot + 1, true);
     let span = Span::new(file, last.start, last.end);
-    out.diags.push(
-        Diagnostic::error(BAD_LITERAL, span, "a float needs a digit behind the point", "")
-            .fix("add a zero", span.after(), "0"),
-    );
+    out.diags.push(Diagnostic::error(BAD_LITERAL, span, "a float needs a digit behind the point", "").fix(
+        "add a zero",
+        span.after(),
+        "0",
+    ));
     true
 }
 
@@ -347,7 +354,11 @@ fn bad_number(span: Span, slice: &str) -> Diagnostic {
             .fix("cast the number", span, format!("({number} as {suffix})"));
     }
     let d = Diagnostic::error(BAD_LITERAL, span, format!("`{slice}` is not a number"), "");
-    if digits > 0 && digits < slice.len() { d } else { d.note("Numbers look like 12, 1_000, 0xff, 0b101, 1.5 or 1e-3.") }
+    if digits > 0 && digits < slice.len() {
+        d
+    } else {
+        d.note("Numbers look like 12, 1_000, 0xff, 0b101, 1.5 or 1e-3.")
+    }
 }
 
 /// Reports text that is no token. True if it continues the piece before it, which has been reported.
