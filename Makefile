@@ -5,7 +5,7 @@ SHELL := /bin/bash
 # Where a toolchain lies that scripts/setup installed for this user.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
-# Demo and tests use the profile of the tests, so that nothing is compiled twice.
+# Demo and tests use one profile, so that nothing is compiled twice.
 TK := target/debug/tk
 PYTHON := .venv/bin/python
 
@@ -21,7 +21,7 @@ setup:
 	@scripts/setup
 
 build: setup
-	cargo build --profile test --package tk-cli
+	cargo build --package tk-cli
 
 format: setup
 	cargo fmt --all --check

@@ -1,32 +1,23 @@
 //! Owns the readable text of a checked program, for `--emit hir`: typed, names resolved, in source order.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+
+use tk_syntax::FileId;
 
 use crate::hir::*;
 use crate::show;
 use crate::types::Ty;
 
-/// The text of a program.
+/// The text of a program, file by file; the first is the one that was asked for.
 pub fn dump_hir(hir: &Hir) -> String {
     let mut d = Dump { hir, out: String::new(), func: None, indent: 0 };
-    for s in &hir.structs {
-        d.strukt(s);
-    }
-    for (i, c) in hir.consts.iter().enumerate() {
-        let value = d.expr(&c.value);
-        d.line(&format!("const {}#{i}: {} = {value};", c.name, show::ty(hir, &c.value.ty)));
-    }
-    for f in &hir.fns {
-        d.func = Some(f);
-        d.function(f);
-    }
-    for e in &hir.exports {
-        let mut items = vec![];
-        for (id, values) in &e.values {
-            let values: Vec<String> = values.iter().map(|v| d.expr(v)).collect();
-            items.push(format!("{} = [{}]", hir.cvar(*id).name, values.join(", ")));
-        }
-        d.line(&format!("export {}[{}];", hir.func(e.kernel).name, items.join(", ")));
+    let structs = hir.structs.iter().map(|s| s.file);
+    let consts = hir.consts.iter().map(|c| c.span.file);
+    let files: BTreeSet<FileId> = hir.fns.iter().map(|f| f.file).chain(structs).chain(consts).collect();
+    for file in files {
+        d.line(&format!("// file {}", file.0));
+        d.file(file);
     }
     d.out
 }
@@ -38,7 +29,31 @@ struct Dump<'h> {
     indent: usize,
 }
 
-impl Dump<'_> {
+impl<'h> Dump<'h> {
+    fn file(&mut self, file: FileId) {
+        let hir = self.hir;
+        self.func = None;
+        for s in hir.structs.iter().filter(|s| s.file == file) {
+            self.strukt(s);
+        }
+        for (i, c) in hir.consts.iter().enumerate().filter(|(_, c)| c.span.file == file) {
+            let value = self.expr(&c.value);
+            self.line(&format!("const {}#{i}: {} = {value};", c.name, show::ty(hir, &c.value.ty)));
+        }
+        for f in hir.fns.iter().filter(|f| f.file == file) {
+            self.func = Some(f);
+            self.function(f);
+        }
+        for e in hir.exports.iter().filter(|e| hir.func(e.kernel).file == file) {
+            let mut items = vec![];
+            for (id, values) in &e.values {
+                let values: Vec<String> = values.iter().map(|v| self.expr(v)).collect();
+                items.push(format!("{} = [{}]", hir.cvar(*id).name, values.join(", ")));
+            }
+            self.line(&format!("export {}[{}];", hir.func(e.kernel).name, items.join(", ")));
+        }
+    }
+
     fn line(&mut self, text: &str) {
         for _ in 0..self.indent {
             self.out.push_str("    ");

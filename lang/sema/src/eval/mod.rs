@@ -44,8 +44,10 @@ const CALL_DEPTH: usize = 8;
 /// `target.x` of the CPU, the reference device. `has_..` that is not listed is false.
 const TARGET: &[(&str, CVal)] = &[("warp_size", CVal::Int(32)), ("smem", CVal::Int(DEFAULT_SMEM as i128))];
 
+/// Gives the values of variables that are known from outside.
+pub(crate) type Known<'a> = &'a dyn Fn(LocalId) -> Option<CVal>;
+
 /// Evaluates expressions under the bindings of one function.
-#[derive(Debug)]
 pub struct Evaluator<'a> {
     /// The program.
     pub hir: &'a Hir,
@@ -58,6 +60,7 @@ pub struct Evaluator<'a> {
     /// Variables of compile-time loops inside the evaluated code; they hide those of `bindings`.
     cvars: BTreeMap<CVarId, CVal>,
     locals: BTreeMap<LocalId, CVal>,
+    known: Option<Known<'a>>,
     steps: u64,
     limit: u64,
     depth: usize,
@@ -88,6 +91,7 @@ impl<'a> Evaluator<'a> {
             notes: vec![],
             cvars: BTreeMap::new(),
             locals: BTreeMap::new(),
+            known: None,
             steps: 0,
             limit: MAX_STEPS,
             depth: 0,
@@ -101,8 +105,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The same with variables whose values are known.
-    pub fn with_locals(mut self, locals: BTreeMap<LocalId, CVal>) -> Self {
-        self.locals = locals;
+    pub(crate) fn with_known(mut self, known: Known<'a>) -> Self {
+        self.known = Some(known);
         self
     }
 
@@ -274,8 +278,9 @@ impl<'a> Evaluator<'a> {
     }
 
     fn local(&self, id: LocalId, span: Span) -> Res<CVal> {
-        match self.locals.get(&id).or_else(|| self.host.and_then(|h| h.locals.get(&id))) {
-            Some(v) => Ok(v.clone()),
+        let inside = self.locals.get(&id).or_else(|| self.host.and_then(|h| h.locals.get(&id)));
+        match inside.cloned().or_else(|| self.known.and_then(|known| known(id))) {
+            Some(v) => Ok(v),
             None => self.runtime(span),
         }
     }
@@ -435,7 +440,8 @@ impl<'a> Evaluator<'a> {
         run: impl FnOnce(&mut Evaluator<'_>) -> Res<T>,
     ) -> Res<T> {
         self.step(span)?;
-        let mut inner = Evaluator::new(self.hir, bindings).with_locals(locals).with_limit(self.limit);
+        let mut inner = Evaluator::new(self.hir, bindings).with_limit(self.limit);
+        inner.locals = locals;
         (inner.steps, inner.depth) = (self.steps, self.depth + CALL_DEPTH);
         let out = run(&mut inner);
         self.steps = inner.steps;

@@ -84,7 +84,11 @@ impl Evaluator<'_> {
                 }
             }
             Atom::ShapeRank(id) => Ok(dims(self.cvar(*id, span)?)?.len() as i128),
-            Atom::ShapeCount(id) => Ok(dims(self.cvar(*id, span)?)?.iter().map(|d| i128::from(*d)).product()),
+            Atom::ShapeCount(id) => {
+                let s = dims(self.cvar(*id, span)?)?;
+                let count = s.iter().try_fold(1i128, |n, d| n.checked_mul((*d).into()));
+                count.map_or_else(|| fail(span, format!("the shape {s:?} has too many elements")), Ok)
+            }
             Atom::DTypeFact(id, fact) => {
                 let d = self.dterm(DTerm::Param(*id), span)?;
                 match dtype_fact(d, fact).and_then(|v| v.as_int()) {

@@ -51,12 +51,22 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    /// Compile-time requirements hold or are reported; those of functions over run-time values are checked when they
-    /// run. Those of kernels are the launcher's.
+    /// Requirements over compile-time values hold or are reported. Those of a kernel over run-time values are the
+    /// launcher's.
     pub(super) fn check_requirements(&mut self, f: &HFn) -> Res<()> {
         for r in &f.contract.require {
             if !r.compile_time {
-                continue;
+                if f.kind == FnKind::Kernel {
+                    continue;
+                }
+                let message = "a `require` of a function is about compile-time values";
+                let d = Diagnostic::error(
+                    codes::NOT_CONST,
+                    r.cond.span,
+                    message,
+                    "this is only known at run time",
+                );
+                return Err(Box::new(d));
             }
             let (holds, parts) = self.eval(|ev| Ok((ev.condition(&r.cond)?, ev.parts(&r.cond, f))))?;
             if !holds {

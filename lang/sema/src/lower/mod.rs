@@ -164,9 +164,8 @@ impl Lower<'_, '_> {
 
     /// The same with a limit of steps.
     fn eval_up_to<T>(&mut self, limit: Option<u64>, f: impl FnOnce(&mut Evaluator<'_>) -> Res<T>) -> Res<T> {
-        let known = self.frame.env.iter().filter(|(id, _)| !flow::is_flag(**id));
-        let locals = known.filter_map(|(id, v)| v.known().map(|v| (*id, v))).collect();
-        let mut ev = Evaluator::new(self.q.hir, &self.frame.bindings).with_locals(locals);
+        let known = |id| self.frame.env.get(&id).and_then(Val::known);
+        let mut ev = Evaluator::new(self.q.hir, &self.frame.bindings).with_known(&known);
         if let Some(limit) = limit {
             ev = ev.with_limit(limit);
         }
