@@ -80,6 +80,9 @@ fn file(terminal: &Terminal, files: &Files, path: &str, args: &TestArgs) -> Resu
             count.passed += 1;
         }
         terminal.diagnostics(&session.checked().sources, &outcome.diagnostics);
+        if !outcome.printed.is_empty() {
+            terminal.message(&outcome.printed);
+        }
     }
     let mut line =
         format!("{}  {path}  {} passed", if count.failed == 0 { "ok  " } else { "FAIL" }, count.passed);

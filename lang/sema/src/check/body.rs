@@ -447,6 +447,10 @@ impl Cx<'_, '_> {
         let mut hi = bound(self, end, 0);
         let mut st = bound(self, step, 1);
         let common = if ok { self.join_elems("a range", &mut [&mut lo, &mut hi, &mut st]) } else { None };
+        // The variable counts: a use as a float does not make it one.
+        if let Some(d) = common {
+            self.adapt(d, DTerm::Known(DType::I32));
+        }
         let mut options = vec![];
         for a in args {
             let Some(n) = &a.name else { continue };

@@ -367,6 +367,9 @@ impl Cx<'_, '_> {
             HKind::Int(n) => d.int_range().is_none_or(|(lo, hi)| (lo..=hi).contains(n)),
             _ => d.is_float() || d.bits() >= 32,
         };
+        if !h.konst {
+            return;
+        }
         match self.literal(from) {
             Some(Lit::Float) if to_set.within(DTypeSet::FLOAT) => {
                 self.adapt(from, to);

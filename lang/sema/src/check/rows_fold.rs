@@ -158,7 +158,7 @@ impl Cx<'_, '_> {
                     return None;
                 }
                 let rank = self.dims_of(s, &shape)?.len();
-                let axis = self.axis_arg(s, "axis", rank, None)?.1;
+                let axis = self.axis_arg(s, "axis", rank, Some(0))?.1;
                 self.built(
                     s,
                     vec![HArg::Expr(x), HArg::Expr(i), axis],

@@ -6,6 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `queue` | the functions to lower and their names |
 //! | `value` | what an expression becomes, merges |
 //! | `flow` | statements, `if`, `return`, `break`, `continue` |
 //! | `loops` | `for`, `while`, compile-time loops |
