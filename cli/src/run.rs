@@ -1,6 +1,6 @@
 //! Owns `tk run FILE[::KERNEL] name=VALUE..`: reads the arguments, launches the kernel, writes or shows the results.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tk_ops::Buf;
 use tk_runtime::files::{Files, reason, write_all};
@@ -150,7 +150,7 @@ fn outputs(
         if out.iter().any(|(n, _)| n == name) {
             return Err(format!("--out: `{name}` is written twice"));
         }
-        if out.iter().any(|(_, p)| p.as_os_str() == path) {
+        if out.iter().any(|(_, p)| same_file(p, Path::new(path))) {
             return Err(format!("--out: {path} is written twice"));
         }
         out.push((name.to_string(), PathBuf::from(path)));
@@ -205,4 +205,15 @@ fn dump(folder: &std::path::Path, dumps: &[(String, String)]) -> Result<(), Stri
     let files: Vec<(PathBuf, Vec<u8>)> =
         dumps.iter().map(|(name, text)| (folder.join(name), text.clone().into_bytes())).collect();
     write_all(&files)
+}
+
+/// Whether two paths name one file, which need not exist yet.
+fn same_file(a: &Path, b: &Path) -> bool {
+    let real = |p: &Path| {
+        let folder = p.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        p.canonicalize()
+            .or_else(|_| folder.canonicalize().map(|f| f.join(p.file_name().unwrap_or_default())))
+            .ok()
+    };
+    a == b || real(a).is_some_and(|p| real(b) == Some(p))
 }

@@ -368,11 +368,11 @@ fn place(start: isize, i: isize, step: isize) -> Option<usize> {
 
 /// Appends `n` elements at `start, start + step, ..`; out of range gives zero.
 fn read_row<T: Copy + Default>(v: &[T], start: isize, n: usize, step: isize, out: &mut Vec<T>) {
-    if let (Ok(first), 1) = (usize::try_from(start), step) {
-        if let Some(run) = first.checked_add(n).and_then(|end| v.get(first..end)) {
-            out.extend_from_slice(run);
-            return;
-        }
+    if let (Ok(first), 1) = (usize::try_from(start), step)
+        && let Some(run) = first.checked_add(n).and_then(|end| v.get(first..end))
+    {
+        out.extend_from_slice(run);
+        return;
     }
     let read = |p: Option<usize>| p.and_then(|p| v.get(p)).copied().unwrap_or_default();
     if step == 0 {

@@ -122,10 +122,9 @@ fn replaced<'s>(tokens: &[Token<'s>], range: std::ops::Range<usize>) -> Vec<Toke
     let mut hole = synthetic(tokens, range.start, Tok::Hole);
     if let (Some(first), Some(last)) =
         (tokens.get(range.start), range.end.checked_sub(1).and_then(|i| tokens.get(i)))
+        && range.start < range.end
     {
-        if range.start < range.end {
-            (hole.start, hole.end) = (first.start, last.end);
-        }
+        (hole.start, hole.end) = (first.start, last.end);
     }
     let mut out = tokens.get(..range.start).unwrap_or(&[]).to_vec();
     out.push(hole);

@@ -103,7 +103,12 @@ impl<'a> Excerpts<'a> {
             // Empty lines in place of those before, so that the renderer counts right.
             let (_, line, _) = sources.position(Span::new(id, start, start));
             let above = line.saturating_sub(1);
-            let lines = Source::from("\n".repeat(above) + shown);
+            // Control characters would reach the terminal; they are one byte each, so the columns stay.
+            let plain: String = shown
+                .chars()
+                .map(|c| if c.is_ascii_control() && !matches!(c, '\n' | '\t' | '\r') { '?' } else { c })
+                .collect();
+            let lines = Source::from("\n".repeat(above) + &plain);
             files
                 .insert(id, Excerpt { name: &source.name, text: &source.text, offset: start - above, lines });
         }

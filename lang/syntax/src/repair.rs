@@ -261,10 +261,11 @@ impl<'s> Repair<'s> {
     }
 
     fn opening_brace(&mut self, token: Token<'s>) {
-        if let Some(top) = self.open.last().filter(|top| top.token.tok != Tok::LBrace) {
-            if top.ifs == 0 && !block_fits(self.last(), top.header) {
-                self.close_to(self.inner(), token);
-            }
+        if let Some(top) = self.open.last().filter(|top| top.token.tok != Tok::LBrace)
+            && top.ifs == 0
+            && !block_fits(self.last(), top.header)
+        {
+            self.close_to(self.inner(), token);
         }
         let branch = self.open.last().is_some_and(|top| top.ifs > 0);
         if let Some(top) = self.open.last_mut() {

@@ -363,16 +363,17 @@ fn bad_number(span: Span, slice: &str) -> Diagnostic {
 
 /// Reports text that is no token. True if it continues the piece before it, which has been reported.
 fn bad_text(out: &mut Lexed<'_>, span: Span, slice: &str) -> bool {
-    if let Some(last) = out.tokens.last_mut() {
-        if last.tok == Tok::Bad && last.end == span.start as usize {
-            last.end = span.end as usize;
-            if let Some(d) = out.diags.last_mut() {
-                d.primary.span.end = span.end;
-                d.message = "these characters have no meaning here".to_string();
-                d.fixes.clear();
-            }
-            return true;
+    if let Some(last) = out.tokens.last_mut()
+        && last.tok == Tok::Bad
+        && last.end == span.start as usize
+    {
+        last.end = span.end as usize;
+        if let Some(d) = out.diags.last_mut() {
+            d.primary.span.end = span.end;
+            d.message = "these characters have no meaning here".to_string();
+            d.fixes.clear();
         }
+        return true;
     }
     let shown: String = slice.chars().take(8).map(shown).collect();
     let d = Diagnostic::error(BAD_TOKEN, span, format!("`{shown}` has no meaning here"), "");

@@ -64,6 +64,9 @@ pub fn reason(error: &io::Error) -> String {
 pub fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
     let mut written: Vec<(PathBuf, &Path)> = vec![];
     let result = files.iter().try_for_each(|(path, bytes)| {
+        if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+            return Err(format!("cannot write {}: it is no regular file", path.display()));
+        }
         let name = path.file_name().ok_or_else(|| format!("{} is not a file name", path.display()))?;
         let temporary =
             path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));

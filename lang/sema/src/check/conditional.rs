@@ -103,8 +103,9 @@ impl Cx<'_, '_> {
                     codes::BRANCHES,
                     at,
                     format!("this arm has the value `{shown}`, but there is no `else`"),
-                    "add `;` if the value is not meant",
+                    "add an `else` with a value, or `;` if the value is not meant",
                 );
+                return (then, None, Ty::Err);
             }
             return (then, None, Ty::Unit);
         };
@@ -229,6 +230,10 @@ impl Cx<'_, '_> {
     fn narrowing(&self, c: &HExpr) -> (Narrowed, Narrowed) {
         match &c.kind {
             HKind::Builtin(row, args) => {
+                if let ("unary !", [HArg::Expr(inner)]) = (row.name, args.as_slice()) {
+                    let (yes, no) = self.narrowing(inner);
+                    return (no, yes);
+                }
                 let [HArg::Expr(a), HArg::Expr(b)] = args.as_slice() else { return (vec![], vec![]) };
                 let (HKind::DType(x), HKind::DType(y)) = (&a.kind, &b.kind) else { return (vec![], vec![]) };
                 let (DTerm::Param(id), Some(other)) = (*x, self.set_of(*y)) else { return (vec![], vec![]) };

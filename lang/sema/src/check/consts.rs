@@ -296,7 +296,10 @@ impl Cx<'_, '_> {
         if !ok {
             let name = self.hir().cvar(param).name.clone();
             let at = self.hir().cvar(param).span;
-            let shown = self.show_elem(&Elem::D(d));
+            let mut shown = self.show_elem(&Elem::D(d));
+            if let (DTerm::Param(_) | DTerm::Acc(_), Some(have)) = (self.norm(d), self.set_of(d)) {
+                shown = format!("{shown}` with values in `{have}");
+            }
             let d = Diagnostic::error(
                 codes::NOT_STATIC_ARG,
                 span,

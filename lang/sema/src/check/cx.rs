@@ -1,6 +1,6 @@
 //! Owns the state of checking one body: scopes, variables, literal types, what is known of parameters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use tk_ops::DTypeSet;
 use tk_syntax::ast;
@@ -34,6 +34,45 @@ pub(crate) enum Var {
     Bound(crate::types::DTerm),
 }
 
+/// The names of a block in order; a later one shadows an earlier one.
+#[derive(Default)]
+pub(crate) struct Scope {
+    entries: Vec<(String, Sym)>,
+    /// Where each name stands in `entries`, the latest last.
+    places: HashMap<String, Vec<usize>>,
+}
+
+impl Scope {
+    fn push(&mut self, name: &str, sym: Sym) {
+        self.places.entry(name.to_string()).or_default().push(self.entries.len());
+        self.entries.push((name.to_string(), sym));
+    }
+
+    fn get(&self, name: &str) -> Option<Sym> {
+        self.entries.get(*self.places.get(name)?.last()?).map(|e| e.1)
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Takes back all but the first `n` names.
+    pub fn truncate(&mut self, n: usize) {
+        while self.entries.len() > n {
+            if let Some((name, _)) = self.entries.pop()
+                && let Some(places) = self.places.get_mut(&name)
+            {
+                places.pop();
+            }
+        }
+    }
+
+    /// The names, latest first.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.entries.iter().rev().map(|e| &e.0)
+    }
+}
+
 /// What holds at a place of a body: the variables that are assigned on every path to it, and whether none reaches it.
 pub(crate) type Flow = (BTreeSet<LocalId>, bool);
 
@@ -51,7 +90,7 @@ pub(crate) struct Cx<'p, 'a> {
     pub file: usize,
     /// The function, for the call graph; `None` for constants and struct signatures.
     pub func: Option<FnId>,
-    pub scopes: Vec<Vec<(String, Sym)>>,
+    pub scopes: Vec<Scope>,
     pub locals: Vec<Local>,
     pub vars: Vec<Var>,
     /// Dtype variables whose set is smaller inside an arm of `if T == ..`.
@@ -90,7 +129,7 @@ impl<'p, 'a> Cx<'p, 'a> {
             p,
             file,
             func,
-            scopes: vec![vec![]],
+            scopes: vec![Scope::default()],
             locals: vec![],
             vars: vec![],
             narrowed: vec![],
@@ -146,7 +185,7 @@ impl<'p, 'a> Cx<'p, 'a> {
     }
 
     pub fn push_scope(&mut self) {
-        self.scopes.push(vec![]);
+        self.scopes.push(Scope::default());
     }
 
     pub fn pop_scope(&mut self) {
@@ -155,12 +194,12 @@ impl<'p, 'a> Cx<'p, 'a> {
 
     pub fn bind(&mut self, name: &str, sym: Sym) {
         if let Some(s) = self.scopes.last_mut() {
-            s.push((name.to_string(), sym));
+            s.push(name, sym);
         }
     }
 
     pub fn lookup(&self, name: &str) -> Option<Sym> {
-        self.scopes.iter().rev().find_map(|s| s.iter().rev().find(|(n, _)| n == name).map(|(_, sym)| *sym))
+        self.scopes.iter().rev().find_map(|s| s.get(name))
     }
 
     /// A name of the file, or of the prelude.
@@ -194,11 +233,11 @@ impl<'p, 'a> Cx<'p, 'a> {
 
     /// A type in the user's words, literal types resolved.
     pub fn show(&self, t: &Ty) -> String {
-        show::ty(self.hir(), &self.resolve_ty(t))
+        show::ty(self.hir(), &self.settle_ty(&self.resolve_ty(t)))
     }
 
     pub fn show_elem(&self, e: &Elem) -> String {
-        show::elem(self.hir(), &self.resolve_elem(e))
+        show::elem(self.hir(), &self.settle_elem(&self.resolve_elem(e)))
     }
 
     pub fn show_shape(&self, s: &Shape) -> String {

@@ -10,6 +10,9 @@ use super::{Def, files};
 use crate::hir::{CKind, CVarId, HExpr, HKind, LocalId};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
+/// Behind this many diagnostics unknown names come without suggestion: each looks at every name in scope.
+const MAX_SUGGESTIONS: usize = 100;
+
 impl Cx<'_, '_> {
     /// An expression; `want` is what its place would like, for lambdas, functions and `None`.
     pub fn expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
@@ -178,6 +181,14 @@ impl Cx<'_, '_> {
             }
             return HExpr::err(n.span);
         }
+        if self.p.diags.len() > MAX_SUGGESTIONS {
+            return self.error(
+                codes::UNKNOWN_NAME,
+                n.span,
+                format!("there is no `{}` here", n.text),
+                "unknown name",
+            );
+        }
         let mut names = self.names_in_scope();
         names.extend(tk_ops::rows::functions().map(|r| r.name.to_string()));
         names.extend(DType::ALL.iter().map(|d| d.name().to_string()));
@@ -202,7 +213,7 @@ impl Cx<'_, '_> {
 
     /// Every name that a body can say, nearest scope first, builtins aside.
     pub fn names_in_scope(&self) -> Vec<String> {
-        let own = self.scopes.iter().rev().flat_map(|s| s.iter().rev().map(|(n, _)| n.clone()));
+        let own = self.scopes.iter().rev().flat_map(|s| s.names().cloned());
         let file = self.p.files.get(self.file).into_iter().flat_map(|f| f.names.keys().cloned());
         own.chain(file).collect()
     }

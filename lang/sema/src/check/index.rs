@@ -12,12 +12,20 @@ impl Cx<'_, '_> {
     pub fn index(&mut self, base: &ast::Expr, items: &[Index], span: Span) -> HExpr {
         let b = self.value(base);
         match b.ty.clone() {
+            Ty::Tile { elem: Elem::Ptr { .. }, shape } if shape.is_scalar() => {
+                let text = self.text(base.span);
+                let d = Diagnostic::error(codes::INDEX, span, "a pointer is not indexed", "").note(format!(
+                    "memory is read by `load({text} + i)` and written by `store({text} + i, value)`"
+                ));
+                self.fail(d)
+            }
             Ty::Tile { elem, shape } => self.tile_index(b, &elem, &shape, items, span),
             Ty::View { elem, rank, mutable, wide } => {
                 self.sub_view(b, (elem, rank, mutable, wide), items, span)
             }
             Ty::Buffer { elem, shape } => self.buffer_slice(b, elem, &shape, items, span),
             Ty::Tuple(ts) => match items {
+                [Index::Expr(i)] if self.is_table(&b) => self.table_entry(&b, ts.len(), i, span),
                 [Index::Expr(i)] => match self.known_int(i, "the position in a tuple") {
                     Some(n) if n >= 0 && (n as usize) < ts.len() => {
                         let mut f = self.field(&b, n as u32);
@@ -59,6 +67,42 @@ impl Cx<'_, '_> {
                 self.error(codes::INDEX, span, format!("`{shown}` cannot be indexed"), "")
             }
         }
+    }
+
+    /// Whether a tuple is a compile-time list of scalars of one type.
+    fn is_table(&mut self, b: &HExpr) -> bool {
+        let Ty::Tuple(ts) = b.ty.clone() else { return false };
+        b.konst
+            && ts.len() > 1
+            && ts.iter().all(|t| self.dterm_of(t).is_some() && ts.first().is_some_and(|f| self.fits(t, f)))
+    }
+
+    /// `TABLE[i]` with a compile-time position: the entry, or a choice among all of them while the position is symbolic.
+    fn table_entry(&mut self, b: &HExpr, len: usize, i: &ast::Expr, span: Span) -> HExpr {
+        let Some(at) = self.const_int(i) else { return HExpr::err(span) };
+        let known = self.poly(&at).and_then(|p| self.with_facts(&p).as_int());
+        if let Some(n) = known {
+            return match usize::try_from(n).ok().filter(|n| *n < len) {
+                Some(n) => HExpr { span, ..self.field(b, n as u32) },
+                None => self.error(
+                    codes::INDEX,
+                    i.span,
+                    format!("there is no element {n}: the list has {len}"),
+                    "counted from 0",
+                ),
+            };
+        }
+        let Some(row) = self.find_row("where") else { return HExpr::err(span) };
+        let mut out = self.field(b, len as u32 - 1);
+        for n in (0..len as u32 - 1).rev() {
+            let number = self.mk(HKind::Int(i128::from(n)), at.ty.clone(), span, true);
+            let same = self.binary_op(ast::BinOp::Eq, at.clone(), number, span);
+            let entry = self.field(b, n);
+            let ty = entry.ty.clone();
+            let args = [same, entry, out].map(crate::hir::HArg::Expr).to_vec();
+            out = self.mk(HKind::Builtin(row, args), ty, span, true);
+        }
+        out
     }
 
     fn shape_dim(&mut self, b: HExpr, i: &ast::Expr, span: Span) -> HExpr {

@@ -146,18 +146,7 @@ impl Cx<'_, '_> {
                 self.launch_elem(id, kernel, pname, (&pointee, &have), &cparams, map, h)
             }
             (_, Ty::Buffer { .. }) | (Ty::View { .. }, _) | (Ty::Tile { elem: Elem::Ptr { .. }, .. }, _) => {
-                let (a, b) = (self.show(inner), self.show(&h.ty));
-                let mut d = Diagnostic::error(
-                    codes::LAUNCH_DTYPE,
-                    e.span,
-                    format!("`{pname}` of kernel `{kernel}` is `{a}`, but this is `{b}`"),
-                    format!("this is `{b}`"),
-                );
-                if matches!(h.ty, Ty::Tile { .. }) {
-                    let text = self.text(e.span);
-                    d = d.fix("put it into memory", e.span, format!("buffer({text})"));
-                }
-                self.fail(d)
+                self.not_this_kind(kernel, pname, inner, &h)
             }
             (_, have) => {
                 self.bind_ty(inner, &have, &cparams, map);
@@ -205,6 +194,22 @@ impl Cx<'_, '_> {
             format!("this holds `{b}`"),
         )
         .label(at, format!("`{a}` here"));
+        self.fail(d)
+    }
+
+    /// A scalar where memory is asked for, or memory where a scalar is.
+    fn not_this_kind(&mut self, kernel: &str, pname: &str, inner: &Ty, h: &HExpr) -> HExpr {
+        let (a, b) = (self.show(inner), self.show(&h.ty));
+        let mut d = Diagnostic::error(
+            codes::LAUNCH_DTYPE,
+            h.span,
+            format!("`{pname}` of kernel `{kernel}` is `{a}`, but this is `{b}`"),
+            format!("this is `{b}`"),
+        );
+        if matches!(h.ty, Ty::Tile { .. }) {
+            let text = self.text(h.span);
+            d = d.fix("put it into memory", h.span, format!("buffer({text})"));
+        }
         self.fail(d)
     }
 }

@@ -21,6 +21,7 @@ mod index;
 mod infer;
 mod items;
 mod launch;
+mod loops;
 mod members;
 pub(crate) mod names;
 mod operators;

@@ -5,7 +5,9 @@
 /// Distance: optimal string alignment (insertions, deletions, substitutions, swaps of neighbours), at most a third of
 /// the length and at most 3; ties go to the first candidate.
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).clamp(1, 3);
+    // A single letter is near to every other one.
+    let length = name.chars().count();
+    let limit = if length < 2 { 0 } else { (length / 3).clamp(1, 3) };
     let mut best: Option<(usize, &str)> = None;
     for c in candidates {
         let d = if c.eq_ignore_ascii_case(name) { 0 } else { distance(name, c) };

@@ -60,6 +60,12 @@ impl Cx<'_, '_> {
             (Ty::Tuple(_), Ty::Tuple(_)) if matches!(op, BinOp::Eq | BinOp::Ne) => {
                 return self.tuple_eq(op, l, r, span);
             }
+            (Ty::ShapeTy, Ty::Tuple(_)) | (Ty::Tuple(_), Ty::ShapeTy)
+                if matches!(op, BinOp::Eq | BinOp::Ne) =>
+            {
+                let (l, r) = (shape_tuple(l), shape_tuple(r));
+                return self.tuple_eq(op, l, r, span);
+            }
             (Ty::DType, Ty::DType) | (Ty::ShapeTy, Ty::ShapeTy) if matches!(op, BinOp::Eq | BinOp::Ne) => {
                 let Some(row) = self.op_row(sym, span) else { return HExpr::err(span) };
                 let konst = l.konst && r.konst;
@@ -160,11 +166,6 @@ impl Cx<'_, '_> {
             {
                 return HExpr::err(span);
             }
-        }
-        if let (Some(a), Some(b)) = (self.dterm_of(&l.ty), self.dterm_of(&r.ty))
-            && self.literal(b).is_some()
-        {
-            self.adapt(b, a);
         }
         let Some(shape) = self.broadcast(&what, &[&l, &r]) else { return HExpr::err(span) };
         let Ty::Tile { elem, .. } = l.ty.clone() else { return HExpr::err(span) };
@@ -280,4 +281,15 @@ fn is_scalar(t: &Ty) -> bool {
 
 pub(crate) fn is_bool(cx: &Cx, t: &Ty) -> bool {
     cx.dterm_of(t) == Some(crate::types::DTerm::Known(tk_ops::DType::Bool))
+}
+
+/// A known shape as the tuple of its extents.
+fn shape_tuple(h: HExpr) -> HExpr {
+    match h.kind {
+        HKind::Shape(dims) => {
+            let ty = Ty::Tuple(dims.iter().map(|d| d.ty.clone()).collect());
+            HExpr { kind: HKind::Tuple(dims), ty, span: h.span, konst: h.konst }
+        }
+        kind => HExpr { kind, ..h },
+    }
 }

@@ -117,6 +117,9 @@ fn enter(p: &mut Program, id: FnId, stack: &mut Vec<(FnId, Vec<FnId>)>) {
     }
 }
 
+/// Rows that stay where they are but read and write nothing.
+const COMPILE_TIME: &[&str] = &["range", "static_range", "static_assert", "static_print"];
+
 /// Whether the names that one function mentions are harmless; the functions among them are returned.
 fn own_names_pure(p: &Program, id: FnId, callees: &mut Vec<FnId>) -> bool {
     let Some(sig) = p.sigs.get(id.0 as usize) else { return false };
@@ -132,7 +135,7 @@ fn own_names_pure(p: &Program, id: FnId, callees: &mut Vec<FnId>) -> bool {
             Some(_) => true,
             None => [Receiver::None, Receiver::View].iter().all(|r| {
                 tk_ops::rows::find(n, *r).is_none_or(|row| {
-                    row.effects == Effects::Pure
+                    (row.effects == Effects::Pure || COMPILE_TIME.contains(&row.name))
                         && !matches!(row.op, Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms))
                 })
             }),

@@ -144,7 +144,8 @@ impl Cx<'_, '_> {
 
     /// Says which `require` would make two extents equal, where one would.
     pub fn equality_hint(&self, d: Diagnostic, p: &Poly, q: &Poly) -> Diagnostic {
-        if p.as_int().is_some() && q.as_int().is_some() {
+        // A known difference cannot be required away.
+        if p.sub(q).is_none_or(|d| d.as_int().is_some()) {
             return d;
         }
         let (tp, tq) = (crate::show::poly(self.hir(), p), crate::show::poly(self.hir(), q));

@@ -37,7 +37,7 @@ impl Cx<'_, '_> {
             diags: self.p.diags.len(),
             calls: self.p.calls.len(),
             locals: self.locals.len(),
-            names: self.scopes.last().map_or(0, Vec::len),
+            names: self.scopes.last().map_or(0, super::cx::Scope::len),
             vars: self.vars.clone(),
             flow: self.flow(),
             untyped: self.untyped.clone(),

@@ -41,7 +41,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn settle_elem(&self, e: &Elem) -> Elem {
+    pub fn settle_elem(&self, e: &Elem) -> Elem {
         match e {
             Elem::Err => Elem::Err,
             Elem::D(d) => Elem::D(self.settle(*d)),

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tk_ops::table::Receiver;
+use tk_ops::table::{Receiver, Row, Scheme};
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::codes;
 
 use super::{Planner, refuse};
-use crate::eval::{CTy, CVal, FnVal, Lambda, Res, each_expr, each_in_block};
+use crate::eval::{Bindings, CTy, CVal, Evaluator, FnVal, Lambda, Res, each_expr, each_in_block};
 use crate::hir::{CKind, CVarId, FnId, FnKind, HExpr, HFn, HKind, Hir};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -204,7 +204,7 @@ impl Planner<'_> {
             (CKind::Bool, SetValue::Bool(b)) => Some(CVal::Bool(*b)),
             (CKind::DType(set), SetValue::DType(d)) if set.has(*d) => Some(CVal::DType(*d)),
             (CKind::Shape, SetValue::Shape(s)) => Some(CVal::Shape(s.clone())),
-            (CKind::Fn(params, _), SetValue::Fn(name)) => return self.function(id, params, name),
+            (CKind::Fn(params, ret), SetValue::Fn(name)) => return self.function(id, params, ret, name),
             (CKind::Fn(..), SetValue::Lambda(l)) => find_lambda(self.hir, l),
             (
                 CKind::Int(_)
@@ -229,7 +229,9 @@ impl Planner<'_> {
     }
 
     /// A function by name: of the kernel's file first, then of any file, then a builtin.
-    fn function(&self, id: CVarId, wanted: &[Ty], name: &str) -> Res<CVal> {
+    fn function(&self, id: CVarId, wanted: &[Ty], ret: &Ty, name: &str) -> Res<CVal> {
+        // `math::gelu`: the last part is the name.
+        let name = name.rsplit("::").next().unwrap_or(name);
         let found = |own: bool| {
             let fits = |f: &HFn| f.kind == FnKind::Fn && f.name == name && (!own || f.file == self.f.file);
             self.hir.fns.iter().position(fits)
@@ -238,21 +240,50 @@ impl Planner<'_> {
         if let Some(i) = found(true).or_else(|| found(false)) {
             let fid = FnId(i as u32);
             let f = self.hir.func(fid);
-            let cvars = self.infer_function(f, wanted).ok_or_else(|| {
-                let message =
-                    format!("the function `{name}` does not fit `{}` of kernel `{}`", c.name, self.f.name);
-                refuse(codes::NOT_STATIC_ARG, c.span, message)
-            })?;
+            let cvars = self.infer_function(f, wanted).filter(|cvars| self.returns(f, cvars, ret));
+            let cvars = cvars.ok_or_else(|| self.misfit(c, name))?;
             return Ok(CVal::Fn(FnVal::Fn { id: fid, name: f.name.clone(), cvars }));
         }
         match tk_ops::rows::find(name, Receiver::None) {
-            Some(row) => Ok(CVal::Fn(FnVal::Builtin(row))),
+            Some(row) if self.builtin_fits(row, wanted, ret) => Ok(CVal::Fn(FnVal::Builtin(row))),
+            Some(_) => Err(self.misfit(c, name)),
             None => {
                 let message =
                     format!("there is no function `{name}` for `{}` of kernel `{}`", c.name, self.f.name);
                 Err(refuse(codes::NOT_STATIC_ARG, c.span, message))
             }
         }
+    }
+
+    fn misfit(&self, c: &crate::hir::CVar, name: &str) -> Box<tk_syntax::Diagnostic> {
+        let takes = crate::show::ckind(self.hir, &c.kind);
+        let message =
+            format!("`{name}` does not fit `{}` of kernel `{}`, which takes `{takes}`", c.name, self.f.name);
+        refuse(codes::NOT_STATIC_ARG, c.span, message)
+    }
+
+    /// Whether a function with these compile-time arguments gives the wanted type.
+    fn returns(&self, f: &HFn, cvars: &BTreeMap<CVarId, CVal>, wanted: &Ty) -> bool {
+        let bindings = Bindings { cvars: cvars.clone(), present: BTreeMap::new() };
+        let gives = Evaluator::new(self.hir, &bindings).ty(&f.ret, f.span);
+        let wants = self.eval(|ev| ev.ty(wanted, f.span));
+        matches!((gives, wants), (Ok(a), Ok(b)) if a == b)
+    }
+
+    /// Whether an elementwise builtin takes and gives scalars of the wanted types.
+    fn builtin_fits(&self, row: &Row, wanted: &[Ty], ret: &Ty) -> bool {
+        let dtype = |t: &Ty| match self.eval(|ev| ev.ty(t, self.f.span)) {
+            Ok(CTy::One(t)) => t.dtype(),
+            Ok(_) | Err(_) => None,
+        };
+        let Scheme::Elementwise(set, result) = row.scheme else { return false };
+        let takes: Option<Vec<DType>> = wanted.iter().map(dtype).collect();
+        let Some(takes) = takes else { return false };
+        let required = row.params.iter().filter(|p| p.default.is_none()).count();
+        required == takes.len()
+            && takes.first().is_some_and(|d| {
+                set.has(*d) && takes.iter().all(|t| t == d) && dtype(ret) == Some(result.of(*d))
+            })
     }
 
     /// The compile-time arguments of a function that is used where one of these parameter types is asked for.

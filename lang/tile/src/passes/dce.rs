@@ -11,8 +11,8 @@
 //! return v4
 //! ```
 //!
-//! May assume a verified module. Guarantees that effects stay, in order. Reads of memory go too when their result is
-//! not used. Everything in the block of `host_expect_error` stays: an instruction there may be the one that is expected
+//! May assume a verified module. Guarantees that effects stay, in order; reads of memory and `while` loops count as
+//! effects, since a read may fail and a loop may not end. Everything in the block of `host_expect_error` stays: an instruction there may be the one that is expected
 //! to fail.
 
 use tk_ops::table::Effects;
@@ -84,8 +84,11 @@ impl<'a> Live<'a> {
         for i in walk::insts(self.func) {
             let op = self.func.insts[i].op;
             match effects(op) {
-                Effects::Pure | Effects::Read => {}
-                Effects::Write => self.inst(i),
+                // A loop whose end is not known stays: whether it ends is part of the meaning.
+                Effects::Pure if op == Op::Control(ControlOp::While) => self.inst(i),
+                Effects::Pure => {}
+                // A read may fail, which the interpreter reports; a target removes what it knows to be harmless.
+                Effects::Read | Effects::Write => self.inst(i),
                 Effects::Ordered if op == Op::Control(ControlOp::Return) => self.inst(i),
                 Effects::Ordered if is_terminator(op) => {}
                 Effects::Ordered => self.inst(i),
