@@ -17,6 +17,8 @@ pub(crate) type Slot = u32;
 
 /// The functions that a launch reaches.
 pub(crate) struct Code<'m> {
+    /// Whether the programs meet at a `grid_barrier`.
+    pub barrier: bool,
     funcs: BTreeMap<FuncId, FuncCode<'m>>,
 }
 
@@ -89,7 +91,7 @@ pub(crate) struct Def<'m> {
 impl<'m> Code<'m> {
     /// The function `entry` and what it calls.
     pub fn new(module: &'m Module, entry: FuncId) -> Result<Code<'m>, Fault> {
-        let mut code = Code { funcs: BTreeMap::new() };
+        let mut code = Code { barrier: false, funcs: BTreeMap::new() };
         let mut todo = vec![entry];
         while let Some(id) = todo.pop() {
             if code.funcs.contains_key(&id) {
@@ -97,7 +99,9 @@ impl<'m> Code<'m> {
             }
             let func = module.funcs.get(id).ok_or_else(|| Fault::internal("there is no such function"))?;
             let compiled = Compiler::new(module, func).run()?;
-            todo.extend(compiled.blocks.iter().flat_map(|b| b.steps.iter()).filter_map(|s| s.callee));
+            let steps = || compiled.blocks.iter().flat_map(|b| b.steps.iter());
+            code.barrier |= steps().any(|s| s.op == Op::Control(ControlOp::GridBarrier));
+            todo.extend(steps().filter_map(|s| s.callee));
             code.funcs.insert(id, compiled);
         }
         Ok(code)

@@ -1,13 +1,15 @@
 //! Owns control flow, program ids, hints and assertions: the steps that move a [`Machine`] between blocks.
 
+use std::sync::Arc;
+
 use tk_ops::buf::Buf;
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, DType, Op};
 
 use crate::code::Step;
-use crate::exec::Args;
+use crate::exec::{Args, Fold, Folding};
 use crate::fault::Fault;
-use crate::machine::{Machine, Region};
+use crate::machine::{Machine, Region, Status};
 use crate::value::{Pointer, Value};
 
 /// What is left of the range of a `for`. In 128 bits nothing overflows.
@@ -102,9 +104,14 @@ impl<'c, 'm> Machine<'c, 'm> {
                 args.put(0, x)
             }
             ControlOp::Assert => self.assert(step),
-            ControlOp::Print | ControlOp::GridBarrier | ControlOp::InlineAsm => {
-                Err(Fault::unsupported(Op::Control(op)))
+            ControlOp::GridBarrier if self.host.is_some() => {
+                Err(Fault::internal("`grid_barrier` outside of a kernel"))
             }
+            ControlOp::GridBarrier => {
+                self.pause(Status::Barrier);
+                Ok(())
+            }
+            ControlOp::Print | ControlOp::InlineAsm => Err(Fault::unsupported(Op::Control(op))),
         }
     }
 
@@ -154,6 +161,16 @@ impl<'c, 'm> Machine<'c, 'm> {
                     _other => Err(Fault::internal("a `map` lost its state")),
                 }
             }
+            Region::Fold(fold) => {
+                fold.keep(values)?;
+                if let Some(next) = fold.arguments() {
+                    return self.again(0, next);
+                }
+                match std::mem::replace(&mut self.cursor()?.region, Region::Whole) {
+                    Region::Fold(fold) => self.finish(fold.results()),
+                    _other => Err(Fault::internal("a fold lost its state")),
+                }
+            }
             Region::Expect => {
                 let owner = self.cursor()?.owner;
                 let code = owner.and_then(|o| o.attrs.str("code")).unwrap_or_default();
@@ -197,6 +214,18 @@ impl<'c, 'm> Machine<'c, 'm> {
         let state = MapState { at: 0, count, inputs, outputs };
         let first = state.arguments()?;
         self.enter(step, 0, Region::Map(Box::new(state)), first)
+    }
+
+    /// `reduce` and `scan` with a block.
+    pub(crate) fn begin_fold(&mut self, folding: Folding, step: &'c Step<'m>) -> Result<(), Fault> {
+        let inputs = self.operands(step, 0)?;
+        let whole = self.is_pointwise(step)?;
+        let space = Arc::clone(&self.context.space);
+        let mut fold = Fold::new(folding, step, inputs, whole, space)?;
+        match fold.arguments() {
+            Some(first) => self.enter(step, 0, Region::Fold(Box::new(fold)), first),
+            None => self.skip(step, fold.results()),
+        }
     }
 
     fn assert(&mut self, step: &'c Step<'m>) -> Result<(), Fault> {

@@ -1,11 +1,9 @@
-//! Owns launching: binding arguments, running the programs of a grid in parallel, and running a test.
+//! Owns launching: binding arguments, and running a test.
 //!
-//! Guarantees that of several faults the one of the lowest program in linear order (x fastest) is reported, as long as
-//! programs do not race and no time limit ends them.
+//! Guarantees that a program gets values of the types that it asks for.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tk_ops::scalar::Scalar;
 use tk_tile::{Elem, Func, FuncId, FuncKind, TileModule, Type};
@@ -16,6 +14,7 @@ use crate::fault::Fault;
 use crate::host::{Host, HostContext};
 use crate::machine::{Machine, Status};
 use crate::memory::{BufferId, Memory, Space};
+use crate::schedule::{self, Deadline, SLICE};
 use crate::value::{Pointer, Value, View};
 
 /// An argument of a launch.
@@ -54,30 +53,6 @@ pub struct Options {
     pub timeout: Option<Duration>,
 }
 
-/// Instructions between two looks at the clock: one on the largest tile takes milliseconds, so that a limit is kept
-/// within a fraction of a second; one on a scalar takes 100 ns, so that the 25 ns of a look are not felt.
-const SLICE: u32 = 32;
-
-/// Time that may pass.
-#[derive(Clone, Copy)]
-struct Deadline(Option<(Instant, Duration)>);
-
-impl Deadline {
-    fn new(options: &Options) -> Deadline {
-        Deadline(options.timeout.map(|limit| (Instant::now(), limit)))
-    }
-
-    fn check(self, machine: &Machine<'_, '_>) -> Result<(), Fault> {
-        let Some((start, limit)) = self.0 else { return Ok(()) };
-        if start.elapsed() < limit {
-            return Ok(());
-        }
-        let message = format!("it is still running after {limit:?}, the time limit; a loop may never end");
-        let program = if machine.host.is_none() { Some(machine.context.program) } else { None };
-        Err(Fault::run(message).at(machine.loc(), program))
-    }
-}
-
 /// Runs all programs of a grid. An empty grid does nothing.
 pub fn launch(
     module: &TileModule,
@@ -95,87 +70,7 @@ pub fn launch(
     let total =
         total.ok_or_else(|| Fault::new("E0705", format!("a grid of {grid:?} has too many programs")))?;
     let code = Code::new(module, kernel)?;
-    let workers = options.threads.unwrap_or_else(rayon::current_num_threads).max(1);
-    let run = Grid {
-        kernel,
-        code: &code,
-        values: &values,
-        context: Context { program: [0; 3], grid, space },
-        total,
-        // Several chunks for each worker even the load out; beyond 64 programs the counter costs nothing.
-        chunk: (total / (workers as u64 * 16)).clamp(1, 64),
-        next: AtomicU64::new(0),
-        lowest: AtomicU64::new(u64::MAX),
-        fault: Mutex::new(None),
-        deadline: Deadline::new(options),
-    };
-    let workers = total.div_ceil(run.chunk).min(workers as u64);
-    if workers <= 1 {
-        run.work();
-    } else {
-        rayon::scope(|scope| (0..workers).for_each(|_| scope.spawn(|_| run.work())));
-    }
-    let fault = run.fault.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    fault.map_or(Ok(()), Err)
-}
-
-/// A launch on its way.
-struct Grid<'c, 'm> {
-    kernel: FuncId,
-    code: &'c Code<'m>,
-    values: &'c [Value],
-    context: Context,
-    total: u64,
-    /// Programs that a worker takes at a time.
-    chunk: u64,
-    next: AtomicU64,
-    /// The lowest program that failed; those above need not run any more.
-    lowest: AtomicU64,
-    fault: Mutex<Option<Fault>>,
-    deadline: Deadline,
-}
-
-impl Grid<'_, '_> {
-    /// Takes chunks in order until none is left. Every program below one that failed is finished by whoever took it.
-    fn work(&self) {
-        let mut machine = Machine::new(self.code, self.context.clone(), None);
-        loop {
-            let start = self.next.fetch_add(self.chunk, Ordering::Relaxed);
-            if start >= self.total {
-                return;
-            }
-            for p in start..(start + self.chunk).min(self.total) {
-                if p > self.lowest.load(Ordering::Relaxed) {
-                    return;
-                }
-                if let Err(fault) = self.program(&mut machine, p) {
-                    self.failed(p, fault);
-                    return;
-                }
-            }
-        }
-    }
-
-    fn program(&self, machine: &mut Machine<'_, '_>, p: u64) -> Result<(), Fault> {
-        let [x, y, _] = self.context.grid.map(|d| u64::from(d).max(1));
-        machine.context.program = [(p % x) as u32, (p / x % y) as u32, (p / x / y) as u32];
-        machine.start(self.kernel, self.values)?;
-        while machine.run(SLICE)? == Status::Paused {
-            self.deadline.check(machine)?;
-            if p > self.lowest.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-
-    fn failed(&self, p: u64, fault: Fault) {
-        let mut slot = self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if p < self.lowest.load(Ordering::Relaxed) {
-            self.lowest.store(p, Ordering::Relaxed);
-            *slot = Some(fault);
-        }
-    }
+    schedule::run(&code, kernel, &values, &Context { program: [0; 3], grid, space }, total, options)
 }
 
 /// The values of the parameters.
@@ -238,7 +133,7 @@ pub fn run_test(
     let mut machine = Machine::new(&code, context, Some(HostContext { host, memory }));
     let deadline = Deadline::new(options);
     machine.start(test, &[])?;
-    while machine.run(SLICE)? == Status::Paused {
+    while machine.run(SLICE)? != Status::Done {
         deadline.check(&machine)?;
     }
     Ok(())

@@ -5,7 +5,7 @@
 //! ```text
 //! TileModule ─ code ─→ Code: per function dense registers, last uses, decoded constants   (once per launch)
 //!                        │
-//!                 launch: chunks of the grid on threads, one Machine per thread
+//!               schedule: chunks of the grid on threads, programs that wait take turns
 //!                        │
 //!                     machine: frames, blocks, one step at a time ─┬─ control (for, while, if, map, call)
 //!                                                                  ├─ exec (everything that computes)
@@ -26,6 +26,7 @@ mod launch;
 mod machine;
 mod memory;
 mod ramp;
+mod schedule;
 mod value;
 
 pub use fault::Fault;

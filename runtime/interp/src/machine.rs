@@ -3,11 +3,11 @@
 //! Guarantees that a program can be left between any two instructions and taken up again, and that neither calls nor
 //! loops of the program use the stack of the host.
 
-use tk_ops::Op;
+use tk_ops::{Op, ReduceOp, ScanOp};
 
 use crate::code::{BlockCode, Code, FuncCode, Slot, Step};
 use crate::control::MapState;
-use crate::exec::{self, Args, Context};
+use crate::exec::{self, Args, Context, Fold, Folding};
 use crate::fault::Fault;
 use crate::host::HostContext;
 use crate::value::Value;
@@ -20,7 +20,15 @@ pub(crate) enum Status {
     Done,
     /// It can go on.
     Paused,
+    /// It has done [`TURN`] atomics and may be waiting for another program.
+    Turn,
+    /// It stands behind a `grid_barrier`.
+    Barrier,
 }
+
+/// Atomics until it is another program's turn. A program that waits loses some 5 microseconds with them; one that works
+/// rarely comes so far.
+const TURN: u32 = 32;
 
 /// What the block of a cursor is to the instruction that owns it.
 pub(crate) enum Region {
@@ -38,6 +46,8 @@ pub(crate) enum Region {
     Map(Box<MapState>),
     /// The block of `map`, on whole tiles.
     Whole,
+    /// The block of `reduce` or `scan`.
+    Fold(Box<Fold>),
     /// The block of `host_expect_error`.
     Expect,
 }
@@ -70,16 +80,21 @@ pub(crate) struct Machine<'c, 'm> {
     frames: Vec<Frame<'c, 'm>>,
     /// Registers of frames that are gone, to be used again.
     spare: Vec<Vec<Value>>,
+    /// Atomics since the last turn.
+    atomics: u32,
+    /// Why it stops behind this instruction.
+    pause: Option<Status>,
 }
 
 impl<'c, 'm> Machine<'c, 'm> {
     /// Without a program.
     pub fn new(code: &'c Code<'m>, context: Context, host: Option<HostContext<'c>>) -> Self {
-        Machine { code, context, host, frames: vec![], spare: vec![] }
+        Machine { code, context, host, frames: vec![], spare: vec![], atomics: 0, pause: None }
     }
 
     /// Starts a function from its beginning; what was being run is dropped.
     pub fn start(&mut self, func: FuncId, args: &[Value]) -> Result<(), Fault> {
+        (self.atomics, self.pause) = (0, None);
         while let Some(frame) = self.frames.pop() {
             self.recycle(frame);
         }
@@ -93,14 +108,29 @@ impl<'c, 'm> Machine<'c, 'm> {
                 return Ok(Status::Done);
             }
             self.step().or_else(|fault| self.expected(fault))?;
+            if let Some(why) = self.pause.take() {
+                self.atomics = 0;
+                return Ok(why);
+            }
         }
         Ok(if self.frames.is_empty() { Status::Done } else { Status::Paused })
+    }
+
+    /// Stops behind this instruction.
+    pub fn pause(&mut self, why: Status) {
+        self.pause = Some(why);
     }
 
     /// Where the instruction that would run next comes from.
     pub fn loc(&self) -> Option<Loc> {
         let cursor = self.frames.last()?.cursors.last()?;
         cursor.block.steps.get(cursor.next)?.loc
+    }
+
+    /// Where the instruction that ran last comes from.
+    pub fn last_loc(&self) -> Option<Loc> {
+        let cursor = self.frames.last()?.cursors.last()?;
+        cursor.block.steps.get(cursor.next.checked_sub(1)?)?.loc
     }
 
     fn step(&mut self) -> Result<(), Fault> {
@@ -113,11 +143,21 @@ impl<'c, 'm> Machine<'c, 'm> {
         let done = match step.op {
             Op::Control(op) => self.control(op, step),
             Op::Host(op) => self.host_step(op, step),
+            Op::Reduce(ReduceOp::Custom) => self.begin_fold(Folding::Reduce, step),
+            Op::Scan(ScanOp::Custom) => {
+                self.begin_fold(Folding::Scan { reverse: step.attrs.flag("reverse") }, step)
+            }
+            Op::Atomic(_) => {
+                self.atomics += 1;
+                if self.atomics >= TURN {
+                    self.pause = Some(Status::Turn);
+                }
+                exec::run(step, &mut frame.slots, &self.context)
+            }
             Op::Elementwise(_)
             | Op::Create(_)
             | Op::Shape(_)
             | Op::Memory(_)
-            | Op::Atomic(_)
             | Op::Reduce(_)
             | Op::Scan(_)
             | Op::Dot(_)

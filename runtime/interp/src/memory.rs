@@ -10,7 +10,7 @@
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use tk_ops::DType;
 
@@ -66,6 +66,8 @@ struct Table {
 #[derive(Default)]
 pub struct Memory {
     table: RwLock<Table>,
+    /// Held by whoever does atomics.
+    atomics: Arc<Mutex<()>>,
 }
 
 impl Memory {
@@ -120,7 +122,8 @@ impl Memory {
 
     /// The buffers that exist now.
     pub(crate) fn space(&self) -> Space {
-        Space { entries: self.read_table(|t| t.live.values().cloned().collect()) }
+        let entries = self.read_table(|t| t.live.values().cloned().collect());
+        Space { entries, atomics: Arc::clone(&self.atomics) }
     }
 }
 
@@ -144,9 +147,15 @@ pub(crate) enum Access {
 #[derive(Clone)]
 pub(crate) struct Space {
     entries: Vec<Arc<Allocation>>,
+    atomics: Arc<Mutex<()>>,
 }
 
 impl Space {
+    /// Keeps the atomics of all other programs on this memory out until the guard goes.
+    pub fn alone(&self) -> MutexGuard<'_, ()> {
+        self.atomics.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     /// Adds a buffer that was allocated after the others.
     pub fn push(&mut self, memory: &Memory, id: BufferId) {
         self.entries.extend(memory.find(id));

@@ -7,14 +7,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tk_interp::{Arg, Fault, Memory, Options};
+use tk_interp::{Arg, BufferId, Fault, Memory, Options};
+use tk_ops::{ControlOp, Op};
 use tk_sema::Checked;
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, HFn};
 use tk_sema::specialize::specialize;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
-use tk_tile::{Elem, FuncId, FuncKind, Module, TileModule, Type, pipeline, text};
+use tk_tile::{Elem, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
 use crate::pass;
 
@@ -111,8 +112,10 @@ impl Session {
             return Ok(notes);
         }
         let place = self.checked.hir.func(kernel).span;
-        let (bound, scratch) =
-            bind(&compiled, &plan, args, memory).map_err(|what| vec![bug(place, &what)])?;
+        meeting(&compiled.module, &plan, place)?;
+        let mut bound = bind(&compiled, &plan, args).map_err(|what| vec![bug(place, &what)])?;
+        let scratch = workspaces(&plan, place, memory)?;
+        bound.extend(scratch.iter().map(|id| Arg::Ptr { buffer: *id, offset: 0 }));
         pass::enter("interpreter");
         let module = &compiled.module;
         let done = tk_interp::launch(module, compiled.entry, &bound, plan.grid, memory, &Options::default());
@@ -163,13 +166,8 @@ impl Session {
     }
 }
 
-/// The arguments of a specialization, and the workspaces that were allocated for it.
-fn bind(
-    compiled: &Compiled,
-    plan: &Plan,
-    args: &[Argument],
-    memory: &Memory,
-) -> Result<(Vec<Arg>, Vec<tk_interp::BufferId>), String> {
+/// The arguments of a specialization, without its workspaces.
+fn bind(compiled: &Compiled, plan: &Plan, args: &[Argument]) -> Result<Vec<Arg>, String> {
     let (module, entry) = (&compiled.module, compiled.entry);
     let func = module.funcs.get(entry).filter(|f| f.kind == FuncKind::Kernel).ok_or("there is no kernel")?;
     let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
@@ -189,16 +187,39 @@ fn bind(
             (HostArg::Tensor { .. }, None) => return Err(format!("argument {i} has no place")),
         }
     }
-    let mut scratch = vec![];
+    Ok(bound)
+}
+
+/// Allocates the workspaces of a launch; zeroed whether it asks for that or not.
+fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId>, Wrong> {
+    let mut sizes = vec![];
     for s in &plan.scratch {
-        let size = element_size(&s.elem);
-        let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(size));
-        let bytes = bytes.ok_or_else(|| format!("workspace `{}` does not fit in memory", s.name))?;
-        let buffer = memory.alloc(vec![0; bytes]);
-        scratch.push(buffer);
-        bound.push(Arg::Ptr { buffer, offset: 0 });
+        let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
+        // Asked for once without being touched: what the machine does not have is refused instead of ending it.
+        let there = bytes.filter(|n| Vec::<u8>::new().try_reserve_exact(*n).is_ok());
+        sizes.push(there.ok_or_else(|| {
+            let message =
+                format!("workspace `{}` of {} `{}` does not fit in memory", s.name, s.count, s.elem);
+            vec![Diagnostic::error(codes::CLAUSE, kernel, message, "")]
+        })?);
     }
-    Ok((bound, scratch))
+    Ok(sizes.into_iter().map(|n| memory.alloc(vec![0; n])).collect())
+}
+
+/// A kernel whose programs meet is launched as a cooperative one.
+fn meeting(module: &Module, plan: &Plan, kernel: Span) -> Result<(), Wrong> {
+    if plan.launch.iter().any(|(name, v)| name == "cooperative" && *v != 0) {
+        return Ok(());
+    }
+    let barrier = Op::Control(ControlOp::GridBarrier);
+    let inside = |f: &Func| {
+        walk::insts(f).into_iter().filter_map(|i| f.insts.get(i).cloned()).find(|i| i.op == barrier)
+    };
+    let Some(inst) = module.funcs.iter().find_map(|(_, f)| inside(f)) else { return Ok(()) };
+    let span = inst.loc.map_or(kernel, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
+    let message = "`grid_barrier` needs a launch whose programs all run at the same time";
+    let label = "the kernel does not say `launch(cooperative = true)`";
+    Err(vec![Diagnostic::error(codes::CLAUSE, span, message, label)])
 }
 
 /// A tensor where a pointer is asked for is its first element.

@@ -1,4 +1,5 @@
-//! Owns the meaning of elementwise operations and reductions on slices, for the constant folder and the interpreter.
+//! Owns the meaning of the operations without memory and control flow on slices, for the constant folder and the
+//! interpreter.
 //!
 //! May assume nothing: operand counts, types and lengths are checked. Guarantees that nothing panics, that the same
 //! input gives the same bits on every machine, and the rounding that the language promises.
@@ -7,13 +8,21 @@ mod cast;
 mod float_ops;
 mod functions;
 mod int_ops;
+mod lines;
 mod loops;
+mod order;
+mod random;
 mod reduce;
+mod scan;
 
 use std::fmt;
 
 pub use cast::cast;
+pub use lines::Lines;
+pub use order::{gather, histogram, sort, topk};
+pub use random::random;
 pub use reduce::reduce;
+pub use scan::scan;
 
 use crate::buf::Buf;
 use crate::dtype::DType;
@@ -133,10 +142,10 @@ pub fn elementwise(
         return Ok(Buf::splat(elementwise(op, args, out, 1, _fast)?.get(0), n));
     }
     for arg in args {
-        if let Operand::Buf(b) = arg {
-            if b.len() != n {
-                return Err(EvalError::Length { op: op.name(), expected: n, found: b.len() });
-            }
+        if let Operand::Buf(b) = arg
+            && b.len() != n
+        {
+            return Err(EvalError::Length { op: op.name(), expected: n, found: b.len() });
         }
     }
     match (op, args) {

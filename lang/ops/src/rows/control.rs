@@ -225,7 +225,6 @@ test \"grid_barrier\" {
     turn(buffer(zeros([4], i32)), y);
     assert(all(y.tile() == 3 - arange(0, 4)));
 }",
-        ready: false,
         ..CONTROL
     },
     Row {

@@ -45,6 +45,6 @@ let s = bitcast(full([2, 1], 128, u8), e8m0);
 assert(all(dot_scaled(a, s, a.T, s.T) == 128.0));",
         effects: Effects::Pure,
         accuracy: Accuracy::Ulp(1.0),
-        ready: false,
+        ready: true,
     },
 ];

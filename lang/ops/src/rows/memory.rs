@@ -97,7 +97,6 @@ test \"prefetch\" {
     assert(all(y.tile() == arange(0, 4)));
 }",
         effects: Effects::Ordered,
-        ready: false,
         ..LOAD
     },
     Row {
@@ -245,7 +244,6 @@ test \"view.gather\" {
     let i = arange(0, 4);
     assert(all(y.tile() == where(i < 2, i * 2 + 1, -1)));
 }",
-        ready: false,
         ..OF_VIEW
     },
     Row {
@@ -273,7 +271,6 @@ test \"view.scatter\" {
     assert(all(sum(y.tile(), axis = 0) == arange(0, 2) * 12));
 }",
         effects: Effects::Write,
-        ready: false,
         ..OF_VIEW
     },
 ];

@@ -16,7 +16,7 @@ const RANDOM: Row = Row {
     example: "",
     effects: Effects::Pure,
     accuracy: Accuracy::Exact,
-    ready: false,
+    ready: true,
 };
 
 pub(super) const ROWS: &[Row] = &[

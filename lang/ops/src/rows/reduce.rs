@@ -135,7 +135,6 @@ assert(all(x < 4) && !all(x < 3));",
               scalars.",
         example: "let x = reshape(arange(0, 6), [2, 3]);
 assert(all(reduce(x, axis = 1, combine = |a, b| maximum(a, b)) == arange(0, 2) * 3 + 2));",
-        ready: false,
         ..SUM
     },
 ];

@@ -20,7 +20,7 @@ const SCAN: Row = Row {
     example: "",
     effects: Effects::Pure,
     accuracy: Accuracy::Exact,
-    ready: false,
+    ready: true,
 };
 
 pub(super) const ROWS: &[Row] = &[
@@ -66,8 +66,8 @@ assert(all(x == arange(0, 4) * arange(1, 5) / 2));",
             opt("descending", ParamKind::ConstBool, "false"),
         ],
         op: Op::Scan(ScanOp::Sort),
-        doc: "The keys in ascending order along `axis`, or the keys and their values as a tuple. Stable; NaN comes \
-              last, -0 before +0.",
+        doc: "The keys in ascending order along `axis`, or the keys and their values as a tuple. Stable in both \
+              directions; NaN comes last in both, -0 is below +0.",
         example: "assert(all(sort(3 - arange(0, 4)) == arange(0, 4)));
 let (k, v) = sort(3 - arange(0, 4), values = arange(0, 4));
 assert(all(k == arange(0, 4)) && all(v == 3 - arange(0, 4)));",
@@ -78,7 +78,7 @@ assert(all(k == arange(0, 4)) && all(v == 3 - arange(0, 4)));",
         params: &[req("x", ParamKind::Value), req("k", ParamKind::ConstInt)],
         op: Op::Scan(ScanOp::TopK),
         doc: "The `k` largest elements along the last dimension, largest first, and their `i32` positions, as a \
-              tuple.",
+              tuple. As in `argmax`, NaN counts as the largest and of equals the first comes first.",
         example: "let (v, i) = topk(arange(0, 8) * 2, 2);
 assert(all(v == 14 - arange(0, 2) * 2) && all(i == 7 - arange(0, 2)));",
         ..SCAN

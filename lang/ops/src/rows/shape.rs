@@ -78,7 +78,6 @@ assert(all(sum(x, axis = 1) == arange(0, 2) * 3 + 3));",
         op: Op::Shape(ShapeOp::Flip),
         doc: "The elements along `axis` in reverse order.",
         example: "assert(all(flip(arange(0, 3), axis = 0) == 2 - arange(0, 3)));",
-        ready: false,
         ..SHAPE
     },
     Row {
@@ -88,7 +87,6 @@ assert(all(sum(x, axis = 1) == arange(0, 2) * 3 + 3));",
         doc: "Two tiles of one shape side by side in a new last dimension of 2.",
         example: "let x = join(arange(0, 2), arange(2, 4));
 assert(all(sum(x, axis = 0) == arange(0, 2) * 4 + 1));",
-        ready: false,
         ..SHAPE
     },
     Row {
@@ -99,7 +97,6 @@ assert(all(sum(x, axis = 0) == arange(0, 2) * 4 + 1));",
         example: "let (a, b) = split(reshape(arange(0, 4), [2, 2]));
 assert(all(a == arange(0, 2) * 2));
 assert(all(b == arange(0, 2) * 2 + 1));",
-        ready: false,
         ..SHAPE
     },
     Row {
@@ -108,7 +105,6 @@ assert(all(b == arange(0, 2) * 2 + 1));",
         op: Op::Shape(ShapeOp::Cat),
         doc: "One tile after the other along `axis`; the other extents agree.",
         example: "assert(all(cat(arange(0, 2), arange(2, 5)) == arange(0, 5)));",
-        ready: false,
         ..SHAPE
     },
     Row {
@@ -117,7 +113,6 @@ assert(all(b == arange(0, 2) * 2 + 1));",
         op: Op::Shape(ShapeOp::Interleave),
         doc: "Elements of two tiles of one shape in turn along the last dimension.",
         example: "assert(all(interleave(arange(0, 2) * 2, arange(0, 2) * 2 + 1) == arange(0, 4)));",
-        ready: false,
         ..SHAPE
     },
 ];

@@ -1,17 +1,18 @@
 //! Owns the types of folds with user functions, running folds, sorting and counting.
 
 use tk_ops::{DType, DTypeSet, ScanOp};
-use tk_syntax::{Diagnostic, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use super::rows::Slots;
 use super::rows_more::tile;
 use crate::hir::{HArg, HExpr};
+use crate::poly::Poly;
 use crate::types::{Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
     /// Parts of a tuple or struct of tiles of one shape: scalar types of the same form, and that shape.
-    pub fn scalars_of(&mut self, t: &Ty, span: tk_syntax::Span) -> Option<(Ty, Shape)> {
+    pub fn scalars_of(&mut self, t: &Ty, span: Span) -> Option<(Ty, Shape)> {
         match t {
             Ty::Tile { elem, shape } => {
                 Some((Ty::Tile { elem: elem.clone(), shape: Shape::scalar() }, shape.clone()))
@@ -126,6 +127,7 @@ impl Cx<'_, '_> {
                 let (x, elem, shape) = self.tile_slot(s, "x")?;
                 let k = self.const_int(s.get("k")?)?;
                 let mut dims = self.dims_of(s, &shape)?;
+                self.need_dimension(s, &dims, x.span)?;
                 let kp = self.poly(&k)?;
                 *dims.last_mut()? = kp;
                 let shape = Shape::Dims(dims);
@@ -169,6 +171,16 @@ impl Cx<'_, '_> {
         }
     }
 
+    /// What goes along a dimension is refused for a scalar.
+    fn need_dimension(&mut self, s: &Slots, dims: &[Poly], span: Span) -> Option<()> {
+        if dims.is_empty() {
+            let message = format!("`{}` goes along a dimension, and a scalar has none", s.row.name);
+            self.error(codes::AXIS, span, message, "this is a scalar");
+            return None;
+        }
+        Some(())
+    }
+
     /// `sort(keys, values = v)`: the keys, or a tuple of both.
     fn sort_row(&mut self, s: &Slots) -> Option<HExpr> {
         let (x, elem, shape) = self.tile_slot(s, "keys")?;
@@ -178,6 +190,7 @@ impl Cx<'_, '_> {
             return None;
         }
         let dims = self.dims_of(s, &shape)?;
+        self.need_dimension(s, &dims, x.span)?;
         let axis = self.axis_arg(s, "axis", dims.len(), dims.len().checked_sub(1))?.1;
         let desc = self.plain_slot(s, "descending")?;
         let keys = x.ty.clone();

@@ -209,9 +209,36 @@ impl Lower<'_, '_> {
         }
         let operands = match op {
             DotOp::Dot => vec![x, y, acc],
-            DotOp::DotScaled => vec![x, y, self.operand(a, "a_scale")?, self.operand(a, "b_scale")?, acc],
+            DotOp::DotScaled => {
+                let (s, t) = (self.operand(a, "a_scale")?, self.operand(a, "b_scale")?);
+                self.scales([x, y, s, t], a.span)?;
+                vec![x, y, s, t, acc]
+            }
         };
         Ok(Val::One(self.b.one(Op::Dot(op), &operands, attrs, ty.clone())))
+    }
+
+    /// Scales are `e8m0` tiles `[M, K / B]` and `[K / B, N]`.
+    fn scales(&self, operands: [ValueId; 4], span: Span) -> Res<()> {
+        let [a, b, s, t] = operands.map(|v| self.b.type_of(v));
+        let wrong = |code, message| Err(Box::new(Diagnostic::error(code, span, message, "")));
+        if let Some(other) = [s, t].into_iter().find(|ty| ty.dtype() != Some(DType::E8M0)) {
+            return wrong(
+                codes::ELEMENT_MISMATCH,
+                format!("a scale is of type `e8m0`, not `{}`", other.elem()),
+            );
+        }
+        let fits = match (a.shape(), b.shape(), s.shape(), t.shape()) {
+            (Some([m, k]), Some([_, n]), Some([m2, blocks]), Some([blocks2, n2])) => {
+                m == m2 && n == n2 && blocks == blocks2 && k % blocks == 0
+            }
+            (_, _, _, _) => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        let message = format!("the scales `{s}` and `{t}` do not fit the factors `{a}` and `{b}`");
+        wrong(codes::DOT_SHAPE, message)
     }
 
     fn random(&mut self, op: RandomOp, a: &Args, want: &CTy) -> Res<Val> {

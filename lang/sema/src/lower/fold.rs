@@ -8,7 +8,7 @@ use super::args::Args;
 use super::bug;
 use super::value::Val;
 use crate::eval::{CTy, FnVal, Res};
-use tk_syntax::Span;
+use tk_syntax::{Diagnostic, Span, codes};
 
 impl Lower<'_, '_> {
     pub(super) fn reduce(&mut self, op: ReduceOp, a: &Args, want: &CTy) -> Res<Val> {
@@ -82,8 +82,14 @@ impl Lower<'_, '_> {
             ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom => self.running(op, a),
             ScanOp::Sort => self.sort(a, want),
             ScanOp::TopK => {
-                let x = self.operand(a, "x")?;
-                let attrs = Attrs::new().with("k", Attr::Int(a.need_int("k")?));
+                let (x, k) = (self.operand(a, "x")?, a.need_int("k")?);
+                let len = self.b.type_of(x).shape().and_then(|s| s.last()).copied().unwrap_or(0);
+                if !(1..=i64::from(len)).contains(&k) {
+                    let message =
+                        format!("`topk` asks for {k} elements, but the last dimension has {len} of them");
+                    return Err(Box::new(Diagnostic::error(codes::INSTANCE, a.span, message, "")));
+                }
+                let attrs = Attrs::new().with("k", Attr::Int(k));
                 self.several(op, &[x], attrs, want, a.span)
             }
             ScanOp::Histogram => {
@@ -101,10 +107,25 @@ impl Lower<'_, '_> {
                 let (x, at) = (self.operand(a, "x")?, self.operand(a, "index")?);
                 let rank = self.b.type_of(x).shape().map_or(0, <[u32]>::len);
                 let axis = a.axis("axis", rank)?.unwrap_or(0);
+                self.same_but_along(axis, x, at, a.span)?;
                 let attrs = Attrs::new().with("axis", Attr::Int(axis as i64));
                 self.several(op, &[x, at], attrs, want, a.span)
             }
         }
+    }
+
+    /// The index of `gather` has the extents of the tile, that along the axis aside.
+    fn same_but_along(&self, axis: usize, x: ValueId, at: ValueId, span: Span) -> Res<()> {
+        let shape = |v| self.b.type_of(v).shape().unwrap_or_default();
+        let (x, at) = (shape(x), shape(at));
+        let same = x.len() == at.len() && x.iter().zip(at).enumerate().all(|(i, (a, b))| i == axis || a == b);
+        if same {
+            return Ok(());
+        }
+        let message = format!(
+            "`gather` along axis {axis} of {x:?} needs an index of these extents, the axis aside, not of {at:?}"
+        );
+        Err(Box::new(Diagnostic::error(codes::SHAPE_MISMATCH, span, message, "")))
     }
 
     fn several(&mut self, op: ScanOp, xs: &[ValueId], attrs: Attrs, want: &CTy, span: Span) -> Res<Val> {

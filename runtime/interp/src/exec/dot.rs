@@ -3,13 +3,13 @@
 //! Guarantees that inputs are converted exactly to the type that is computed in, that every product is added (zeros do
 //! not hide NaN or infinity), and that the order of additions depends on the extents only. The type that is computed
 //! in is f64 for f64 accumulators, f32 for all other floats: an f16 accumulator is rounded once per `dot`. Integers
-//! are exact modulo 2^width of the accumulator.
+//! are exact modulo 2^width of the accumulator. A scaled product is computed in f64 and rounded once.
 
 use std::borrow::Cow;
 
 use half::slice::HalfFloatSliceExt;
 use tk_ops::buf::Buf;
-use tk_ops::{DType, DotOp, Op, eval};
+use tk_ops::{DType, DotOp, eval};
 
 use super::Args;
 use super::elementwise::wrong;
@@ -28,21 +28,51 @@ struct Extents {
 pub(super) fn run(op: DotOp, args: &mut Args<'_, '_>) -> Result<(), Fault> {
     match op {
         DotOp::Dot => dot(args),
-        DotOp::DotScaled => Err(Fault::unsupported(Op::Dot(op))),
+        DotOp::DotScaled => dot_scaled(args),
+    }
+}
+
+fn extents(args: &Args<'_, '_>) -> Result<Extents, Fault> {
+    match (args.operand(0)?.ty.shape(), args.operand(1)?.ty.shape()) {
+        (Some([m, k]), Some([k2, n])) if k == k2 => {
+            Ok(Extents { m: *m as usize, n: *n as usize, k: *k as usize })
+        }
+        (_, _) => Err(Fault::internal("the shapes of `dot` do not fit")),
     }
 }
 
 fn dot(args: &mut Args<'_, '_>) -> Result<(), Fault> {
-    let e = match (args.operand(0)?.ty.shape(), args.operand(1)?.ty.shape()) {
-        (Some([m, k]), Some([k2, n])) if k == k2 => {
-            Extents { m: *m as usize, n: *n as usize, k: *k as usize }
-        }
-        (_, _) => return Err(Fault::internal("the shapes of `dot` do not fit")),
-    };
+    let e = extents(args)?;
     let a = args.take(0)?.buf(e.m * e.k)?;
     let b = args.take(1)?.buf(e.k * e.n)?;
     let acc = args.take(2)?.owned(e.m * e.n)?;
     args.put(0, Value::tile(product(&a, &b, acc, e)?))
+}
+
+/// `dot_scaled(a, b, a_scale, b_scale, acc)`. Narrow floats and powers of two are exact in f64, and so are their products.
+fn dot_scaled(args: &mut Args<'_, '_>) -> Result<(), Fault> {
+    let e = extents(args)?;
+    let blocks = match args.operand(2)?.ty.shape() {
+        Some([_, blocks]) if *blocks > 0 && e.k % *blocks as usize == 0 => *blocks as usize,
+        Some(_) | None => return Err(Fault::internal("the scales of `dot_scaled` do not fit")),
+    };
+    let (a, b) = (args.take(0)?.buf(e.m * e.k)?, args.take(1)?.buf(e.k * e.n)?);
+    let (s, t) = (args.take(2)?.buf(e.m * blocks)?, args.take(3)?.buf(blocks * e.n)?);
+    let acc = args.take(4)?.owned(e.m * e.n)?;
+    let (mut a, mut b) = (doubles(&a)?.into_owned(), doubles(&b)?.into_owned());
+    // A scale stands for the elements of a block along K: next to each other in `a`, rows in `b`.
+    let size = e.k / blocks;
+    for (block, scale) in a.chunks_exact_mut(size).zip(doubles(&s)?.iter()) {
+        block.iter_mut().for_each(|x| *x *= scale);
+    }
+    for (rows, scales) in b.chunks_exact_mut(size * e.n).zip(doubles(&t)?.chunks_exact(e.n)) {
+        for row in rows.chunks_exact_mut(e.n) {
+            row.iter_mut().zip(scales).for_each(|(x, scale)| *x *= scale);
+        }
+    }
+    let dtype = acc.dtype();
+    let sum = product(&Buf::F64(a), &Buf::F64(b), Buf::F64(doubles(&acc)?.into_owned()), e)?;
+    args.put(0, Value::tile(eval::cast(&sum, dtype).map_err(wrong)?))
 }
 
 fn product(a: &Buf, b: &Buf, acc: Buf, e: Extents) -> Result<Buf, Fault> {

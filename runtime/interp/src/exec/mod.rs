@@ -2,11 +2,16 @@
 //!
 //! May assume that types and shapes are as the verifier checks them; where they are not, a fault `E0001` comes out.
 
+mod atomics;
 mod create;
 mod dot;
 mod elementwise;
+mod fold;
 mod pointers;
+mod random;
 mod reduce;
+mod scan;
+mod scattered;
 mod shape;
 mod strided;
 mod transfer;
@@ -22,6 +27,7 @@ use crate::memory::Space;
 use crate::value::Value;
 
 pub(crate) use elementwise::elem_size;
+pub(crate) use fold::{Fold, Folding};
 pub(crate) use view::{contiguous, load_all, tile_bytes};
 
 /// What a program knows of its surroundings.
@@ -128,9 +134,10 @@ pub(crate) fn run(step: &Step<'_>, slots: &mut [Value], context: &Context) -> Re
         Op::Memory(op) => memory(op, &mut args, context),
         Op::Reduce(op) => reduce::run(op, &mut args),
         Op::Dot(op) => dot::run(op, &mut args),
-        Op::Atomic(_) | Op::Scan(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) => {
-            Err(Fault::unsupported(step.op))
-        }
+        Op::Atomic(op) => atomics::run(op, &mut args, &context.space),
+        Op::Scan(op) => scan::run(op, &mut args),
+        Op::Random(op) => random::run(op, &mut args),
+        Op::Control(_) | Op::Host(_) => Err(Fault::unsupported(step.op)),
     }
 }
 
@@ -149,6 +156,7 @@ fn memory(op: MemoryOp, args: &mut Args<'_, '_>, context: &Context) -> Result<()
         MemoryOp::ViewStore => view::store(args, &context.space),
         MemoryOp::ViewInside => view::inside(args),
         MemoryOp::Prefetch => Ok(()),
-        MemoryOp::ViewGather | MemoryOp::ViewScatter => Err(Fault::unsupported(Op::Memory(op))),
+        MemoryOp::ViewGather => scattered::gather(args, &context.space),
+        MemoryOp::ViewScatter => scattered::scatter(args, &context.space),
     }
 }

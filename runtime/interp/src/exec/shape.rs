@@ -155,10 +155,10 @@ fn cat(args: &mut Args<'_, '_>) -> Result<(), Fault> {
 
 /// The tile of `total` elements that these values fill.
 fn combine(values: Vec<Value>, parts: &[Part], total: usize) -> Result<Value, Fault> {
-    if let [Value::Splat(first), rest @ ..] = values.as_slice() {
-        if rest.iter().all(|v| matches!(v, Value::Splat(s) if s == first)) {
-            return Ok(Value::Splat(*first));
-        }
+    if let [Value::Splat(first), rest @ ..] = values.as_slice()
+        && rest.iter().all(|v| matches!(v, Value::Splat(s) if s == first))
+    {
+        return Ok(Value::Splat(*first));
     }
     let count = |p: &Part| p.shape.iter().product::<usize>();
     if values.iter().any(Value::is_pointer) {

@@ -1,0 +1,153 @@
+//! Owns atomics: one after the other of the lanes of an instruction reads and writes memory while the memory is locked.
+//!
+//! Guarantees that no other atomic of any program on the same memory comes in between, whatever its order and scope,
+//! and that what a program did before one is seen behind a later one of another program: the lock orders both.
+
+use std::sync::Arc;
+
+use tk_ops::buf::Buf;
+use tk_ops::eval::{self, Operand};
+use tk_ops::{AtomicOp, DType, ElementwiseOp, Scalar};
+use tk_tile::{Elem, Type};
+
+use super::Args;
+use super::elementwise::wrong;
+use super::transfer::outside;
+use crate::fault::Fault;
+use crate::memory::{Access, Space};
+use crate::value::{Pointer, Value, View};
+
+/// Where the lanes act.
+enum Target {
+    Pointers(Value),
+    /// A view and positions, one per axis.
+    View(Arc<View>, Vec<Value>),
+}
+
+impl Target {
+    /// The place of lane `i`; `None` outside of a view.
+    fn at(&self, i: usize) -> Result<Option<Pointer>, Fault> {
+        match self {
+            Target::Pointers(p) => match p.lane(i)? {
+                Value::Ptr(p) => Ok(Some(p)),
+                other => Err(Fault::internal(format_args!("a pointer is expected, not {}", other.kind()))),
+            },
+            Target::View(view, at) => {
+                let mut p = view.base;
+                for ((at, extent), stride) in at.iter().zip(&view.shape).zip(&view.strides) {
+                    let at = at.lane(i)?.index()?;
+                    if at < 0 || at >= *extent {
+                        return Ok(None);
+                    }
+                    p = p.add(at.wrapping_mul(*stride));
+                }
+                Ok(Some(p))
+            }
+        }
+    }
+
+    fn advice(&self) -> &'static str {
+        match self {
+            Target::Pointers(_) => "limit it with a mask",
+            Target::View(..) => "the view's extents or strides do not fit its buffer",
+        }
+    }
+}
+
+/// Runs an atomic operation.
+pub(super) fn run(op: AtomicOp, args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {
+    let (dtype, n, mut next) = layout(args.operand(0)?.ty, args)?;
+    let target = match args.take(0)? {
+        Value::View(view) => {
+            Target::View(view, (1..next).map(|i| args.take(i)).collect::<Result<Vec<_>, _>>()?)
+        }
+        pointers => Target::Pointers(pointers),
+    };
+    let mut operand = |wanted: bool| -> Result<Option<Value>, Fault> {
+        if !wanted || next >= args.len() {
+            return Ok(None);
+        }
+        next += 1;
+        args.take(next - 1).map(Some)
+    };
+    let compare = operand(op == AtomicOp::Cas)?;
+    let value = operand(op != AtomicOp::Load)?;
+    let mask = operand(true)?;
+    let mut before = match operand(true)? {
+        Some(other) => other.owned(n)?,
+        None => Buf::zeros(dtype, n),
+    };
+    let access = if op == AtomicOp::Load { Access::Read } else { Access::Write };
+    let alone = space.alone();
+    for i in 0..n {
+        let takes_part = mask.as_ref().map_or(Ok(true), |m| m.lane(i)?.bool())?;
+        let place = if takes_part { target.at(i)? } else { None };
+        let Some(p) = place else { continue };
+        let memory = space
+            .locate_run(&p, dtype.bytes(), 0, 1, access)
+            .map_err(|o| outside(&format!("`{}`", op.name()), &Elem::Scalar(dtype), o, target.advice()))?;
+        // SAFETY: the place was located for one element of this size.
+        let old = unsafe { read(memory, dtype) };
+        before.set(i, old);
+        let lane = |v: &Option<Value>| match v {
+            Some(v) => v.lane(i)?.scalar(),
+            None => Ok(old),
+        };
+        let after = updated(op, old, lane(&value)?, lane(&compare)?)?;
+        if let Some(after) = after {
+            // SAFETY: as above.
+            unsafe { write(memory, after) };
+        }
+    }
+    drop(alone);
+    if op == AtomicOp::Store { Ok(()) } else { args.put(0, Value::tile(before)) }
+}
+
+/// The element type, the number of lanes, and the operand behind pointer or positions.
+fn layout(ty: &Type, args: &Args<'_, '_>) -> Result<(DType, usize, usize), Fault> {
+    let (elem, n, next) = match ty {
+        Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => (&**pointee, ty.count(), 1),
+        Type::View { elem, rank, .. } => (elem, args.operand(1)?.ty.count(), 1 + *rank as usize),
+        Type::Tile { elem, .. } => (elem, ty.count(), 1),
+    };
+    match elem {
+        Elem::Scalar(d) => Ok((*d, n, next)),
+        Elem::Ptr { .. } => Err(Fault::internal("an atomic acts on numbers")),
+    }
+}
+
+/// What memory holds afterwards; `None` if it stays as it is.
+fn updated(op: AtomicOp, old: Scalar, value: Scalar, compare: Scalar) -> Result<Option<Scalar>, Fault> {
+    let op = match op {
+        AtomicOp::Add => ElementwiseOp::Add,
+        AtomicOp::Max => ElementwiseOp::Maximum,
+        AtomicOp::Min => ElementwiseOp::Minimum,
+        AtomicOp::And => ElementwiseOp::And,
+        AtomicOp::Or => ElementwiseOp::Or,
+        AtomicOp::Xor => ElementwiseOp::Xor,
+        AtomicOp::Xchg | AtomicOp::Store => return Ok(Some(value)),
+        AtomicOp::Cas => return Ok((old == compare).then_some(value)),
+        AtomicOp::Load => return Ok(None),
+    };
+    let operands = [Operand::Splat(old), Operand::Splat(value)];
+    Ok(Some(eval::elementwise(op, &operands, old.dtype(), 1, false).map_err(wrong)?.get(0)))
+}
+
+/// # Safety
+/// An element of this type may be read there.
+unsafe fn read(memory: *const u8, dtype: DType) -> Scalar {
+    let mut bytes = [0; 8];
+    // SAFETY: no element has more than 8 bytes.
+    unsafe { std::ptr::copy_nonoverlapping(memory, bytes.as_mut_ptr(), dtype.bytes().min(8)) };
+    let bits = u64::from_le_bytes(bytes);
+    // Bytes of memory may be anything: what is not 0 is true.
+    Scalar::from_bits(dtype, if dtype == DType::Bool { u64::from(bits != 0) } else { bits })
+}
+
+/// # Safety
+/// An element of the type of `value` may be written there.
+unsafe fn write(memory: *mut u8, value: Scalar) {
+    let bytes = value.bits().to_le_bytes();
+    // SAFETY: no element has more than 8 bytes.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, value.dtype().bytes().min(8)) };
+}
