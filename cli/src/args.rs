@@ -1,6 +1,7 @@
 //! Owns the command line: what `tk` accepts and what its help says.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -121,6 +122,9 @@ pub struct RunArgs {
     /// Where to run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
     pub device: DeviceName,
+    /// End what runs longer than this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
     /// Write an array that the kernel may change to a file in NumPy's format
     #[arg(long = "out", value_name = "NAME=FILE")]
     pub outs: Vec<String>,
@@ -138,6 +142,9 @@ pub struct TestArgs {
     /// Run only tests whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
+    /// End what runs longer than this many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<Duration>,
     /// Where to run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
     pub device: DeviceName,
@@ -149,4 +156,12 @@ pub struct ExplainArgs {
     /// The code, as it stands in a message
     #[arg(value_name = "CODE")]
     pub code: String,
+}
+
+/// A positive number of seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse::<f64>().ok().filter(|s| *s > 0.0);
+    parsed
+        .and_then(|s| Duration::try_from_secs_f64(s).ok())
+        .ok_or_else(|| "a positive number of seconds is needed".to_string())
 }

@@ -28,7 +28,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let (path, name) = front::split_target(&args.target);
     let checked = front::check(&Files::beside_program(), path)?;
     front::report(terminal, &checked)?;
-    let session = Session::new(checked);
+    let session = Session::new(checked).with_timeout(args.timeout);
     let session = if args.dump.is_some() { session.dumping() } else { session };
     let kernel = choose(&session, path, name)?;
     let sets = front::sets(&args.sets)?;

@@ -62,7 +62,7 @@ fn file(terminal: &Terminal, files: &Files, path: &str, args: &TestArgs) -> Resu
         return Ok(Count { failed: 1, ..Count::default() });
     }
     let mut count = Count::default();
-    let session = Session::new(checked);
+    let session = Session::new(checked).with_timeout(args.timeout);
     for (test, name) in session.tests() {
         if args.filter.as_ref().is_some_and(|f| !name.contains(f.as_str())) {
             continue;

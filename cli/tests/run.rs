@@ -239,3 +239,60 @@ fn dump_writes_the_ir_after_each_pass() {
     let names: Vec<_> = std::fs::read_dir(folder.path("ir")).unwrap().flatten().collect();
     assert!(names.len() > 1, "{names:?}");
 }
+
+#[test]
+fn a_loop_without_end_is_stopped() {
+    let folder = Folder::new("timeout");
+    folder.write(
+        "spin.tk",
+        "kernel spin(y: mut view[i32, 1]) {
+             let mut i = 0;
+             while i >= 0 { i = i * 0; }
+             y.store([0], i);
+         }
+         test \"spins\" { spin(buffer(zeros([1], i32))); }",
+    );
+    folder
+        .tk(&["run", "spin.tk", "y=zeros:i32[1]", "--timeout", "0.2", "--out", "y=y.npy"])
+        .code(2)
+        .err_has("E0708")
+        .err_has("time limit");
+    folder.tk(&["test", "spin.tk", "--timeout", "0.2"]).code(1).out_has("0 passed, 1 failed\n");
+    folder.tk(&["run", "spin.tk", "y=zeros:i32[1]", "--timeout", "0"]).code(2).err_has("positive number");
+    assert_eq!(folder.names(), ["spin.tk"]);
+}
+
+#[test]
+fn functions_that_do_not_fit_are_refused() {
+    let folder = Folder::new("fit");
+    folder.write(
+        "map.tk",
+        "fn whole(x: f32) -> i32 { x as i32 }
+         kernel apply[F: fn(f32) -> f32](y: mut view[f32, 1]) { y.store([0], F(3.0)); }",
+    );
+    for f in ["maximum", "where", "fma", "isnan", "popcount", "whole", "load", "dot"] {
+        folder.tk(&["run", "map.tk", "y=zeros:f32[1]", "--set", &format!("F={f}")]).code(2).err_has("E0402");
+    }
+    folder.tk(&["run", "map.tk", "y=zeros:f32[1]", "--set", "F=sqrt"]).code(0).out_has("1.7320508\n");
+}
+
+#[test]
+fn outputs_are_regular_files_and_different_ones() {
+    let folder = folder("special");
+    let add = |outs: &[&str]| {
+        let mut words = vec!["run", "add.tk", "x=arange:f32[3]", "z=zeros:f32[3]"];
+        words.extend(outs.iter().flat_map(|o| ["--out", o]));
+        folder.tk(&words)
+    };
+    std::fs::create_dir(folder.path("place")).unwrap();
+    add(&["z=place"]).code(2).err_has("no regular file");
+    folder.write(
+        "two.tk",
+        "kernel two(a: mut view[f32, 1], b: mut view[f32, 1]) { a.store([0], 1.0); b.store([0], 2.0); }",
+    );
+    folder
+        .tk(&["run", "two.tk", "a=zeros:f32[1]", "b=zeros:f32[1]", "--out", "a=s.npy", "--out", "b=./s.npy"])
+        .code(2)
+        .err_has("written twice");
+    assert_eq!(folder.names(), ["add.tk", "place", "two.tk"]);
+}

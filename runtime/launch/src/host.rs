@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use tk_interp::{Arg, Fault, Host, Memory, Options};
+use tk_interp::{Arg, Fault, Host, Memory};
 use tk_ops::{DType, DTypeSet};
 use tk_sema::contract::{self, HostArg, parse_cargs};
 use tk_sema::eval::Bindings;
@@ -37,7 +37,7 @@ impl Session {
             refused: Mutex::new(vec![]),
         };
         pass::enter("interpreter");
-        let ended = tk_interp::run_test(&test.module, test.entry, &host, &Memory::new(), &Options::default());
+        let ended = tk_interp::run_test(&test.module, test.entry, &host, &Memory::new(), &self.options());
         let mut diagnostics = std::mem::take(&mut *lock(&host.notes));
         if let Err(fault) = ended {
             diagnostics.extend(host.explain(&fault, f.span));

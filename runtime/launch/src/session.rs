@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tk_interp::{Arg, BufferId, Fault, Memory, Options};
 use tk_ops::{ControlOp, Op};
@@ -29,6 +30,8 @@ pub struct Session {
     folder: PathBuf,
     compiled: Mutex<Vec<(FnId, Bindings, Arc<Compiled>)>>,
     dumps: Option<Mutex<Vec<(String, String)>>>,
+    /// How long a launch or a test may run.
+    timeout: Option<Duration>,
 }
 
 /// A kernel or test with all that it calls, ready to run.
@@ -56,7 +59,18 @@ impl Session {
     pub fn new(checked: Checked) -> Session {
         let main = checked.sources.get(FileId(0)).map(|s| s.name.to_string()).unwrap_or_default();
         let folder = Path::new(&main).parent().map(Path::to_path_buf).unwrap_or_default();
-        Session { checked, folder, compiled: Mutex::new(vec![]), dumps: None }
+        Session { checked, folder, compiled: Mutex::new(vec![]), dumps: None, timeout: None }
+    }
+
+    /// The same, ending what runs longer with a fault.
+    pub fn with_timeout(mut self, timeout: Option<Duration>) -> Session {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How the interpreter runs.
+    pub(crate) fn options(&self) -> Options {
+        Options { timeout: self.timeout, ..Options::default() }
     }
 
     /// The same, keeping the tile IR after every pass.
@@ -118,7 +132,7 @@ impl Session {
         bound.extend(scratch.iter().map(|id| Arg::Ptr { buffer: *id, offset: 0 }));
         pass::enter("interpreter");
         let module = &compiled.module;
-        let done = tk_interp::launch(module, compiled.entry, &bound, plan.grid, memory, &Options::default());
+        let done = tk_interp::launch(module, compiled.entry, &bound, plan.grid, memory, &self.options());
         scratch.into_iter().for_each(|id| memory.free(id));
         done.map_err(|fault| vec![diagnostic(&fault, place)])?;
         Ok(notes)
