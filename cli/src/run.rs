@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tk_ops::Buf;
+use tk_ops::{Buf, Scalar};
 use tk_runtime::files::{Files, reason, write_all};
 use tk_runtime::npy::{Array, to_bytes};
 use tk_runtime::{Session, Value, wanted};
@@ -190,7 +190,10 @@ fn summary(name: &str, array: &Array) -> String {
     let size = array.dtype.bytes();
     let first = array.bytes.get(..(SHOWN * size).min(array.bytes.len())).unwrap_or_default();
     let shown = Buf::from_le_bytes(array.dtype, first).unwrap_or(Buf::empty(array.dtype));
-    let mut values: Vec<String> = (0..shown.len()).map(|i| shown.get(i).to_string()).collect();
+    // The bits of a NaN matter to nobody here.
+    let text =
+        |s: Scalar| if s.as_f64().is_some_and(f64::is_nan) { "nan".to_string() } else { s.to_string() };
+    let mut values: Vec<String> = (0..shown.len()).map(|i| text(shown.get(i))).collect();
     if array.bytes.len() > first.len() {
         values.push("..".into());
     }
