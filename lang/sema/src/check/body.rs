@@ -165,7 +165,7 @@ impl Cx<'_, '_> {
             }
             ExprKind::Member(base, name) => {
                 let (id, mut path, ty) = self.place(base)?;
-                let (i, t) = self.struct_field(&ty, name, base.span)?;
+                let (i, t) = self.struct_field(&ty, name)?;
                 path.push(i);
                 Some((id, path, t))
             }
@@ -208,7 +208,7 @@ impl Cx<'_, '_> {
         let h = self.expr(value, want);
         let mut h = self.need_value(h);
         if let Some(op) = op {
-            let current = self.read_place(id, &path, place);
+            let current = self.value(place);
             h = self.binary_op(op, current, h, span);
         }
         let (name, mutable, at) = {
@@ -258,13 +258,6 @@ impl Cx<'_, '_> {
             }
         }
         HStmtKind::Assign { local: id, path, value: h }
-    }
-
-    fn read_place(&mut self, id: LocalId, path: &[u32], place: &ast::Expr) -> HExpr {
-        if path.is_empty() || !self.assigned.contains(&id) {
-            return self.expr(place, None);
-        }
-        self.value(place)
     }
 
     /// The value of a `return`.

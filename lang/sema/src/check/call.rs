@@ -146,7 +146,7 @@ impl Cx<'_, '_> {
                     None => {
                         let ty = b.ty.clone();
                         self.check_rest(args);
-                        if self.struct_field(&ty, name, base.span).is_some() {
+                        if self.struct_field(&ty, name).is_some() {
                             return self.error(
                                 codes::NOT_CALLABLE,
                                 name.span,
@@ -212,7 +212,7 @@ impl Cx<'_, '_> {
         };
         let mut run = self.run_args(id, &sig, this, &slots, &mut map);
         self.explicit_cargs(id, &name, cargs, &mut map, false);
-        self.const_args(id, &sig, &slots, &mut map);
+        self.const_args(&sig, &slots, &mut map);
         let bad = run.iter().any(|a| a.as_ref().is_some_and(|h| h.ty.is_err()));
         if !self.complete(id, &name, &mut map, span, bad) {
             return HExpr::err(span);
@@ -411,8 +411,7 @@ impl Cx<'_, '_> {
         self.dterm_of(t).is_some_and(|d| self.literal(d).is_some())
     }
 
-    fn const_args(&mut self, id: FnId, sig: &Sig, slots: &[Option<&ast::Expr>], map: &mut Subst) {
-        let _ = id;
+    fn const_args(&mut self, sig: &Sig, slots: &[Option<&ast::Expr>], map: &mut Subst) {
         for (i, (_, slot)) in sig.slots.iter().enumerate() {
             if let (Slot::Const(c), Some(e)) = (slot, slots.get(i).copied().flatten()) {
                 let kind = self.hir().cvar(*c).kind.clone();

@@ -59,10 +59,10 @@ impl Cx<'_, '_> {
             format!("{what} is `{need}`, but this is `{have}`"),
             format!("this is `{have}`"),
         );
-        if let (Ty::Tile { elem: Elem::D(a), shape: x }, Ty::Tile { elem: Elem::D(b), shape: y }) =
+        if let (Ty::Tile { elem: Elem::D(_), shape: x }, Ty::Tile { elem: Elem::D(b), shape: y }) =
             (&h.ty, want)
         {
-            if self.shapes_equal(x, y) && self.castable(*b, *a) {
+            if self.shapes_equal(x, y) && self.castable(*b) {
                 let to = self.show_elem(&Elem::D(*b));
                 let cast = self.cast_text(h.span, &to);
                 d = d.fix(format!("cast to `{to}`"), h.span, cast);

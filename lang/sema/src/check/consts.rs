@@ -370,7 +370,7 @@ impl Cx<'_, '_> {
                 format!("a shape is needed here, not `{shown}`"),
                 "",
             );
-            if shown.starts_with('i') || shown.starts_with('{') {
+            if shown.starts_with('i') {
                 let text = self.text(e.span);
                 d = d.fix("write it as a list", e.span, format!("[{text}]"));
             }

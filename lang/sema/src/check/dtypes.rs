@@ -171,8 +171,8 @@ impl Cx<'_, '_> {
                             common = Some((d, h.span));
                             continue;
                         }
-                        let (hty, hspan) = (h.ty.clone(), h.span);
-                        self.elem_mismatch(what, (c, at), (d, hspan), &hty);
+                        let at_h = h.span;
+                        self.elem_mismatch(what, (c, at), (d, at_h));
                         return None;
                     }
                 }
@@ -189,7 +189,7 @@ impl Cx<'_, '_> {
         Some(c)
     }
 
-    fn elem_mismatch(&mut self, what: &str, a: (DTerm, Span), b: (DTerm, Span), _b_ty: &Ty) {
+    fn elem_mismatch(&mut self, what: &str, a: (DTerm, Span), b: (DTerm, Span)) {
         let (ta, tb) = (self.show_elem(&Elem::D(a.0)), self.show_elem(&Elem::D(b.0)));
         let mut d = Diagnostic::error(
             codes::ELEMENT_MISMATCH,
@@ -199,28 +199,28 @@ impl Cx<'_, '_> {
         )
         .label(a.1, format!("this is `{ta}`"));
         if self.literal(b.0) == Some(Lit::Float) {
-            let cast = self.cast_text(a.1, &tb_for_cast(&tb));
+            let cast = self.cast_text(a.1, &tb);
             d = d.note(format!("a float literal does not become `{ta}`")).fix(
                 "cast the other side to f32",
                 a.1,
                 cast,
             );
         } else if self.literal(a.0) == Some(Lit::Float) {
-            let cast = self.cast_text(b.1, &tb_for_cast(&ta));
+            let cast = self.cast_text(b.1, &ta);
             d = d.note(format!("a float literal does not become `{tb}`")).fix(
                 "cast the other side to f32",
                 b.1,
                 cast,
             );
-        } else if self.castable(a.0, b.0) {
+        } else if self.castable(a.0) {
             let cast = self.cast_text(b.1, &ta);
             d = d.fix(format!("cast to `{ta}`"), b.1, cast);
         }
         self.report(d);
     }
 
-    /// Whether `as` goes between two terms.
-    pub fn castable(&self, to: DTerm, _from: DTerm) -> bool {
+    /// Whether `as` goes to a term.
+    pub fn castable(&self, to: DTerm) -> bool {
         self.set_of(to).is_some_and(|s| s.and(DTypeSet::BOOL) == DTypeSet::EMPTY)
     }
 
@@ -345,10 +345,6 @@ fn not_possible(bad: &[&str]) -> String {
         [init @ .., last] => format!("{} and {last} are", init.join(", ")),
         [] => "it is".into(),
     }
-}
-
-fn tb_for_cast(shown: &str) -> String {
-    if shown.starts_with('{') { "f32".into() } else { shown.to_string() }
 }
 
 /// Wraps an expression into a conversion of its elements.

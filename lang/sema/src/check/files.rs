@@ -106,7 +106,7 @@ fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
             let fid = add_fn(p, file, id, item, f, None);
             define(p, file, &f.name, Def::Fn(fid));
         }
-        ItemKind::Export(e) => p.exports.push((file, Rc::new(e.clone()), item.span)),
+        ItemKind::Export(e) => p.exports.push((file, Rc::new(e.clone()))),
         ItemKind::Test(t) => {
             let f = empty_fn(t.name.clone(), FnKind::Test, id, t.name_span, item);
             p.hir.fns.push(f);

@@ -35,8 +35,8 @@ pub(super) fn bodies(p: &mut Program) {
     for i in 0..p.sigs.len() {
         ensure_body(p, FnId(i as u32));
     }
-    for (file, e, span) in p.exports.clone() {
-        export(p, file, &e, span);
+    for (file, e) in p.exports.clone() {
+        export(p, file, &e);
     }
 }
 
@@ -423,7 +423,7 @@ impl Cx<'_, '_> {
     }
 }
 
-fn export(p: &mut Program, file: usize, e: &ast::Export, span: tk_syntax::Span) {
+fn export(p: &mut Program, file: usize, e: &ast::Export) {
     let mut cx = Cx::new(p, file, None);
     let Some(super::Def::Fn(id)) = cx.resolve_path(&e.path) else { return };
     if cx.hir().func(id).kind != FnKind::Kernel {
@@ -468,6 +468,5 @@ fn export(p: &mut Program, file: usize, e: &ast::Export, span: tk_syntax::Span) 
             .collect();
         values.push((c, list));
     }
-    let _ = span;
     p.hir.exports.push(HExport { kernel: id, values });
 }

@@ -69,7 +69,7 @@ impl Cx<'_, '_> {
                 let ty = Ty::Buffer { elem, shape: shape.into_iter().rev().collect() };
                 self.mk(HKind::ViewT(Box::new(b)), ty, span, false)
             }
-            (ty @ Ty::Struct(..), _) => match self.struct_field(&ty, name, base.span) {
+            (ty @ Ty::Struct(..), _) => match self.struct_field(&ty, name) {
                 Some((i, t)) => {
                     let konst = b.konst;
                     self.mk(HKind::Field(Box::new(b), i), t, span, konst)
@@ -221,7 +221,7 @@ impl Cx<'_, '_> {
     }
 
     /// Number and type of a field; reports when there is none.
-    pub fn struct_field(&mut self, ty: &Ty, name: &ast::Name, base: Span) -> Option<(u32, Ty)> {
+    pub fn struct_field(&mut self, ty: &Ty, name: &ast::Name) -> Option<(u32, Ty)> {
         let Ty::Struct(id, args) = ty else {
             if !ty.is_err() {
                 let shown = self.show(ty);
@@ -230,7 +230,6 @@ impl Cx<'_, '_> {
             return None;
         };
         let s = self.hir().strukt(*id).clone();
-        let _ = base;
         if let Some(i) = s.fields.iter().position(|f| f.0 == name.text) {
             let subst = s.cparams.iter().copied().zip(args.iter().cloned()).collect();
             let t = s.fields.get(i).map_or(Ty::Err, |f| self.subst_ty(&f.1, &subst));

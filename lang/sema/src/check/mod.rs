@@ -143,7 +143,7 @@ pub(crate) struct Program<'a> {
     pub consts: Vec<ConstState>,
     /// How many constants are being checked, each inside the one before.
     pub const_depth: usize,
-    pub exports: Vec<(usize, Rc<ast::Export>, Span)>,
+    pub exports: Vec<(usize, Rc<ast::Export>)>,
     /// Caller, callee, place.
     pub calls: Vec<(FnId, FnId, Span)>,
     /// Bodies whose check has begun, and those whose check has ended.

@@ -77,10 +77,9 @@ impl Cx<'_, '_> {
                 );
             }
             (Ty::Tile { .. }, Ty::Tile { .. }) => {}
-            (a, b) => {
+            (a, _) => {
                 let bad = if matches!(a, Ty::Tile { .. }) { &r } else { &l };
                 let (bad_ty, at) = (self.show(&bad.ty), bad.span);
-                let _ = b;
                 return self.error(
                     codes::TYPE_MISMATCH,
                     at,

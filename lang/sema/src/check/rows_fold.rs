@@ -63,7 +63,7 @@ impl Cx<'_, '_> {
     pub fn fold(&mut self, s: &Slots, reduces: bool) -> Option<HExpr> {
         let x = self.value_slot(s, "x")?;
         if let Ty::Struct(..) = &x.ty {
-            return self.struct_fold(s, x, reduces);
+            return self.struct_fold(s, x);
         }
         let (scalar, shape) = self.scalars_of(&x.ty.clone(), x.span)?;
         let f = self.callable(s.get("combine")?, &[scalar.clone(), scalar.clone()]);
@@ -94,7 +94,7 @@ impl Cx<'_, '_> {
     }
 
     /// A struct of tiles: the function takes and returns the struct at rank 0, where its parameters say so.
-    fn struct_fold(&mut self, s: &Slots, x: HExpr, _reduces: bool) -> Option<HExpr> {
+    fn struct_fold(&mut self, s: &Slots, x: HExpr) -> Option<HExpr> {
         let shown = self.show(&x.ty);
         let d = Diagnostic::error(
             codes::UNSUPPORTED,

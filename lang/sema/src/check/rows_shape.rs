@@ -80,14 +80,14 @@ impl Cx<'_, '_> {
                 Ty::Tuple(vec![t.clone(), t])
             }
             (ShapeOp::Join | ShapeOp::Interleave | ShapeOp::Cat, _) => {
-                return self.pair_row(s, op, x, elem, shape);
+                return self.pair_row(s, op, x, shape);
             }
             (ShapeOp::Slice, _) => return None,
         };
         self.built(s, args, ty, false)
     }
 
-    fn pair_row(&mut self, s: &Slots, op: ShapeOp, mut x: HExpr, _elem: Elem, shape: Shape) -> Option<HExpr> {
+    fn pair_row(&mut self, s: &Slots, op: ShapeOp, mut x: HExpr, shape: Shape) -> Option<HExpr> {
         let (mut y, _, other) = self.tile_slot(s, "b")?;
         let what = format!("`{}`", s.row.name);
         let common = self.join_elems(&what, &mut [&mut x, &mut y])?;
