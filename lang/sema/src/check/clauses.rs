@@ -2,7 +2,7 @@
 
 use tk_ops::{DType, Op};
 use tk_syntax::ast::{self, ExprKind};
-use tk_syntax::{Diagnostic, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use super::names::closest;
@@ -23,7 +23,7 @@ const CLAUSES: &[&str] = &["grid", "launch", "require", "prefer", "alias", "scra
 impl Cx<'_, '_> {
     /// Checks all clauses into the contract of a function.
     pub fn clauses(&mut self, id: FnId, f: &ast::Fn, kernel: bool) {
-        let mut seen: Vec<(&str, tk_syntax::Span)> = vec![];
+        let mut seen: Vec<(&str, Span)> = vec![];
         for c in &f.clauses {
             let name = c.name.text.as_str();
             if !CLAUSES.contains(&name) {
@@ -189,22 +189,34 @@ impl Cx<'_, '_> {
     }
 
     fn alias(&mut self, id: FnId, c: &ast::Clause) {
-        let mut locals: Vec<LocalId> = vec![];
+        let params: Vec<LocalId> = self.hir().func(id).params.iter().map(|p| p.local).collect();
+        let mut named: Vec<(LocalId, Span)> = vec![];
+        let before = self.p.diags.len();
         for a in &c.args {
             let h = self.expr(&a.value, None);
-            match (&h.kind, &h.ty) {
-                (
-                    HKind::Local(l),
-                    Ty::View { .. } | Ty::Option(_) | Ty::Tile { elem: Elem::Ptr { .. }, .. },
-                ) => locals.push(*l),
-                (_, t) if t.is_err() => {}
-                _ => {
+            let memory =
+                matches!(h.ty, Ty::View { .. } | Ty::Option(_) | Ty::Tile { elem: Elem::Ptr { .. }, .. });
+            match h.kind {
+                HKind::Local(l) if memory && params.contains(&l) && a.name.is_none() => {
+                    if let Some((_, first)) = named.iter().find(|n| n.0 == l) {
+                        let d = Diagnostic::error(codes::CLAUSE, h.span, "this parameter is named twice", "")
+                            .label(*first, "first named here");
+                        self.report(d);
+                    } else {
+                        named.push((l, h.span));
+                    }
+                }
+                _not_memory if h.ty.is_err() => {}
+                _not_memory => {
                     self.error(codes::CLAUSE, a.value.span, "`alias` names pointer and view parameters", "");
                 }
             }
         }
-        for (i, x) in locals.iter().enumerate() {
-            for y in locals.iter().skip(i + 1) {
+        if named.len() < 2 && self.p.diags.len() == before {
+            self.error(codes::CLAUSE, c.span, "`alias` names two parameters or more", "");
+        }
+        for (i, (x, _)) in named.iter().enumerate() {
+            for (y, _) in named.iter().skip(i + 1) {
                 self.p.func_mut(id).contract.alias.push((*x, *y));
             }
         }

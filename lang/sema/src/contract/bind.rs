@@ -1,12 +1,14 @@
 //! Owns what follows from the arguments of a launch: which optional ones are there, element types, values for clauses.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tk_ops::{DType, Scalar};
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Type;
 
 use super::{HostArg, Planner, refuse};
 use crate::eval::{CTy, CVal, Res, ViewFacts};
-use crate::hir::{CKind, CVarId};
+use crate::hir::{CKind, CVarId, LocalId};
 use crate::lower::flat_names;
 use crate::types::{DTerm, Elem, Ty};
 
@@ -29,6 +31,22 @@ impl Planner<'_> {
             out.extend(names.into_iter().zip(types).map(|(name, ty)| Slot { name, ty, span: p.span }));
         }
         out
+    }
+
+    /// The pairs of `alias(..)` as positions of arguments.
+    pub(super) fn alias(&self) -> Vec<(usize, usize)> {
+        let mut starts = BTreeMap::new();
+        let mut taken = 0;
+        for p in &self.f.params {
+            starts.insert(p.local, taken);
+            let mut types = vec![];
+            flat_tys(self.hir, &p.ty, &mut types);
+            taken += types.len();
+        }
+        let pair = |(x, y): &(LocalId, LocalId)| Some((*starts.get(x)?, *starts.get(y)?));
+        let pairs = self.f.contract.alias.iter().filter_map(pair);
+        let ordered: BTreeSet<_> = pairs.map(|(x, y)| (x.min(y), x.max(y))).collect();
+        ordered.into_iter().collect()
     }
 
     /// The arguments with defaults for those that are left out at the end.

@@ -82,6 +82,9 @@ pub struct Plan {
     pub args: Vec<HostArg>,
     /// Workspaces, which follow the arguments.
     pub scratch: Vec<ScratchPlan>,
+    /// Pairs of arguments, as indices into `args`, that the kernel allows to reach the same memory: each pair once,
+    /// the smaller index first.
+    pub alias: Vec<(usize, usize)>,
 }
 
 /// Why a launch is refused.
@@ -152,7 +155,8 @@ pub fn plan_on(
     let grid = p.grid()?;
     let launch = p.launch_clause()?;
     let scratch = p.scratch()?;
-    Ok(Plan { bindings: p.bindings, grid, launch, args, scratch })
+    let alias = p.alias();
+    Ok(Plan { bindings: p.bindings, grid, launch, args, scratch, alias })
 }
 
 /// A refusal whose place is in the kernel.
