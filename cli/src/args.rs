@@ -125,6 +125,9 @@ pub struct RunArgs {
     /// End what runs longer than this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
+    /// Report races, memory that nobody wrote, overflow in offsets and what else a GPU hides; slower
+    #[arg(long)]
+    pub checked: bool,
     /// Write an array that the kernel may change to a file in NumPy's format
     #[arg(long = "out", value_name = "NAME=FILE")]
     pub outs: Vec<String>,
@@ -139,6 +142,9 @@ pub struct TestArgs {
     /// Files whose tests to run
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
+    /// Run without checked mode: faster, and races and the like are not reported
+    #[arg(long)]
+    pub unchecked: bool,
     /// Run only tests whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,

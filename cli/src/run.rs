@@ -28,7 +28,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let (path, name) = front::split_target(&args.target);
     let checked = front::check(&Files::beside_program(), path)?;
     front::report(terminal, &checked)?;
-    let session = Session::new(checked).with_timeout(args.timeout);
+    let session = Session::new(checked).with_timeout(args.timeout).checked_mode(args.checked);
     let session = if args.dump.is_some() { session.dumping() } else { session };
     let kernel = choose(&session, path, name)?;
     let sets = front::sets(&args.sets)?;
@@ -37,6 +37,10 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let outs = outputs(&session, kernel, &params, &args.outs)?;
     let values = values(&session, kernel, &params, &given, &sets)?;
     let result = session.run(kernel, values, &sets);
+    let printed = session.printed();
+    if !printed.is_empty() {
+        terminal.message(printed.trim_end_matches('\n'));
+    }
     if let Some(folder) = &args.dump {
         dump(folder, &session.dumps())?;
     }

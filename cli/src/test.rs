@@ -62,7 +62,7 @@ fn file(terminal: &Terminal, files: &Files, path: &str, args: &TestArgs) -> Resu
         return Ok(Count { failed: 1, ..Count::default() });
     }
     let mut count = Count::default();
-    let session = Session::new(checked).with_timeout(args.timeout);
+    let session = Session::new(checked).with_timeout(args.timeout).checked_mode(!args.unchecked);
     for (test, name) in session.tests() {
         if args.filter.as_ref().is_some_and(|f| !name.contains(f.as_str())) {
             continue;
@@ -81,7 +81,7 @@ fn file(terminal: &Terminal, files: &Files, path: &str, args: &TestArgs) -> Resu
         }
         terminal.diagnostics(&session.checked().sources, &outcome.diagnostics);
         if !outcome.printed.is_empty() {
-            terminal.message(&outcome.printed);
+            terminal.message(outcome.printed.trim_end_matches('\n'));
         }
     }
     let mut line =

@@ -65,7 +65,9 @@ pub fn run(text: &str) -> Report {
     }
     let (notes, mut diagnostics) = split(checked.diagnostics.clone());
     let mut output = lines(&notes);
-    let session = Session::new(checked).in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"));
+    let session = Session::new(checked)
+        .in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"))
+        .checked_mode(true);
     for (test, _) in session.tests() {
         let outcome = session.test(test);
         let (notes, errors) = split(outcome.diagnostics);

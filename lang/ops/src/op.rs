@@ -254,6 +254,8 @@ ops! {
     HostOp {
         /// A tile becomes a contiguous tensor in device memory: result is a mut view.
         Buffer = "host_buffer",
+        /// A contiguous tensor that nobody has written: result is a mut view. Attribute `shape`.
+        Empty = "host_empty",
         /// Reads a view back: the result's shape must be the view's.
         Tile = "host_tile",
         /// Launches kernel `callee` with compile-time arguments `cargs` (text `A = 1, T = f16`); operands are its

@@ -95,6 +95,14 @@ catalogue! {
     CLAUSE = "E0706", "wrong launch clause";
     KERNEL_CALL = "E0707", "kernel is not launched from here";
     FAULT = "E0708", "kernel failed while it ran";
+    UNWRITTEN = "E0709", "memory is read that nobody wrote";
+    RACE = "E0710", "programs race";
+    ALIAS = "E0711", "parameters reach the same memory";
+    OFFSET = "E0712", "offset of a pointer overflows";
+    PROMISE = "E0713", "promise does not hold";
+    DIVISION = "E0714", "integer is divided by zero";
+    LANES = "E0715", "one store writes different values to one place";
+    OUTSIDE = "E0716", "index is outside";
 
     INSTANCE = "E0801", "constraint is broken at this specialization";
     TILE_TOO_LARGE = "E0802", "tile is too large";

@@ -47,6 +47,7 @@ pub const NAMES: &[&str] = &[
     "rtol",
     "scope",
     "seed",
+    "shape",
     "specialize",
     "stages",
     "start",

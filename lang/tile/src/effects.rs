@@ -34,6 +34,7 @@ pub fn effects(op: Op) -> Effects {
         // What happens on the host happens in the order in which it is written.
         Op::Host(o) => match o {
             HostOp::Buffer
+            | HostOp::Empty
             | HostOp::Tile
             | HostOp::Launch
             | HostOp::Randn

@@ -23,6 +23,10 @@ pub const PASSES: &[Pass] = &[
     dce::PASS,
 ];
 
+/// The passes of checked mode: instructions stay as they were written, so that each report has its place. Inlining shows
+/// which arithmetic becomes the offset of a pointer.
+pub const CHECKED: &[Pass] = &[inline::PASS];
+
 /// A pass that broke the IR: a mistake of the compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassError {

@@ -7,8 +7,9 @@
 use std::collections::BTreeMap;
 
 use tk_ops::{ControlOp, CreateOp, HostOp, Op, ReduceOp, ScanOp};
-use tk_tile::{Attr, Attrs, Block, BlockId, Func, FuncId, Inst, Loc, Module, Type, ValueId};
+use tk_tile::{Attr, Attrs, Block, BlockId, Func, FuncId, Inst, InstId, Loc, Module, Type, ValueId};
 
+use crate::checked::offsets;
 use crate::fault::Fault;
 use crate::value::Value;
 
@@ -64,6 +65,9 @@ pub(crate) struct Step<'m> {
     pub constant: Option<Value>,
     /// The function that a `call` calls.
     pub callee: Option<FuncId>,
+    /// Where the result is part of the offset of a pointer, whose overflow checked mode reports: the name of the parameter
+    /// that the pointer comes from, or nothing.
+    pub offset: Option<&'m str>,
 }
 
 /// An operand.
@@ -89,8 +93,8 @@ pub(crate) struct Def<'m> {
 }
 
 impl<'m> Code<'m> {
-    /// The function `entry` and what it calls.
-    pub fn new(module: &'m Module, entry: FuncId) -> Result<Code<'m>, Fault> {
+    /// The function `entry` and what it calls; `checked` prepares for checked mode.
+    pub fn new(module: &'m Module, entry: FuncId, checked: bool) -> Result<Code<'m>, Fault> {
         let mut code = Code { barrier: false, funcs: BTreeMap::new() };
         let mut todo = vec![entry];
         while let Some(id) = todo.pop() {
@@ -98,7 +102,7 @@ impl<'m> Code<'m> {
                 continue;
             }
             let func = module.funcs.get(id).ok_or_else(|| Fault::internal("there is no such function"))?;
-            let compiled = Compiler::new(module, func).run()?;
+            let compiled = Compiler::new(module, func, checked).run()?;
             let steps = || compiled.blocks.iter().flat_map(|b| b.steps.iter());
             code.barrier |= steps().any(|s| s.op == Op::Control(ControlOp::GridBarrier));
             todo.extend(steps().filter_map(|s| s.callee));
@@ -170,11 +174,14 @@ struct Compiler<'m> {
     func: &'m Func,
     slot_of: BTreeMap<ValueId, Slot>,
     blocks: Vec<BlockCode<'m>>,
+    /// What computes offsets, in checked mode.
+    offsets: BTreeMap<InstId, &'m str>,
 }
 
 impl<'m> Compiler<'m> {
-    fn new(module: &'m Module, func: &'m Func) -> Self {
-        Compiler { module, func, slot_of: BTreeMap::new(), blocks: vec![] }
+    fn new(module: &'m Module, func: &'m Func, checked: bool) -> Self {
+        let offsets = if checked { offsets::find(func, &module.types) } else { BTreeMap::new() };
+        Compiler { module, func, slot_of: BTreeMap::new(), blocks: vec![], offsets }
     }
 
     fn run(mut self) -> Result<FuncCode<'m>, Fault> {
@@ -188,7 +195,7 @@ impl<'m> Compiler<'m> {
         self.func.blocks.get(id).ok_or_else(|| Fault::internal("a block does not exist"))
     }
 
-    fn inst(&self, id: tk_tile::InstId) -> Result<&'m Inst, Fault> {
+    fn inst(&self, id: InstId) -> Result<&'m Inst, Fault> {
         self.func.insts.get(id).ok_or_else(|| Fault::internal("an instruction does not exist"))
     }
 
@@ -247,7 +254,8 @@ impl<'m> Compiler<'m> {
         let mut steps = Vec::with_capacity(source.insts.len());
         for i in source.insts.iter().rev() {
             let inst = self.inst(*i)?;
-            steps.push(self.step(inst, live)?);
+            let step = self.step(inst, live)?;
+            steps.push(Step { offset: self.offsets.get(i).copied(), ..step });
         }
         steps.reverse();
         let args: Box<[Slot]> = source.args.iter().map(|v| self.slot(*v)).collect::<Result<_, _>>()?;
@@ -302,6 +310,7 @@ impl<'m> Compiler<'m> {
             loc: inst.loc,
             constant,
             callee,
+            offset: None,
         })
     }
 

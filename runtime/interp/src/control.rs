@@ -5,11 +5,14 @@ use std::sync::Arc;
 use tk_ops::buf::Buf;
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, DType, Op};
+use tk_tile::Type;
 
+use crate::checked::promises;
 use crate::code::Step;
 use crate::exec::{Args, Fold, Folding};
 use crate::fault::Fault;
 use crate::machine::{Machine, Region, Status};
+use crate::print;
 use crate::value::{Pointer, Value};
 
 /// What is left of the range of a `for`. In 128 bits nothing overflows.
@@ -97,12 +100,14 @@ impl<'c, 'm> Machine<'c, 'm> {
                 self.push_frame(callee, args, Some(step))
             }
             ControlOp::Map => self.begin_map(step),
-            ControlOp::Assume => Ok(()),
-            ControlOp::MultipleOf | ControlOp::MaxContiguous => {
-                let mut args = Args::new(step, &mut self.frame()?.slots);
-                let x = args.take(0)?;
-                args.put(0, x)
+            ControlOp::Assume => {
+                let x = Args::new(step, &mut self.frame()?.slots).take(0)?;
+                match step.uses.first() {
+                    Some(used) if self.context.checked() => promises::assume(&x, used.ty),
+                    Some(_) | None => Ok(()),
+                }
             }
+            ControlOp::MultipleOf | ControlOp::MaxContiguous => self.promised(op, step),
             ControlOp::Assert => self.assert(step),
             ControlOp::GridBarrier if self.host.is_some() => {
                 Err(Fault::internal("`grid_barrier` outside of a kernel"))
@@ -111,7 +116,8 @@ impl<'c, 'm> Machine<'c, 'm> {
                 self.pause(Status::Barrier);
                 Ok(())
             }
-            ControlOp::Print | ControlOp::InlineAsm => Err(Fault::unsupported(Op::Control(op))),
+            ControlOp::Print => self.print(step),
+            ControlOp::InlineAsm => Err(Fault::unsupported(Op::Control(op))),
         }
     }
 
@@ -229,21 +235,36 @@ impl<'c, 'm> Machine<'c, 'm> {
     }
 
     fn assert(&mut self, step: &'c Step<'m>) -> Result<(), Fault> {
-        let failed = match Args::new(step, &mut self.frame()?.slots).take(0)? {
-            Value::Tile(lanes) => lanes.as_bool().and_then(|lanes| lanes.iter().position(|ok| !ok)),
-            uniform => (!uniform.bool()?).then_some(0),
-        };
-        let Some(at) = failed else { return Ok(()) };
+        let x = Args::new(step, &mut self.frame()?.slots).take(0)?;
+        let Some(lane) = promises::first_false(&x)? else { return Ok(()) };
         let shape = step.uses.first().and_then(|u| u.ty.shape()).unwrap_or_default();
-        let place = if shape.is_empty() {
-            String::new()
-        } else {
-            format!(" at element {}", crate::compare::index_text(at, shape))
-        };
+        let place = promises::place(lane, shape);
         Err(Fault::run(match step.attrs.str("message") {
             Some(message) if !message.is_empty() => format!("assertion failed{place}: {message}"),
             Some(_) | None => format!("assertion failed{place}"),
         }))
+    }
+
+    fn promised(&mut self, op: ControlOp, step: &'c Step<'m>) -> Result<(), Fault> {
+        let (checked, space) = (self.context.checked(), Arc::clone(&self.context.space));
+        let mut args = Args::new(step, &mut self.frame()?.slots);
+        let x = args.take(0)?;
+        if checked {
+            promises::run_of(op, &x, args.def(0)?.ty, args.int("value")?, &space)?;
+        }
+        args.put(0, x)
+    }
+
+    fn print(&mut self, step: &'c Step<'m>) -> Result<(), Fault> {
+        let values = self.operands(step, 0)?;
+        let types: Vec<&Type> = step.uses.iter().map(|u| u.ty).collect();
+        let message = step.attrs.str("message").unwrap_or_default();
+        let text = print::fill(message, &values, &types, &self.context.space)?;
+        match self.host {
+            Some(host) => host.host.print(&text),
+            None => self.context.printed.line(self.context.program, self.context.grid, &text),
+        }
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use tk_tile::Loc;
 /// Why a launch or a test stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The diagnostic code: `E0708` for what a program did, `E0701` to `E0705` for a launch that is refused,
+    /// The diagnostic code: `E0708` for what a program did, `E0709` to `E0716` for what only checked mode reports, `E0701` to `E0705` for a launch that is refused,
     /// `E0901` for an error that was expected and did not come, `E0002` for what is not supported yet, `E0001` for
     /// a mistake of the compiler, or what a host launch reported.
     pub code: &'static str,
@@ -20,6 +20,8 @@ pub struct Fault {
     pub loc: Option<Loc>,
     /// The program instance, if it was one of a grid.
     pub program: Option<[u32; 3]>,
+    /// Another place that belongs to it, and what happened there.
+    pub other: Option<(Loc, String)>,
 }
 
 /// A program did what it must not do.
@@ -28,7 +30,7 @@ pub(crate) const FAULT: &str = "E0708";
 impl Fault {
     /// A fault without a place.
     pub fn new(code: &'static str, message: impl Into<String>) -> Fault {
-        Fault { code, message: message.into(), loc: None, program: None }
+        Fault { code, message: message.into(), loc: None, program: None, other: None }
     }
 
     /// A program did what it must not do.

@@ -11,7 +11,8 @@ use crate::exec::{Args, contiguous, elem_size, load_all, tile_bytes};
 use crate::fault::Fault;
 use crate::launch::Arg;
 use crate::machine::{Machine, Region};
-use crate::memory::{BufferId, Memory, Space};
+use crate::memory::{BufferId, Memory};
+use crate::space::Space;
 use crate::value::{Pointer, Value, View};
 
 /// What a test needs from outside.
@@ -49,8 +50,11 @@ impl<'c, 'm> Machine<'c, 'm> {
         let space = Arc::clone(&self.context.space);
         let mut args = Args::new(step, &mut self.frame()?.slots);
         match op {
-            HostOp::Buffer => {
-                let (view, id) = buffer(&mut args, &space, host.memory)?;
+            HostOp::Buffer | HostOp::Empty => {
+                let (view, id) = match op {
+                    HostOp::Buffer => buffer(&mut args, &space, host.memory)?,
+                    _empty => empty(&args, host.memory)?,
+                };
                 let space = Arc::make_mut(&mut self.context.space);
                 space.push(host.memory, id);
                 let base =
@@ -92,6 +96,17 @@ fn buffer(args: &mut Args<'_, '_>, space: &Space, memory: &Memory) -> Result<(Vi
     let ty = args.operand(0)?.ty;
     let bytes = tile_bytes(ty.elem(), args.take(0)?, ty.count(), space)?;
     Ok((contiguous(Pointer::NULL, &extents(ty)), memory.alloc(bytes)))
+}
+
+/// `host_empty`: likewise.
+fn empty(args: &Args<'_, '_>, memory: &Memory) -> Result<(View, BufferId), Fault> {
+    let shape: Vec<usize> = args.ints("shape")?.iter().filter_map(|d| usize::try_from(*d).ok()).collect();
+    let elements = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
+    let bytes = elements.and_then(|n| n.checked_mul(elem_size(args.def(0).ok()?.ty.elem())));
+    let bytes = bytes.filter(|n| Vec::<u8>::new().try_reserve_exact(*n).is_ok());
+    let bytes =
+        bytes.ok_or_else(|| Fault::run(format!("a tensor of shape {shape:?} does not fit in memory")))?;
+    Ok((contiguous(Pointer::NULL, &shape), memory.alloc_unwritten(bytes)))
 }
 
 fn tile(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {

@@ -8,13 +8,16 @@ use std::time::Duration;
 use tk_ops::scalar::Scalar;
 use tk_tile::{Elem, Func, FuncId, FuncKind, TileModule, Type};
 
+use crate::checked::Checker;
 use crate::code::Code;
 use crate::exec::Context;
 use crate::fault::Fault;
 use crate::host::{Host, HostContext};
 use crate::machine::{Machine, Status};
-use crate::memory::{BufferId, Memory, Space};
+use crate::memory::{BufferId, Memory};
+use crate::print::Printed;
 use crate::schedule::{self, Deadline, SLICE};
+use crate::space::Space;
 use crate::value::{Pointer, Value, View};
 
 /// An argument of a launch.
@@ -51,6 +54,12 @@ pub struct Options {
     pub threads: Option<usize>,
     /// What is not done after this time stops with a fault.
     pub timeout: Option<Duration>,
+    /// Reports what a device would not: see the faults `E0709` to `E0716`. Programs run on one thread then.
+    pub checked: bool,
+    /// Pairs of parameters that may reach the same memory, by name; a struct or tuple stands for all that it holds.
+    pub alias: Vec<(String, String)>,
+    /// What programs print.
+    pub printed: Printed,
 }
 
 /// Runs all programs of a grid. An empty grid does nothing.
@@ -64,17 +73,25 @@ pub fn launch(
 ) -> Result<(), Fault> {
     let func = module.funcs.get(kernel).filter(|f| f.kind == FuncKind::Kernel);
     let func = func.ok_or_else(|| Fault::new("E0701", "what is launched is not a kernel"))?;
-    let space = Arc::new(memory.space());
-    let values = bind(module, func, args, &space)?;
+    let mut space = memory.space();
+    if options.checked {
+        let checker = Checker::of_grid(grid, func.param_names.clone(), options.alias.clone());
+        space.checker = Some(Arc::new(checker));
+    }
+    let values = bind(module, func, args, &mut space)?;
     let total = grid.iter().try_fold(1u64, |n, d| n.checked_mul(u64::from(*d))).filter(|n| *n < 1 << 62);
     let total =
         total.ok_or_else(|| Fault::new("E0705", format!("a grid of {grid:?} has too many programs")))?;
-    let code = Code::new(module, kernel)?;
-    schedule::run(&code, kernel, &values, &Context { program: [0; 3], grid, space }, total, options)
+    let code = Code::new(module, kernel, options.checked)?;
+    let printed = options.printed.clone();
+    let context = Context { program: [0; 3], grid, space: Arc::new(space), printed: printed.clone() };
+    let done = schedule::run(&code, kernel, &values, &context, total, options);
+    printed.end_launch();
+    done
 }
 
 /// The values of the parameters.
-fn bind(module: &TileModule, func: &Func, args: &[Arg], space: &Space) -> Result<Vec<Value>, Fault> {
+fn bind(module: &TileModule, func: &Func, args: &[Arg], space: &mut Space) -> Result<Vec<Value>, Fault> {
     let params = func.blocks.get(func.body).map_or(&[][..], |b| &b.args);
     if params.len() != args.len() {
         let message = format!("kernel `{}` takes {} arguments, not {}", func.name, params.len(), args.len());
@@ -82,22 +99,28 @@ fn bind(module: &TileModule, func: &Func, args: &[Arg], space: &Space) -> Result
     }
     let bound = params.iter().zip(args).enumerate().map(|(i, (param, arg))| {
         let ty = module.types.get(func.ty(*param));
-        bind_one(ty, arg, space).map_err(|(code, message)| {
-            let name = func.param_names.get(i).map_or("", |n| n);
+        let name = func.param_names.get(i).map_or("", |n| n);
+        let mut start = |id: BufferId| space.parameter(id, i as u32, name);
+        bind_one(ty, arg, &mut start).map_err(|(code, message)| {
             Fault::new(code, format!("argument `{name}` of kernel `{}`: {message}", func.name))
         })
     });
     bound.collect()
 }
 
-fn bind_one(ty: &Type, arg: &Arg, space: &Space) -> Result<Value, (&'static str, String)> {
+/// The value of one parameter; `start` gives the pointer to the first byte of a buffer.
+fn bind_one(
+    ty: &Type,
+    arg: &Arg,
+    start: &mut dyn FnMut(BufferId) -> Option<Pointer>,
+) -> Result<Value, (&'static str, String)> {
     let freed = || ("E0701", "its buffer was freed".to_string());
     let wrong = |found: &str| Err(("E0702", format!("`{ty}` is asked for, not {found}")));
     match (ty, arg) {
         (Type::Tile { elem: Elem::Scalar(d), .. }, Arg::Scalar(s)) if s.dtype() == *d => Ok(Value::Splat(*s)),
         (Type::Tile { elem: Elem::Ptr { .. }, .. }, Arg::Null) => Ok(Value::Ptr(Pointer::NULL)),
         (Type::Tile { elem: Elem::Ptr { .. }, .. }, Arg::Ptr { buffer, offset }) => {
-            Ok(Value::Ptr(space.pointer(*buffer).ok_or_else(freed)?.add(*offset)))
+            Ok(Value::Ptr(start(*buffer).ok_or_else(freed)?.add(*offset)))
         }
         (Type::View { rank, wide, .. }, Arg::View { buffer, offset, shape, strides }) => {
             if shape.len() != *rank as usize || strides.len() != shape.len() {
@@ -110,7 +133,7 @@ fn bind_one(ty: &Type, arg: &Arg, space: &Space) -> Result<Value, (&'static str,
             if let Some(d) = shape.iter().find(|d| !(0..=most).contains(*d)) {
                 return Err(("E0701", format!("an extent of {d} is not between 0 and {most}")));
             }
-            let base = space.pointer(*buffer).ok_or_else(freed)?.add(*offset);
+            let base = start(*buffer).ok_or_else(freed)?.add(*offset);
             Ok(Value::View(Arc::new(View { base, shape: shape.clone(), strides: strides.clone() })))
         }
         (_, Arg::Scalar(s)) => wrong(&format!("a number of type `{}`", s.dtype())),
@@ -128,8 +151,11 @@ pub fn run_test(
     memory: &Memory,
     options: &Options,
 ) -> Result<(), Fault> {
-    let code = Code::new(module, test)?;
-    let context = Context { program: [0; 3], grid: [1; 3], space: Arc::new(memory.space()) };
+    let code = Code::new(module, test, options.checked)?;
+    let mut space = memory.space();
+    space.checker = options.checked.then(|| Arc::new(Checker::alone()));
+    let context =
+        Context { program: [0; 3], grid: [1; 3], space: Arc::new(space), printed: options.printed.clone() };
     let mut machine = Machine::new(&code, context, Some(HostContext { host, memory }));
     let deadline = Deadline::new(options);
     machine.start(test, &[])?;

@@ -11,11 +11,14 @@
 //!                                                                  ├─ exec (everything that computes)
 //!                                                                  └─ host (what only tests do)
 //!                                                                       │
-//!                                                                    memory: every access is located here
+//!                                                                    space: every access is located here, and
+//!                                                                      │    noted in checked mode (checked)
+//!                                                                    memory: bytes
 //! ```
 //! A register holds whole tiles in row-major order, uniform tiles as one scalar, consecutive
 //! integers by the first of them, pointer tiles as a base and offsets.
 
+mod checked;
 mod code;
 mod compare;
 mod control;
@@ -25,11 +28,14 @@ mod host;
 mod launch;
 mod machine;
 mod memory;
+mod print;
 mod ramp;
 mod schedule;
+mod space;
 mod value;
 
 pub use fault::Fault;
 pub use host::Host;
 pub use launch::{Arg, Options, launch, run_test};
 pub use memory::{BufferId, Memory};
+pub use print::Printed;

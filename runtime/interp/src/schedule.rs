@@ -71,8 +71,13 @@ pub(crate) fn run(
         let message = format!("a cooperative launch has at most {COOPERATIVE} programs, not {total}");
         return Err(Fault::new("E0705", message));
     }
-    // Programs that meet are held by one worker: it alone knows when all of them have come.
-    let workers = if code.barrier { 1 } else { options.threads.unwrap_or_else(rayon::current_num_threads) };
+    // Programs that meet are held by one worker: it alone knows when all of them have come. Checked mode reports the
+    // same in every run because the programs take turns in the same order.
+    let workers = if code.barrier || context.checked() {
+        1
+    } else {
+        options.threads.unwrap_or_else(rayon::current_num_threads)
+    };
     let workers = workers.max(1) as u64;
     let grid = Grid {
         kernel,
@@ -196,6 +201,9 @@ impl<'g, 'c, 'm> Worker<'g, 'c, 'm> {
                 let message = "this program ended without coming to the `grid_barrier` where the others wait";
                 let fault = Fault::run(message).at(other.machine.last_loc(), Some(self.grid.place(p)));
                 return self.grid.failed(p, fault);
+            }
+            if let Some(checker) = &self.grid.context.space.checker {
+                checker.barrier();
             }
             self.met.sort_by_key(|r| r.p);
             self.waiting.extend(self.met.drain(..));

@@ -9,7 +9,11 @@ use tk_tile::{FuncId, Id};
 
 /// Launches a grid of `n` programs on this many threads.
 fn threads(memory: &Memory, text: &str, args: &[Arg], n: u32, threads: usize) -> Result<(), Fault> {
-    let options = Options { threads: Some(threads), timeout: Some(std::time::Duration::from_secs(60)) };
+    let options = Options {
+        threads: Some(threads),
+        timeout: Some(std::time::Duration::from_secs(60)),
+        ..Options::default()
+    };
     launch(&module(text), FuncId::new(0), args, [n, 1, 1], memory, &options)
 }
 
@@ -169,7 +173,7 @@ fn accesses_are_checked() {
     assert_eq!(fault.code, "E0708");
     assert_eq!(
         fault.message,
-        "`atomic_add` touches element 2 of a buffer of 2 `i32`, past the end; limit it with a mask"
+        "`atomic_add` touches element 2 of the buffer `x` of 2 `i32`, past the end; limit it with a mask"
     );
     let fault = run(&m, text, &[Arg::Null], [1, 1, 1]).unwrap_err();
     assert_eq!(fault.code, "E0708");

@@ -82,7 +82,7 @@ fn the_lowest_program_that_fails_is_reported() {
             let n = 4096;
             let out = i32s(&m, &vec![-1; n]);
             let args = [ptr(out), Arg::Scalar(Scalar::int(DType::U64, mask.into()))];
-            let options = Options { threads, timeout: None };
+            let options = Options { threads, ..Options::default() };
             let fault = launch(&kernel, FuncId::new(0), &args, [n as u32, 1, 1], &m, &options).unwrap_err();
             let lowest = mask.trailing_zeros();
             assert_eq!(fault.program, Some([lowest, 0, 0]), "{threads:?} {mask:x}");
@@ -124,7 +124,7 @@ fn parallel_equals_serial() {
             let m = Memory::new();
             let data: Vec<f32> = (0..300 * 77).map(|i| ((i * 7919) % 1000) as f32 / 500.0 - 1.0).collect();
             let (x, y) = (f32s(&m, &data), f32s(&m, &vec![0.0; 300 * 16]));
-            let options = Options { threads, timeout: None };
+            let options = Options { threads, ..Options::default() };
             let args = [tensor(x, &[300, 77]), tensor(y, &[300, 16])];
             launch(&kernel, FuncId::new(0), &args, [300, 1, 1], &m, &options).unwrap();
             m.read(y).unwrap()
@@ -147,7 +147,7 @@ fn an_endless_loop_runs_into_the_time_limit() {
 }"#;
     let kernel = module(text);
     for threads in [Some(1), None] {
-        let options = Options { threads, timeout: Some(Duration::from_millis(30)) };
+        let options = Options { threads, timeout: Some(Duration::from_millis(30)), ..Options::default() };
         let start = Instant::now();
         let fault =
             launch(&kernel, FuncId::new(0), &[int(0)], [40, 1, 1], &Memory::new(), &options).unwrap_err();

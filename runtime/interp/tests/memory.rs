@@ -51,7 +51,7 @@ fn out_of_bounds_names_program_element_and_length() {
     let fault = run(&m, ADD, &[ptr(x), ptr(x), ptr(z), int(128)], [2, 1, 1]).unwrap_err();
     assert_eq!(fault.code, "E0708");
     assert_eq!(fault.program, Some([1, 0, 0]));
-    assert!(fault.message.contains("element 100 of a buffer of 100 `f32`, past the end"), "{fault}");
+    assert!(fault.message.contains("element 100 of the buffer `x` of 100 `f32`, past the end"), "{fault}");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn fault_carries_the_source_location() {
     let fault = run(&m, text, &[ptr(x)], [1, 1, 1]).unwrap_err();
     let loc = fault.loc.unwrap();
     assert_eq!((loc.file, loc.start, loc.end), (2, 30, 40));
-    assert!(fault.message.contains("element -1 of a buffer of 1 `f32`, before the start"), "{fault}");
+    assert!(fault.message.contains("element -1 of the buffer `x` of 1 `f32`, before the start"), "{fault}");
 }
 
 /// out[i] = load(x + at[i], mask[i], other[i]).

@@ -97,7 +97,7 @@ fn a_view_that_does_not_fit_its_buffer_faults() {
         let args = [v, tensor(out, &[4, 8]), tensor(inside, &[4, 8]), int(0), int(0)];
         let fault = run(&m, BOX, &args, [1, 1, 1]).unwrap_err();
         assert_eq!(fault.code, "E0708", "{strides:?}");
-        assert!(fault.message.contains("of a buffer of 31 `f32`"), "{fault}");
+        assert!(fault.message.contains("of 31 `f32`"), "{fault}");
     }
 }
 

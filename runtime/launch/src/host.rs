@@ -133,6 +133,7 @@ impl Host for TestHost<'_> {
         memory: &Memory,
     ) -> Result<(), Fault> {
         let outcome = self.try_launch(kernel, cargs, args, memory);
+        lock(&self.printed).push_str(&self.session.printed());
         pass::enter("interpreter");
         match outcome {
             Ok(notes) => {

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tk_interp::{Arg, BufferId, Fault, Memory, Options};
+use tk_interp::{Arg, BufferId, Fault, Memory, Options, Printed};
 use tk_ops::{ControlOp, Op};
 use tk_sema::Checked;
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::eval::Bindings;
-use tk_sema::hir::{FnId, HFn};
+use tk_sema::hir::{FnId, HFn, Hir};
 use tk_sema::specialize::specialize;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 use tk_tile::{Elem, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
@@ -32,6 +32,10 @@ pub struct Session {
     dumps: Option<Mutex<Vec<(String, String)>>>,
     /// How long a launch or a test may run.
     timeout: Option<Duration>,
+    /// Whether launches and tests run in checked mode.
+    checked_mode: bool,
+    /// What kernels print.
+    printed: Printed,
 }
 
 /// A kernel or test with all that it calls, ready to run.
@@ -59,7 +63,15 @@ impl Session {
     pub fn new(checked: Checked) -> Session {
         let main = checked.sources.get(FileId(0)).map(|s| s.name.to_string()).unwrap_or_default();
         let folder = Path::new(&main).parent().map(Path::to_path_buf).unwrap_or_default();
-        Session { checked, folder, compiled: Mutex::new(vec![]), dumps: None, timeout: None }
+        Session {
+            checked,
+            folder,
+            compiled: Mutex::new(vec![]),
+            dumps: None,
+            timeout: None,
+            checked_mode: false,
+            printed: Printed::default(),
+        }
     }
 
     /// The same, ending what runs longer with a fault.
@@ -68,9 +80,25 @@ impl Session {
         self
     }
 
+    /// The same, in checked mode or not: reporting what a device would not.
+    pub fn checked_mode(mut self, on: bool) -> Session {
+        self.checked_mode = on;
+        self
+    }
+
     /// How the interpreter runs.
     pub(crate) fn options(&self) -> Options {
-        Options { timeout: self.timeout, ..Options::default() }
+        Options {
+            timeout: self.timeout,
+            checked: self.checked_mode,
+            printed: self.printed.clone(),
+            ..Options::default()
+        }
+    }
+
+    /// What kernels printed since this was last asked: lines that end in a line break.
+    pub fn printed(&self) -> String {
+        self.printed.take()
     }
 
     /// The same, keeping the tile IR after every pass.
@@ -132,7 +160,11 @@ impl Session {
         bound.extend(scratch.iter().map(|id| Arg::Ptr { buffer: *id, offset: 0 }));
         pass::enter("interpreter");
         let module = &compiled.module;
-        let done = tk_interp::launch(module, compiled.entry, &bound, plan.grid, memory, &self.options());
+        let names = parameter_names(&self.checked.hir, kernel);
+        let name = |i: usize| names.get(i).cloned().unwrap_or_default();
+        let alias = plan.alias.iter().map(|(a, b)| (name(*a), name(*b))).collect();
+        let options = Options { alias, ..self.options() };
+        let done = tk_interp::launch(module, compiled.entry, &bound, plan.grid, memory, &options);
         scratch.into_iter().for_each(|id| memory.free(id));
         done.map_err(|fault| vec![diagnostic(&fault, place)])?;
         Ok(notes)
@@ -176,8 +208,14 @@ impl Session {
             dump(stage, module);
             pass::enter(next.next().unwrap_or("verify"));
         };
-        pipeline::run(module, Some(&mut observer)).map_err(|e| e.to_string())
+        let passes = if self.checked_mode { pipeline::CHECKED } else { pipeline::PASSES };
+        pipeline::run_passes(passes, module, Some(&mut observer)).map_err(|e| e.to_string())
     }
+}
+
+/// The names of the run-time parameters of a kernel, in order.
+fn parameter_names(hir: &Hir, kernel: FnId) -> Vec<String> {
+    contract::parameters(hir, kernel).into_iter().filter(|p| !p.compile_time).map(|p| p.name).collect()
 }
 
 /// The arguments of a specialization, without its workspaces.
@@ -204,7 +242,7 @@ fn bind(compiled: &Compiled, plan: &Plan, args: &[Argument]) -> Result<Vec<Arg>,
     Ok(bound)
 }
 
-/// Allocates the workspaces of a launch; zeroed whether it asks for that or not.
+/// Allocates the workspaces of a launch.
 fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId>, Wrong> {
     let mut sizes = vec![];
     for s in &plan.scratch {
@@ -217,7 +255,9 @@ fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId
             vec![Diagnostic::error(codes::CLAUSE, kernel, message, "")]
         })?);
     }
-    Ok(sizes.into_iter().map(|n| memory.alloc(vec![0; n])).collect())
+    let zeroed = plan.scratch.iter().map(|s| s.zeroed);
+    let alloc = |(n, zeroed)| if zeroed { memory.alloc(vec![0; n]) } else { memory.alloc_unwritten(n) };
+    Ok(sizes.into_iter().zip(zeroed).map(alloc).collect())
 }
 
 /// A kernel whose programs meet is launched as a cooperative one.
@@ -259,6 +299,10 @@ pub(crate) fn diagnostic(fault: &Fault, place: Span) -> Diagnostic {
     let span = fault.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
     let code = codes::find(fault.code).unwrap_or(codes::FAULT);
     let d = Diagnostic::error(code, span, fault.message.clone(), "");
+    let d = match &fault.other {
+        Some((l, what)) => d.label(Span::new(FileId(l.file), l.start as usize, l.end as usize), what.clone()),
+        None => d,
+    };
     match fault.program {
         Some([x, y, z]) => d.note(format!("in the program with the ids {x}, {y}, {z}")),
         None => d,

@@ -45,11 +45,11 @@ test \"program_id\" {
         example: "kernel size(y: mut view[i32, 1])
     grid(2, 3)
 {
-    y.store([0], num_programs(0) * 10 + num_programs(1));
+    y.store([program_id(0) * 3 + program_id(1)], num_programs(0) * 10 + num_programs(1));
 }
 
 test \"num_programs\" {
-    let y = buffer(zeros([1], i32));
+    let y = empty([6], i32);
     size(y);
     assert(all(y.tile() == 23));
 }",
@@ -176,7 +176,8 @@ assert(sum(full([N], 1, i32)) == 8);",
         name: "print",
         params: &[req("values", ParamKind::Rest)],
         op: Op::Control(ControlOp::Print),
-        doc: "Prints values of each program, with its position in the grid; string literals stand for themselves.",
+        doc: "Prints values of each program, with its ids; string literals stand for themselves. Lines come in the order of \
+              the programs when the launch ends.",
         example: "kernel show(x: view[i32, 1])
     grid(1)
 {
@@ -188,7 +189,6 @@ test \"print\" {
     show(x);
     assert(all(x.tile() == arange(0, 4)));
 }",
-        ready: false,
         ..CONTROL
     },
     Row {

@@ -27,6 +27,25 @@ assert(all(x.tile() == arange(0, 4)));",
         ..HOST
     },
     Row {
+        name: "empty",
+        params: &[req("shape", ParamKind::Shape), req("dtype", ParamKind::DType)],
+        op: Op::Host(HostOp::Empty),
+        doc: "A contiguous tensor in device memory that nobody has written: what a kernel fills. In checked mode reading \
+              an element before it is written is E0709, in the kernel and by `tile`.",
+        example: "kernel fill(x: mut view[i32, 1])
+    grid(1)
+{
+    x.store([0], full([4], 7, i32));
+}
+
+test \"empty\" {
+    let x = empty([4], i32);
+    fill(x);
+    assert(all(x.tile() == 7));
+}",
+        ..HOST
+    },
+    Row {
         name: "tile",
         receiver: Receiver::Buffer,
         params: &[req("x", ParamKind::View)],

@@ -311,20 +311,34 @@ impl Lower<'_, '_> {
 
     /// The message is the text with `{}` where values stand.
     fn print(&mut self, a: &Args) -> Res<Val> {
-        let (mut words, mut operands) = (vec![], vec![]);
+        let mut operands = vec![];
+        let mut words = vec![];
         for v in a.list("values")? {
-            match v {
-                Val::Static(CVal::Str(s)) => words.push(s.replace('{', "{{").replace('}', "}}")),
-                Val::Static(v) => words.push(v.to_string()),
-                v => {
-                    words.push("{}".to_string());
-                    operands.push(self.one(&v, a.span)?);
-                }
-            }
+            words.push(match v {
+                Val::Static(CVal::Str(s)) => escaped(&s),
+                v => self.printed(&v, &mut operands, a.span)?,
+            });
         }
         let attrs = Attrs::new().with("message", Attr::Str(words.join(" ")));
         self.b.inst(Op::Control(ControlOp::Print), &operands, attrs, &[]);
         Ok(Val::Unit)
+    }
+
+    /// What the message of a `print` says in place of a value; a value that is known when it runs is an operand.
+    fn printed(&mut self, v: &Val, operands: &mut Vec<ValueId>, span: Span) -> Res<String> {
+        Ok(match v {
+            Val::Static(v) => escaped(&v.to_string()),
+            Val::Tuple(parts) => {
+                let parts = parts.iter().map(|p| self.printed(p, operands, span));
+                format!("({})", parts.collect::<Res<Vec<_>>>()?.join(", "))
+            }
+            Val::Opt(None) => "none".to_string(),
+            Val::Unit => "()".to_string(),
+            v @ (Val::One(_) | Val::Opt(Some(_)) | Val::Never | Val::Unset) => {
+                operands.push(self.one(v, span)?);
+                "{}".to_string()
+            }
+        })
     }
 
     /// A scalar function for each element; on scalars, a call.
@@ -364,6 +378,11 @@ impl Lower<'_, '_> {
         let t = infer::with_shape(self.b.type_of(x), &[]);
         self.b.ty(t)
     }
+}
+
+/// Text that stands for itself in the message of a `print`.
+fn escaped(text: &str) -> String {
+    text.replace('{', "{{").replace('}', "}}")
 }
 
 fn flatten_table<'v>(items: &'v [CVal], out: &mut Vec<&'v CVal>) {

@@ -37,6 +37,7 @@ impl Lower<'_, '_> {
         let (mut xs, mut attrs) = (vec![], Attrs::new());
         match op {
             HostOp::Buffer | HostOp::Tile => xs.push(self.operand(a, "x")?),
+            HostOp::Empty => attrs.set("shape", Attr::Ints(a.ints("shape")?)),
             HostOp::Randn => attrs.set("seed", Attr::Int(a.need_int("seed")?)),
             HostOp::Uniform => {
                 xs.extend([self.operand(a, "low")?, self.operand(a, "high")?]);

@@ -74,6 +74,7 @@ fn known(op: Op) -> Known {
         Op::Control(o) => control(o),
         Op::Host(o) => match o {
             HostOp::Buffer | HostOp::Tile => NONE,
+            HostOp::Empty => (&["shape"], &[]),
             HostOp::Launch => (&["callee"], &["absent", "cargs"]),
             HostOp::Randn | HostOp::Uniform => (&["seed"], &[]),
             HostOp::Npy => (&["path"], &[]),
@@ -125,7 +126,7 @@ fn kind(op: Op, name: &str, value: &Attr) -> bool {
         "axis" | "bins" | "k" | "seed" | "stages" | "start" | "unroll" | "value" => {
             matches!(value, Attr::Int(_))
         }
-        "absent" | "axes" | "perm" | "starts" => matches!(value, Attr::Ints(_)),
+        "absent" | "axes" | "perm" | "shape" | "starts" => matches!(value, Attr::Ints(_)),
         "descending" | "fast" | "flatten" | "ordered" | "reverse" | "specialize" => {
             matches!(value, Attr::Bool(_))
         }

@@ -211,6 +211,15 @@ pub(super) fn host(cx: Cx<'_>, op: HostOp) -> Check {
                 format!("a tile of rank {found} and a view of rank {rank}")
             })
         }
+        HostOp::Empty => {
+            cx.counts(0, 1)?;
+            let v = cx.result(0)?;
+            let Type::View { rank, .. } = v else { return fault(V11, format!("`{v}` is no view")) };
+            let shape = cx.inst.attrs.ints("shape").unwrap_or(&[]);
+            ensure(shape.len() == *rank as usize && shape.iter().all(|d| *d > 0), V10, || {
+                format!("`shape` is {shape:?} of a view of rank {rank}")
+            })
+        }
         HostOp::Launch => {
             cx.counts(cx.inst.operands.len(), 0)?;
             let absent = cx.inst.attrs.ints("absent").unwrap_or(&[]);

@@ -12,9 +12,9 @@ use tk_tile::{Elem, Type};
 
 use super::Args;
 use super::elementwise::wrong;
-use super::transfer::outside;
+use crate::checked::Ordering;
 use crate::fault::Fault;
-use crate::memory::{Access, Space};
+use crate::space::{Access, Space};
 use crate::value::{Pointer, Value, View};
 
 /// Where the lanes act.
@@ -54,6 +54,43 @@ impl Target {
     }
 }
 
+/// What an atomic means to other programs.
+struct Meaning {
+    access: Access,
+    order: Ordering,
+}
+
+impl Meaning {
+    fn new(op: AtomicOp, args: &Args<'_, '_>) -> Meaning {
+        // Atomics of a block are for the lanes of one program: to another one they are plain accesses.
+        let atomic = args.step.attrs.str("scope") != Some("block");
+        let order = if atomic { args.step.attrs.str("order").unwrap_or_default() } else { "" };
+        Meaning {
+            access: Access { reads: op != AtomicOp::Store, writes: op != AtomicOp::Load, atomic },
+            order: Ordering {
+                acquire: matches!(order, "acquire" | "acq_rel"),
+                release: matches!(order, "release" | "acq_rel"),
+                store: op == AtomicOp::Store,
+            },
+        }
+    }
+
+    /// It acted on one element; `wrote` is false for a comparison that failed.
+    fn happened(&self, space: &Space, p: &Pointer, dtype: DType, wrote: bool) {
+        if let (Some(checker), Some(entry)) = (&space.checker, space.entry(p)) {
+            let at = space.address(p, dtype.bytes()).saturating_sub(entry.allocation.base);
+            checker.atomic(entry, at as usize, self.order, wrote);
+        }
+    }
+
+    /// It has acted on all.
+    fn done(&self, space: &Space) {
+        if let (Some(checker), true) = (&space.checker, self.order.release) {
+            checker.released();
+        }
+    }
+}
+
 /// Runs an atomic operation.
 pub(super) fn run(op: AtomicOp, args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {
     let (dtype, n, mut next) = layout(args.operand(0)?.ty, args)?;
@@ -77,15 +114,15 @@ pub(super) fn run(op: AtomicOp, args: &mut Args<'_, '_>, space: &Space) -> Resul
         Some(other) => other.owned(n)?,
         None => Buf::zeros(dtype, n),
     };
-    let access = if op == AtomicOp::Load { Access::Read } else { Access::Write };
+    let meaning = Meaning::new(op, args);
     let alone = space.alone();
     for i in 0..n {
         let takes_part = mask.as_ref().map_or(Ok(true), |m| m.lane(i)?.bool())?;
         let place = if takes_part { target.at(i)? } else { None };
         let Some(p) = place else { continue };
         let memory = space
-            .locate_run(&p, dtype.bytes(), 0, 1, access)
-            .map_err(|o| outside(&format!("`{}`", op.name()), &Elem::Scalar(dtype), o, target.advice()))?;
+            .locate_run(&p, dtype.bytes(), 0, 1, meaning.access)
+            .map_err(|d| d.fault(&format!("`{}`", op.name()), &Elem::Scalar(dtype), target.advice()))?;
         // SAFETY: the place was located for one element of this size.
         let old = unsafe { read(memory, dtype) };
         before.set(i, old);
@@ -98,8 +135,10 @@ pub(super) fn run(op: AtomicOp, args: &mut Args<'_, '_>, space: &Space) -> Resul
             // SAFETY: as above.
             unsafe { write(memory, after) };
         }
+        meaning.happened(space, &p, dtype, after.is_some());
     }
     drop(alone);
+    meaning.done(space);
     if op == AtomicOp::Store { Ok(()) } else { args.put(0, Value::tile(before)) }
 }
 

@@ -5,14 +5,15 @@ use tk_ops::eval::{self, EvalError, Operand};
 use tk_ops::{DType, ElementwiseOp, Scalar};
 
 use super::Args;
+use crate::checked::arithmetic;
 use crate::fault::Fault;
-use crate::memory::size_of;
 use crate::ramp::Compared;
+use crate::space::size_of;
 use crate::value::Value;
 
 /// Runs an elementwise operation. The element count follows from the operands, so that a scalar instruction of a
 /// `map` block may work on whole tiles.
-pub(super) fn run(op: ElementwiseOp, args: &mut Args<'_, '_>) -> Result<(), Fault> {
+pub(super) fn run(op: ElementwiseOp, args: &mut Args<'_, '_>, checked: bool) -> Result<(), Fault> {
     // No operation has more than three operands.
     let mut values = [const { Value::Empty }; 3];
     let n = args.len();
@@ -20,7 +21,14 @@ pub(super) fn run(op: ElementwiseOp, args: &mut Args<'_, '_>) -> Result<(), Faul
         *value = args.take(i)?;
     }
     let values = values.get(..n).ok_or_else(|| Fault::internal("too many operands"))?;
-    let value = match args.def(0)?.ty.dtype() {
+    let ty = args.def(0)?.ty;
+    if checked {
+        arithmetic::division(op, values, ty)?;
+    }
+    if let Some(pointer) = args.step.offset {
+        arithmetic::offset(op, values, ty, pointer)?;
+    }
+    let value = match ty.dtype() {
         Some(out) => numbers(op, values, out, args.step.attrs.flag("fast"))?,
         None => pointers(op, values, args)?,
     };
@@ -110,7 +118,7 @@ fn pointers(op: ElementwiseOp, values: &[Value], args: &Args<'_, '_>) -> Result<
 }
 
 /// Bytes of what the pointers of a type point to.
-pub(super) fn pointee_size(ty: &tk_tile::Type) -> usize {
+pub(crate) fn pointee_size(ty: &tk_tile::Type) -> usize {
     match ty.elem() {
         tk_tile::Elem::Ptr { pointee, .. } => elem_size(pointee),
         tk_tile::Elem::Scalar(_) => 1,

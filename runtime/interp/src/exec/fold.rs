@@ -15,7 +15,7 @@ use tk_tile::Elem;
 use super::transfer::to_memory;
 use crate::code::Step;
 use crate::fault::Fault;
-use crate::memory::Space;
+use crate::space::Space;
 use crate::value::Value;
 
 /// What is folded how.

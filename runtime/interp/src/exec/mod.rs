@@ -23,10 +23,11 @@ use tk_ops::{MemoryOp, Op};
 
 use crate::code::{Def, Step, Use};
 use crate::fault::Fault;
-use crate::memory::Space;
+use crate::print::Printed;
+use crate::space::Space;
 use crate::value::Value;
 
-pub(crate) use elementwise::elem_size;
+pub(crate) use elementwise::{elem_size, pointee_size};
 pub(crate) use fold::{Fold, Folding};
 pub(crate) use view::{contiguous, load_all, tile_bytes};
 
@@ -39,6 +40,15 @@ pub(crate) struct Context {
     pub grid: [u32; 3],
     /// The memory it can reach.
     pub space: Arc<Space>,
+    /// What programs print.
+    pub printed: Printed,
+}
+
+impl Context {
+    /// Whether checked mode is on.
+    pub fn checked(&self) -> bool {
+        self.space.checker.is_some()
+    }
 }
 
 /// The registers of one step.
@@ -126,16 +136,19 @@ impl<'a, 'm> Args<'a, 'm> {
 
 /// Runs an operation that neither moves between blocks nor speaks to the host.
 pub(crate) fn run(step: &Step<'_>, slots: &mut [Value], context: &Context) -> Result<(), Fault> {
+    if let (Some(checker), Op::Memory(_) | Op::Atomic(_)) = (&context.space.checker, step.op) {
+        checker.at(context.program, step.loc);
+    }
     let mut args = Args::new(step, slots);
     match step.op {
-        Op::Elementwise(op) => elementwise::run(op, &mut args),
+        Op::Elementwise(op) => elementwise::run(op, &mut args, context.checked()),
         Op::Create(op) => create::run(op, &mut args),
         Op::Shape(op) => shape::run(op, &mut args),
         Op::Memory(op) => memory(op, &mut args, context),
         Op::Reduce(op) => reduce::run(op, &mut args),
         Op::Dot(op) => dot::run(op, &mut args),
         Op::Atomic(op) => atomics::run(op, &mut args, &context.space),
-        Op::Scan(op) => scan::run(op, &mut args),
+        Op::Scan(op) => scan::run(op, &mut args, context.checked()),
         Op::Random(op) => random::run(op, &mut args),
         Op::Control(_) | Op::Host(_) => Err(Fault::unsupported(step.op)),
     }
@@ -150,7 +163,7 @@ fn memory(op: MemoryOp, args: &mut Args<'_, '_>, context: &Context) -> Result<()
         MemoryOp::ViewShape => view::shape(args),
         MemoryOp::ViewStride => view::stride(args),
         MemoryOp::ViewPtr => view::base(args),
-        MemoryOp::ViewSlice => view::slice(args),
+        MemoryOp::ViewSlice => view::slice(args, &context.space),
         MemoryOp::ViewPermute => view::permute(args),
         MemoryOp::ViewLoad => view::load(args, &context.space),
         MemoryOp::ViewStore => view::store(args, &context.space),

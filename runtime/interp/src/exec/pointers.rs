@@ -9,9 +9,9 @@ use tk_tile::Elem;
 
 use super::Args;
 use super::elementwise::wrong;
-use super::transfer::{Lanes, Loading, Mask, outside, to_memory, write};
+use super::transfer::{Lanes, Loading, Mask, to_memory, write};
 use crate::fault::Fault;
-use crate::memory::Space;
+use crate::space::{Denied, Space};
 use crate::value::{Pointer, Value, for_offsets};
 
 const ADVICE: &str = "limit it with a mask";
@@ -93,7 +93,7 @@ pub(super) fn load(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> 
     let lanes = mask_of(args, 1)?;
     let other = if args.len() > 2 { args.take(2)? } else { Value::zero(def.ty) };
     let mask = lanes.mask()?;
-    let fail = |o| outside("`load`", elem, o, ADVICE);
+    let fail = |d: Denied| d.fault("`load`", elem, ADVICE);
     let value = match &p {
         _unread if matches!(lanes, Lane::None) => other,
         Value::Ptr(p) => {
@@ -124,7 +124,7 @@ fn masked(mask: Mask<'_>, other: Value) -> Option<Value> {
 fn load_one(elem: &Elem, p: &Pointer, space: &Space) -> Result<Value, Fault> {
     let mut loading = Loading::new(elem, 1, None, space)?;
     let one = std::slice::from_ref(p);
-    loading.read(space, &Lanes::Each(one), Mask::All).map_err(|o| outside("`load`", elem, o, ADVICE))?;
+    loading.read(space, &Lanes::Each(one), Mask::All).map_err(|d: Denied| d.fault("`load`", elem, ADVICE))?;
     Ok(loading.done(space))
 }
 
@@ -152,7 +152,7 @@ pub(super) fn store(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault>
         return Ok(());
     }
     let mask = lanes.mask()?;
-    let fail = |o| outside("`store`", elem, o, ADVICE);
+    let fail = |d: Denied| d.fault("`store`", elem, ADVICE);
     match &p {
         Value::Ptr(p) => {
             // Of the lanes that write one place the last one wins.

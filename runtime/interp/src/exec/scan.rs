@@ -7,11 +7,12 @@ use tk_ops::scalar::Scalar;
 
 use super::Args;
 use super::elementwise::wrong;
+use crate::checked::promises;
 use crate::fault::Fault;
 use crate::value::{Pointer, Value};
 
 /// Runs an operation along one axis.
-pub(super) fn run(op: ScanOp, args: &mut Args<'_, '_>) -> Result<(), Fault> {
+pub(super) fn run(op: ScanOp, args: &mut Args<'_, '_>, checked: bool) -> Result<(), Fault> {
     match op {
         ScanOp::CumSum | ScanOp::CumProd => {
             let (lines, reverse) = (lines(args, args.int("axis")?)?, args.step.attrs.flag("reverse"));
@@ -21,7 +22,7 @@ pub(super) fn run(op: ScanOp, args: &mut Args<'_, '_>) -> Result<(), Fault> {
         ScanOp::Sort => sort(args),
         ScanOp::TopK => topk(args),
         ScanOp::Histogram => histogram(args),
-        ScanOp::Gather => gather(args),
+        ScanOp::Gather => gather(args, checked),
         ScanOp::Custom => Err(Fault::internal("a scan with a block is not one step")),
     }
 }
@@ -64,10 +65,15 @@ fn histogram(args: &mut Args<'_, '_>) -> Result<(), Fault> {
     args.put(0, Value::tile(Buf::I32(eval::histogram(&x, Some(counted), bins).map_err(wrong)?)))
 }
 
-fn gather(args: &mut Args<'_, '_>) -> Result<(), Fault> {
+fn gather(args: &mut Args<'_, '_>, checked: bool) -> Result<(), Fault> {
     let lines = lines(args, args.int("axis")?)?;
     let n = args.operand(1)?.ty.count();
     let (x, index) = (args.take(0)?, args.take(1)?.buf(n)?);
+    if checked {
+        let at = index.to_i64().ok_or_else(|| Fault::internal("an index is not an integer"))?;
+        let shape = args.operand(1)?.ty.shape().unwrap_or_default();
+        promises::indices(&at, shape, lines.len as i64, "a dimension")?;
+    }
     let places = eval::gather(&index, lines).map_err(wrong)?;
     args.put(0, picked(x, &places)?)
 }

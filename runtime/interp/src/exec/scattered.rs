@@ -9,9 +9,9 @@ use tk_tile::Elem;
 
 use super::Args;
 use super::pointers::stored;
-use super::transfer::{Lanes, Loading, Mask, outside, write};
+use super::transfer::{Lanes, Loading, Mask, write};
 use crate::fault::Fault;
-use crate::memory::Space;
+use crate::space::{Denied, Space};
 use crate::value::{Pointer, Value, View};
 
 const ADVICE: &str = "the view's extents or strides do not fit its buffer";
@@ -65,7 +65,7 @@ pub(super) fn gather(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault
     let elem = def.ty.elem();
     let mut loading = Loading::new(elem, def.count, Some(other), space)?;
     let read = loading.read(space, &places.lanes(), Mask::Lanes(&places.touched));
-    read.map_err(|o| outside("a load from a view", elem, o, ADVICE))?;
+    read.map_err(|d: Denied| d.fault("a load from a view", elem, ADVICE))?;
     args.put(0, loading.done(space))
 }
 
@@ -79,7 +79,7 @@ pub(super) fn scatter(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Faul
     let places = Places::new(&view, rest, mask, n)?;
     let buf: Arc<Buf> = stored(elem, value, n, space)?;
     let written = write(space, &places.lanes(), Mask::Lanes(&places.touched), &buf);
-    written.map_err(|o| outside("a store to a view", elem, o, ADVICE))
+    written.map_err(|d: Denied| d.fault("a store to a view", elem, ADVICE))
 }
 
 fn lacks(op: &str) -> Fault {

@@ -56,6 +56,43 @@ impl Boxes {
         (fit(lo), fit(hi))
     }
 
+    /// Calls `f` with the element of memory and the element of the tile of each place.
+    pub fn each(&self, mut f: impl FnMut(i64, usize)) {
+        let count: usize = self.dims.iter().map(|d| d.count).product();
+        for n in 0..count {
+            let (mut rest, mut memory, mut tile) = (n, self.memory, self.tile);
+            for d in self.dims.iter().rev() {
+                memory += (rest % d.count) as i128 * i128::from(d.memory);
+                tile += rest % d.count * d.tile;
+                rest /= d.count;
+            }
+            f(memory as i64, tile);
+        }
+    }
+
+    /// Calls `f` with the first and the number of consecutive elements of memory, until all places were named.
+    pub fn each_run(&self, mut f: impl FnMut(i64, usize)) {
+        let (outer, run) = match self.dims.split_last() {
+            Some((row, outer)) if row.memory == 1 => (outer, row.count),
+            Some(_) | None => (self.dims.as_slice(), 1),
+        };
+        let outer = Boxes { dims: outer.to_vec(), ..*self };
+        outer.each(|memory, _| f(memory, run));
+    }
+
+    /// Whether two places may be one element of memory: not if each step leaves behind all that smaller steps reach.
+    pub fn may_overlap(&self) -> bool {
+        let mut steps: Vec<(u64, u64)> =
+            self.dims.iter().map(|d| (d.memory.unsigned_abs(), d.count as u64)).collect();
+        steps.sort_unstable();
+        let mut reach = 0u64;
+        steps.iter().any(|(step, count)| {
+            let overlaps = *step <= reach;
+            reach = reach.saturating_add(step.saturating_mul(count - 1));
+            overlaps
+        })
+    }
+
     /// Copies from memory to the tile (`READ`) or back.
     ///
     /// # Safety

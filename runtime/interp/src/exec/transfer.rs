@@ -9,9 +9,10 @@ use tk_ops::with_buf;
 use tk_tile::Elem;
 
 use super::elementwise::elem_size;
+use crate::checked::lanes;
 use crate::fault::Fault;
-use crate::memory::{Access, Outside, Space};
-use crate::value::{Pointer, Value};
+use crate::space::{Access, Denied, Space};
+use crate::value::{Pointer, Value, offset_at};
 
 /// Which lanes take part.
 #[derive(Clone, Copy)]
@@ -117,6 +118,15 @@ impl<'a> Lanes<'a> {
         }
     }
 
+    /// One of them; none where all are consecutive and so no two are the same.
+    fn at(&self, i: usize) -> Option<Pointer> {
+        match self {
+            Lanes::Run(..) => None,
+            Lanes::Offsets(base, offsets) => Some(base.add(offset_at(offsets, i))),
+            Lanes::Each(lanes) => lanes.get(i).copied(),
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Lanes::Run(_, count) => *count,
@@ -136,7 +146,7 @@ unsafe fn copy<const READ: bool>(
     mask: Mask<'_>,
     size: usize,
     tile: *mut u8,
-) -> Result<(), Outside> {
+) -> Result<(), Denied> {
     // SAFETY: passed on.
     unsafe {
         match lanes {
@@ -182,7 +192,7 @@ unsafe fn runs<O: Offset, const READ: bool>(
     mask: Mask<'_>,
     size: usize,
     tile: *mut u8,
-) -> Result<(), Outside> {
+) -> Result<(), Denied> {
     let mut next = 0;
     while let Some(i) = mask.next(next) {
         let Some(rest @ [first, ..]) = offsets.get(i..) else { break };
@@ -205,8 +215,8 @@ unsafe fn run<const READ: bool>(
     n: usize,
     size: usize,
     tile: *mut u8,
-) -> Result<(), Outside> {
-    let access = if READ { Access::Read } else { Access::Write };
+) -> Result<(), Denied> {
+    let access = if READ { Access::READ } else { Access::WRITE };
     let memory = space.locate_run(p, size, first, n, access)?;
     let (from, to) = if READ { (memory.cast_const(), tile) } else { (tile.cast_const(), memory) };
     // SAFETY: both sides hold the run; a tile never lies in device memory. The lengths of single elements are spelled
@@ -247,7 +257,7 @@ impl Loading {
     }
 
     /// Reads through pointers.
-    pub fn read(&mut self, space: &Space, lanes: &Lanes<'_>, mask: Mask<'_>) -> Result<(), Outside> {
+    pub fn read(&mut self, space: &Space, lanes: &Lanes<'_>, mask: Mask<'_>) -> Result<(), Denied> {
         let n = self.buf.len().min(lanes.len());
         if n < lanes.len() || n < self.buf.len() {
             return Ok(());
@@ -296,24 +306,20 @@ pub(super) fn to_memory(elem: &Elem, value: Value, n: usize, space: &Space) -> R
 }
 
 /// Writes a tile through pointers.
-pub(super) fn write(space: &Space, lanes: &Lanes<'_>, mask: Mask<'_>, buf: &Buf) -> Result<(), Outside> {
+pub(super) fn write(space: &Space, lanes: &Lanes<'_>, mask: Mask<'_>, buf: &Buf) -> Result<(), Denied> {
     if lanes.len() != buf.len() {
         return Ok(());
     }
     let tile = with_buf!(buf, v => v.as_ptr().cast::<u8>());
     // SAFETY: as many elements as pointers; with `READ` false the tile is only read.
-    unsafe { copy::<false>(space, lanes, mask, buf.dtype().bytes(), tile.cast_mut()) }
-}
-
-/// What to tell about an access outside of every buffer.
-#[cold]
-pub(super) fn outside(what: &str, elem: &Elem, o: Outside, advice: &str) -> Fault {
-    Fault::run(match o.len {
-        None if o.element == 0 => format!("{what} goes through a null pointer"),
-        None => format!("{what} goes to the address {:#x}, which is in no buffer", o.element),
-        Some(len) => {
-            let place = if o.element < 0 { "before the start" } else { "past the end" };
-            format!("{what} touches element {} of a buffer of {len} `{elem}`, {place}; {advice}", o.element)
-        }
-    })
+    unsafe { copy::<false>(space, lanes, mask, buf.dtype().bytes(), tile.cast_mut()) }?;
+    if space.checker.is_some() {
+        let written = |i: &usize| match mask {
+            Mask::All => true,
+            Mask::Lanes(lanes) => lanes.get(*i) == Some(&true),
+        };
+        let places = (0..buf.len()).filter(written).filter_map(|i| Some((lanes.at(i)?, i)));
+        lanes::differ(space, buf.dtype().bytes(), places, buf)?;
+    }
+    Ok(())
 }

@@ -15,9 +15,10 @@ use super::elementwise::elem_size;
 use super::pointers::stored;
 use super::shape::row_major;
 use super::strided::{Boxes, Dim};
-use super::transfer::{Loading, outside};
+use super::transfer::Loading;
+use crate::checked::{lanes, promises};
 use crate::fault::Fault;
-use crate::memory::{Access, Space};
+use crate::space::{Access, Denied, Space};
 use crate::value::{Value, View};
 
 const ADVICE: &str = "the view's extents or strides do not fit its buffer";
@@ -60,7 +61,7 @@ pub(super) fn base(args: &mut Args<'_, '_>) -> Result<(), Fault> {
 }
 
 /// `view_slice`. An index outside makes every extent of the result 0.
-pub(super) fn slice(args: &mut Args<'_, '_>) -> Result<(), Fault> {
+pub(super) fn slice(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault> {
     let axes = args.ints("axes")?;
     let view = args.take(0)?.view()?;
     let at: Vec<i64> = args.rest(1)?.iter().map(Value::index).collect::<Result<_, _>>()?;
@@ -72,6 +73,9 @@ pub(super) fn slice(args: &mut Args<'_, '_>) -> Result<(), Fault> {
         let (start, kept) = match kind {
             0 => {
                 let i = next()?;
+                if space.checker.is_some() {
+                    promises::indices(&[i], &[], *extent, "a dimension")?;
+                }
                 outside |= i < 0 || i >= *extent;
                 (i, None)
             }
@@ -180,13 +184,28 @@ fn load_box(view: &View, at: &[i64], other: Option<Value>, ty: &Type, space: &Sp
     let (elem, size) = (ty.elem(), elem_size(ty.elem()));
     let boxes = clip.boxes(view, at);
     let (lo, hi) = boxes.hull();
-    let lowest = space.locate_hull(&view.base, size, lo, hi, Access::Read);
-    let lowest = lowest.map_err(|o| outside("a load from a view", elem, o, ADVICE))?;
+    let lowest = space.locate_hull(&view.base, size, lo, hi);
+    let lowest = lowest.map_err(|d: Denied| d.fault("a load from a view", elem, ADVICE))?;
+    if space.checker.is_some() {
+        let told = touch(space, view, &boxes, size, Access::READ);
+        told.map_err(|d: Denied| d.fault("a load from a view", elem, ADVICE))?;
+    }
     let other = if clip.is_full() { None } else { other };
     let mut loading = Loading::new(elem, clip.count(), other, space)?;
     // SAFETY: the hull was located, the buffer has an element of `size` bytes for every element of the tile.
     unsafe { boxes.copy::<true>(size, lowest, loading.raw()) };
     Ok(loading.done(space))
+}
+
+/// Tells checked mode of every element of a box that was located.
+fn touch(space: &Space, view: &View, boxes: &Boxes, size: usize, access: Access) -> Result<(), Denied> {
+    let mut told = Ok(());
+    boxes.each_run(|first, count| {
+        if told.is_ok() {
+            told = space.touch(&view.base, size, first, count, access);
+        }
+    });
+    told
 }
 
 /// `view_store`.
@@ -206,9 +225,18 @@ fn store_box(view: &View, at: &[i64], value: Value, ty: &Type, space: &Space) ->
     let (elem, size) = (ty.elem(), elem_size(ty.elem()));
     let boxes = clip.boxes(view, at);
     let (lo, hi) = boxes.hull();
-    let lowest = space.locate_hull(&view.base, size, lo, hi, Access::Write);
-    let lowest = lowest.map_err(|o| outside("a store to a view", elem, o, ADVICE))?;
+    let lowest = space.locate_hull(&view.base, size, lo, hi);
+    let lowest = lowest.map_err(|d: Denied| d.fault("a store to a view", elem, ADVICE))?;
     let buf = stored(elem, value, clip.count(), space)?;
+    if space.checker.is_some() {
+        let told = touch(space, view, &boxes, size, Access::WRITE);
+        told.map_err(|d: Denied| d.fault("a store to a view", elem, ADVICE))?;
+        if boxes.may_overlap() {
+            let mut places = vec![];
+            boxes.each(|memory, lane| places.push((view.base.add(memory), lane)));
+            lanes::differ(space, size, places.into_iter(), &buf).map_err(|fault| *fault)?;
+        }
+    }
     let tile = with_buf!(&*buf, v => v.as_ptr().cast::<u8>());
     // SAFETY: the hull was located, the buffer has an element of `size` bytes for every element of the tile, which is
     // only read.
