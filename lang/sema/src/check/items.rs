@@ -19,6 +19,9 @@ pub(super) fn signatures(p: &mut Program) {
         struct_params(p, StructId(i as u32));
     }
     for i in 0..p.structs.len() {
+        struct_defaults(p, StructId(i as u32));
+    }
+    for i in 0..p.structs.len() {
         struct_fields(p, StructId(i as u32));
     }
     for i in 0..p.sigs.len() {
@@ -45,6 +48,14 @@ fn struct_params(p: &mut Program, id: StructId) {
     let mut cx = Cx::new(p, file, None);
     let cparams = cx.cparams(&s.cparams);
     cx.p.hir.structs[id.0 as usize].cparams = cparams;
+}
+
+/// Defaults of the parameters of structs, which the types of fields and signatures already use.
+fn struct_defaults(p: &mut Program, id: StructId) {
+    let Some((file, s)) = p.structs.get(id.0 as usize).cloned() else { return };
+    let mut cx = Cx::new(p, file, None);
+    cx.rebind(&cx.hir().strukt(id).cparams.clone());
+    cx.cparam_defaults(&s.cparams);
 }
 
 fn struct_fields(p: &mut Program, id: StructId) {

@@ -6,43 +6,52 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::cx::Cx;
 use super::rows::Slots;
 use super::rows_more::tile;
-use crate::hir::{HArg, HExpr};
+use super::subst::Subst;
+use crate::hir::{CKind, HArg, HExpr};
 use crate::poly::Poly;
-use crate::types::{Elem, Shape, Ty};
+use crate::types::{CTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
-    /// Parts of a tuple or struct of tiles of one shape: scalar types of the same form, and that shape.
+    /// What a function of elements sees of tiles of one shape: a tuple or struct of them keeps its form and becomes
+    /// scalars. Gives that type and the shape.
     pub fn scalars_of(&mut self, t: &Ty, span: Span) -> Option<(Ty, Shape)> {
         match t {
             Ty::Tile { elem, shape } => {
                 Some((Ty::Tile { elem: elem.clone(), shape: Shape::scalar() }, shape.clone()))
             }
             Ty::Tuple(ts) => {
-                let mut shape: Option<Shape> = None;
-                let mut parts = vec![];
-                for t in ts {
-                    let (e, sh) = self.scalars_of(t, span)?;
-                    if shape.as_ref().is_some_and(|s| !self.shapes_equal(s, &sh)) {
-                        let shown = self.show(&Ty::Tuple(ts.clone()));
-                        self.error(
-                            codes::SHAPE_MISMATCH,
-                            span,
-                            format!("the parts need one shape, but this is `{shown}`"),
-                            "",
-                        );
-                        return None;
-                    }
-                    shape = Some(sh);
-                    parts.push(e);
+                let (parts, shape) = self.parts_of(t, ts, span)?;
+                Some((Ty::Tuple(parts), shape))
+            }
+            Ty::Struct(id, _) => {
+                let fields = self.field_types(t);
+                let (parts, shape) = self.parts_of(t, &fields, span)?;
+                let scalar = self.spread(t, &Shape::scalar());
+                let at_zero = self.field_types(&scalar);
+                if parts.iter().zip(&at_zero).all(|(a, b)| self.fits(a, b)) {
+                    return Some((scalar, shape));
                 }
-                Some((Ty::Tuple(parts), shape?))
+                let strukt = self.hir().strukt(*id);
+                let (name, at) = (strukt.name.clone(), strukt.span);
+                let d = Diagnostic::error(
+                    codes::TYPE_MISMATCH,
+                    span,
+                    format!("`{name}` has no form of scalars, which the function would work on"),
+                    "this is a struct of tiles",
+                )
+                .label(at, "the shape of its fields is no parameter")
+                .note(format!(
+                    "make it `struct {name}[S: shape] {{ .. }}` with fields such as `tile[f32, S]`"
+                ));
+                self.report(d);
+                None
             }
             other => {
                 let shown = self.show(other);
                 self.error(
                     codes::TYPE_MISMATCH,
                     span,
-                    format!("tiles or a tuple of tiles are needed here, not `{shown}`"),
+                    format!("tiles, or a tuple or struct of tiles, are needed here, not `{shown}`"),
                     "",
                 );
                 None
@@ -50,21 +59,70 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// A type of scalars with every scalar turned into a tile of a shape.
-    pub fn spread(t: &Ty, shape: &Shape) -> Ty {
+    /// The scalars that the parts of a tuple or struct consist of, and their one shape.
+    fn parts_of(&mut self, whole: &Ty, parts: &[Ty], span: Span) -> Option<(Vec<Ty>, Shape)> {
+        let mut shape: Option<Shape> = None;
+        let mut out = vec![];
+        for t in parts {
+            let (part, found) = self.scalars_of(t, span)?;
+            if shape.as_ref().is_some_and(|s| !self.shapes_equal(s, &found)) {
+                let shown = self.show(whole);
+                let message = format!("the parts need one shape, but this is `{shown}`");
+                self.error(codes::SHAPE_MISMATCH, span, message, "");
+                return None;
+            }
+            shape = Some(found);
+            out.push(part);
+        }
+        if shape.is_none() {
+            let shown = self.show(whole);
+            self.error(codes::TYPE_MISMATCH, span, format!("there is nothing to work on in `{shown}`"), "");
+        }
+        Some((out, shape?))
+    }
+
+    /// The types of the fields of a struct with its arguments in place.
+    fn field_types(&mut self, t: &Ty) -> Vec<Ty> {
+        let Ty::Struct(id, args) = t else { return vec![] };
+        let strukt = self.hir().strukt(*id).clone();
+        let map: Subst = strukt.cparams.iter().copied().zip(args.iter().cloned()).collect();
+        strukt.fields.iter().map(|f| self.subst_ty(&f.1, &map)).collect()
+    }
+
+    /// The same form with every tile of a shape; in a struct, every `shape` parameter becomes that shape.
+    pub fn spread(&self, t: &Ty, shape: &Shape) -> Ty {
         match t {
             Ty::Tile { elem, .. } => Ty::Tile { elem: elem.clone(), shape: shape.clone() },
-            Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| Self::spread(t, shape)).collect()),
-            other => other.clone(),
+            Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| self.spread(t, shape)).collect()),
+            Ty::Struct(id, args) => {
+                let cparams = &self.hir().strukt(*id).cparams;
+                let args = cparams.iter().zip(args).map(|(c, a)| match self.hir().cvar(*c).kind {
+                    CKind::Shape => CTerm::Shape(shape.clone()),
+                    CKind::Int(_)
+                    | CKind::Float(_)
+                    | CKind::Bool
+                    | CKind::DType(_)
+                    | CKind::Fn(..)
+                    | CKind::Err => a.clone(),
+                });
+                Ty::Struct(*id, args.collect())
+            }
+            Ty::Err
+            | Ty::Unit
+            | Ty::Never
+            | Ty::View { .. }
+            | Ty::Option(_)
+            | Ty::Buffer { .. }
+            | Ty::Fn(..)
+            | Ty::DType
+            | Ty::ShapeTy
+            | Ty::Str => t.clone(),
         }
     }
 
     /// `reduce` and `scan` with a user function.
     pub fn fold(&mut self, s: &Slots, reduces: bool) -> Option<HExpr> {
         let x = self.value_slot(s, "x")?;
-        if let Ty::Struct(..) = &x.ty {
-            return self.struct_fold(s, x);
-        }
         let (scalar, shape) = self.scalars_of(&x.ty.clone(), x.span)?;
         let f = self.callable(s.get("combine")?, &[scalar.clone(), scalar.clone()]);
         let Ty::Fn(_, r) = &f.ty else { return None };
@@ -90,21 +148,8 @@ impl Cx<'_, '_> {
         for name in if reduces { vec!["ordered", "keep"] } else { vec!["reverse"] } {
             args.push(self.plain_slot(s, name)?);
         }
-        self.built(s, args, Self::spread(&scalar, &out), false)
-    }
-
-    /// A struct of tiles: the function takes and returns the struct at rank 0, where its parameters say so.
-    fn struct_fold(&mut self, s: &Slots, x: HExpr) -> Option<HExpr> {
-        let shown = self.show(&x.ty);
-        let d = Diagnostic::error(
-            codes::UNSUPPORTED,
-            x.span,
-            format!("`{}` over the struct `{shown}` is not supported yet", s.row.name),
-            "",
-        )
-        .note("use a tuple of its fields");
-        self.report(d);
-        None
+        let ty = self.spread(&scalar, &out);
+        self.built(s, args, ty, false)
     }
 
     pub fn scan_row(&mut self, s: &Slots, op: ScanOp) -> Option<HExpr> {

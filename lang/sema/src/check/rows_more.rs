@@ -510,8 +510,16 @@ impl Cx<'_, '_> {
             .collect();
         let f = self.callable(s.get("f")?, &ps);
         let Ty::Fn(_, r) = &f.ty else { return None };
-        let (r, _) = self.scalars_of(&(**r).clone(), f.span)?;
-        let ty = Self::spread(&r, &shape);
+        let r = (**r).clone();
+        let (_, inner) = self.scalars_of(&r, f.span)?;
+        if !inner.is_scalar() {
+            let shown = self.show(&r);
+            let message =
+                format!("`map` applies a function that gives scalars, but this one gives `{shown}`");
+            self.error(codes::TYPE_MISMATCH, f.span, message, "");
+            return None;
+        }
+        let ty = self.spread(&r, &shape);
         self.built(s, vec![HArg::Expr(f), HArg::List(xs)], ty, false)
     }
 
