@@ -9,6 +9,7 @@ use tk_ops::table::Row;
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::{FileId, Span};
 
+use crate::target::{DeviceFact, TargetFact};
 use crate::types::{CTerm, DTerm, Ty};
 
 macro_rules! ids {
@@ -286,9 +287,9 @@ pub enum HKind {
     /// A list of extents as a value (type `ShapeTy`): compile-time integers.
     Shape(Vec<HExpr>),
     /// `target.x`
-    Target(String),
+    Target(&'static TargetFact),
     /// `device.x` (clauses only).
-    Device(String),
+    Device(DeviceFact),
     /// A tuple; `[a, b]` in value position is one too.
     Tuple(Vec<HExpr>),
     /// A struct value: fields in declaration order. The type names the struct.

@@ -12,6 +12,7 @@ mod lower;
 pub mod poly;
 pub mod show;
 pub mod specialize;
+pub mod target;
 pub mod types;
 mod visit;
 

@@ -86,6 +86,7 @@ catalogue! {
     NOT_ITERABLE = "E0606", "not something to loop over";
     NOT_ASSIGNABLE = "E0607", "not something to assign to";
     MISSING_RETURN = "E0608", "function does not return a value on every path";
+    HALF_DONE = "E0609", "return, break or continue in the middle of an expression";
 
     LAUNCH_ARGS = "E0701", "wrong launch arguments";
     LAUNCH_DTYPE = "E0702", "launch argument has the wrong type";
@@ -108,6 +109,7 @@ catalogue! {
     TILE_TOO_LARGE = "E0802", "tile is too large";
     EXTENT = "E0803", "extent is not positive";
     LOWERING_LIMIT = "E0804", "specialization does not end";
+    NOT_ON_TARGET = "E0805", "operation does not exist on this target";
 
     TEST_EXPECTED = "E0901", "expected diagnostic did not come";
     TEST_ONLY = "E0902", "only available in tests";

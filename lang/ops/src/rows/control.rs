@@ -237,12 +237,12 @@ test \"grid_barrier\" {
         ],
         op: Op::Control(ControlOp::InlineAsm),
         doc: "Instructions of the target for each element, with LLVM's constraints; the result is of type `dtype`. \
-              For use under a compile-time `if` over `target`.",
+              For use under a compile-time `if`, such as `if target.has_ptx`.",
         example: "kernel twice(y: mut view[i32, 1])
     grid(1)
 {
     let x = arange(0, 4);
-    if target.has_tma {
+    if target.has_ptx {
         y.store([0], inline_asm(\"add.s32 $0, $1, $1;\", \"=r,r\", i32, x));
     } else {
         y.store([0], x + x);
@@ -254,7 +254,6 @@ test \"inline_asm\" {
     twice(y);
     assert(all(y.tile() == arange(0, 4) * 2));
 }",
-        ready: false,
         ..CONTROL
     },
 ];

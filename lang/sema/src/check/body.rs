@@ -25,7 +25,7 @@ impl Cx<'_, '_> {
         }
         let tail = match split {
             Some(t) => Some(Box::new(t)),
-            None => b.tail.as_ref().map(|t| Box::new(self.expr(t, want))),
+            None => b.tail.as_ref().map(|t| Box::new(self.open_expr(t, want))),
         };
         self.pop_scope();
         let ty = match &tail {
@@ -50,7 +50,7 @@ impl Cx<'_, '_> {
                 HStmtKind::Expr(self.mk(HKind::Unit, Ty::Unit, s.span, true))
             }
             StmtKind::Assign { place, op, value } => self.assign(place, *op, value, s.span),
-            StmtKind::Expr(e) => HStmtKind::Expr(self.expr(e, None)),
+            StmtKind::Expr(e) => HStmtKind::Expr(self.open_expr(e, None)),
             StmtKind::For { pat, iter, body } => self.for_stmt(pat, iter, body, &s.attrs),
             StmtKind::While { cond, body } => {
                 self.loop_attrs(&s.attrs);
@@ -63,6 +63,11 @@ impl Cx<'_, '_> {
                 HStmtKind::While { cond, body }
             }
             StmtKind::Return(x) => {
+                if self.leaves("return", s.span) {
+                    x.iter().for_each(|e| drop(self.value(e)));
+                    self.diverged = true;
+                    return HStmtKind::Err;
+                }
                 let v = self.return_value(x.as_ref(), s.span);
                 self.diverged = true;
                 HStmtKind::Return(v)
@@ -87,17 +92,42 @@ impl Cx<'_, '_> {
                 );
                 self.report(d);
             }
-            Some(_) => {}
+            Some(_) => {
+                self.leaves(word, span);
+            }
         }
         self.diverged = true;
         if is_break { HStmtKind::Break } else { HStmtKind::Continue }
+    }
+
+    /// Reports what leaves from inside an operand. A loop that stands in the operand may be left.
+    /// Gives whether it did.
+    pub fn leaves(&mut self, word: &str, span: Span) -> bool {
+        match self.operand {
+            Some(_) if self.lambda_depth > 0 => {
+                self.error(
+                    codes::HALF_DONE,
+                    span,
+                    format!("a lambda has no `{word}`"),
+                    "the value of a lambda is its last expression",
+                );
+                true
+            }
+            Some(loops) if word == "return" || self.loops.len() <= loops => {
+                let message = format!("`{word}` cannot stand in the middle of an expression");
+                let d = Diagnostic::error(codes::HALF_DONE, span, message, "");
+                self.report(d.note("give this part of the expression a name with `let` before it is used"));
+                true
+            }
+            Some(_) | None => false,
+        }
     }
 
     fn let_stmt(&mut self, pat: &ast::Pat, ty: Option<&ast::Type>, init: Option<&ast::Expr>) -> HStmtKind {
         let want = ty.map(|t| self.ty(t));
         match init {
             Some(e) => {
-                let h = self.expr(e, want.as_ref());
+                let h = self.open_expr(e, want.as_ref());
                 let mut h = self.need_value(h);
                 if let Some(w) = &want {
                     h = self.coerce(h, w, "the declared type");
@@ -205,7 +235,7 @@ impl Cx<'_, '_> {
             return HStmtKind::Err;
         };
         let want = (!self.untyped.contains(&id) || !path.is_empty()).then_some(&ty);
-        let h = self.expr(value, want);
+        let h = if op.is_some() { self.expr(value, want) } else { self.open_expr(value, want) };
         let mut h = self.need_value(h);
         if let Some(op) = op {
             let current = self.value(place);
@@ -278,7 +308,7 @@ impl Cx<'_, '_> {
                 None
             }
             Some(e) => {
-                let h = self.expr(e, Some(&ret));
+                let h = self.open_expr(e, Some(&ret));
                 let h = self.need_value(h);
                 Some(self.returned(h))
             }

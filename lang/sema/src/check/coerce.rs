@@ -2,6 +2,7 @@
 
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
+use super::conditional::coerce_tail;
 use super::cx::Cx;
 use crate::hir::{HExpr, HKind};
 use crate::types::{Elem, Shape, Ty};
@@ -157,6 +158,25 @@ impl Cx<'_, '_> {
         if !elem_differs {
             return h;
         }
-        HExpr { span: h.span, konst: h.konst, ty: want, kind: HKind::Cast(Box::new(h)) }
+        let (span, konst) = (h.span, h.konst);
+        // The arms are converted one by one: one of them may leave, which a conversion of the whole would not see.
+        let kind = match h.kind {
+            HKind::If { cond, mut then, els: Some(mut els) } => {
+                coerce_tail(self, &mut then, &want);
+                coerce_tail(self, &mut els, &want);
+                HKind::If { cond, then, els: Some(els) }
+            }
+            HKind::IfLet { opt, bind, mut then, els: Some(mut els) } => {
+                coerce_tail(self, &mut then, &want);
+                coerce_tail(self, &mut els, &want);
+                HKind::IfLet { opt, bind, then, els: Some(els) }
+            }
+            HKind::Block(mut b) => {
+                coerce_tail(self, &mut b, &want);
+                HKind::Block(b)
+            }
+            kind => HKind::Cast(Box::new(HExpr { kind, ..h })),
+        };
+        HExpr { span, konst, ty: want, kind }
     }
 }

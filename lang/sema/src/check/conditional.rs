@@ -70,7 +70,7 @@ impl Cx<'_, '_> {
         match &e.kind {
             ExprKind::Block(b) => self.block(b, want),
             _ => {
-                let h = self.expr(e, want);
+                let h = self.open_expr(e, want);
                 let ty = h.ty.clone();
                 let span = h.span;
                 (HBlock { stmts: vec![], tail: Some(Box::new(h)), span }, ty)
@@ -275,7 +275,7 @@ pub(crate) fn merge(a: Flow, b: Flow) -> Flow {
     }
 }
 
-fn coerce_tail(cx: &mut Cx, b: &mut HBlock, want: &Ty) {
+pub(super) fn coerce_tail(cx: &mut Cx, b: &mut HBlock, want: &Ty) {
     if let Some(t) = b.tail.take() {
         let t = cx.convert(*t, want);
         b.tail = Some(Box::new(t));

@@ -104,6 +104,8 @@ pub(crate) struct Cx<'p, 'a> {
     pub ret: Ty,
     pub ret_span: Span,
     pub loops: Vec<LoopCx>,
+    /// How many loops are around the operand in which this stands.
+    pub operand: Option<usize>,
     pub in_test: bool,
     /// Whether run-time parameters may appear in compile-time positions of clauses, and `device.*` exists.
     pub in_clause: bool,
@@ -141,6 +143,7 @@ impl<'p, 'a> Cx<'p, 'a> {
             loops: vec![],
             in_test: false,
             in_clause: false,
+            operand: None,
             assigned: BTreeSet::new(),
             untyped: BTreeSet::new(),
             diverged: false,

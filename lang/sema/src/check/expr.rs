@@ -14,8 +14,17 @@ use crate::types::{DTerm, Elem, Shape, Ty};
 const MAX_SUGGESTIONS: usize = 100;
 
 impl Cx<'_, '_> {
-    /// An expression; `want` is what its place would like, for lambdas, functions and `None`.
+    /// An operand; `want` is what its place would like, for lambdas, functions and `None`. Nothing may leave from
+    /// inside of it, since what stands around it would be half done.
     pub fn expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
+        let outer = self.operand.replace(self.loops.len());
+        let h = self.open_expr(e, want);
+        self.operand = outer;
+        h
+    }
+
+    /// An expression that is a statement, or the value of one or of a block.
+    pub fn open_expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
         let span = e.span;
         match &e.kind {
             ExprKind::Err => HExpr::err(span),
@@ -50,6 +59,11 @@ impl Cx<'_, '_> {
             ExprKind::Lambda(params, body) => self.lambda(params, body, want, span),
             ExprKind::Type(t) => self.type_value(t, span),
             ExprKind::Return(x) => {
+                if self.leaves("return", span) {
+                    x.iter().for_each(|e| drop(self.value(e)));
+                    self.diverged = true;
+                    return HExpr::err(span);
+                }
                 let value = self.return_value(x.as_deref(), span);
                 self.diverged = true;
                 self.mk(HKind::Return(value.map(Box::new)), Ty::Never, span, false)

@@ -6,21 +6,8 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::cx::Cx;
 use super::names::closest;
 use crate::hir::{HExpr, HKind};
+use crate::target::{DeviceFact, FactValue, TARGET, target_fact};
 use crate::types::{DTerm, Elem, Shape, Ty};
-
-/// Compile-time facts of a target (`target.x`), all known at specialization.
-const TARGET: &[(&str, bool)] = &[
-    ("has_tma", true),
-    ("has_wgmma", true),
-    ("has_mma", true),
-    ("has_async_copy", true),
-    ("has_f8", true),
-    ("warp_size", false),
-    ("smem", false),
-];
-
-/// Facts of a device, known at launch (`device.x` in clauses).
-const DEVICE: &[&str] = &["sms", "smem"];
 
 impl Cx<'_, '_> {
     /// `a.name`
@@ -184,40 +171,39 @@ impl Cx<'_, '_> {
     }
 
     fn environment(&mut self, which: &str, name: &ast::Name, span: Span) -> HExpr {
-        if which == "target" {
-            if let Some((_, is_bool)) = TARGET.iter().find(|t| t.0 == name.text) {
-                let ty = if *is_bool { Ty::bool() } else { Ty::i32() };
-                return self.mk(HKind::Target(name.text.clone()), ty, span, true);
+        let known: Vec<&'static str> = if which == "target" {
+            if let Some(fact) = target_fact(&name.text) {
+                let ty = match fact.cpu {
+                    FactValue::Bool(_) => Ty::bool(),
+                    FactValue::Int(_) => Ty::i32(),
+                };
+                return self.mk(HKind::Target(fact), ty, span, true);
             }
-            let list: Vec<String> = TARGET.iter().map(|t| format!("`{}`", t.0)).collect();
-            let d = Diagnostic::error(
-                codes::UNKNOWN_MEMBER,
-                name.span,
-                format!("`target` has no `{}`", name.text),
-                "",
-            )
-            .note(format!("it has {}", list.join(", ")));
-            return self.fail(d);
+            TARGET.iter().map(|f| f.name).collect()
+        } else {
+            if !self.in_clause {
+                return self.error(
+                    codes::NOT_A_VALUE,
+                    span,
+                    "`device` is known to the clauses of a kernel only",
+                    "pass it as a parameter",
+                );
+            }
+            if let Some(fact) = DeviceFact::find(&name.text) {
+                return self.mk(HKind::Device(fact), Ty::i32(), span, false);
+            }
+            DeviceFact::ALL.into_iter().map(DeviceFact::name).collect()
+        };
+        if name.text.is_empty() {
+            return HExpr::err(span);
         }
-        if !self.in_clause {
-            return self.error(
-                codes::NOT_A_VALUE,
-                span,
-                "`device` is known to the clauses of a kernel only",
-                "pass it as a parameter",
-            );
+        let list: Vec<String> = known.iter().map(|n| format!("`{n}`")).collect();
+        let message = format!("`{which}` has no `{}`", name.text);
+        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "");
+        if let Some(best) = closest(&name.text, known.iter().copied()) {
+            d = d.fix(format!("use `{best}`"), name.span, best);
         }
-        if DEVICE.contains(&name.text.as_str()) {
-            return self.mk(HKind::Device(name.text.clone()), Ty::i32(), span, false);
-        }
-        let d = Diagnostic::error(
-            codes::UNKNOWN_MEMBER,
-            name.span,
-            format!("`device` has no `{}`", name.text),
-            "",
-        )
-        .note("it has `sms`, `smem`");
-        self.fail(d)
+        self.fail(d.note(format!("it has {}", list.join(", "))))
     }
 
     /// Number and type of a field; reports when there is none.

@@ -86,7 +86,7 @@ impl Cx<'_, '_> {
     /// Checks the `if` that stands for the rest of a block.
     pub fn split_rest(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
         self.splits += 1;
-        let h = self.expr(e, want);
+        let h = self.open_expr(e, want);
         self.splits -= 1;
         h
     }

@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use tk_ops::{DType, Scalar};
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
-use crate::eval::{Bindings, CVal, DEFAULT_SMEM, Evaluator, HostValues, Res};
+use crate::eval::{Bindings, CVal, Evaluator, HostValues, Res};
 use crate::hir::{CKind, FnId, HFn, Hir};
+use crate::target::CPU_SMEM;
 
 pub use host::{Param, parameters};
 pub(crate) use sets::set_text;
@@ -52,7 +53,7 @@ impl Default for Device {
     /// The CPU.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Device { sms: i64::try_from(threads).unwrap_or(1), smem: DEFAULT_SMEM }
+        Device { sms: i64::try_from(threads).unwrap_or(1), smem: CPU_SMEM.into() }
     }
 }
 

@@ -17,11 +17,12 @@ use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 
 use crate::hir::{CVarId, FnId, HArg, HExpr, HIndex, HKind, Hir, LocalId};
+use crate::target::{DeviceFact, FactValue};
 use crate::types::{Elem, Ty};
 
 pub use terms::CTy;
 pub(crate) use value::show_float;
-pub use value::{Bindings, CVal, DEFAULT_SMEM, FnVal, HostValues, Lambda, ViewFacts, key_of};
+pub use value::{Bindings, CVal, FnVal, HostValues, Lambda, ViewFacts, key_of};
 
 pub(crate) use walk::{each_expr, each_in_block, operands};
 
@@ -40,9 +41,6 @@ const MAX_DEPTH: usize = 2 * tk_syntax::MAX_DEPTH;
 
 /// What a call counts as in expressions: it runs a whole body.
 const CALL_DEPTH: usize = 8;
-
-/// `target.x` of the CPU, the reference device. `has_..` that is not listed is false.
-const TARGET: &[(&str, CVal)] = &[("warp_size", CVal::Int(32)), ("smem", CVal::Int(DEFAULT_SMEM as i128))];
 
 /// Gives the values of variables that are known from outside.
 pub(crate) type Known<'a> = &'a dyn Fn(LocalId) -> Option<CVal>;
@@ -212,8 +210,15 @@ impl<'a> Evaluator<'a> {
                 dtype_fact(d, fact).map_or_else(|| fail(span, format!("`{d}` has no `{fact}`")), Ok)
             }
             HKind::Shape(items) => self.shape_value(items),
-            HKind::Target(name) => target_fact(name, span),
-            HKind::Device(name) => self.device_fact(name, span),
+            HKind::Target(fact) => Ok(match fact.cpu {
+                FactValue::Bool(b) => CVal::Bool(b),
+                FactValue::Int(i) => CVal::Int(i.into()),
+            }),
+            HKind::Device(fact) => match (self.host, fact) {
+                (Some(h), DeviceFact::Sms) => Ok(CVal::Int(h.sms.into())),
+                (Some(h), DeviceFact::Smem) => Ok(CVal::Int(h.smem.into())),
+                (None, f) => fail(span, format!("`device.{}` is only known in clauses", f.name())),
+            },
             HKind::Tuple(items) | HKind::Struct(items) => {
                 Ok(CVal::Tuple(items.iter().map(|i| self.expr(i)).collect::<Res<_>>()?))
             }
@@ -357,15 +362,6 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    fn device_fact(&self, name: &str, span: Span) -> Res<CVal> {
-        match (self.host, name) {
-            (Some(h), "sms") => Ok(CVal::Int(h.sms.into())),
-            (Some(h), "smem") => Ok(CVal::Int(h.smem.into())),
-            (Some(_), _) => fail(span, format!("there is no `device.{name}`; there are `sms` and `smem`")),
-            (None, _) => fail(span, format!("`device.{name}` is only known in clauses")),
-        }
-    }
-
     /// Calls a known function.
     pub(crate) fn call(
         &mut self,
@@ -455,17 +451,6 @@ fn pick(list: &[i64], axis: u32, span: Span) -> Res<CVal> {
         Some(v) => Ok(CVal::Int((*v).into())),
         None => fail(span, format!("there is no axis {axis}: the rank is {}", list.len())),
     }
-}
-
-fn target_fact(name: &str, span: Span) -> Res<CVal> {
-    if let Some((_, v)) = TARGET.iter().find(|(n, _)| *n == name) {
-        return Ok(v.clone());
-    }
-    if name.starts_with("has_") {
-        return Ok(CVal::Bool(false));
-    }
-    let known: Vec<String> = TARGET.iter().map(|(n, _)| format!("`{n}`")).collect();
-    fail(span, format!("there is no `target.{name}`; there are {} and `has_..`", known.join(", ")))
 }
 
 /// `T.bits`, `T.min`, `T.max`; the limits of floats are their finite ones.

@@ -11,6 +11,7 @@ use tk_ops::table::Row;
 use tk_ops::{DType, Scalar};
 
 use crate::hir::{CVarId, FnId, HExpr, LocalId};
+use crate::target::CPU_SMEM;
 
 /// A compile-time value.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,13 +97,9 @@ pub struct HostValues {
     pub smem: i64,
 }
 
-/// Shared memory that a program of the reference device may use: that of the H100, so that block sizes derived
-/// from it agree.
-pub const DEFAULT_SMEM: i64 = 227 * 1024;
-
 impl Default for HostValues {
     fn default() -> Self {
-        HostValues { locals: BTreeMap::new(), sms: 1, smem: DEFAULT_SMEM }
+        HostValues { locals: BTreeMap::new(), sms: 1, smem: CPU_SMEM.into() }
     }
 }
 

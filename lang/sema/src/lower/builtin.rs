@@ -8,7 +8,7 @@ use tk_tile::{Attr, Attrs, Elem, Type, TypeId, ValueId, infer};
 
 use super::args::{Arg, Args};
 use super::value::Val;
-use super::{Lower, bug, unsupported};
+use super::{Lower, bug};
 use crate::eval::{CTy, CVal, Res};
 use crate::hir::{HArg, HExpr};
 
@@ -44,10 +44,7 @@ impl Lower<'_, '_> {
     pub(super) fn builtin_values(&mut self, row: &'static Row, values: Vec<Val>, span: Span) -> Res<Val> {
         ready(row, span)?;
         let Op::Elementwise(op) = row.op else {
-            return Err(unsupported(
-                span,
-                format!("`{}` is not supported as a function value yet", row.name),
-            ));
+            return Err(bug(span, format!("`{}` works on no single elements", row.name)));
         };
         self.at(span);
         self.elementwise(op, &Args::of_values(row, values, span), None)
@@ -302,9 +299,12 @@ impl Lower<'_, '_> {
             | ControlOp::Yield
             | ControlOp::Condition
             | ControlOp::Return
-            | ControlOp::Call
-            | ControlOp::InlineAsm => {
-                Err(unsupported(a.span, format!("`{}` is not supported here yet", a.row.name)))
+            | ControlOp::Call => Err(bug(a.span, format!("`{}` is no call", op_.name()))),
+            // The only target today is the CPU.
+            ControlOp::InlineAsm => {
+                let message = format!("`{}` is for GPUs, and this is compiled for the CPU", a.row.name);
+                let d = Diagnostic::error(codes::NOT_ON_TARGET, a.span, message, "");
+                Err(Box::new(d.note("put it under a compile-time `if`, such as `if target.has_ptx { .. }`")))
             }
         }
     }
@@ -399,5 +399,6 @@ fn ready(row: &Row, span: Span) -> Res<()> {
     if row.ready {
         return Ok(());
     }
-    Err(unsupported(span, format!("`{}` is not supported yet", row.name)))
+    let message = format!("`{}` is not supported yet", row.name);
+    Err(Box::new(Diagnostic::error(codes::UNSUPPORTED, span, message, "")))
 }

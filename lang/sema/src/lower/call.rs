@@ -8,7 +8,7 @@ use tk_tile::{Attr, Attrs, TypeId};
 
 use super::flow::{K, Mode};
 use super::value::{Env, Val};
-use super::{Frame, Lower, bug, unsupported};
+use super::{Frame, Lower, bug};
 use crate::eval::{Bindings, CTy, CVal, Evaluator, FnVal, Lambda, Res};
 use crate::hir::{CVarId, FnId, FnKind, HFn, Hir};
 use crate::types::Ty;
@@ -142,7 +142,8 @@ impl Lower<'_, '_> {
     /// Puts the body of a lambda here, with an environment of its own.
     fn inline(&mut self, l: &Lambda, args: Vec<Val>, span: Span) -> Res<Val> {
         if self.inlining >= MAX_INLINING {
-            return Err(unsupported(span, "function values call each other too deeply here"));
+            let message = format!("more than {MAX_INLINING} function values call each other here");
+            return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
         }
         let env: Env = l.params.iter().copied().zip(args).collect();
         let frame = Frame {

@@ -6,7 +6,7 @@ use tk_tile::{Attrs, Type, ValueId, infer};
 
 use super::flow::{K, Mode};
 use super::value::Val;
-use super::{Lower, bug, unsupported};
+use super::{Lower, bug};
 use crate::eval::{CTy, CVal, Res};
 use crate::hir::{HExpr, HKind, LocalId};
 use crate::types::Ty;
@@ -64,11 +64,8 @@ impl Lower<'_, '_> {
             HKind::If { .. } | HKind::IfLet { .. } | HKind::Block(_) | HKind::Return(_) => {
                 self.expr_k(e, &K::End, Mode::Nested)?
             }
-            HKind::Device(name) => {
-                return Err(unsupported(
-                    span,
-                    format!("`device.{name}` is only known to the clauses of a kernel"),
-                ));
+            HKind::Device(fact) => {
+                return Err(bug(span, format!("`device.{}` stands outside of a clause", fact.name())));
             }
             HKind::Err => return Err(bug(span, "a hole was left in a checked function")),
             HKind::Int(_)

@@ -19,7 +19,7 @@ use tk_syntax::Span;
 use tk_tile::{Attrs, BlockId, Inst, ValueId};
 
 use super::value::{Env, Merged, Slots, Val};
-use super::{Lower, bug, unsupported};
+use super::{Lower, bug};
 use crate::eval::{CVal, Res};
 use crate::hir::{CVarId, HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId};
 
@@ -365,10 +365,7 @@ impl Lower<'_, '_> {
     pub(super) fn no_exit(&self, span: Span) -> Res<()> {
         match self.exit() {
             Exit::No => Ok(()),
-            Exit::Yes | Exit::If(_) => Err(unsupported(
-                span,
-                "`return`, `break` and `continue` in the middle of an expression are not supported yet",
-            )),
+            Exit::Yes | Exit::If(_) => Err(bug(span, "this leaves from the middle of an expression")),
         }
     }
 

@@ -54,11 +54,6 @@ pub(crate) fn bug(span: Span, what: impl std::fmt::Display) -> Box<Diagnostic> {
     crate::eval::bug("lowering", span, what)
 }
 
-/// Something that the language has and the compiler does not.
-fn unsupported(span: Span, message: impl Into<String>) -> Box<Diagnostic> {
-    Box::new(Diagnostic::error(codes::UNSUPPORTED, span, message, ""))
-}
-
 /// The state of one function or lambda body.
 struct Frame {
     bindings: Bindings,
@@ -199,7 +194,8 @@ impl Lower<'_, '_> {
     fn enter(&mut self, span: Span, args: &[tk_tile::TypeId]) -> Res<Vec<ValueId>> {
         // The verifier refuses deeper nesting, and the walks behind it rely on that.
         if self.nesting + 2 >= tk_tile::verify::MAX_NESTING {
-            return Err(unsupported(span, "control flow nests too deeply here"));
+            let message = "loops, conditions and functions of elements nest too deeply here";
+            return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
         }
         if self.b.func.insts.len() > MAX_INSTS {
             let message = format!("this function becomes more than {MAX_INSTS} instructions; unroll less");

@@ -7,7 +7,7 @@ use tk_tile::{Attr, Attrs, Builder, Type};
 use super::args::Args;
 use super::flow::{K, Mode};
 use super::value::Val;
-use super::{Frame, Lower, bug, unsupported};
+use super::{Frame, Lower, bug};
 use crate::contract::set_text;
 use crate::eval::{CTy, CVal, Res};
 use crate::hir::{CVarId, FnId, HBlock, HExpr};
@@ -16,10 +16,7 @@ use crate::types::CTerm;
 impl Lower<'_, '_> {
     pub(super) fn host(&mut self, op: HostOp, a: &Args, want: &CTy) -> Res<Val> {
         if !self.test {
-            return Err(unsupported(
-                a.span,
-                format!("`{}` runs on the host, in a `test` itself", a.row.name),
-            ));
+            return Err(bug(a.span, format!("`{}` stands outside of a test", a.row.name)));
         }
         let op_ = Op::Host(op);
         if op == HostOp::AssertClose {
@@ -60,7 +57,7 @@ impl Lower<'_, '_> {
         span: Span,
     ) -> Res<Val> {
         if !self.test {
-            return Err(unsupported(span, "a kernel is launched by a `test` itself"));
+            return Err(bug(span, "a launch stands outside of a test"));
         }
         let hir = self.q.hir;
         let mut sets = vec![];
