@@ -1,15 +1,15 @@
-//! Owns the types of folds with user functions, running folds, sorting and counting.
+//! Owns the types of `map` and folds with user functions, running folds, sorting and counting.
 
 use tk_ops::{DType, DTypeSet, ScanOp};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use super::cx::Cx;
+use super::cx::{Cx, Lit};
 use super::rows::Slots;
 use super::rows_more::tile;
 use super::subst::Subst;
 use crate::hir::{CKind, HArg, HExpr};
 use crate::poly::Poly;
-use crate::types::{CTerm, Elem, Shape, Ty};
+use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
     /// What a function of elements sees of tiles of one shape: a tuple or struct of them keeps its form and becomes
@@ -150,6 +150,59 @@ impl Cx<'_, '_> {
         }
         let ty = self.spread(&scalar, &out);
         self.built(s, args, ty, false)
+    }
+
+    /// `map(f, x, ..)`: arguments broadcast; tuples come out as tuples of tiles.
+    pub fn map_row(&mut self, s: &Slots) -> Option<HExpr> {
+        let mut xs = vec![];
+        for e in s.rest.clone() {
+            let h = self.value(e);
+            if h.ty.is_err() {
+                return None;
+            }
+            let Ty::Tile { elem, .. } = h.ty.clone() else {
+                let shown = self.show(&h.ty);
+                self.error(
+                    codes::TYPE_MISMATCH,
+                    h.span,
+                    format!("`map` works on tiles, not on `{shown}`"),
+                    "",
+                );
+                return None;
+            };
+            // The function sees a definite type, so a literal settles here.
+            if let Elem::D(d) = elem
+                && let Some(l) = self.literal(d)
+            {
+                self.adapt(d, DTerm::Known(if l == Lit::Int { DType::I32 } else { DType::F32 }));
+            }
+            xs.push(h);
+        }
+        if xs.is_empty() {
+            self.error(codes::ARGUMENT_COUNT, s.span, "`map` needs tiles to work on", "as in `map(f, x)`");
+            return None;
+        }
+        let shape = self.broadcast("`map`", &xs.iter().collect::<Vec<_>>())?;
+        let ps: Vec<Ty> = xs
+            .iter()
+            .map(|h| match &h.ty {
+                Ty::Tile { elem, .. } => Ty::Tile { elem: self.resolve_elem(elem), shape: Shape::scalar() },
+                _ => Ty::Err,
+            })
+            .collect();
+        let f = self.callable(s.get("f")?, &ps);
+        let Ty::Fn(_, r) = &f.ty else { return None };
+        let r = (**r).clone();
+        let (_, inner) = self.scalars_of(&r, f.span)?;
+        if !inner.is_scalar() {
+            let shown = self.show(&r);
+            let message =
+                format!("`map` applies a function that gives scalars, but this one gives `{shown}`");
+            self.error(codes::TYPE_MISMATCH, f.span, message, "");
+            return None;
+        }
+        let ty = self.spread(&r, &shape);
+        self.built(s, vec![HArg::Expr(f), HArg::List(xs)], ty, false)
     }
 
     pub fn scan_row(&mut self, s: &Slots, op: ScanOp) -> Option<HExpr> {

@@ -1,4 +1,4 @@
-//! Owns the types of the remaining builtins: creation, `where`, `map`, `dot`, random numbers, control, tests.
+//! Owns the types of the remaining builtins: creation, `where`, `dot`, random numbers, control, tests.
 
 use tk_ops::{ControlOp, CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, HostOp, Op, RandomOp, ReduceOp};
 use tk_syntax::ast;
@@ -468,59 +468,6 @@ impl Cx<'_, '_> {
             return None;
         }
         Some(h)
-    }
-
-    /// `map(f, x, ..)`: arguments broadcast; tuples come out as tuples of tiles.
-    fn map_row(&mut self, s: &Slots) -> Option<HExpr> {
-        let mut xs = vec![];
-        for e in s.rest.clone() {
-            let h = self.value(e);
-            if h.ty.is_err() {
-                return None;
-            }
-            let Ty::Tile { elem, .. } = h.ty.clone() else {
-                let shown = self.show(&h.ty);
-                self.error(
-                    codes::TYPE_MISMATCH,
-                    h.span,
-                    format!("`map` works on tiles, not on `{shown}`"),
-                    "",
-                );
-                return None;
-            };
-            // The function sees a definite type, so a literal settles here.
-            if let Elem::D(d) = elem
-                && let Some(l) = self.literal(d)
-            {
-                self.adapt(d, DTerm::Known(if l == Lit::Int { DType::I32 } else { DType::F32 }));
-            }
-            xs.push(h);
-        }
-        if xs.is_empty() {
-            self.error(codes::ARGUMENT_COUNT, s.span, "`map` needs tiles to work on", "as in `map(f, x)`");
-            return None;
-        }
-        let shape = self.broadcast("`map`", &xs.iter().collect::<Vec<_>>())?;
-        let ps: Vec<Ty> = xs
-            .iter()
-            .map(|h| match &h.ty {
-                Ty::Tile { elem, .. } => Ty::Tile { elem: self.resolve_elem(elem), shape: Shape::scalar() },
-                _ => Ty::Err,
-            })
-            .collect();
-        let f = self.callable(s.get("f")?, &ps);
-        let Ty::Fn(_, r) = &f.ty else { return None };
-        let r = (**r).clone();
-        let (_, inner) = self.scalars_of(&r, f.span)?;
-        if !inner.is_scalar() {
-            let shown = self.show(&r);
-            let message =
-                format!("`map` applies a function that gives scalars, but this one gives `{shown}`");
-            self.error(codes::TYPE_MISMATCH, f.span, message, "");
-            return None;
-        }
-        let ty = self.spread(&r, &shape);
-        self.built(s, vec![HArg::Expr(f), HArg::List(xs)], ty, false)
     }
 
     fn host_row(&mut self, s: &Slots, op: HostOp) -> Option<HExpr> {

@@ -17,7 +17,7 @@ use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 
 use crate::hir::{CVarId, FnId, HArg, HExpr, HIndex, HKind, Hir, LocalId};
-use crate::target::{DeviceFact, FactValue};
+use crate::target::DeviceFact;
 use crate::types::{Elem, Ty};
 
 pub use terms::CTy;
@@ -210,15 +210,8 @@ impl<'a> Evaluator<'a> {
                 dtype_fact(d, fact).map_or_else(|| fail(span, format!("`{d}` has no `{fact}`")), Ok)
             }
             HKind::Shape(items) => self.shape_value(items),
-            HKind::Target(fact) => Ok(match fact.cpu {
-                FactValue::Bool(b) => CVal::Bool(b),
-                FactValue::Int(i) => CVal::Int(i.into()),
-            }),
-            HKind::Device(fact) => match (self.host, fact) {
-                (Some(h), DeviceFact::Sms) => Ok(CVal::Int(h.sms.into())),
-                (Some(h), DeviceFact::Smem) => Ok(CVal::Int(h.smem.into())),
-                (None, f) => fail(span, format!("`device.{}` is only known in clauses", f.name())),
-            },
+            HKind::Target(fact) => Ok(CVal::of_fact(fact.cpu)),
+            HKind::Device(fact) => self.device_fact(*fact, span),
             HKind::Tuple(items) | HKind::Struct(items) => {
                 Ok(CVal::Tuple(items.iter().map(|i| self.expr(i)).collect::<Res<_>>()?))
             }
@@ -268,6 +261,14 @@ impl<'a> Evaluator<'a> {
             HKind::Transpose(_) | HKind::SubView(..) | HKind::ViewPtr(_) | HKind::Launch { .. } => {
                 self.runtime(span)
             }
+        }
+    }
+
+    fn device_fact(&self, fact: DeviceFact, span: Span) -> Res<CVal> {
+        match (self.host, fact) {
+            (Some(h), DeviceFact::Sms) => Ok(CVal::Int(h.sms.into())),
+            (Some(h), DeviceFact::Smem) => Ok(CVal::Int(h.smem.into())),
+            (None, f) => fail(span, format!("`device.{}` is only known in clauses", f.name())),
         }
     }
 

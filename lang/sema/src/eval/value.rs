@@ -11,7 +11,7 @@ use tk_ops::table::Row;
 use tk_ops::{DType, Scalar};
 
 use crate::hir::{CVarId, FnId, HExpr, LocalId};
-use crate::target::CPU_SMEM;
+use crate::target::{CPU_SMEM, FactValue};
 
 /// A compile-time value.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,6 +110,14 @@ impl CVal {
             (Some(i), _) => CVal::Int(i),
             (None, Some(f)) => CVal::Float(f),
             (None, None) => CVal::Bool(s.as_bool().unwrap_or(false)),
+        }
+    }
+
+    /// A fact about a target.
+    pub fn of_fact(f: FactValue) -> CVal {
+        match f {
+            FactValue::Bool(b) => CVal::Bool(b),
+            FactValue::Int(i) => CVal::Int(i.into()),
         }
     }
 
