@@ -242,6 +242,8 @@ pub struct HExport {
     pub kernel: FnId,
     /// Values per variable.
     pub values: Vec<(CVarId, Vec<HExpr>)>,
+    /// The name of the kernel in it.
+    pub span: Span,
 }
 
 /// A typed expression.

@@ -6,7 +6,8 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use super::names::closest;
-use crate::hir::{FnId, HExpr, HKind, LocalId, Requirement, Scratch, Tune};
+use crate::contract;
+use crate::hir::{CVarId, FnId, HExpr, HKind, LocalId, Requirement, Scratch, Tune, TuneRow};
 use crate::types::{Elem, Ty};
 
 /// What `launch(..)` knows: the name, and whether it is a bool.
@@ -303,68 +304,104 @@ impl Cx<'_, '_> {
             }
         }
         for r in &c.rows {
-            let mut entries = vec![];
-            for a in &r.entries {
-                let Some(n) = &a.name else {
-                    self.error(codes::CLAUSE, a.value.span, "an entry of a tuning row has a name", "");
-                    continue;
-                };
-                let list: Vec<&ast::Expr> = match &a.value.kind {
-                    ExprKind::Array(items) => items.iter().collect(),
-                    _ => vec![&a.value],
-                };
-                entries.push((n.text.clone(), self.tune_values(id, n, &list)));
-            }
-            let cond = r.cond.as_ref().map(|e| {
-                let mut h = self.condition(e);
-                self.need_const(&h);
-                self.zonk_expr(&mut h);
-                h
-            });
-            tune.rows.push((entries, cond));
+            let row = self.tune_row(id, r);
+            tune.rows.push(row);
         }
         self.p.func_mut(id).contract.tune = Some(tune);
     }
 
-    fn tune_values(&mut self, id: FnId, n: &ast::Name, list: &[&ast::Expr]) -> Vec<HExpr> {
-        let cvar = self.hir().func(id).cparams.iter().copied().find(|c| self.hir().cvar(*c).name == n.text);
-        if cvar.is_none() && !LAUNCH.iter().any(|l| l.0 == n.text) {
-            let mut names: Vec<String> =
-                self.hir().func(id).cparams.iter().map(|c| self.hir().cvar(*c).name.clone()).collect();
-            names.extend(LAUNCH.iter().map(|l| l.0.to_string()));
-            let mut d = Diagnostic::error(
-                codes::CLAUSE,
-                n.span,
-                format!("`{}` is neither a compile-time parameter nor a launch option", n.text),
-                "",
-            );
-            if let Some(s) = closest(&n.text, names.iter().map(String::as_str)) {
-                d = d.fix(format!("use `{s}`"), n.span, s);
-            }
-            self.report(d);
-            return vec![];
-        }
-        let mut out = vec![];
-        for e in list {
-            let before = self.p.diags.len();
-            if let Some(c) = cvar {
-                self.carg(c, e);
-            }
-            if self.p.diags.len() > before {
+    fn tune_row(&mut self, id: FnId, r: &ast::TuneRow) -> TuneRow {
+        let mut entries = vec![];
+        let mut names: Vec<(&str, Span)> = vec![];
+        for a in &r.entries {
+            let Some(n) = &a.name else {
+                self.error(codes::CLAUSE, a.value.span, "an entry of a tuning row has a name", "");
+                continue;
+            };
+            if let Some((_, first)) = names.iter().find(|x| x.0 == n.text) {
+                let message = format!("`{}` is given twice in this row", n.text);
+                let d = Diagnostic::error(codes::CLAUSE, n.span, message, "the second time");
+                self.report(d.label(*first, "first given here"));
                 continue;
             }
-            let mut h = self.value(e);
-            if cvar.is_none() {
-                let is_bool = LAUNCH.iter().any(|l| l.0 == n.text && l.1);
-                h = self.coerce(
-                    h,
-                    &if is_bool { Ty::bool() } else { Ty::scalar(DType::I32) },
-                    &format!("`{}`", n.text),
-                );
+            names.push((n.text.as_str(), n.span));
+            let cvar =
+                self.hir().func(id).cparams.iter().copied().find(|c| self.hir().cvar(*c).name == n.text);
+            let option = LAUNCH.iter().find(|l| l.0 == n.text);
+            let values = match (cvar, option) {
+                (Some(c), _) => {
+                    self.follows_from_arguments(id, c, n.span);
+                    self.value_list(c, &a.value)
+                }
+                (None, Some((name, is_bool))) => self.option_values(name, *is_bool, &a.value),
+                (None, None) => {
+                    self.not_tunable(id, n);
+                    continue;
+                }
+            };
+            entries.push((n.text.clone(), values));
+        }
+        let cond = r.cond.as_ref().map(|e| {
+            let mut h = self.condition(e);
+            self.need_const(&h);
+            self.zonk_expr(&mut h);
+            h
+        });
+        (entries, cond)
+    }
+
+    /// A tuner cannot choose what the arguments of a launch decide.
+    fn follows_from_arguments(&mut self, id: FnId, c: CVarId, span: Span) {
+        let f = self.hir().func(id);
+        let Some(p) = f.params.iter().find(|p| contract::elem_param(&p.ty) == Some(c)) else { return };
+        let message = format!("`{}` follows from the argument `{}`", self.hir().cvar(c).name, p.name);
+        let d = Diagnostic::error(codes::CLAUSE, span, message, "a tuner cannot choose it");
+        let d = d.label(p.span, "declared here");
+        self.report(d);
+    }
+
+    fn not_tunable(&mut self, id: FnId, n: &ast::Name) {
+        let mut names: Vec<String> =
+            self.hir().func(id).cparams.iter().map(|c| self.hir().cvar(*c).name.clone()).collect();
+        names.extend(LAUNCH.iter().map(|l| l.0.to_string()));
+        let mut d = Diagnostic::error(
+            codes::CLAUSE,
+            n.span,
+            format!("`{}` is neither a compile-time parameter nor a launch option", n.text),
+            "",
+        );
+        if let Some(s) = closest(&n.text, names.iter().map(String::as_str)) {
+            d = d.fix(format!("use `{s}`"), n.span, s);
+        }
+        self.report(d);
+    }
+
+    /// The values of a launch option in a tuning row.
+    fn option_values(&mut self, name: &str, is_bool: bool, value: &ast::Expr) -> Vec<HExpr> {
+        let list: Vec<&ast::Expr> = match &value.kind {
+            ExprKind::Array(items) => items.iter().collect(),
+            _ => vec![value],
+        };
+        self.no_empty_list(list.len(), value.span);
+        let want = if is_bool { Ty::bool() } else { Ty::scalar(DType::I32) };
+        let mut out: Vec<HExpr> = vec![];
+        for e in list {
+            let h = self.value(e);
+            let mut h = self.coerce(h, &want, &format!("`{name}`"));
+            if h.ty.is_err() || !self.need_const(&h) {
+                continue;
             }
-            if !h.ty.is_err() && self.need_const(&h) {
-                self.zonk_expr(&mut h);
-                out.push(h);
+            self.zonk_expr(&mut h);
+            let least = contract::least(name);
+            if let HKind::Int(v) = h.kind
+                && v < i128::from(least)
+            {
+                let message = format!("`{name}` is {v}, but must be at least {least}");
+                self.error(codes::CLAUSE, h.span, message, "");
+            }
+            match out.iter().find(|x| x.kind == h.kind).map(|x| x.span) {
+                Some(first) => self.repeated_value(h.span, first),
+                None => out.push(h),
             }
         }
         out

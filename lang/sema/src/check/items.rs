@@ -1,4 +1,4 @@
-//! Owns items: signatures of structs, functions and kernels, then their bodies, constants and exports.
+//! Owns items: signatures of structs, functions and kernels, then their bodies and constants.
 
 use std::rc::Rc;
 
@@ -8,9 +8,7 @@ use tk_syntax::{Diagnostic, codes};
 
 use super::cx::Cx;
 use super::{Program, Sig, SigAst, Slot};
-use crate::hir::{
-    CKind, CVarId, ConstId, FnId, FnKind, HExport, HKind, HParam, HStmtKind, LocalId, StructId,
-};
+use crate::hir::{CKind, CVarId, ConstId, FnId, FnKind, HKind, HParam, HStmtKind, LocalId, StructId};
 use crate::types::Ty;
 
 /// Reads the signatures of everything, so that bodies may refer to each other in any order.
@@ -39,7 +37,7 @@ pub(super) fn bodies(p: &mut Program) {
         ensure_body(p, FnId(i as u32));
     }
     for (file, e) in p.exports.clone() {
-        export(p, file, &e);
+        super::exports::export(p, file, &e);
     }
 }
 
@@ -432,52 +430,4 @@ impl Cx<'_, '_> {
     pub fn pure_fn(&mut self, id: FnId) -> bool {
         super::recursion::pure(self.p, id)
     }
-}
-
-fn export(p: &mut Program, file: usize, e: &ast::Export) {
-    let mut cx = Cx::new(p, file, None);
-    let Some(super::Def::Fn(id)) = cx.resolve_path(&e.path) else { return };
-    if cx.hir().func(id).kind != FnKind::Kernel {
-        let text = cx.text(e.path.span);
-        cx.error(codes::CLAUSE, e.path.span, format!("`{text}` is not a kernel"), "kernels are exported");
-        return;
-    }
-    let mut values = vec![];
-    for a in &e.args {
-        let Some(n) = &a.name else {
-            cx.error(
-                codes::ARGUMENT_NAME,
-                a.value.span,
-                "instances are given by name",
-                "as in `export k[N = [64, 128]];`",
-            );
-            continue;
-        };
-        let Some(c) = cx.hir().func(id).cparams.iter().copied().find(|c| cx.hir().cvar(*c).name == n.text)
-        else {
-            let name = cx.hir().func(id).name.clone();
-            cx.error(
-                codes::ARGUMENT_NAME,
-                n.span,
-                format!("`{name}` has no compile-time parameter `{}`", n.text),
-                "",
-            );
-            continue;
-        };
-        let list: Vec<&ast::Expr> = match &a.value.kind {
-            ast::ExprKind::Array(items) if cx.hir().cvar(c).kind != CKind::Shape => items.iter().collect(),
-            _ => vec![&a.value],
-        };
-        let list = list
-            .into_iter()
-            .map(|e| {
-                cx.carg(c, e);
-                let mut h = cx.value(e);
-                cx.zonk_expr(&mut h);
-                h
-            })
-            .collect();
-        values.push((c, list));
-    }
-    p.hir.exports.push(HExport { kernel: id, values });
 }

@@ -14,6 +14,7 @@ mod conditional;
 mod consts;
 mod cx;
 mod dtypes;
+mod exports;
 mod expr;
 mod files;
 mod fn_values;

@@ -287,7 +287,7 @@ fn fit(s: Scalar, to: DType) -> Option<Scalar> {
 }
 
 /// The dtype variable that a tensor argument decides.
-fn elem_param(ty: &Ty) -> Option<CVarId> {
+pub(crate) fn elem_param(ty: &Ty) -> Option<CVarId> {
     let elem = match ty {
         Ty::View { elem, .. } => elem,
         Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,

@@ -6,6 +6,7 @@
 //! that a refused launch is one sentence in the terms of the source.
 
 mod bind;
+mod exports;
 mod host;
 mod sets;
 
@@ -18,6 +19,8 @@ use crate::eval::{Bindings, CVal, Evaluator, HostValues, Res};
 use crate::hir::{CKind, FnId, HFn, Hir};
 use crate::target::CPU_SMEM;
 
+pub(crate) use bind::elem_param;
+pub use exports::instances;
 pub use host::{Param, parameters};
 pub(crate) use sets::set_text;
 pub use sets::{LambdaRef, SetValue, parse_cargs};
@@ -160,6 +163,11 @@ pub fn plan_on(
     Ok(Plan { bindings: p.bindings, grid, launch, args, scratch, alias })
 }
 
+/// The least value of a launch option.
+pub(crate) fn least(option: &str) -> i64 {
+    i64::from(matches!(option, "warps" | "stages" | "ctas"))
+}
+
 /// A refusal whose place is in the kernel.
 fn refuse(code: Code, span: Span, message: impl Into<String>) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(code, span, message, ""))
@@ -284,7 +292,7 @@ impl Planner<'_> {
             }
         }
         for (name, v, span) in &out {
-            let least = i64::from(matches!(name.as_str(), "warps" | "stages" | "ctas"));
+            let least = least(name);
             if *v < least {
                 let message =
                     format!("`{name}` of kernel `{}` is {v}, but must be at least {least}", self.f.name);

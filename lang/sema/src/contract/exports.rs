@@ -1,0 +1,70 @@
+//! Owns what an `export` ships: every combination of its values, with defaults and requirements evaluated.
+
+use std::collections::BTreeMap;
+
+use tk_syntax::{Diagnostic, codes};
+
+use crate::eval::{Bindings, CVal, Evaluator, Res};
+use crate::hir::{CVarId, HExport, Hir};
+
+/// The most instances of one `export`: a thousand binaries of one kernel are a mistake in its lists.
+const MAX_INSTANCES: usize = 1000;
+
+/// The values of the compile-time parameters of every instance, in the order of the lists: the last one varies first.
+///
+/// What has no value without a launch, or breaks a `require` over compile-time values, is a diagnostic.
+pub fn instances(hir: &Hir, export: &HExport) -> Res<Vec<BTreeMap<CVarId, CVal>>> {
+    let f = hir.func(export.kernel);
+    let count = export.values.iter().try_fold(1usize, |n, (_, list)| n.checked_mul(list.len()));
+    if count.is_none_or(|n| n > MAX_INSTANCES) {
+        let n = count.map_or("too many".to_string(), |n| n.to_string());
+        let message = format!("this exports {n} instances of `{}`, the limit is {MAX_INSTANCES}", f.name);
+        return Err(Box::new(Diagnostic::error(codes::CLAUSE, export.span, message, "lists multiply")));
+    }
+    let mut all: Vec<BTreeMap<CVarId, CVal>> = vec![BTreeMap::new()];
+    for (id, list) in &export.values {
+        let mut next = vec![];
+        for known in &all {
+            for e in list {
+                let v = Evaluator::new(hir, &Bindings::default()).expr(e)?;
+                let mut values = known.clone();
+                values.insert(*id, v);
+                next.push(values);
+            }
+        }
+        all = next;
+    }
+    all.into_iter().map(|values| complete(hir, export, values)).collect()
+}
+
+/// Adds defaults and checks requirements.
+fn complete(hir: &Hir, export: &HExport, values: BTreeMap<CVarId, CVal>) -> Res<BTreeMap<CVarId, CVal>> {
+    let f = hir.func(export.kernel);
+    let mut bindings = Bindings { cvars: values, present: BTreeMap::new() };
+    for id in &f.cparams {
+        if bindings.cvars.contains_key(id) {
+            continue;
+        }
+        let c = hir.cvar(*id);
+        let Some(default) = c.default.as_ref().filter(|d| d.konst) else {
+            let message =
+                format!("`{}` of `{}` follows from a launch, so an export gives its value", c.name, f.name);
+            let label = format!("as in `{}[{} = ..]`", f.name, c.name);
+            let d = Diagnostic::error(codes::CANNOT_INFER, export.span, message, label);
+            return Err(Box::new(d.label(c.span, "declared here")));
+        };
+        let v = Evaluator::new(hir, &bindings).expr(default)?;
+        bindings.cvars.insert(*id, v);
+    }
+    for r in f.contract.require.iter().filter(|r| r.compile_time) {
+        if Evaluator::new(hir, &bindings).condition(&r.cond)? {
+            continue;
+        }
+        let shown: Vec<String> =
+            bindings.cvars.iter().map(|(id, v)| format!("{} = {v}", hir.cvar(*id).name)).collect();
+        let message = format!("`{}[{}]` breaks `{}`", f.name, shown.join(", "), r.text);
+        let d = Diagnostic::error(codes::INSTANCE, export.span, message, "exported here");
+        return Err(Box::new(d.label(r.cond.span, "required here")));
+    }
+    Ok(bindings.cvars)
+}
