@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::ir::Module;
-use crate::passes::{Pass, cse, dce, fold, inline, vectorize_map};
+use crate::passes::{Pass, cse, dce, fold, hoist, inline, vectorize_map};
 use crate::verify::{TileModule, VerifyError, verify};
 
 /// The passes, in order.
@@ -18,6 +18,10 @@ pub const PASSES: &[Pass] = &[
     // Again: tiles of constants and choices between equal tiles come out of `vectorize_map`.
     fold::PASS,
     // Behind folding: equal operands have equal names then.
+    cse::PASS,
+    // Behind `cse`: what a loop computes anew although it is known outside has no operand inside any more.
+    hoist::PASS,
+    // Again: what left two loops, or two arms of an `if`, may be equal.
     cse::PASS,
     // Last: it takes away what the others left without users.
     dce::PASS,

@@ -5,6 +5,7 @@
 pub mod cse;
 pub mod dce;
 pub mod fold;
+pub mod hoist;
 pub mod inline;
 pub mod vectorize_map;
 

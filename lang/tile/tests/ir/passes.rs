@@ -2,7 +2,7 @@
 
 use crate::common::{Case, cases, compare};
 use tk_tile::TileModule;
-use tk_tile::passes::{Pass, cse, dce, fold, inline, vectorize_map};
+use tk_tile::passes::{Pass, cse, dce, fold, hoist, inline, vectorize_map};
 use tk_tile::pipeline::{PASSES, run_passes};
 use tk_tile::text::parse;
 
@@ -24,7 +24,7 @@ fn folder(name: &str, passes: &[Pass]) {
 
 #[test]
 fn each_pass() {
-    for pass in [inline::PASS, fold::PASS, cse::PASS, dce::PASS, vectorize_map::PASS] {
+    for pass in [inline::PASS, fold::PASS, cse::PASS, dce::PASS, hoist::PASS, vectorize_map::PASS] {
         folder(pass.name, &[pass]);
     }
 }
