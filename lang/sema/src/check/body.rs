@@ -246,7 +246,7 @@ impl Cx<'_, '_> {
             (l.name.clone(), l.mutable, l.span)
         };
         let in_loop = self.loops.iter().any(|l| !l.is_static && (id.0 as usize) < l.locals_before);
-        if !mutable && (self.assigned.contains(&id) || !path.is_empty() || in_loop) {
+        if !mutable && (!self.unassigned.contains(&id) || !path.is_empty() || in_loop) {
             let params = self.func.map_or(0, |f| self.hir().func(f).params.len());
             let mut d = Diagnostic::error(
                 codes::NOT_MUT,
@@ -279,7 +279,7 @@ impl Cx<'_, '_> {
             h = self.coerce_as(h, &ty, &what, code, Some((at, format!("declared here as `{shown}`"))));
         }
         if path.is_empty() {
-            self.assigned.insert(id);
+            self.unassigned.remove(&id);
             // What is wrong here is not wrong again where the variable is used.
             if h.ty.is_err()
                 && let Some(l) = self.locals.get_mut(id.0 as usize)

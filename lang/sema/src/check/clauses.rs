@@ -259,7 +259,6 @@ impl Cx<'_, '_> {
         }
         match (ptr, count) {
             (Some(local), Some(count)) => {
-                self.assigned.insert(local);
                 self.p.func_mut(id).contract.scratch.push(Scratch { local, count, zeroed });
             }
             (None, _) => {
@@ -270,8 +269,7 @@ impl Cx<'_, '_> {
                     "",
                 );
             }
-            (Some(local), None) => {
-                self.assigned.insert(local);
+            (Some(_), None) => {
                 if c.args.len() < 2 {
                     self.error(codes::CLAUSE, c.span, "`scratch` needs the number of elements", "");
                 }

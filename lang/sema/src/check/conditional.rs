@@ -171,7 +171,6 @@ impl Cx<'_, '_> {
         let before = self.flow();
         self.push_scope();
         let bind = self.new_local(n, inner, false);
-        self.assigned.insert(bind);
         let (then_b, then_ty) = self.block(then, want);
         self.pop_scope();
         let after_then = self.flow();
@@ -265,13 +264,13 @@ impl Cx<'_, '_> {
     }
 }
 
-/// The state behind an `if`: what both arms guarantee; an arm that does not come back guarantees everything.
+/// The state behind an `if`: what one of the arms leaves open; an arm that does not come back leaves nothing open.
 pub(crate) fn merge(a: Flow, b: Flow) -> Flow {
     match (a.1, b.1) {
-        (true, true) => (a.0.intersection(&b.0).copied().collect(), true),
+        (true, true) => (a.0.union(&b.0).copied().collect(), true),
         (true, false) => b,
         (false, true) => a,
-        (false, false) => (a.0.intersection(&b.0).copied().collect(), false),
+        (false, false) => (a.0.union(&b.0).copied().collect(), false),
     }
 }
 

@@ -34,6 +34,49 @@ pub(crate) enum Var {
     Bound(crate::types::DTerm),
 }
 
+/// The types of literals, by number. A change is remembered, so that taking back a statement costs as much as the
+/// statement and not as much as the body.
+#[derive(Default)]
+pub(crate) struct Vars {
+    all: Vec<Var>,
+    /// What a variable was before it was set, the latest last.
+    before: Vec<(u32, Var)>,
+}
+
+impl Vars {
+    pub fn push(&mut self, var: Var) -> u32 {
+        self.all.push(var);
+        self.all.len() as u32 - 1
+    }
+
+    pub fn get(&self, v: u32) -> Option<&Var> {
+        self.all.get(v as usize)
+    }
+
+    pub fn set(&mut self, v: u32, var: Var) {
+        if let Some(slot) = self.all.get_mut(v as usize) {
+            self.before.push((v, std::mem::replace(slot, var)));
+        }
+    }
+
+    /// How many variables and changes there are, for [`Vars::reset`].
+    pub fn mark(&self) -> (usize, usize) {
+        (self.all.len(), self.before.len())
+    }
+
+    /// Takes back what came behind a mark.
+    pub fn reset(&mut self, (count, changes): (usize, usize)) {
+        while self.before.len() > changes {
+            if let Some((v, var)) = self.before.pop()
+                && let Some(slot) = self.all.get_mut(v as usize)
+            {
+                *slot = var;
+            }
+        }
+        self.all.truncate(count);
+    }
+}
+
 /// The names of a block in order; a later one shadows an earlier one.
 #[derive(Default)]
 pub(crate) struct Scope {
@@ -73,7 +116,9 @@ impl Scope {
     }
 }
 
-/// What holds at a place of a body: the variables that are assigned on every path to it, and whether none reaches it.
+/// What holds at a place of a body: the variables that are not assigned on every path to it, and whether none reaches
+/// it. Nearly all variables are declared with a value, so this set stays small where its complement would grow with
+/// the body and make each branch cost as much as all that stands before it.
 pub(crate) type Flow = (BTreeSet<LocalId>, bool);
 
 /// Facts about a loop that is being checked.
@@ -92,7 +137,7 @@ pub(crate) struct Cx<'p, 'a> {
     pub func: Option<FnId>,
     pub scopes: Vec<Scope>,
     pub locals: Vec<Local>,
-    pub vars: Vec<Var>,
+    pub vars: Vars,
     /// Dtype variables whose set is smaller inside an arm of `if T == ..`.
     pub narrowed: Vec<(CVarId, DTypeSet)>,
     /// Equalities that `require`s give, as substitutions of variables.
@@ -109,8 +154,8 @@ pub(crate) struct Cx<'p, 'a> {
     pub in_test: bool,
     /// Whether run-time parameters may appear in compile-time positions of clauses, and `device.*` exists.
     pub in_clause: bool,
-    /// Locals that are assigned on every path to here.
-    pub assigned: BTreeSet<LocalId>,
+    /// Locals that are not assigned on every path to here.
+    pub unassigned: BTreeSet<LocalId>,
     /// Locals declared without value whose type the first assignment decides.
     pub untyped: BTreeSet<LocalId>,
     /// Whether the rest of the block cannot be reached.
@@ -133,7 +178,7 @@ impl<'p, 'a> Cx<'p, 'a> {
             func,
             scopes: vec![Scope::default()],
             locals: vec![],
-            vars: vec![],
+            vars: Vars::default(),
             narrowed: vec![],
             facts: vec![],
             quotients: 0,
@@ -144,7 +189,7 @@ impl<'p, 'a> Cx<'p, 'a> {
             in_test: false,
             in_clause: false,
             operand: None,
-            assigned: BTreeSet::new(),
+            unassigned: BTreeSet::new(),
             untyped: BTreeSet::new(),
             diverged: false,
             lambda_depth: 0,

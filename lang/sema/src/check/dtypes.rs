@@ -10,8 +10,7 @@ use crate::types::{DTerm, Elem, Ty};
 impl Cx<'_, '_> {
     /// A new literal type.
     pub fn fresh(&mut self, lit: Lit) -> DTerm {
-        self.vars.push(Var::Free(lit));
-        DTerm::Infer(self.vars.len() as u32 - 1)
+        DTerm::Infer(self.vars.push(Var::Free(lit)))
     }
 
     /// The members that a dtype variable can have here.
@@ -31,7 +30,7 @@ impl Cx<'_, '_> {
     pub fn norm(&self, d: DTerm) -> DTerm {
         match d {
             DTerm::Known(_) => d,
-            DTerm::Infer(v) => match self.vars.get(v as usize) {
+            DTerm::Infer(v) => match self.vars.get(v) {
                 Some(Var::Bound(to)) => self.norm(*to),
                 Some(Var::Free(_)) | None => d,
             },
@@ -63,7 +62,7 @@ impl Cx<'_, '_> {
     /// The kind of a literal type that nothing has fixed yet.
     pub fn literal(&self, d: DTerm) -> Option<Lit> {
         match self.norm(d) {
-            DTerm::Infer(v) => match self.vars.get(v as usize) {
+            DTerm::Infer(v) => match self.vars.get(v) {
                 Some(Var::Free(l)) => Some(*l),
                 Some(Var::Bound(_)) | None => None,
             },
@@ -88,8 +87,8 @@ impl Cx<'_, '_> {
                 self.set_of(to).is_some_and(|s| s.within(ok.or(DTypeSet::F8)))
             }
         };
-        if fits && let Some(slot) = self.vars.get_mut(v as usize) {
-            *slot = Var::Bound(to);
+        if fits {
+            self.vars.set(v, Var::Bound(to));
         }
         fits
     }
@@ -315,10 +314,8 @@ impl Cx<'_, '_> {
                 if set.and(DTypeSet::INT) == DTypeSet::EMPTY
                     && set.and(DTypeSet::FLOAT) != DTypeSet::EMPTY =>
             {
-                if let DTerm::Infer(v) = self.norm(d)
-                    && let Some(slot) = self.vars.get_mut(v as usize)
-                {
-                    *slot = Var::Free(Lit::Float);
+                if let DTerm::Infer(v) = self.norm(d) {
+                    self.vars.set(v, Var::Free(Lit::Float));
                 }
                 true
             }

@@ -215,7 +215,6 @@ impl Cx<'_, '_> {
                 HPat::Local(id) => id,
                 HPat::Ignore | HPat::Tuple(_) => self.new_local(&hidden, t.clone(), false),
             };
-            self.assigned.insert(id);
             if matches!(pat.kind, ast::PatKind::Tuple(_)) {
                 let p = self.bind_pat(pat, &t, true);
                 let value = self.mk(HKind::Local(id), t, pat.span, false);

@@ -342,8 +342,7 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Rc<ast::Fn>) {
     cx.push_scope();
     for prm in &params {
         let name = ast::Name { text: prm.name.clone(), span: prm.span };
-        let local = cx.new_local(&name, prm.ty.clone(), false);
-        cx.assigned.insert(local);
+        cx.new_local(&name, prm.ty.clone(), false);
     }
     cx.holes =
         f.params.iter().map(|p| &p.name).chain(f.cparams.iter().map(|p| &p.name)).any(|n| n.text.is_empty());

@@ -154,6 +154,8 @@ pub(crate) struct Program<'a> {
     pub opaque_forms: Vec<crate::hir::HExpr>,
     /// Functions by whether their calls may be compile-time values.
     pub pure: std::collections::BTreeMap<FnId, bool>,
+    /// How many names were compared with unknown ones so far.
+    pub compared: usize,
     /// The file of builtin functions written in the language.
     pub prelude: Option<usize>,
 }
@@ -176,6 +178,7 @@ impl<'a> Program<'a> {
             bodies_done: std::collections::BTreeSet::new(),
             opaque_forms: vec![],
             pure: std::collections::BTreeMap::new(),
+            compared: 0,
             prelude: None,
         }
     }

@@ -8,9 +8,10 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     // A single letter is near to every other one.
     let length = name.chars().count();
     let limit = if length < 2 { 0 } else { (length / 3).clamp(1, 3) };
+    let letters: Vec<char> = name.chars().collect();
     let mut best: Option<(usize, &str)> = None;
     for c in candidates {
-        let d = if c.eq_ignore_ascii_case(name) { 0 } else { distance(name, c) };
+        let d = if c.eq_ignore_ascii_case(name) { 0 } else { distance(&letters, c, limit) };
         if d <= limit && c != name && best.is_none_or(|(b, _)| d < b) {
             best = Some((d, c));
         }
@@ -18,11 +19,13 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     best.map(|(_, c)| c)
 }
 
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > 3 {
+/// The distance; anything above `limit` when it is larger than that.
+fn distance(a: &[char], b: &str, limit: usize) -> usize {
+    // A file may have a million names to compare with: most are told apart by their length.
+    if a.len().abs_diff(b.chars().count()) > limit {
         return usize::MAX;
     }
+    let b: Vec<char> = b.chars().collect();
     let width = b.len() + 1;
     let mut rows = vec![0usize; (a.len() + 1) * width];
     let at = |rows: &[usize], i: usize, j: usize| rows.get(i * width + j).copied().unwrap_or(usize::MAX / 2);

@@ -17,8 +17,8 @@ impl Cx<'_, '_> {
             }
             PatKind::Name { mutable, name } => {
                 let id = self.new_local(name, ty.clone(), *mutable);
-                if assigned {
-                    self.assigned.insert(id);
+                if !assigned {
+                    self.unassigned.insert(id);
                 }
                 if name.text == "_" { HPat::Ignore } else { HPat::Local(id) }
             }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use tk_syntax::ast::{self, ExprKind, StmtKind};
 
-use super::cx::{Cx, Flow, Var};
+use super::cx::{Cx, Flow};
 use crate::hir::{HExpr, LocalId};
 use crate::types::Ty;
 
@@ -20,7 +20,7 @@ pub(crate) struct Mark {
     calls: usize,
     locals: usize,
     names: usize,
-    vars: Vec<Var>,
+    vars: (usize, usize),
     flow: Flow,
     untyped: BTreeSet<LocalId>,
     broken: bool,
@@ -38,7 +38,7 @@ impl Cx<'_, '_> {
             calls: self.p.calls.len(),
             locals: self.locals.len(),
             names: self.scopes.last().map_or(0, super::cx::Scope::len),
-            vars: self.vars.clone(),
+            vars: self.vars.mark(),
             flow: self.flow(),
             untyped: self.untyped.clone(),
             broken: self.func.is_some_and(|f| self.hir().func(f).broken),
@@ -52,7 +52,7 @@ impl Cx<'_, '_> {
         if let Some(s) = self.scopes.last_mut() {
             s.truncate(m.names);
         }
-        self.vars = m.vars;
+        self.vars.reset(m.vars);
         self.untyped = m.untyped;
         self.set_flow(m.flow);
         if let Some(f) = self.func {

@@ -6,7 +6,6 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Def;
 use super::cx::{Cx, Sym};
-use super::names::closest;
 use crate::hir::{CKind, CVarId, StructId};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
@@ -143,16 +142,15 @@ impl Cx<'_, '_> {
     }
 
     fn unknown_type(&mut self, name: &ast::Name) {
-        let mut names: Vec<String> = DType::ALL.iter().map(|d| d.name().to_string()).collect();
-        names.extend(["tile", "view", "dtype", "shape"].map(String::from));
-        names.extend(self.names_in_scope());
+        let types = DType::ALL.map(DType::name).into_iter().chain(["tile", "view", "dtype", "shape"]);
+        let near = self.nearest(&name.text, &types.collect::<Vec<_>>(), &[]);
         let mut d = Diagnostic::error(
             codes::UNKNOWN_NAME,
             name.span,
             format!("there is no type `{}`", name.text),
             "",
         );
-        if let Some(s) = closest(&name.text, names.iter().map(String::as_str)) {
+        if let Some(s) = near {
             d = d.fix(format!("use `{s}`"), name.span, s);
         }
         self.report(d);
