@@ -1,5 +1,6 @@
 //! Owns items: signatures of structs, functions and kernels, then their bodies and constants.
 
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tk_ops::DType;
@@ -61,17 +62,21 @@ fn struct_fields(p: &mut Program, id: StructId) {
     let mut cx = Cx::new(p, file, None);
     cx.rebind(&cx.hir().strukt(id).cparams.clone());
     let mut fields: Vec<(String, Ty, tk_syntax::Span)> = vec![];
+    let mut seen: HashMap<&str, tk_syntax::Span> = HashMap::new();
     for f in &s.fields {
-        if let Some(before) = fields.iter().find(|x| x.0 == f.name.text && !x.0.is_empty()) {
+        if let Some(before) = seen.get(f.name.text.as_str()) {
             let d = Diagnostic::error(
                 codes::DUPLICATE,
                 f.name.span,
                 format!("the field `{}` is defined twice", f.name.text),
                 "",
             )
-            .label(before.2, "first definition");
+            .label(*before, "first definition");
             cx.report(d);
             continue;
+        }
+        if !f.name.text.is_empty() {
+            seen.insert(&f.name.text, f.name.span);
         }
         let ty = f.ty.as_ref().map_or(Ty::Err, |t| cx.ty(t));
         if let Ty::Struct(inner, _) = &ty
@@ -110,20 +115,21 @@ impl Cx<'_, '_> {
     /// Declares compile-time parameters; defaults are checked by [`Cx::cparam_defaults`].
     pub fn cparams(&mut self, list: &[ast::CParam]) -> Vec<CVarId> {
         let mut ids: Vec<CVarId> = vec![];
+        let mut seen: HashMap<&str, tk_syntax::Span> = HashMap::new();
         for c in list {
-            if let Some(before) =
-                ids.iter().find(|i| self.hir().cvar(**i).name == c.name.text && !c.name.text.is_empty())
-            {
-                let at = self.hir().cvar(*before).span;
+            if let Some(at) = seen.get(c.name.text.as_str()) {
                 let d = Diagnostic::error(
                     codes::DUPLICATE,
                     c.name.span,
                     format!("the parameter `{}` is defined twice", c.name.text),
                     "",
                 )
-                .label(at, "first definition");
+                .label(*at, "first definition");
                 self.report(d);
                 continue;
+            }
+            if !c.name.text.is_empty() {
+                seen.insert(&c.name.text, c.name.span);
             }
             let kind = self.bound(&c.bound, c.span);
             ids.push(self.new_cvar(&c.name.text, kind, c.name.span));
@@ -196,8 +202,9 @@ fn fn_signature(p: &mut Program, id: FnId) {
     }
     cparams.extend(cx.cparams(&f.cparams));
     let (mut params, mut slots): (Vec<HParam>, Vec<(String, Slot)>) = (vec![], vec![]);
+    let mut seen: HashSet<&str> = HashSet::new();
     for (i, prm) in f.params.iter().enumerate() {
-        if slots.iter().any(|s| s.0 == prm.name.text) && !prm.name.text.is_empty() {
+        if !seen.insert(&prm.name.text) && !prm.name.text.is_empty() {
             cx.error(
                 codes::DUPLICATE,
                 prm.name.span,
