@@ -9,12 +9,12 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 TK := target/debug/tk
 PYTHON := .venv/bin/python
 
-.PHONY: demo test setup build format lint unit kernels numpy tidy bless
+.PHONY: demo test setup build format lint unit kernels numpy evidence tidy bless
 
 demo: build
 	@scripts/demo $(TK)
 
-test: setup format lint unit kernels numpy tidy
+test: setup format lint unit kernels numpy evidence tidy
 	@echo "make test: everything is green"
 
 setup:
@@ -39,6 +39,10 @@ kernels: unit
 
 numpy: unit
 	$(PYTHON) tests/numpy/compare.py --tk $(TK)
+
+# Conversions, integers, orders, random numbers and functions against NumPy, ml_dtypes and mpmath.
+evidence: unit
+	$(PYTHON) tests/evidence/evidence.py --tk $(TK)
 
 tidy: unit
 	cargo xtask tidy
