@@ -305,8 +305,11 @@ impl<'a> Facts<'a> {
         let x = *inst.operands.first()?;
         let value = self.constant(x)?;
         let axis = usize::try_from(inst.attrs.int("axis")?).ok()?;
-        let len = self.ty(x).shape()?.get(axis).copied().filter(|n| *n <= MAX_REDUCED)? as usize;
-        let buf = eval::reduce(op, &Buf::splat(value, len), 1, len, 1).ok()?;
+        let shape = self.ty(x).shape()?;
+        let len = shape.get(axis).copied().filter(|n| *n <= MAX_REDUCED)? as usize;
+        // Rows and planes are combined in different orders; two columns are planes as well as many.
+        let inner = if shape.get(axis + 1..)?.iter().all(|n| *n == 1) { 1 } else { 2 };
+        let buf = eval::reduce(op, &Buf::splat(value, len * inner), 1, len, inner).ok()?;
         Some(Outcome::Const(buf.get(0)))
     }
 }
