@@ -190,7 +190,7 @@ fn results(module: &TileModule, kernel: &str, inputs: &[Input], plan: &Plan) -> 
             }
         }
     }
-    let options = Options { timeout: Some(Duration::from_secs(10)), threads: Some(1) };
+    let options = Options { timeout: Some(Duration::from_secs(10)), threads: Some(1), ..Options::default() };
     launch(module, entry, &args, plan.grid, &memory, &options).map_err(|fault| format!("{fault}"))?;
     let read = |(id, dtype): (BufferId, DType)| {
         let mut buf = memory.read(id).and_then(|bytes| Buf::from_le_bytes(dtype, &bytes)).ok_or("no contents")?;
