@@ -65,6 +65,8 @@ ops! {
     CreateOp {
         /// A literal; attribute `value`; the result is rank 0 or a tile filled with it.
         Const = "const",
+        /// A tile with a literal for each element; attribute `values`, the bits of the elements in row-major order.
+        Table = "table",
         /// `iota`: i32 tile of rank 1 with `start, start + 1, ..`; attribute `start`.
         Arange = "arange",
         /// A tile filled with a scalar operand (numbers, bool, pointers).

@@ -302,6 +302,7 @@ impl<'h> Dump<'h> {
             HKind::Shape(items) => format!("[{}]", self.list(items)),
             HKind::Target(f) => format!("target.{}", f.name),
             HKind::Device(f) => format!("device.{}", f.name()),
+            HKind::Table(list) => format!("table{}", self.expr(list)),
             HKind::Tuple(items) => format!("({})", self.list(items)),
             HKind::Struct(items) => format!("{} {{ {} }}", self.ty(&e.ty), self.list(items)),
             HKind::Field(x, i) => format!("{}.{i}", self.expr(x)),

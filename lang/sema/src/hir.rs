@@ -294,6 +294,8 @@ pub enum HKind {
     Device(DeviceFact),
     /// A tuple; `[a, b]` in value position is one too.
     Tuple(Vec<HExpr>),
+    /// A compile-time list of numbers as a tile; the list is a tuple, of tuples where the rank is above 1.
+    Table(Box<HExpr>),
     /// A struct value: fields in declaration order. The type names the struct.
     Struct(Vec<HExpr>),
     /// Field of a struct or element of a tuple.

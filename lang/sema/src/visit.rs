@@ -9,6 +9,7 @@ pub(crate) fn children(h: &mut HExpr, f: &mut dyn FnMut(&mut HExpr)) {
         HKind::Shape(es) | HKind::Tuple(es) | HKind::Struct(es) => es.iter_mut().for_each(f),
         HKind::Field(e, _)
         | HKind::Cast(e)
+        | HKind::Table(e)
         | HKind::Transpose(e)
         | HKind::ViewT(e)
         | HKind::ViewPtr(e)

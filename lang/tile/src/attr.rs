@@ -54,6 +54,7 @@ pub const NAMES: &[&str] = &[
     "starts",
     "unroll",
     "value",
+    "values",
 ];
 
 impl Attrs {

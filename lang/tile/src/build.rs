@@ -135,6 +135,13 @@ impl<'a> Builder<'a> {
         self.one(Op::Create(CreateOp::Const), &[], Attrs::new().with("value", Attr::Scalar(value)), ty)
     }
 
+    /// A tile with these elements in row-major order; they have one type.
+    pub fn table(&mut self, values: &[Scalar], dtype: DType, shape: &[u32]) -> ValueId {
+        let bits = values.iter().map(|s| s.bits().cast_signed()).collect();
+        let attrs = Attrs::new().with("values", Attr::Ints(bits));
+        self.one(Op::Create(CreateOp::Table), &[], attrs, Type::tile(dtype, shape))
+    }
+
     /// An integer constant of rank 0; the low bits are kept.
     pub fn const_int(&mut self, dtype: DType, value: i64) -> ValueId {
         self.constant(Scalar::int(dtype, i128::from(value)), &[])

@@ -15,7 +15,9 @@ pub fn effects(op: Op) -> Effects {
             Effects::Pure
         }
         Op::Create(o) => match o {
-            CreateOp::Const | CreateOp::Arange | CreateOp::Splat | CreateOp::Undef => Effects::Pure,
+            CreateOp::Const | CreateOp::Table | CreateOp::Arange | CreateOp::Splat | CreateOp::Undef => {
+                Effects::Pure
+            }
         },
         Op::Memory(o) => memory(o),
         Op::Atomic(o) => match o {

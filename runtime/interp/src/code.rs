@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use tk_ops::{ControlOp, CreateOp, HostOp, Op, ReduceOp, ScanOp};
+use tk_ops::{Buf, ControlOp, CreateOp, HostOp, Op, ReduceOp, Scalar, ScanOp};
 use tk_tile::{Attr, Attrs, Block, BlockId, Func, FuncId, Inst, InstId, Loc, Module, Type, ValueId};
 
 use crate::checked::offsets;
@@ -204,6 +204,14 @@ impl<'m> Compiler<'m> {
         Ok(self.module.types.get(value.ty))
     }
 
+    /// The tile of a table.
+    fn table(&self, inst: &Inst, bits: &[i64]) -> Result<Option<Value>, Fault> {
+        let Some(result) = inst.results.first() else { return Ok(None) };
+        let Some(dtype) = self.ty(*result)?.dtype() else { return Ok(None) };
+        let values: Vec<Scalar> = bits.iter().map(|b| Scalar::from_bits(dtype, b.cast_unsigned())).collect();
+        Ok(Buf::from_scalars(dtype, &values).map(Value::tile))
+    }
+
     fn slot(&self, v: ValueId) -> Result<Slot, Fault> {
         self.slot_of.get(&v).copied().ok_or_else(|| Fault::internal("a value is used before its definition"))
     }
@@ -295,8 +303,9 @@ impl<'m> Compiler<'m> {
             }
             _other => None,
         };
-        let constant = match (inst.op, inst.attrs.get("value")) {
-            (Op::Create(CreateOp::Const), Some(Attr::Scalar(s))) => Some(Value::Splat(*s)),
+        let constant = match (inst.op, inst.attrs.get("value"), inst.attrs.ints("values")) {
+            (Op::Create(CreateOp::Const), Some(Attr::Scalar(s)), _) => Some(Value::Splat(*s)),
+            (Op::Create(CreateOp::Table), _, Some(bits)) => self.table(inst, bits)?,
             _other => None,
         };
         let (uses, defs) = (uses.into(), defs.into());

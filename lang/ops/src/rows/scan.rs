@@ -105,9 +105,12 @@ assert(all(h == 2));",
             opt("axis", ParamKind::Axis, "0"),
         ],
         op: Op::Scan(ScanOp::Gather),
-        doc: "The elements of `x` at these positions along `axis`. Other extents of `index` are those of `x`; a \
+        doc: "The elements of `x` at these positions along `axis`. Other extents of `index` are those of `x`; when \
+              `x` has rank 1, `index` has any shape. `x` may be a compile-time list of numbers: a lookup table. A \
               position outside is an error in checked mode and gives an unspecified element otherwise.",
-        example: "assert(all(gather(arange(0, 4) * 10, 3 - arange(0, 4)) == 30 - arange(0, 4) * 10));",
+        example: "assert(all(gather(arange(0, 4) * 10, 3 - arange(0, 4)) == 30 - arange(0, 4) * 10));
+const SQUARES = [0, 1, 4, 9];
+assert(sum(gather(SQUARES, arange(0, 4))) == 14);",
         ..SCAN
     },
 ];

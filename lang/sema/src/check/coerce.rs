@@ -63,7 +63,7 @@ impl Cx<'_, '_> {
         if let (Ty::Tile { elem: Elem::D(_), shape: x }, Ty::Tile { elem: Elem::D(b), shape: y }) =
             (&h.ty, want)
         {
-            if self.shapes_equal(x, y) && self.castable(*b) {
+            if self.shapes_equal(x, y) && self.castable(*b) && !matches!(h.kind, HKind::Table(_)) {
                 let to = self.show_elem(&Elem::D(*b));
                 let cast = self.cast_text(h.span, &to);
                 d = d.fix(format!("cast to `{to}`"), h.span, cast);

@@ -385,11 +385,8 @@ impl Cx<'_, '_> {
 
     /// A use of a constant: a flexible one takes a new literal type.
     pub fn const_use(&mut self, id: ConstId, span: Span) -> HExpr {
-        let ty = match self.const_type(id, span) {
-            ConstTy::Fixed(t) => t,
-            ConstTy::FlexInt => Ty::Tile { elem: Elem::D(self.fresh(Lit::Int)), shape: Shape::scalar() },
-            ConstTy::FlexFloat => Ty::Tile { elem: Elem::D(self.fresh(Lit::Float)), shape: Shape::scalar() },
-        };
+        let ty = self.const_type(id, span);
+        let ty = self.const_use_ty(ty);
         self.mk(HKind::Const(id), ty, span, true)
     }
 
@@ -447,23 +444,17 @@ impl Cx<'_, '_> {
         let mut h = self.expr(&c.value, want.as_ref());
         h = self.need_value(h);
         if let Some(w) = &want {
+            let tile = matches!(w, Ty::Tile { shape, .. } if !shape.is_scalar());
+            if tile && !h.ty.is_err() {
+                let span = h.span;
+                h = self.as_table(h).unwrap_or_else(|| HExpr::err(span));
+            }
             h = self.coerce(h, w, "the constant");
         }
         if !self.need_const(&h) {
             h = HExpr::err(h.span);
         }
-        let lit = self.dterm_of(&h.ty).and_then(|d| self.literal(d).map(|l| (d, l)));
-        let ty = match lit {
-            Some((d, Lit::Int)) => {
-                self.adapt(d, DTerm::Known(DType::I64));
-                ConstTy::FlexInt
-            }
-            Some((d, Lit::Float)) => {
-                self.adapt(d, DTerm::Known(DType::F64));
-                ConstTy::FlexFloat
-            }
-            None => ConstTy::Fixed(self.resolve_ty(&h.ty)),
-        };
+        let ty = self.const_ty(&h.ty.clone());
         self.zonk_expr(&mut h);
         (h, ty)
     }

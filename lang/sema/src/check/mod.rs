@@ -37,6 +37,7 @@ mod shapes;
 mod split;
 mod structs;
 mod subst;
+mod tables;
 mod types;
 mod zonk;
 
@@ -130,6 +131,7 @@ pub(crate) enum ConstTy {
     Fixed(Ty),
     FlexInt,
     FlexFloat,
+    Parts(Vec<ConstTy>),
 }
 
 /// The program while it is being checked.

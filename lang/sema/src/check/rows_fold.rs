@@ -250,15 +250,19 @@ impl Cx<'_, '_> {
                 )
             }
             ScanOp::Gather => {
-                let (x, elem, shape) = self.tile_slot(s, "x")?;
+                let x = self.value_slot(s, "x")?;
+                let x = self.as_table(x)?;
+                let (x, elem, shape) = self.need_tile(s, x)?;
                 let (i, ielem, ishape) = self.tile_slot(s, "index")?;
                 if let Elem::D(d) = ielem
                     && !self.need_class("an index", d, DTypeSet::INT, i.span)
                 {
                     return None;
                 }
-                let rank = self.dims_of(s, &shape)?.len();
-                let axis = self.axis_arg(s, "axis", rank, Some(0))?.1;
+                let dims = self.dims_of(s, &shape)?;
+                self.need_dimension(s, &dims, x.span)?;
+                let (along, axis) = self.axis_arg(s, "axis", dims.len(), Some(0))?;
+                self.gathers_along(&dims, along, &i, &ishape)?;
                 self.built(
                     s,
                     vec![HArg::Expr(x), HArg::Expr(i), axis],
@@ -267,6 +271,28 @@ impl Cx<'_, '_> {
                 )
             }
         }
+    }
+
+    /// The index of `gather` has the extents of the tile, that along the axis aside; that of a tile of rank 1 has any.
+    fn gathers_along(&mut self, dims: &[Poly], axis: usize, index: &HExpr, ishape: &Shape) -> Option<()> {
+        if dims.len() == 1 {
+            return Some(());
+        }
+        let found = ishape.dims().map(<[Poly]>::to_vec);
+        let fits = found.as_ref().is_some_and(|f| {
+            f.len() == dims.len()
+                && dims.iter().zip(f).enumerate().all(|(n, (d, i))| n == axis || self.dims_equal(d, i))
+        });
+        if fits {
+            return Some(());
+        }
+        let (a, b) = (self.show_shape(&Shape::Dims(dims.to_vec())), self.show_shape(ishape));
+        let message = format!(
+            "`gather` along axis {axis} of a tile `{a}` needs an index of these extents, the axis aside, not of `{b}`"
+        );
+        let d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, "");
+        self.report(d);
+        None
     }
 
     /// What goes along a dimension is refused for a scalar.

@@ -94,6 +94,11 @@ impl Cx<'_, '_> {
     /// A tile argument: elements and extents.
     pub fn tile_slot(&mut self, s: &Slots, name: &str) -> Option<(HExpr, Elem, Shape)> {
         let h = self.value_slot(s, name)?;
+        self.need_tile(s, h)
+    }
+
+    /// The elements and extents of what has to be a tile.
+    pub fn need_tile(&mut self, s: &Slots, h: HExpr) -> Option<(HExpr, Elem, Shape)> {
         match h.ty.clone() {
             Ty::Tile { elem, shape } => Some((h, elem, shape)),
             other => {

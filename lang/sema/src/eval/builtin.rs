@@ -63,6 +63,10 @@ impl Evaluator<'_> {
 
     /// A value of a constant in the type that its use gave it.
     pub(super) fn retyped(&mut self, v: CVal, ty: &Ty, span: Span) -> Res<CVal> {
+        if let (CVal::Tuple(items), Ty::Tuple(types)) = (&v, ty) {
+            let parts = items.iter().zip(types).map(|(v, t)| self.retyped(v.clone(), t, span));
+            return parts.collect::<Res<_>>().map(CVal::Tuple);
+        }
         if !matches!(v, CVal::Int(_) | CVal::Float(_)) || !is_number(ty) {
             return Ok(v);
         }

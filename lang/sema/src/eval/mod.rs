@@ -212,6 +212,7 @@ impl<'a> Evaluator<'a> {
             HKind::Shape(items) => self.shape_value(items),
             HKind::Target(fact) => Ok(CVal::of_fact(fact.cpu)),
             HKind::Device(fact) => self.device_fact(*fact, span),
+            HKind::Table(list) => self.expr(list),
             HKind::Tuple(items) | HKind::Struct(items) => {
                 Ok(CVal::Tuple(items.iter().map(|i| self.expr(i)).collect::<Res<_>>()?))
             }

@@ -69,6 +69,7 @@ pub(crate) fn operands(e: &HExpr) -> Vec<&HExpr> {
         HKind::ShortCircuit { lhs, rhs, .. } => vec![lhs, rhs],
         HKind::Field(x, _)
         | HKind::Cast(x)
+        | HKind::Table(x)
         | HKind::Transpose(x)
         | HKind::ViewT(x)
         | HKind::ViewPtr(x)

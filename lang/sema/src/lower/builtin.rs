@@ -164,32 +164,19 @@ impl Lower<'_, '_> {
         self.broadcast(x, shape, span).map(Val::One)
     }
 
-    /// A lookup table as a tile: one `select` for each element that differs from the first.
+    /// A lookup table as a tile.
     pub(super) fn table(&mut self, items: &[CVal], d: DType, shape: &[u32], span: Span) -> Res<ValueId> {
         let mut flat = vec![];
         flatten_table(items, &mut flat);
         let scalars: Option<Vec<Scalar>> = flat.iter().map(|v| v.to_scalar(d)).collect();
         let count: u64 = shape.iter().map(|n| u64::from(*n)).product();
-        let (Some(scalars), Ok(n)) = (scalars, u32::try_from(count)) else {
-            return Err(bug(span, "a table of something else than numbers"));
-        };
-        let Some(first) = scalars.first().filter(|_| scalars.len() as u64 == count) else {
-            return Err(bug(span, format!("a table of {} elements for the shape {shape:?}", scalars.len())));
-        };
-        let ty = Type::tile(DType::I32, &[n]);
-        let attrs = Attrs::new().with("start", Attr::Int(0));
-        let position = self.b.one(Op::Create(CreateOp::Arange), &[], attrs, ty);
-        let mut out = self.b.constant(*first, &[n]);
-        for (i, s) in scalars.iter().enumerate().skip(1) {
-            if s == first {
-                continue;
+        match scalars {
+            Some(scalars) if scalars.len() as u64 == count => Ok(self.b.table(&scalars, d, shape)),
+            Some(scalars) => {
+                Err(bug(span, format!("a table of {} elements for the shape {shape:?}", scalars.len())))
             }
-            let at = self.b.constant(Scalar::int(DType::I32, i as i128), &[n]);
-            let here = self.b.elementwise(ElementwiseOp::Eq, &[position, at]);
-            let value = self.b.constant(*s, &[n]);
-            out = self.b.elementwise(ElementwiseOp::Select, &[here, value, out]);
+            None => Err(bug(span, "a table of something else than numbers")),
         }
-        Ok(self.b.reshape(out, shape))
     }
 
     fn dot(&mut self, op: DotOp, a: &Args, want: &CTy) -> Res<Val> {

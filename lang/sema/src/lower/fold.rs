@@ -107,25 +107,20 @@ impl Lower<'_, '_> {
                 let (x, at) = (self.operand(a, "x")?, self.operand(a, "index")?);
                 let rank = self.b.type_of(x).shape().map_or(0, <[u32]>::len);
                 let axis = a.axis("axis", rank)?.unwrap_or(0);
-                self.same_but_along(axis, x, at, a.span)?;
                 let attrs = Attrs::new().with("axis", Attr::Int(axis as i64));
-                self.several(op, &[x, at], attrs, want, a.span)
+                if rank != 1 {
+                    return self.several(op, &[x, at], attrs, want, a.span);
+                }
+                // From a tile of rank 1 the index may have any shape.
+                let shape = self.b.type_of(at).shape().unwrap_or_default().to_vec();
+                let flat = self.b.reshape(at, &[shape.iter().product()]);
+                let ty = infer::with_shape(self.b.type_of(x), &[shape.iter().product()]);
+                let ty = self.b.ty(ty);
+                let results = self.b.inst(Op::Scan(op), &[x, flat], attrs, &[ty]);
+                let Some(found) = results.first() else { return Err(bug(a.span, "`gather` gives nothing")) };
+                Ok(Val::One(self.b.reshape(*found, &shape)))
             }
         }
-    }
-
-    /// The index of `gather` has the extents of the tile, that along the axis aside.
-    fn same_but_along(&self, axis: usize, x: ValueId, at: ValueId, span: Span) -> Res<()> {
-        let shape = |v| self.b.type_of(v).shape().unwrap_or_default();
-        let (x, at) = (shape(x), shape(at));
-        let same = x.len() == at.len() && x.iter().zip(at).enumerate().all(|(i, (a, b))| i == axis || a == b);
-        if same {
-            return Ok(());
-        }
-        let message = format!(
-            "`gather` along axis {axis} of {x:?} needs an index of these extents, the axis aside, not of {at:?}"
-        );
-        Err(Box::new(Diagnostic::error(codes::SHAPE_MISMATCH, span, message, "")))
     }
 
     fn several(&mut self, op: ScanOp, xs: &[ValueId], attrs: Attrs, want: &CTy, span: Span) -> Res<Val> {

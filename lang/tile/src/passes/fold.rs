@@ -193,7 +193,7 @@ impl<'a> Facts<'a> {
                 (Some([1]), Some(start)) => Some(Outcome::Const(Scalar::int(DType::I32, i128::from(start)))),
                 _ => None,
             },
-            Op::Create(CreateOp::Const | CreateOp::Undef) => None,
+            Op::Create(CreateOp::Const | CreateOp::Table | CreateOp::Undef) => None,
             Op::Shape(o) => self.shape(o, inst, result),
             Op::Memory(o) => self.memory(o, inst),
             Op::Reduce(o) => self.reduce(o, inst),

@@ -84,7 +84,7 @@ impl Vectorize<'_> {
             scalars
                 && match inst.op {
                     Op::Elementwise(o) => !arm || !self.may_fail(o, inst),
-                    Op::Create(o) => o != CreateOp::Arange,
+                    Op::Create(o) => !matches!(o, CreateOp::Arange | CreateOp::Table),
                     Op::Control(ControlOp::Yield) => true,
                     Op::Control(ControlOp::If) => inst.blocks.iter().all(|b| self.is_elementwise(*b, true)),
                     Op::Control(_)

@@ -23,6 +23,7 @@ fn known(op: Op) -> Known {
         Op::Elementwise(_) => (&[], &["fast"]),
         Op::Create(o) => match o {
             CreateOp::Const => (&["value"], &[]),
+            CreateOp::Table => (&["values"], &[]),
             CreateOp::Arange => (&["start"], &[]),
             CreateOp::Splat | CreateOp::Undef => NONE,
         },
@@ -126,7 +127,7 @@ fn kind(op: Op, name: &str, value: &Attr) -> bool {
         "axis" | "bins" | "k" | "seed" | "stages" | "start" | "unroll" | "value" => {
             matches!(value, Attr::Int(_))
         }
-        "absent" | "axes" | "perm" | "shape" | "starts" => matches!(value, Attr::Ints(_)),
+        "absent" | "axes" | "perm" | "shape" | "starts" | "values" => matches!(value, Attr::Ints(_)),
         "descending" | "fast" | "flatten" | "ordered" | "reverse" | "specialize" => {
             matches!(value, Attr::Bool(_))
         }

@@ -3,7 +3,9 @@
 //! May assume V05: every id of the instruction is in range. Guarantees that what it accepts has operands and results
 //! whose types an implementation need not look at again.
 
-use tk_ops::{CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, Op, RandomOp, ReduceOp, ScanOp, ShapeOp};
+use tk_ops::{
+    CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, Op, RandomOp, ReduceOp, Scalar, ScanOp, ShapeOp,
+};
 
 use crate::attr::Attr;
 use crate::flow::flow;
@@ -209,6 +211,18 @@ fn create(cx: Cx<'_>, op: CreateOp) -> Check {
                 Some(_) | None => fault(V09, "it needs the attribute `value`"),
             }
         }
+        CreateOp::Table => {
+            cx.counts(0, 1)?;
+            let result = cx.result_tile(0)?;
+            let Elem::Scalar(d) = result.elem else { return fault(V11, "a table of pointers") };
+            let values = cx.inst.attrs.ints("values").unwrap_or_default();
+            let count: u64 = result.shape.iter().map(|n| u64::from(*n)).product();
+            ensure(values.len() as u64 == count, V10, || {
+                format!("{} values for {count} elements", values.len())
+            })?;
+            let fits = |v: i64| Scalar::from_bits(*d, v.cast_unsigned()).bits() == v.cast_unsigned();
+            ensure(values.iter().all(|v| fits(*v)), V09, || format!("a value has more bits than `{d}`"))
+        }
         CreateOp::Arange => {
             cx.counts(0, 1)?;
             let result = cx.result_tile(0)?;
@@ -366,7 +380,7 @@ fn scan(cx: Cx<'_>, op: ScanOp) -> Check {
     let first = cx.operand_tile(0)?;
     cx.axis(first.shape.len())?;
     match op {
-        ScanOp::CumSum | ScanOp::CumProd => within(first, DTypeSet::NUMBER.or(DTypeSet::BOOL))?,
+        ScanOp::CumSum | ScanOp::CumProd => within(first, DTypeSet::NUMBER)?,
         ScanOp::Sort => within(first, DTypeSet::VALUE)?,
         ScanOp::Custom | ScanOp::TopK | ScanOp::Histogram | ScanOp::Gather => {}
     }

@@ -1,4 +1,4 @@
-//! Owns `const`, `arange`, `splat`, `undef`.
+//! Owns `const`, `table`, `arange`, `splat`, `undef`.
 
 use tk_ops::{CreateOp, DType};
 
@@ -10,7 +10,7 @@ use crate::value::Value;
 /// Runs a creation. Uniform tiles stay scalars.
 pub(super) fn run(op: CreateOp, args: &mut Args<'_, '_>) -> Result<(), Fault> {
     let value = match op {
-        CreateOp::Const => {
+        CreateOp::Const | CreateOp::Table => {
             args.step.constant.clone().ok_or_else(|| Fault::internal("a constant without value"))?
         }
         CreateOp::Arange => {
