@@ -162,7 +162,7 @@ fn outputs(
     Ok(out)
 }
 
-/// The values in the order of the parameters. What is left out at the end has a default.
+/// The values in the order of the parameters. What is left out is optional or has a default.
 fn values(
     session: &Session,
     kernel: FnId,
@@ -176,11 +176,8 @@ fn values(
     let mut out = vec![];
     for p in params.into_iter().take(count) {
         let Some((name, text)) = given.iter().find(|(n, _)| *n == p.name) else {
-            if p.tensor {
-                out.push(Value::Absent);
-                continue;
-            }
-            return Err(format!("`{}` must be given too, because an argument behind it is", p.name));
+            out.push(Value::Absent);
+            continue;
         };
         let types = wanted(&session.checked().hir, kernel, name, sets);
         out.push(value::parse(name, text, types)?);

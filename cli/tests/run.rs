@@ -33,6 +33,8 @@ fn arguments_come_in_any_order_and_defaults_are_filled_in() {
         .code(0)
         .out_has("1.0, 1.0, 1.0\n");
     folder.tk(&["run", "add.tk", "z=zeros:f32[0]", "x=ones:f32[0]"]).code(0).out_has("z  f32[0]\n");
+    folder.write("first.tk", "kernel first(a: i32 = 3, y: mut view[i32, 1]) { y.store([0], a); }");
+    folder.tk(&["run", "first.tk", "y=zeros:i32[1]"]).code(0).out_has("y  i32[1]  3\n");
 }
 
 #[test]

@@ -233,6 +233,8 @@ pub struct Requirement {
     pub text: String,
     /// Whether it only uses compile-time values and so is checked at specialization.
     pub compile_time: bool,
+    /// Optional parameters whose extents it asks for; without one of them it says nothing.
+    pub optionals: Vec<LocalId>,
 }
 
 /// `export k[T = [f16, bf16]]`

@@ -80,24 +80,11 @@ impl TestHost<'_> {
         memory: &Memory,
     ) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
         let hir = &self.session.checked().hir;
-        // A kernel of the test's own file hides one of the same name elsewhere.
-        let own = self.session.kernels().find(|(_, f)| f.name == kernel);
-        let found = own.or_else(|| hir.kernels().find(|(_, f)| f.name == kernel));
-        let Some((id, _)) = found else {
+        let Some(id) = contract::kernel_named(hir, kernel) else {
             let fault = Fault::new("E0001", format!("there is no kernel `{kernel}`"));
             return Err(vec![diagnostic(&fault, Span::default())]);
         };
-        let mut args: Vec<Argument> = args.into_iter().map(argument).collect();
-        // A number that is left out at the end has a default, which the launch contract knows.
-        let params = contract::parameters(hir, id).into_iter().filter(|p| !p.compile_time);
-        let numbers: Vec<bool> = params.map(|p| !p.tensor).collect();
-        let left_out = |args: &[Argument]| {
-            let number = args.len().checked_sub(1).and_then(|last| numbers.get(last));
-            number == Some(&true) && args.last().is_some_and(|a| a.host == HostArg::Absent)
-        };
-        while left_out(&args) {
-            args.pop();
-        }
+        let args: Vec<Argument> = args.into_iter().map(argument).collect();
         self.session.launch(id, &args, &parse_cargs(cargs), memory)
     }
 }

@@ -173,7 +173,9 @@ impl Cx<'_, '_> {
     fn conditions(&mut self, c: &ast::Clause, learn: bool) -> Vec<Requirement> {
         let mut out = vec![];
         for a in &c.args {
+            self.optionals = Some(vec![]);
             let mut h = self.condition(&a.value);
+            let optionals = self.optionals.take().unwrap_or_default();
             if h.ty.is_err() || !self.closed(&mut h) {
                 continue;
             }
@@ -184,7 +186,7 @@ impl Cx<'_, '_> {
             let text = self.text(a.value.span);
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
             let compile_time = h.konst;
-            out.push(Requirement { cond: h, text, compile_time });
+            out.push(Requirement { cond: h, text, compile_time, optionals });
         }
         out
     }

@@ -149,6 +149,8 @@ pub(crate) struct Cx<'p, 'a> {
     pub ret: Ty,
     pub ret_span: Span,
     pub loops: Vec<LoopCx>,
+    /// In a condition of a launch: the optional parameters whose extents it asks for.
+    pub optionals: Option<Vec<LocalId>>,
     /// How many loops are around the operand in which this stands.
     pub operand: Option<usize>,
     pub in_test: bool,
@@ -189,6 +191,7 @@ impl<'p, 'a> Cx<'p, 'a> {
             in_test: false,
             in_clause: false,
             operand: None,
+            optionals: None,
             unassigned: BTreeSet::new(),
             untyped: BTreeSet::new(),
             diverged: false,

@@ -101,12 +101,8 @@ impl Cx<'_, '_> {
     ) -> HExpr {
         let cparams = self.hir().func(id).cparams.clone();
         let Some(e) = e else {
-            let default =
-                self.hir().func(id).params.iter().find(|p| p.name == pname).and_then(|p| p.default.clone());
-            if let Some(d) = default {
-                return d;
-            }
-            return self.mk(HKind::None, ty.clone(), span, true);
+            // The launcher knows the defaults, which may use compile-time parameters.
+            return self.mk(HKind::None, ty.clone(), span, false);
         };
         if matches!(e.kind, ExprKind::None) {
             return match ty {

@@ -29,6 +29,7 @@ impl Cx<'_, '_> {
         if name.text.is_empty() || b.ty.is_err() {
             return HExpr::err(span);
         }
+        let b = self.asked_optional(b, &name.text);
         match (b.ty.clone(), name.text.as_str()) {
             (Ty::Tile { elem, shape: Shape::Dims(d) }, "T") if d.len() == 2 => {
                 let shape = Shape::Dims(d.into_iter().rev().collect());
@@ -64,6 +65,17 @@ impl Cx<'_, '_> {
                 None => HExpr::err(span),
             },
             (ty, _) => self.no_member(&ty, name, base),
+        }
+    }
+
+    /// A condition of a launch may ask for the extents of an optional view: it is about launches where it is there.
+    fn asked_optional(&mut self, b: HExpr, name: &str) -> HExpr {
+        match (&b.kind, &b.ty, &mut self.optionals) {
+            (HKind::Local(id), Ty::Option(inner), Some(asked)) if matches!(name, "shape" | "strides") => {
+                asked.push(*id);
+                HExpr { ty: (**inner).clone(), ..b }
+            }
+            _ => b,
         }
     }
 

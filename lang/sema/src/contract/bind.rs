@@ -7,28 +7,37 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Type;
 
 use super::{HostArg, Planner, refuse};
-use crate::eval::{CTy, CVal, Res, ViewFacts};
-use crate::hir::{CKind, CVarId, LocalId};
+use crate::eval::{CTy, CVal, Res, ViewFacts, bug};
+use crate::hir::{CKind, CVarId, HExpr, LocalId};
 use crate::lower::flat_names;
 use crate::types::{DTerm, Elem, Ty};
 
 /// A part of a parameter that takes one argument: its name and type.
-pub(super) struct Slot {
+pub(super) struct Slot<'h> {
     pub name: String,
     pub ty: Ty,
     pub span: Span,
+    pub default: Option<&'h HExpr>,
 }
 
-impl Planner<'_> {
+impl Slot<'_> {
+    fn optional(&self) -> bool {
+        matches!(self.ty, Ty::Option(_))
+    }
+}
+
+impl<'h> Planner<'h> {
     /// The parts of the parameters in the order of the arguments.
-    pub(super) fn slots(&self) -> Vec<Slot> {
+    pub(super) fn slots(&self) -> Vec<Slot<'h>> {
         let mut out = vec![];
         for p in &self.f.params {
             let mut names = vec![];
             flat_names(self.hir, &p.ty, p.name.clone(), &mut names);
             let mut types = vec![];
             flat_tys(self.hir, &p.ty, &mut types);
-            out.extend(names.into_iter().zip(types).map(|(name, ty)| Slot { name, ty, span: p.span }));
+            let default = p.default.as_ref();
+            let parts = names.into_iter().zip(types);
+            out.extend(parts.map(|(name, ty)| Slot { name, ty, span: p.span, default }));
         }
         out
     }
@@ -49,32 +58,11 @@ impl Planner<'_> {
         ordered.into_iter().collect()
     }
 
-    /// The arguments with defaults for those that are left out at the end.
+    /// One argument for each part of a parameter; those that are left out at the end are absent.
     pub(super) fn complete(&self, args: &[HostArg]) -> Res<Vec<HostArg>> {
         let slots = self.slots();
         let mut out = args.to_vec();
-        if out.len() < slots.len() {
-            let mut taken = 0;
-            for p in &self.f.params {
-                let mut types = vec![];
-                flat_tys(self.hir, &p.ty, &mut types);
-                if taken >= out.len() {
-                    match (&p.default, types.as_slice(), &p.ty) {
-                        (Some(e), [_], Ty::Tile { .. }) => {
-                            let v = self.eval(|ev| ev.expr(e))?;
-                            let d = self.eval(|ev| ev.scalar_type(&e.ty, e.span))?;
-                            match v.to_scalar(d) {
-                                Some(s) => out.push(HostArg::Scalar(s)),
-                                None => break,
-                            }
-                        }
-                        (Some(_), _, Ty::Option(_)) => out.push(HostArg::Absent),
-                        (_, _, _) => break,
-                    }
-                }
-                taken += types.len();
-            }
-        }
+        out.extend(slots.iter().skip(out.len()).take_while(|s| s.default.is_some()).map(|_| HostArg::Absent));
         if out.len() == slots.len() {
             return Ok(out);
         }
@@ -88,10 +76,30 @@ impl Planner<'_> {
         Err(d)
     }
 
+    /// Evaluates the defaults of run-time parameters that are absent. A default may use compile-time parameters, and
+    /// their defaults may use run-time ones: unless `all` is asked for, what has no value yet stays absent.
+    pub(super) fn run_time_defaults(&mut self, mut args: Vec<HostArg>, all: bool) -> Res<Vec<HostArg>> {
+        for (slot, a) in self.slots().iter().zip(&mut args) {
+            let Some(e) = slot.default.filter(|_| *a == HostArg::Absent && !slot.optional()) else {
+                continue;
+            };
+            let found = self.eval(|ev| {
+                let (v, d) = (ev.expr(e)?, ev.scalar_type(&e.ty, e.span)?);
+                v.to_scalar(d).ok_or_else(|| bug("launch", e.span, "a default is no number"))
+            });
+            match found {
+                Ok(v) => *a = HostArg::Scalar(v),
+                Err(d) if all => return Err(d),
+                Err(_) => {}
+            }
+        }
+        self.host_values(args)
+    }
+
     /// Notes which optional parameters are there.
     pub(super) fn presence(&mut self, args: &[HostArg]) -> Res<()> {
         for (slot, a) in self.slots().iter().zip(args) {
-            if *a == HostArg::Absent && !matches!(slot.ty, Ty::Option(_)) {
+            if *a == HostArg::Absent && !slot.optional() && slot.default.is_none() {
                 let message =
                     format!("`{}` of kernel `{}` must be given: it is not optional", slot.name, self.f.name);
                 return Err(refuse(codes::LAUNCH_ARGS, slot.span, message));
@@ -128,7 +136,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn bind_dtype(&mut self, id: CVarId, dtype: DType, slot: &Slot) -> Res<()> {
+    fn bind_dtype(&mut self, id: CVarId, dtype: DType, slot: &Slot<'_>) -> Res<()> {
         let c = self.hir.cvar(id);
         let kernel = &self.f.name;
         let name = &slot.name;
@@ -192,11 +200,7 @@ impl Planner<'_> {
             let ty = match self.eval(|ev| ev.ty(&slot.ty, slot.span))? {
                 CTy::One(t) | CTy::Option(t) => t,
                 CTy::Unit | CTy::Never | CTy::Tuple(_) | CTy::Static => {
-                    return Err(crate::eval::bug(
-                        "launch",
-                        slot.span,
-                        format!("`{}` has no plain type", slot.name),
-                    ));
+                    return Err(bug("launch", slot.span, format!("`{}` has no plain type", slot.name)));
                 }
             };
             self.check_arg(slot, &ty, a)?;
@@ -204,7 +208,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn check_arg(&self, slot: &Slot, ty: &Type, a: &HostArg) -> Res<()> {
+    fn check_arg(&self, slot: &Slot<'_>, ty: &Type, a: &HostArg) -> Res<()> {
         let (name, kernel) = (&slot.name, &self.f.name);
         let wrong = |code, message: String| Err(refuse(code, slot.span, message));
         match (a, ty) {
@@ -237,7 +241,7 @@ impl Planner<'_> {
         }
     }
 
-    fn check_elem(&self, slot: &Slot, found: DType, wanted: &tk_tile::Elem, ty: &Type) -> Res<()> {
+    fn check_elem(&self, slot: &Slot<'_>, found: DType, wanted: &tk_tile::Elem, ty: &Type) -> Res<()> {
         // The host holds pointers as integers of 64 bits.
         let ok = match wanted {
             tk_tile::Elem::Scalar(d) => *d == found,

@@ -23,6 +23,18 @@ pub struct Param {
     pub compile_time: bool,
 }
 
+/// The name by which tile IR launches a kernel: its own, with a number where several files have one of that name.
+pub fn launch_name(hir: &Hir, kernel: FnId) -> String {
+    let name = &hir.func(kernel).name;
+    let single = hir.kernels().filter(|(_, f)| f.name == *name).count() == 1;
+    if single { name.clone() } else { format!("{name}#{}", kernel.0) }
+}
+
+/// The kernel that tile IR launches by this name.
+pub fn kernel_named(hir: &Hir, name: &str) -> Option<FnId> {
+    hir.kernels().map(|(id, _)| id).find(|id| launch_name(hir, *id) == name)
+}
+
 /// The compile-time parameters of a kernel, then its arguments in order.
 pub fn parameters(hir: &Hir, kernel: FnId) -> Vec<Param> {
     let f = hir.func(kernel);

@@ -16,12 +16,12 @@ use tk_ops::{DType, Scalar};
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use crate::eval::{Bindings, CVal, Evaluator, HostValues, Res};
-use crate::hir::{CKind, FnId, HFn, Hir};
+use crate::hir::{CKind, FnId, HFn, Hir, Requirement};
 use crate::target::CPU_SMEM;
 
 pub(crate) use bind::elem_param;
 pub use exports::instances;
-pub use host::{Param, parameters};
+pub use host::{Param, kernel_named, launch_name, parameters};
 pub(crate) use sets::set_text;
 pub use sets::{LambdaRef, SetValue, parse_cargs};
 
@@ -152,7 +152,9 @@ pub fn plan_on(
     p.check_ranks(&args)?;
     p.infer(&args)?;
     let args = p.host_values(args)?;
+    let args = p.run_time_defaults(args, false)?;
     p.defaults()?;
+    let args = p.run_time_defaults(args, true)?;
     p.check_params(&args)?;
     let args = p.convert(args)?;
     p.requirements()?;
@@ -227,8 +229,13 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Whether everything is there that a condition asks about.
+    fn speaks(&self, r: &Requirement) -> bool {
+        r.optionals.iter().all(|id| self.bindings.present.get(id) != Some(&false))
+    }
+
     fn requirements(&self) -> Res<()> {
-        for r in &self.f.contract.require {
+        for r in self.f.contract.require.iter().filter(|r| self.speaks(r)) {
             let (holds, parts) = self.eval(|ev| Ok((ev.condition(&r.cond)?, ev.parts(&r.cond, self.f))))?;
             if !holds {
                 let values = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
@@ -239,7 +246,7 @@ impl Planner<'_> {
             }
         }
         // `prefer` only chooses between binaries, but what it says has to have a value.
-        for r in &self.f.contract.prefer {
+        for r in self.f.contract.prefer.iter().filter(|r| self.speaks(r)) {
             self.eval(|ev| ev.condition(&r.cond))?;
         }
         Ok(())

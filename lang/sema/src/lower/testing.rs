@@ -8,7 +8,7 @@ use super::args::Args;
 use super::flow::{K, Mode};
 use super::value::Val;
 use super::{Frame, Lower, bug};
-use crate::contract::set_text;
+use crate::contract::{launch_name, set_text};
 use crate::eval::{CTy, CVal, Res};
 use crate::hir::{CVarId, FnId, HBlock, HExpr};
 use crate::types::CTerm;
@@ -77,7 +77,7 @@ impl Lower<'_, '_> {
             }
         }
         self.at(span);
-        let name = hir.func(kernel).name.clone();
+        let name = launch_name(hir, kernel);
         let mut attrs = Attrs::new().with("callee", Attr::Str(name));
         if !sets.is_empty() {
             attrs.set("cargs", Attr::Str(sets.join(", ")));

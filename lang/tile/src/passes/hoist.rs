@@ -248,7 +248,7 @@ fn cheap(op: Op) -> bool {
 fn makes_no_tile(op: Op) -> bool {
     match op {
         Op::Create(o) => match o {
-            CreateOp::Const | CreateOp::Arange | CreateOp::Splat | CreateOp::Undef => true,
+            CreateOp::Const | CreateOp::Arange | CreateOp::Splat | CreateOp::Table | CreateOp::Undef => true,
         },
         Op::Shape(o) => o == ShapeOp::Broadcast,
         Op::Elementwise(_)
