@@ -173,6 +173,28 @@ fn survives(folder: &Folder, name: &str, source: impl AsRef<[u8]>) {
     }
 }
 
+/// Programs on which checking took quadratic time once: minutes, at this length.
+#[test]
+fn long_files_take_linear_time() {
+    let folder = Folder::new("long");
+    const N: usize = 40_000;
+    let lines = |line: &dyn Fn(usize) -> String| (0..N).map(line).collect::<String>();
+    let body = |line: &dyn Fn(usize) -> String| format!("fn f(x: i32) {{\n{}}}\n", lines(line));
+    let sources = [
+        ("branches", body(&|i| format!("let v{i} = {i};\nif v{i} > x {{ let w = x; }}\n"))),
+        ("values of branches", body(&|i| format!("let v{i} = if x > {i} {{ x + 1 }} else {{ 2 }};\n"))),
+        ("unknown names", lines(&|i| format!("fn f{i}(x: unknown{i}) {{}}\n"))),
+        ("fields", format!("struct S {{\n{}}}\n", lines(&|i| format!("f{i}: f32,\n")))),
+    ];
+    for (name, source) in sources {
+        folder.write("long.tk", source);
+        let start = Instant::now();
+        assert!(matches!(folder.tk(&["check", "long.tk"]).code, Some(0 | 1)), "{name}");
+        println!("{name}: {:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(20), "{name} took {:?}", start.elapsed());
+    }
+}
+
 #[test]
 fn hostile_depth() {
     let folder = Folder::new("depth");

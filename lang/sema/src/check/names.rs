@@ -20,31 +20,68 @@ pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 }
 
 /// The distance; anything above `limit` when it is larger than that.
+///
+/// A file may have a million names to compare with: most are told apart by their length or their first letters.
 fn distance(a: &[char], b: &str, limit: usize) -> usize {
-    // A file may have a million names to compare with: most are told apart by their length.
     if a.len().abs_diff(b.chars().count()) > limit {
         return usize::MAX;
     }
-    let b: Vec<char> = b.chars().collect();
-    let width = b.len() + 1;
-    let mut rows = vec![0usize; (a.len() + 1) * width];
-    let at = |rows: &[usize], i: usize, j: usize| rows.get(i * width + j).copied().unwrap_or(usize::MAX / 2);
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            let mut v = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let same = a.get(i - 1) == b.get(j - 1);
-                let sub = at(&rows, i - 1, j - 1) + usize::from(!same);
-                sub.min(at(&rows, i - 1, j) + 1).min(at(&rows, i, j - 1) + 1)
-            };
-            if i > 1 && j > 1 && a.get(i - 1) == b.get(j - 2) && a.get(i - 2) == b.get(j - 1) {
-                v = v.min(at(&rows, i - 2, j - 2) + 1);
-            }
-            if let Some(slot) = rows.get_mut(i * width + j) {
-                *slot = v;
-            }
+    // The rows of the table of distances between the beginnings: that of this letter of `a`, and the two before.
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    let (mut last, mut older) = (vec![0; row.len()], vec![0; row.len()]);
+    let mut before = None;
+    for (i, x) in a.iter().enumerate() {
+        std::mem::swap(&mut older, &mut last);
+        std::mem::swap(&mut last, &mut row);
+        let (mut left, mut corner, mut two_left, mut nearest) = (i + 1, i, usize::MAX, i + 1);
+        let mut previous = None;
+        let (first, rest) = row.split_first_mut().map_or((None, &mut [][..]), |(f, r)| (Some(f), r));
+        if let Some(first) = first {
+            *first = left;
         }
+        for (j, ((y, slot), above)) in b.chars().zip(rest).zip(last.iter().skip(1)).enumerate() {
+            let mut d = (corner + usize::from(*x != y)).min(above + 1).min(left + 1);
+            if before == Some(y) && previous == Some(*x) {
+                d = d.min(two_left.saturating_add(1));
+            }
+            two_left = older.get(j).copied().unwrap_or(usize::MAX);
+            (*slot, left, corner, previous) = (d, d, *above, Some(y));
+            nearest = nearest.min(d);
+        }
+        // A swap reaches back over one row, which is not nearer than this one by more than 1.
+        if nearest > limit + 1 {
+            return usize::MAX;
+        }
+        before = Some(*x);
     }
-    rows.last().copied().unwrap_or(usize::MAX)
+    row.get(b.chars().count()).copied().unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distances_count_insertions_deletions_substitutions_and_swaps() {
+        for (a, b, d) in [
+            ("", "", 0),
+            ("store", "store", 0),
+            ("store", "sotre", 1),
+            ("store", "stroe", 1),
+            ("store", "tsore", 1),
+            ("store", "stor", 1),
+            ("store", "tore", 1),
+            ("store", "stored", 1),
+            ("store", "stare", 1),
+            ("ca", "abc", 3),
+            ("größe", "grösse", 2),
+            ("abcdef", "badcfe", 3),
+            ("kitten", "sitting", 3),
+        ] {
+            let (x, y): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+            assert_eq!((distance(&x, b, 3), distance(&y, a, 3)), (d, d), "{a} {b}");
+        }
+        let x: Vec<char> = "program".chars().collect();
+        assert!(distance(&x, "maximum", 2) > 2);
+    }
 }
