@@ -12,6 +12,9 @@ pub struct Cli {
     /// When to color messages
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
+    /// How messages look; json replaces everything on standard output
+    #[arg(long, global = true, value_enum, default_value_t = MessageFormat::Human, value_name = "FORMAT")]
+    pub message_format: MessageFormat,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -28,6 +31,17 @@ pub enum Color {
     Never,
 }
 
+/// How messages look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MessageFormat {
+    /// With the source, for a terminal
+    Human,
+    /// One line each
+    Short,
+    /// One JSON object a line, on standard output
+    Json,
+}
+
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -39,14 +53,32 @@ pub enum Command {
     Test(TestArgs),
     /// Explain a diagnostic code, such as E0304
     Explain(ExplainArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages to a folder
+    Man(ManArgs),
+}
+
+/// Where source text comes from besides files.
+#[derive(Debug, Args)]
+pub struct InputArgs {
+    /// Name of the program on standard input (`-`): shown in messages, and imports are looked for beside it
+    #[arg(long, value_name = "PATH")]
+    pub stdin_name: Option<String>,
 }
 
 /// `tk check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Files to check
+    /// Files to check; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
+    /// Check again whenever a file that was read changes
+    #[arg(long)]
+    pub watch: bool,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
     /// Print an intermediate form to standard output
     #[arg(long, value_enum, value_name = "FORM")]
     pub emit: Option<Emit>,
@@ -98,6 +130,7 @@ const VALUE_HELP: &str = "\
 Values:
   3   -1.5   inf   true        a number or a bool
   data.npy                     an array in NumPy's file format
+  model.safetensors#KEY        a tensor of a safetensors file; without #KEY the only one
   zeros:f16[512,512]           an array of zeros; also ones:
   full:f32[64]@0.5             an array filled with a value
   randn:f16[512,512]@SEED      normally distributed numbers, the same for the same seed
@@ -110,9 +143,12 @@ Without --out, a short summary of every array that the kernel may change is prin
 #[derive(Debug, Args)]
 #[command(after_help = VALUE_HELP)]
 pub struct RunArgs {
-    /// The file, and which of its kernels if there are several
+    /// The file, and which of its kernels if there are several; `-` is standard input
     #[arg(value_name = "FILE[::KERNEL]")]
     pub target: String,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
     /// Arguments of the kernel, in any order
     #[arg(value_name = "NAME=VALUE")]
     pub args: Vec<String>,
@@ -139,12 +175,18 @@ pub struct RunArgs {
 /// `tk test`
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// Files whose tests to run
+    /// Files whose tests to run; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
     /// Run without checked mode: faster, and races and the like are not reported
     #[arg(long)]
     pub unchecked: bool,
+    /// Run again whenever a source file that was read changes
+    #[arg(long)]
+    pub watch: bool,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
     /// Run only tests whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
@@ -162,6 +204,22 @@ pub struct ExplainArgs {
     /// The code, as it stands in a message
     #[arg(value_name = "CODE")]
     pub code: String,
+}
+
+/// `tk completions`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+/// `tk man`
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder, which is made if it does not exist
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
 }
 
 /// A positive number of seconds.

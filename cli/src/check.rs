@@ -1,7 +1,6 @@
 //! Owns `tk check FILE..`: reports diagnostics, prints intermediate forms.
 
 use tk_runtime::Session;
-use tk_runtime::files::Files;
 use tk_sema::Checked;
 use tk_sema::contract::SetValue;
 use tk_sema::hir::FnId;
@@ -9,28 +8,44 @@ use tk_syntax::{Diagnostic, FileId};
 use tk_tile::text;
 
 use crate::args::{CheckArgs, Emit};
+use crate::input::Inputs;
+use crate::report::{Line, main_file};
 use crate::terminal::{Failure, Outcome, Terminal};
-use crate::{front, suggest};
+use crate::{front, suggest, watch};
+
+/// Checks all files, with `--watch` again and again.
+pub fn run(terminal: &Terminal, args: &CheckArgs) -> Outcome {
+    if args.watch {
+        return watch::rounds(terminal, &args.input, &args.files, |inputs| once(terminal, args, inputs));
+    }
+    once(terminal, args, &Inputs::new(&args.input, args.files.iter().map(String::as_str))?)
+}
 
 /// Checks all files, then fails if one of them has an error.
-pub fn run(terminal: &Terminal, args: &CheckArgs) -> Outcome {
-    let files = Files::beside_program();
+fn once(terminal: &Terminal, args: &CheckArgs, inputs: &Inputs) -> Outcome {
     let mut wrong = false;
     for path in &args.files {
-        let checked = front::check(&files, path)?;
+        let checked = front::check(inputs, path)?;
         terminal.internal(&checked.diagnostics)?;
-        terminal.diagnostics(&checked.sources, &checked.diagnostics);
+        terminal.diagnostics(&checked.sources, &checked.diagnostics)?;
         let errors = checked.diagnostics.iter().any(Diagnostic::is_error);
         wrong |= errors;
         match args.emit {
             None => {}
-            Some(Emit::Ast) => terminal.data(&ast(&checked))?,
-            Some(Emit::Hir) => terminal.data(&tk_sema::dump::dump_hir(&checked.hir))?,
+            Some(Emit::Ast) => emit(terminal, &checked, "ast", &ast(&checked))?,
+            Some(Emit::Hir) => emit(terminal, &checked, "hir", &tk_sema::dump::dump_hir(&checked.hir))?,
             Some(Emit::Tile) if errors => {}
             Some(Emit::Tile) => tile(terminal, checked, path, args)?,
         }
     }
     if wrong { Err(Failure::Diagnostics) } else { Ok(()) }
+}
+
+fn emit(terminal: &Terminal, checked: &Checked, form: &'static str, text: &str) -> Outcome {
+    if terminal.is_json() {
+        return terminal.object(&Line::Emitted { file: main_file(&checked.sources), form, text });
+    }
+    terminal.data(text)
 }
 
 fn ast(checked: &Checked) -> String {
@@ -56,10 +71,10 @@ fn tile(terminal: &Terminal, checked: Checked, path: &str, args: &CheckArgs) -> 
         let own = own_sets(&session, kernel, &sets);
         match session.specialize(kernel, &own) {
             Ok(compiled) => {
-                terminal.diagnostics(&session.checked().sources, &compiled.notes);
-                let gap = if printed > 0 { "\n" } else { "" };
-                terminal
-                    .data(&format!("{gap}{}", text::print(&compiled.module, text::Options::default())))?;
+                terminal.diagnostics(&session.checked().sources, &compiled.notes)?;
+                let gap = if printed > 0 && !terminal.is_json() { "\n" } else { "" };
+                let text = format!("{gap}{}", text::print(&compiled.module, text::Options::default()));
+                emit(terminal, session.checked(), "tile", &text)?;
                 printed += 1;
             }
             Err(wrong) => return front::refused(terminal, &session, &wrong),
@@ -69,8 +84,7 @@ fn tile(terminal: &Terminal, checked: Checked, path: &str, args: &CheckArgs) -> 
     if printed == 0 {
         return Err(Failure::Sentence(first.clone()));
     }
-    open.iter().for_each(|sentence| terminal.message(&format!("note: {sentence}")));
-    Ok(())
+    open.iter().try_for_each(|sentence| terminal.note(sentence))
 }
 
 fn needs(kernel: &str, names: &[String]) -> String {

@@ -3,32 +3,26 @@
 use std::path::Path;
 
 use tk_runtime::Session;
-use tk_runtime::files::{Files, reason};
 use tk_runtime::pass;
 use tk_sema::Checked;
 use tk_sema::contract::SetValue;
 use tk_syntax::Diagnostic;
 
+use crate::input::Inputs;
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::value;
 
 /// Checks a file. A file that cannot be read is a mistake in the command, not in a program: exit code 2.
-pub fn check(files: &Files, path: &str) -> Result<Checked, Failure> {
-    if let Err(e) = std::fs::File::open(path).and_then(|f| f.metadata()).and_then(is_file) {
-        return Err(Failure::Sentence(format!("cannot read {path}: {}", reason(&e))));
-    }
+pub fn check(inputs: &Inputs, path: &str) -> Result<Checked, Failure> {
+    let name = inputs.open(path)?;
     pass::enter("check");
-    Ok(tk_sema::check(files, path))
-}
-
-fn is_file(metadata: std::fs::Metadata) -> std::io::Result<()> {
-    if metadata.is_dir() { Err(std::io::ErrorKind::IsADirectory.into()) } else { Ok(()) }
+    Ok(tk_sema::check(inputs, &name))
 }
 
 /// Prints what the checker found; fails when there is an error.
 pub fn report(terminal: &Terminal, checked: &Checked) -> Outcome {
     terminal.internal(&checked.diagnostics)?;
-    terminal.diagnostics(&checked.sources, &checked.diagnostics);
+    terminal.diagnostics(&checked.sources, &checked.diagnostics)?;
     if checked.diagnostics.iter().any(Diagnostic::is_error) { Err(Failure::Diagnostics) } else { Ok(()) }
 }
 
@@ -44,7 +38,7 @@ pub fn split_target(target: &str) -> (&str, Option<&str>) {
 /// program (exit code 1); everything else is one of this launch (exit code 2).
 pub fn refused(terminal: &Terminal, session: &Session, wrong: &[Diagnostic]) -> Outcome {
     terminal.internal(wrong)?;
-    terminal.diagnostics(&session.checked().sources, wrong);
+    terminal.diagnostics(&session.checked().sources, wrong)?;
     let of_program =
         |d: &Diagnostic| d.is_error() && matches!(d.code.0.get(..3), Some("E03" | "E05" | "E06" | "E08"));
     Err(if wrong.iter().any(of_program) { Failure::Diagnostics } else { Failure::Reported })

@@ -7,11 +7,15 @@ mod args;
 mod check;
 mod explain;
 mod front;
+mod generate;
+mod input;
+mod report;
 mod run;
 mod suggest;
 mod terminal;
 mod test;
 mod value;
+mod watch;
 
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard};
@@ -35,7 +39,7 @@ fn main() -> ExitCode {
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
     };
-    let terminal = Terminal::new(cli.color);
+    let terminal = Terminal::new(cli.color, cli.message_format);
     terminal.finish(guarded(move || dispatch(&terminal, &cli.command)))
 }
 
@@ -45,6 +49,8 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Run(args) => run::run(terminal, args),
         Command::Test(args) => test::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
+        Command::Completions(args) => generate::completions(terminal, args),
+        Command::Man(args) => generate::man(args),
     }
 }
 

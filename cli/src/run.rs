@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use tk_ops::{Buf, Scalar};
-use tk_runtime::files::{Files, reason, write_all};
+use tk_runtime::files::{reason, write_all};
 use tk_runtime::npy::{Array, to_bytes};
 use tk_runtime::{Session, Value, wanted};
 use tk_sema::contract::{Param, SetValue, parameters};
 use tk_sema::hir::FnId;
 
 use crate::args::{DeviceName, RunArgs};
+use crate::input::Inputs;
+use crate::report::{self, Line};
 use crate::suggest::hint;
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{front, value};
@@ -26,7 +28,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
         )));
     }
     let (path, name) = front::split_target(&args.target);
-    let checked = front::check(&Files::beside_program(), path)?;
+    let checked = front::check(&Inputs::new(&args.input, [path])?, path)?;
     front::report(terminal, &checked)?;
     let session = Session::new(checked).with_timeout(args.timeout).checked_mode(args.checked);
     let session = if args.dump.is_some() { session.dumping() } else { session };
@@ -48,10 +50,9 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
         Ok(results) => results,
         Err(wrong) => return front::refused(terminal, &session, &wrong),
     };
-    terminal.diagnostics(&session.checked().sources, &results.notes);
+    terminal.diagnostics(&session.checked().sources, &results.notes)?;
     if outs.is_empty() {
-        let lines: String = results.arrays.iter().map(|(name, array)| summary(name, array)).collect();
-        return terminal.data(&lines);
+        return results.arrays.iter().try_for_each(|(name, array)| summary(terminal, name, array));
     }
     let array = |name: &str| results.arrays.iter().find(|(n, _)| n == name).map(|(_, a)| a);
     let mut files = vec![];
@@ -186,7 +187,7 @@ fn values(
 }
 
 /// `z  f32[1000]  0.5, 1.0, ..`
-fn summary(name: &str, array: &Array) -> String {
+fn summary(terminal: &Terminal, name: &str, array: &Array) -> Outcome {
     let shape: Vec<String> = array.shape.iter().map(usize::to_string).collect();
     let size = array.dtype.bytes();
     let first = array.bytes.get(..(SHOWN * size).min(array.bytes.len())).unwrap_or_default();
@@ -195,11 +196,15 @@ fn summary(name: &str, array: &Array) -> String {
     let text =
         |s: Scalar| if s.as_f64().is_some_and(f64::is_nan) { "nan".to_string() } else { s.to_string() };
     let mut values: Vec<String> = (0..shown.len()).map(|i| text(shown.get(i))).collect();
+    if terminal.is_json() {
+        let (dtype, shape) = (array.dtype.name(), array.shape.as_slice());
+        return terminal.object(&Line::Array(report::Array { name, dtype, shape, first: &values }));
+    }
     if array.bytes.len() > first.len() {
         values.push("..".into());
     }
-    format!("{name}  {}[{}]  {}", array.dtype, shape.join(", "), values.join(", ")).trim_end().to_string()
-        + "\n"
+    let line = format!("{name}  {}[{}]  {}", array.dtype, shape.join(", "), values.join(", "));
+    terminal.data(&format!("{}\n", line.trim_end()))
 }
 
 /// Writes the tile IR after each pass.

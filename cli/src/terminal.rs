@@ -1,5 +1,6 @@
 //! Owns what reaches the user: data on standard output, messages on standard error, and the exit code.
 //!
+//! With `--message-format json` everything is an object on a line of standard output ([`crate::report`]).
 //! Guarantees that a reader who closes a pipe early ends the program quietly.
 
 use std::io::{self, IsTerminal, Write};
@@ -7,9 +8,10 @@ use std::process::ExitCode;
 
 use tk_syntax::{Diagnostic, SourceMap, codes};
 
-use crate::args::Color;
+use crate::args::{Color, MessageFormat};
+use crate::report::{self, Line};
 
-/// Diagnostics of one file that are printed: nobody reads more, and a file that is no program at all gives one for
+/// Diagnostics of one file that are printed for people: nobody reads more, and a file that is no program at all gives one for
 /// every other token.
 const SHOWN: usize = 100;
 
@@ -56,19 +58,38 @@ impl From<io::Error> for Failure {
 pub struct Terminal {
     /// Whether messages are colored.
     pub color: bool,
+    /// How messages look.
+    pub format: MessageFormat,
 }
 
 impl Terminal {
     /// Decides about color.
-    pub fn new(color: Color) -> Terminal {
+    pub fn new(color: Color, format: MessageFormat) -> Terminal {
         let wanted =
             || io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
         let color = match color {
-            Color::Auto => wanted(),
+            Color::Auto => format != MessageFormat::Json && wanted(),
             Color::Always => true,
             Color::Never => false,
         };
-        Terminal { color }
+        Terminal { color, format }
+    }
+
+    /// Whether standard output holds objects.
+    pub fn is_json(&self) -> bool {
+        match self.format {
+            MessageFormat::Json => true,
+            MessageFormat::Human | MessageFormat::Short => false,
+        }
+    }
+
+    /// Prints an object on a line of standard output.
+    pub fn object(&self, line: &Line) -> Outcome {
+        let mut text = to_json(line)?;
+        text.push(b'\n');
+        let mut out = io::stdout().lock();
+        out.write_all(&text)?;
+        Ok(out.flush()?)
     }
 
     /// Prints data to standard output.
@@ -83,15 +104,73 @@ impl Terminal {
         let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
     }
 
-    /// Prints diagnostics to standard error, one empty line behind each.
-    pub fn diagnostics(&self, sources: &SourceMap, diagnostics: &[Diagnostic]) {
-        for diagnostic in diagnostics.iter().take(SHOWN) {
-            self.message(&tk_syntax::render(sources, diagnostic, self.color));
-            self.message("");
+    /// Prints a fact that is no mistake.
+    pub fn note(&self, text: &str) -> Outcome {
+        if self.is_json() {
+            return self.object(&Line::Note { message: text });
         }
-        if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|n| *n > 0) {
-            self.message(&format!("{more} more are not shown\n"));
+        self.message(&format!("note: {text}"));
+        Ok(())
+    }
+
+    /// Prints diagnostics: for people to standard error, with one empty line behind each; as objects to standard
+    /// output. Programs get all of them.
+    pub fn diagnostics(&self, sources: &SourceMap, diagnostics: &[Diagnostic]) -> Outcome {
+        match self.format {
+            MessageFormat::Human => {
+                for diagnostic in diagnostics.iter().take(SHOWN) {
+                    self.message(&tk_syntax::render(sources, diagnostic, self.color));
+                    self.message("");
+                }
+                if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|n| *n > 0) {
+                    self.message(&format!("{more} more are not shown\n"));
+                }
+            }
+            MessageFormat::Short => {
+                let mut out = io::BufWriter::new(io::stderr().lock());
+                for diagnostic in diagnostics {
+                    // As in `message`, there is no one to tell.
+                    let _ = writeln!(out, "{}", report::short(sources, diagnostic));
+                }
+            }
+            MessageFormat::Json => {
+                let mut out = io::BufWriter::new(io::stdout().lock());
+                for diagnostic in diagnostics {
+                    let object = report::Diagnostic::new(sources, diagnostic, self.color);
+                    out.write_all(&to_json(&Line::Diagnostic(object))?)?;
+                    out.write_all(b"\n")?;
+                }
+                out.flush()?;
+            }
         }
+        Ok(())
+    }
+
+    /// Says which files `--watch` waits for.
+    pub fn watching(&self, files: Vec<String>) -> Outcome {
+        if self.is_json() {
+            return self.object(&Line::Watching { files });
+        }
+        let count = if files.len() == 1 { "1 file".to_string() } else { format!("{} files", files.len()) };
+        self.message(&format!("watching {count}; Ctrl-C ends"));
+        Ok(())
+    }
+
+    /// Empties the screen before the next round of `--watch`, where there is one.
+    pub fn clear(&self) {
+        if !self.is_json() && io::stderr().is_terminal() {
+            // Home, erase what is below: the history above stays.
+            let _ = write!(io::stderr().lock(), "\x1b[2J\x1b[H");
+        }
+    }
+
+    /// Prints why the command could not do what it was asked to.
+    pub fn failure(&self, message: &str, exit_code: u8) -> Outcome {
+        if self.is_json() {
+            return self.object(&Line::Failure { message, exit_code });
+        }
+        self.message(&format!("{} {message}", self.error_word()));
+        Ok(())
     }
 
     /// Fails when one of the diagnostics reports a mistake of the compiler.
@@ -114,11 +193,17 @@ impl Terminal {
             Err(Failure::Diagnostics) => ExitCode::from(1),
             Err(Failure::Reported) => ExitCode::from(2),
             Err(Failure::Sentence(text)) => {
-                self.message(&format!("{} {text}", self.error_word()));
+                // When this fails, the reader is gone, and the exit code says what there is to say.
+                let _ = self.failure(&text, 2);
                 ExitCode::from(2)
             }
             Err(Failure::Internal { pass, what }) => {
-                self.message(&internal_error(&pass, &what));
+                let line = internal_error(&pass, &what);
+                if self.is_json() {
+                    let _ = self.failure(&line, INTERNAL_ERROR);
+                } else {
+                    self.message(&line);
+                }
                 ExitCode::from(INTERNAL_ERROR)
             }
         }
@@ -127,6 +212,11 @@ impl Terminal {
     fn error_word(&self) -> &'static str {
         if self.color { "\x1b[31merror:\x1b[0m" } else { "error:" }
     }
+}
+
+/// The text of an object. Every value that a [`Line`] holds can be written as JSON.
+fn to_json(line: &Line) -> Result<Vec<u8>, Failure> {
+    serde_json::to_vec(line).map_err(|e| Failure::Sentence(format!("cannot write an object: {e}")))
 }
 
 /// The exit code after a mistake of the compiler.

@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
-use tk_runtime::Session;
-use tk_runtime::files::Files;
+use tk_runtime::{Session, TestOutcome};
+use tk_sema::hir::FnId;
 use tk_syntax::Diagnostic;
 
 use crate::args::{DeviceName, TestArgs};
-use crate::front;
+use crate::input::Inputs;
+use crate::report::{self, Ended, Line, main_file};
 use crate::terminal::{Failure, Outcome, Terminal};
+use crate::{front, watch};
 
 /// How many tests ended how.
 #[derive(Clone, Copy, Default)]
@@ -18,24 +20,46 @@ struct Count {
     left_out: usize,
 }
 
-/// Runs the tests.
+impl Count {
+    fn add(&mut self, ended: Ended) {
+        match ended {
+            Ended::Passed => self.passed += 1,
+            Ended::Failed => self.failed += 1,
+            Ended::LeftOut => self.left_out += 1,
+        }
+    }
+}
+
+/// Runs the tests, with `--watch` again and again.
 pub fn run(terminal: &Terminal, args: &TestArgs) -> Outcome {
-    let files = Files::beside_program();
+    if args.watch {
+        return watch::rounds(terminal, &args.input, &args.files, |inputs| once(terminal, args, inputs));
+    }
+    once(terminal, args, &Inputs::new(&args.input, args.files.iter().map(String::as_str))?)
+}
+
+/// Runs the tests of all files.
+fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
     let mut total = Count::default();
     for path in &args.files {
-        let count = file(terminal, &files, path, args)?;
+        let count = file(terminal, inputs, path, args)?;
         total.passed += count.passed;
         total.failed += count.failed;
         total.left_out += count.left_out;
     }
-    if total.left_out > 0 {
-        terminal.data(&format!("{} left out: {}\n", plural(total.left_out, "test"), why_not(args.device)))?;
+    let Count { passed, failed, left_out } = total;
+    if terminal.is_json() {
+        terminal.object(&Line::Summary { passed, failed, left_out })?;
+    } else {
+        if left_out > 0 {
+            terminal.data(&format!("{} left out: {}\n", plural(left_out, "test"), why_not(args.device)))?;
+        }
+        terminal.data(&format!("{passed} passed, {failed} failed\n"))?;
     }
-    terminal.data(&format!("{} passed, {} failed\n", total.passed, total.failed))?;
     let required = std::env::var_os("TK_REQUIRE_DEVICE").is_some_and(|d| d == args.device.name());
-    if total.failed > 0 {
+    if failed > 0 {
         Err(Failure::Diagnostics)
-    } else if total.left_out > 0 && required {
+    } else if left_out > 0 && required {
         Err(Failure::Sentence(format!("TK_REQUIRE_DEVICE={}: {}", args.device.name(), why_not(args.device))))
     } else {
         Ok(())
@@ -51,14 +75,28 @@ fn plural(n: usize, what: &str) -> String {
 }
 
 /// Runs the tests of one file and prints its line.
-fn file(terminal: &Terminal, files: &Files, path: &str, args: &TestArgs) -> Result<Count, Failure> {
+fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Result<Count, Failure> {
     let start = Instant::now();
-    let checked = front::check(files, path)?;
-    terminal.diagnostics(&checked.sources, &checked.diagnostics);
+    let checked = front::check(inputs, path)?;
+    terminal.diagnostics(&checked.sources, &checked.diagnostics)?;
     let errors = checked.diagnostics.iter().filter(|d| d.is_error()).count();
     if errors > 0 {
         // The tests of a file that does not check cannot run: the file counts as one that failed.
-        terminal.data(&format!("FAIL  {path}  {}\n", plural(errors, "error")))?;
+        if terminal.is_json() {
+            let file = main_file(&checked.sources);
+            let ended = Ended::Failed;
+            let test = report::Test {
+                file,
+                name: None,
+                outcome: ended,
+                place: None,
+                printed: "",
+                diagnostics: vec![],
+            };
+            terminal.object(&Line::Test(test))?;
+        } else {
+            terminal.data(&format!("FAIL  {path}  {}\n", plural(errors, "error")))?;
+        }
         return Ok(Count { failed: 1, ..Count::default() });
     }
     let mut count = Count::default();
@@ -67,22 +105,19 @@ fn file(terminal: &Terminal, files: &Files, path: &str, args: &TestArgs) -> Resu
         if args.filter.as_ref().is_some_and(|f| !name.contains(f.as_str())) {
             continue;
         }
-        if args.device != DeviceName::Cpu {
-            count.left_out += 1;
-            continue;
-        }
-        let outcome = session.test(test);
-        terminal.internal(&outcome.diagnostics)?;
-        if outcome.diagnostics.iter().any(Diagnostic::is_error) {
-            count.failed += 1;
-            terminal.message(&format!("test \"{name}\" of {path} failed:"));
+        let (ended, outcome) = if args.device == DeviceName::Cpu {
+            let outcome = session.test(test);
+            terminal.internal(&outcome.diagnostics)?;
+            let failed = outcome.diagnostics.iter().any(Diagnostic::is_error);
+            (if failed { Ended::Failed } else { Ended::Passed }, outcome)
         } else {
-            count.passed += 1;
-        }
-        terminal.diagnostics(&session.checked().sources, &outcome.diagnostics);
-        if !outcome.printed.is_empty() {
-            terminal.message(outcome.printed.trim_end_matches('\n'));
-        }
+            (Ended::LeftOut, TestOutcome::default())
+        };
+        count.add(ended);
+        show(terminal, &session, (test, name), ended, &outcome)?;
+    }
+    if terminal.is_json() {
+        return Ok(count);
     }
     let mut line =
         format!("{}  {path}  {} passed", if count.failed == 0 { "ok  " } else { "FAIL" }, count.passed);
@@ -94,4 +129,34 @@ fn file(terminal: &Terminal, files: &Files, path: &str, args: &TestArgs) -> Resu
     }
     terminal.data(&format!("{line}  ({:.2} s)\n", start.elapsed().as_secs_f64()))?;
     Ok(count)
+}
+
+/// Prints what there is to say about a test.
+fn show(
+    terminal: &Terminal,
+    session: &Session,
+    (test, name): (FnId, &str),
+    ended: Ended,
+    outcome: &TestOutcome,
+) -> Outcome {
+    let sources = &session.checked().sources;
+    if terminal.is_json() {
+        let diagnostics = outcome.diagnostics.iter();
+        return terminal.object(&Line::Test(report::Test {
+            file: main_file(sources),
+            name: Some(name),
+            outcome: ended,
+            place: Some(report::Range::new(sources, session.checked().hir.func(test).span)),
+            printed: &outcome.printed,
+            diagnostics: diagnostics.map(|d| report::Diagnostic::new(sources, d, terminal.color)).collect(),
+        }));
+    }
+    if ended == Ended::Failed {
+        terminal.message(&format!("test \"{name}\" of {} failed:", main_file(sources)));
+    }
+    terminal.diagnostics(sources, &outcome.diagnostics)?;
+    if !outcome.printed.is_empty() {
+        terminal.message(&outcome.printed);
+    }
+    Ok(())
 }

@@ -1,0 +1,95 @@
+//! Owns where source text comes from: files, standard input, imports beside them.
+//!
+//! Guarantees that standard input is read at most once, and knows every source file that was asked for, so that
+//! `--watch` can wait for their changes.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::PathBuf;
+
+use tk_runtime::files::{Files, reason};
+use tk_sema::Loader;
+
+use crate::args::InputArgs;
+
+/// What names standard input on the command line.
+pub const STDIN: &str = "-";
+
+/// The sources of one run of the command.
+pub struct Inputs {
+    files: Files,
+    /// The name of standard input in messages and for imports.
+    stdin_name: String,
+    stdin: RefCell<Option<String>>,
+    read: RefCell<BTreeMap<PathBuf, Option<String>>>,
+}
+
+impl Inputs {
+    /// The sources for the given files. An option that nothing uses is a mistake.
+    pub fn new<'a>(args: &InputArgs, files: impl IntoIterator<Item = &'a str>) -> Result<Inputs, String> {
+        let given = files.into_iter().filter(|f| *f == STDIN).count();
+        match (given, &args.stdin_name) {
+            (0, Some(_)) => return Err("--stdin-name needs standard input as a file: `-`".into()),
+            (2.., _) => return Err("standard input (`-`) is given twice".into()),
+            _ => {}
+        }
+        Ok(Inputs {
+            files: Files::beside_program(),
+            stdin_name: args.stdin_name.clone().unwrap_or_else(|| "<stdin>".into()),
+            stdin: RefCell::default(),
+            read: RefCell::default(),
+        })
+    }
+
+    /// The name under which a file of the command line is loaded. What cannot be read is one sentence.
+    pub fn open(&self, path: &str) -> Result<String, String> {
+        if path != STDIN {
+            self.note(path.into(), None);
+            let metadata = std::fs::File::open(path).and_then(|f| f.metadata());
+            return match metadata {
+                Ok(m) if m.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+                Ok(_) => Ok(path.to_string()),
+                Err(e) => Err(e),
+            }
+            .map_err(|e| format!("cannot read {path}: {}", reason(&e)));
+        }
+        let mut bytes = vec![];
+        std::io::stdin()
+            .lock()
+            .read_to_end(&mut bytes)
+            .map_err(|e| format!("cannot read standard input: {}", reason(&e)))?;
+        *self.stdin.borrow_mut() = Some(String::from_utf8_lossy(&bytes).into_owned());
+        Ok(self.stdin_name.clone())
+    }
+
+    /// The source files that were asked for, with what was in them; `None` for one that could not be read.
+    pub fn read(&self) -> BTreeMap<PathBuf, Option<String>> {
+        self.read.borrow().clone()
+    }
+
+    fn note(&self, path: PathBuf, text: Option<&str>) {
+        self.read.borrow_mut().insert(path, text.map(str::to_string));
+    }
+}
+
+impl Loader for Inputs {
+    fn load(&self, path: &str) -> Result<String, String> {
+        if path == self.stdin_name
+            && let Some(text) = self.stdin.borrow().as_ref()
+        {
+            return Ok(text.clone());
+        }
+        let text = self.files.load(path);
+        self.note(path.into(), text.as_deref().ok());
+        text
+    }
+
+    fn std(&self, name: &str) -> Option<(String, String)> {
+        let found = self.files.std(name)?;
+        if let Some(folder) = &self.files.stdlib {
+            self.note(folder.join(format!("{name}.tk")), Some(&found.1));
+        }
+        Some(found)
+    }
+}

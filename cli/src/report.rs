@@ -1,0 +1,175 @@
+//! Owns `--message-format json`: the objects that stand on the lines of standard output. `docs/tool.md` describes them.
+//!
+//! Guarantees that a name in an object keeps its meaning; new ones may be added. Offsets are bytes of the text as the
+//! compiler read it, lines and columns count from 1, columns in Unicode characters.
+
+use serde::Serialize;
+use tk_syntax::{FileId, Fix, Label, Severity, SourceMap, Span};
+
+/// One line.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Line<'a> {
+    /// What is wrong somewhere.
+    Diagnostic(Diagnostic<'a>),
+    /// How a test ended.
+    Test(Test<'a>),
+    /// The end of `tk test`.
+    Summary { passed: usize, failed: usize, left_out: usize },
+    /// An array that `tk run` shows.
+    Array(Array<'a>),
+    /// What `tk check --emit` prints of a file.
+    Emitted { file: &'a str, form: &'static str, text: &'a str },
+    /// A fact that is no mistake.
+    Note { message: &'a str },
+    /// The end of a round of `--watch`.
+    Watching { files: Vec<String> },
+    /// Why the command could not do what it was asked to.
+    Failure { message: &'a str, exit_code: u8 },
+}
+
+/// A diagnostic.
+#[derive(Serialize)]
+pub struct Diagnostic<'a> {
+    code: &'static str,
+    severity: &'static str,
+    message: &'a str,
+    primary: Place<'a>,
+    labels: Vec<Place<'a>>,
+    notes: &'a [String],
+    fixes: Vec<Correction<'a>>,
+    rendered: String,
+}
+
+/// A range of a file, with what is said about it.
+#[derive(Serialize)]
+pub struct Place<'a> {
+    #[serde(flatten)]
+    range: Range<'a>,
+    text: &'a str,
+}
+
+/// A range of a file. The end is the first position behind it.
+#[derive(Serialize)]
+pub struct Range<'a> {
+    file: &'a str,
+    byte_start: usize,
+    byte_end: usize,
+    line_start: usize,
+    column_start: usize,
+    line_end: usize,
+    column_end: usize,
+}
+
+/// A fix: all of its edits together.
+#[derive(Serialize)]
+pub struct Correction<'a> {
+    title: &'a str,
+    edits: Vec<Edit<'a>>,
+}
+
+/// What stands in the range is replaced.
+#[derive(Serialize)]
+pub struct Edit<'a> {
+    #[serde(flatten)]
+    range: Range<'a>,
+    replacement: &'a str,
+}
+
+/// How a test ended.
+#[derive(Serialize)]
+pub struct Test<'a> {
+    pub file: &'a str,
+    /// `None` stands for all tests of a file that does not check.
+    pub name: Option<&'a str>,
+    pub outcome: Ended,
+    /// Where its name stands.
+    pub place: Option<Range<'a>>,
+    /// What it printed.
+    pub printed: &'a str,
+    pub diagnostics: Vec<Diagnostic<'a>>,
+}
+
+/// How a test ended, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// Nothing was wrong.
+    Passed,
+    /// Something was.
+    Failed,
+    /// It needs a device that is not there.
+    LeftOut,
+}
+
+/// An array that a kernel may have changed.
+#[derive(Serialize)]
+pub struct Array<'a> {
+    pub name: &'a str,
+    pub dtype: &'static str,
+    pub shape: &'a [usize],
+    /// The first elements, as the language writes them: JSON has no infinities and no 64-bit integers.
+    pub first: &'a [String],
+}
+
+impl<'a> Diagnostic<'a> {
+    /// The object of a diagnostic.
+    pub fn new(sources: &'a SourceMap, d: &'a tk_syntax::Diagnostic, color: bool) -> Diagnostic<'a> {
+        Diagnostic {
+            code: d.code.0,
+            severity: severity(d.severity),
+            message: &d.message,
+            primary: Place::new(sources, &d.primary),
+            labels: d.secondary.iter().map(|l| Place::new(sources, l)).collect(),
+            notes: &d.notes,
+            fixes: d.fixes.iter().map(|f| Correction::new(sources, f)).collect(),
+            rendered: tk_syntax::render(sources, d, color),
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    fn new(sources: &'a SourceMap, label: &'a Label) -> Place<'a> {
+        Place { range: Range::new(sources, label.span), text: &label.text }
+    }
+}
+
+impl<'a> Range<'a> {
+    /// The range of a span.
+    pub fn new(sources: &'a SourceMap, span: Span) -> Range<'a> {
+        let length = sources.get(span.file).map_or(0, |s| s.text.len());
+        let start = (span.start as usize).min(length);
+        let end = (span.end as usize).clamp(start, length);
+        let at = |offset: usize| sources.position(Span::new(span.file, offset, offset));
+        let (file, line_start, column_start) = at(start);
+        let (_, line_end, column_end) = at(end);
+        Range { file, byte_start: start, byte_end: end, line_start, column_start, line_end, column_end }
+    }
+}
+
+impl<'a> Correction<'a> {
+    fn new(sources: &'a SourceMap, fix: &'a Fix) -> Correction<'a> {
+        let edit = |e: &'a tk_syntax::Edit| Edit { range: Range::new(sources, e.span), replacement: &e.text };
+        Correction { title: &fix.title, edits: fix.edits.iter().map(edit).collect() }
+    }
+}
+
+/// `path:line:column: error[E0304]: message`
+pub fn short(sources: &SourceMap, d: &tk_syntax::Diagnostic) -> String {
+    let (file, line, column) = sources.position(d.primary.span);
+    let message = d.message.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{file}:{line}:{column}: {}[{}]: {message}", severity(d.severity), d.code)
+}
+
+/// The name of the main file of a program.
+pub fn main_file(sources: &SourceMap) -> &str {
+    sources.get(FileId(0)).map_or("", |s| &s.name)
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
+    }
+}
