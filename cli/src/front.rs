@@ -34,14 +34,12 @@ pub fn split_target(target: &str) -> (&str, Option<&str>) {
     target.rsplit_once("::").map_or((target, None), |(file, kernel)| (file, Some(kernel)))
 }
 
-/// Prints why a launch was refused or failed. A specialization that breaks a rule of the language is a mistake in the
-/// program (exit code 1); everything else is one of this launch (exit code 2).
+/// Prints why a launch or a specialization was refused, or failed. The program has been checked without an error, so
+/// whatever the code of the diagnostic is, it is this launch that does not work: exit code 2.
 pub fn refused(terminal: &Terminal, session: &Session, wrong: &[Diagnostic]) -> Outcome {
     terminal.internal(wrong)?;
     terminal.diagnostics(&session.checked().sources, wrong)?;
-    let of_program =
-        |d: &Diagnostic| d.is_error() && matches!(d.code.0.get(..3), Some("E03" | "E05" | "E06" | "E08"));
-    Err(if wrong.iter().any(of_program) { Failure::Diagnostics } else { Failure::Reported })
+    Err(Failure::Reported)
 }
 
 /// Reads `--set` values.

@@ -113,7 +113,7 @@ impl Watching {
     fn round(&self) -> (Vec<String>, String) {
         let mut lines = vec![];
         loop {
-            let line = self.lines.recv_timeout(Duration::from_secs(20)).expect("no round within 20 s");
+            let line = self.lines.recv_timeout(Duration::from_secs(20)).unwrap();
             if line.contains("\"kind\":\"watching\"") {
                 return (lines, line);
             }

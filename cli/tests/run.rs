@@ -298,3 +298,27 @@ fn outputs_are_regular_files_and_different_ones() {
         .err_has("written twice");
     assert_eq!(folder.names(), ["add.tk", "place", "two.tk"]);
 }
+
+#[test]
+fn a_refused_launch_ends_with_2_whatever_its_code() {
+    let folder = Folder::new("refused");
+    folder.write(
+        "big.tk",
+        "kernel big[B: i32 = 8](y: mut view[f32, 1]) { static_assert(B != 7); y.store([0], zeros([B], f32)); }
+         kernel own(y: mut view[f32, 1]) { y.store([0], zeros([4], f32)); }",
+    );
+    let run = |set: &str| folder.tk(&["run", "big.tk::big", "y=zeros:f32[8]", "--set", set]);
+    run("B=8").code(0);
+    run("B=4194304").code(2).err_has("E0802");
+    run("B=0").code(2).err_has("E0803");
+    run("B=7").code(2).err_has("E0403");
+    run("B=many").code(2).err_has("E0402");
+    // The same where only the specialization is asked for.
+    folder
+        .tk(&["check", "big.tk", "--emit", "tile", "--kernel", "big", "--set", "B=4194304"])
+        .code(2)
+        .err_has("E0802");
+    // In a test a launch that is refused is a test that failed.
+    folder.write("test.tk", "kernel huge() { let x = zeros([1000000, 1000000], f32); } test \"t\" { huge(); }");
+    folder.tk(&["test", "test.tk"]).code(1).err_has("E0802");
+}
