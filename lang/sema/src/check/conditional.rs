@@ -80,7 +80,8 @@ impl Cx<'_, '_> {
 
     fn narrowed_block<R>(&mut self, narrow: Narrowed, f: impl FnOnce(&mut Self) -> R) -> R {
         let n = self.narrowed.len();
-        self.narrowed.extend(narrow);
+        // Of no type everything holds, opposites too: an arm that no member reaches is seen as the code around it.
+        self.narrowed.extend(narrow.into_iter().filter(|(_, set)| *set != DTypeSet::EMPTY));
         let r = f(self);
         self.narrowed.truncate(n);
         r
