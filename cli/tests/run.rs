@@ -319,6 +319,7 @@ fn a_refused_launch_ends_with_2_whatever_its_code() {
         .code(2)
         .err_has("E0802");
     // In a test a launch that is refused is a test that failed.
-    folder.write("test.tk", "kernel huge() { let x = zeros([1000000, 1000000], f32); } test \"t\" { huge(); }");
+    folder
+        .write("test.tk", "kernel huge() { let x = zeros([1000000, 1000000], f32); } test \"t\" { huge(); }");
     folder.tk(&["test", "test.tk"]).code(1).err_has("E0802");
 }

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use markdown::Block;
 
 /// Codes that no program text gives: a mistake of the compiler, and a file that cannot be read.
-const WITHOUT_EXAMPLE: &[&str] = &["E0001", "E0003"];
+const WITHOUT_EXAMPLE: &[&str] = &["E0001", "E0002", "E0003"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

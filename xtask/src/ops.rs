@@ -64,13 +64,10 @@ fn entry(out: &mut String, row: &Row) {
         Effects::Pure => facts.push(accuracy(row.accuracy)),
         Effects::Read | Effects::Write | Effects::Ordered => {}
     }
-    if !row.ready {
-        facts.push("Not supported yet: it is checked, and reported as E0002 where it would run.".to_string());
-    }
     if !facts.is_empty() {
         let _ = write!(out, "\n{}\n", facts.join(" "));
     }
-    if row.ready && !row.example.trim().is_empty() {
+    if !row.example.trim().is_empty() {
         let _ = write!(out, "\n```tk\n{}```\n", example(row));
     }
 }

@@ -27,8 +27,6 @@ pub struct Row {
     pub effects: Effects,
     /// How exact it is.
     pub accuracy: Accuracy,
-    /// Whether the interpreter and the passes have its semantics.
-    pub ready: bool,
 }
 
 /// What a row is called on.

@@ -33,7 +33,6 @@ const ATOMIC: Row = Row {
     example: "",
     effects: Effects::Ordered,
     accuracy: Accuracy::Exact,
-    ready: true,
 };
 
 const OF_VIEW: Row = Row { receiver: Receiver::View, params: UPDATE_VIEW, ..ATOMIC };

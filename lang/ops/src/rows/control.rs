@@ -14,7 +14,6 @@ const CONTROL: Row = Row {
     example: "",
     effects: Effects::Ordered,
     accuracy: Accuracy::Exact,
-    ready: true,
 };
 
 pub(super) const PROGRAM: &[Row] = &[

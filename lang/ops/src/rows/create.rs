@@ -14,7 +14,6 @@ const CREATE: Row = Row {
     example: "",
     effects: Effects::Pure,
     accuracy: Accuracy::Exact,
-    ready: true,
 };
 
 pub(super) const ROWS: &[Row] = &[

@@ -24,7 +24,6 @@ assert(all(sum(dot(a, a), axis = 1) == (arange(0, 2) * 12 + 5) as f32));
 assert(sum(dot(a as f16, a as f16, full([2, 2], 1.0, f32))) == 26.0);",
         effects: Effects::Pure,
         accuracy: Accuracy::Ulp(1.0),
-        ready: true,
     },
     Row {
         name: "dot_scaled",
@@ -45,6 +44,5 @@ let s = bitcast(full([2, 1], 128, u8), e8m0);
 assert(all(dot_scaled(a, s, a.T, s.T) == 128.0));",
         effects: Effects::Pure,
         accuracy: Accuracy::Ulp(1.0),
-        ready: true,
     },
 ];

@@ -23,7 +23,6 @@ const FUNCTION: Row = Row {
     example: "",
     effects: Effects::Pure,
     accuracy: Accuracy::Ulp(2.0),
-    ready: true,
 };
 
 /// A function of floats without rounding.

@@ -14,7 +14,6 @@ const LOAD: Row = Row {
     example: "",
     effects: Effects::Read,
     accuracy: Accuracy::Exact,
-    ready: true,
 };
 
 const STORE: Row = Row { effects: Effects::Write, ..LOAD };

@@ -19,7 +19,6 @@ const ARITHMETIC: Row = Row {
     example: "",
     effects: Effects::Pure,
     accuracy: Accuracy::Rounded,
-    ready: true,
 };
 
 /// A comparison by order.

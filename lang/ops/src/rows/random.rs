@@ -16,7 +16,6 @@ const RANDOM: Row = Row {
     example: "",
     effects: Effects::Pure,
     accuracy: Accuracy::Exact,
-    ready: true,
 };
 
 pub(super) const ROWS: &[Row] = &[

@@ -22,7 +22,6 @@ const SUM: Row = Row {
     example: "",
     effects: Effects::Pure,
     accuracy: Accuracy::Ulp(1.0),
-    ready: true,
 };
 
 const CHOICE: Row =

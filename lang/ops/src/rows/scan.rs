@@ -20,7 +20,6 @@ const SCAN: Row = Row {
     example: "",
     effects: Effects::Pure,
     accuracy: Accuracy::Exact,
-    ready: true,
 };
 
 pub(super) const ROWS: &[Row] = &[

@@ -14,7 +14,6 @@ const HOST: Row = Row {
     example: "",
     effects: Effects::Ordered,
     accuracy: Accuracy::Exact,
-    ready: true,
 };
 
 pub(super) const ROWS: &[Row] = &[

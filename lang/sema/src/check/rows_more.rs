@@ -475,6 +475,19 @@ impl Cx<'_, '_> {
         Some(h)
     }
 
+    /// `empty(shape, dtype)`.
+    fn empty(&mut self, s: &Slots) -> Option<HExpr> {
+        let shape = self.shape_arg(s.get("shape")?)?;
+        let (h, d) = self.dtype_slot(s, "dtype")?;
+        let dims = self.dims_of(s, &shape)?;
+        self.built(
+            s,
+            vec![HArg::Shape(shape), HArg::Expr(h)],
+            Ty::Buffer { elem: Elem::D(d), shape: dims },
+            false,
+        )
+    }
+
     fn host_row(&mut self, s: &Slots, op: HostOp) -> Option<HExpr> {
         match op {
             HostOp::Buffer => {
@@ -487,13 +500,7 @@ impl Cx<'_, '_> {
                 let dims = self.dims_of(s, &shape)?;
                 self.built(s, vec![HArg::Expr(x)], Ty::Buffer { elem, shape: dims }, false)
             }
-            HostOp::Empty => {
-                let shape = self.shape_arg(s.get("shape")?)?;
-                let (h, d) = self.dtype_slot(s, "dtype")?;
-                let dims = self.dims_of(s, &shape)?;
-                let ty = Ty::Buffer { elem: Elem::D(d), shape: dims };
-                self.built(s, vec![HArg::Shape(shape), HArg::Expr(h)], ty, false)
-            }
+            HostOp::Empty => self.empty(s),
             HostOp::Tile => {
                 let b = s.this.clone()?;
                 let Ty::Buffer { elem, shape } = b.ty.clone() else { return None };

@@ -18,7 +18,6 @@ impl Lower<'_, '_> {
             self.eval(|ev| ev.expr(e))?;
             return Ok(Val::Unit);
         }
-        ready(row, e.span)?;
         let want = self.ty(&e.ty, e.span)?;
         if let Op::Create(_) = row.op {
             return self.create(row, args, &want, e.span);
@@ -42,7 +41,6 @@ impl Lower<'_, '_> {
 
     /// A builtin as a function value, on values.
     pub(super) fn builtin_values(&mut self, row: &'static Row, values: Vec<Val>, span: Span) -> Res<Val> {
-        ready(row, span)?;
         let Op::Elementwise(op) = row.op else {
             return Err(bug(span, format!("`{}` works on no single elements", row.name)));
         };
@@ -379,13 +377,4 @@ fn flatten_table<'v>(items: &'v [CVal], out: &mut Vec<&'v CVal>) {
             other => out.push(other),
         }
     }
-}
-
-/// A row that the interpreter and the passes do not know yet is refused here, once for all back ends.
-fn ready(row: &Row, span: Span) -> Res<()> {
-    if row.ready {
-        return Ok(());
-    }
-    let message = format!("`{}` is not supported yet", row.name);
-    Err(Box::new(Diagnostic::error(codes::UNSUPPORTED, span, message, "")))
 }

@@ -115,11 +115,13 @@ impl Scope {
             Ty::Tile(e, dims) if depth == 0 => self.constant(e, dims),
             Ty::Tile(e, dims) => self.compute(e, dims, depth - 1),
             Ty::Tuple(parts) => {
-                let parts: Vec<String> = parts.iter().map(|t| self.expr(t, depth.saturating_sub(1))).collect();
+                let parts: Vec<String> =
+                    parts.iter().map(|t| self.expr(t, depth.saturating_sub(1))).collect();
                 format!("({},)", parts.join(", "))
             }
             Ty::Struct(i, fields) => {
-                let field = |(k, t): (usize, &Ty)| format!("f{k} = {}", self.expr(t, depth.saturating_sub(1)));
+                let field =
+                    |(k, t): (usize, &Ty)| format!("f{k} = {}", self.expr(t, depth.saturating_sub(1)));
                 let fields: Vec<String> = fields.iter().enumerate().map(field).collect();
                 format!("S{i}[T = T, N = N, M = M]({})", fields.join(", "))
             }
@@ -181,7 +183,10 @@ impl Scope {
         if let (40..44, "f32" | "i32", [m, n], false) = (general, e, dims, self.scalar_only) {
             let k = Dim::of(self.random.pick(&["N", "3", "8"]));
             let of = if e == "i32" { "i8" } else { self.random.pick(&["f16", "f32", "bf16"]) };
-            let (a, b) = (self.tile_expr(of, &[m.clone(), k.clone()], depth), self.tile_expr(of, &[k, n.clone()], depth));
+            let (a, b) = (
+                self.tile_expr(of, &[m.clone(), k.clone()], depth),
+                self.tile_expr(of, &[k, n.clone()], depth),
+            );
             return format!("dot({a}, {b}, {})", self.tile_expr(e, dims, depth));
         }
         if general < 52 && !self.scalar_only {
@@ -263,7 +268,8 @@ impl Scope {
         let (a, b) = self.two(e, dims, depth);
         match self.random.below(14) {
             0 => {
-                let f = self.random.pick(&["exp2", "log", "sin", "tanh", "sqrt", "floor", "round", "abs", "-"]);
+                let f =
+                    self.random.pick(&["exp2", "log", "sin", "tanh", "sqrt", "floor", "round", "abs", "-"]);
                 format!("({f}({}))", self.tile_expr(e, dims, depth))
             }
             1 => {

@@ -30,7 +30,8 @@ fn problem(seed: u64) -> Option<String> {
     let wrong = run::problem(&source, &params, seed)?;
     // Smaller programs that are wrong in the same way; taking out a variable that is used gives another problem.
     let kind = wrong.kind;
-    let small = program::shrink(items, |text| run::problem(text, &params, seed).is_some_and(|p| p.kind == kind));
+    let small =
+        program::shrink(items, |text| run::problem(text, &params, seed).is_some_and(|p| p.kind == kind));
     let small = program::text(&small);
     let what = run::problem(&small, &params, seed).map_or(wrong.text, |p| p.text);
     Some(format!("seed {seed}: {what}\n\n{small}"))

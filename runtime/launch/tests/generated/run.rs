@@ -193,7 +193,8 @@ fn results(module: &TileModule, kernel: &str, inputs: &[Input], plan: &Plan) -> 
     let options = Options { timeout: Some(Duration::from_secs(10)), threads: Some(1), ..Options::default() };
     launch(module, entry, &args, plan.grid, &memory, &options).map_err(|fault| format!("{fault}"))?;
     let read = |(id, dtype): (BufferId, DType)| {
-        let mut buf = memory.read(id).and_then(|bytes| Buf::from_le_bytes(dtype, &bytes)).ok_or("no contents")?;
+        let mut buf =
+            memory.read(id).and_then(|bytes| Buf::from_le_bytes(dtype, &bytes)).ok_or("no contents")?;
         for i in 0..buf.len() {
             if buf.get(i).as_f64().is_some_and(f64::is_nan) {
                 buf.set(i, Scalar::float(dtype, f64::NAN));

@@ -264,7 +264,8 @@ impl Scope {
         let place = Place { depth: 0, in_loop: false, result: Some(&result) };
         let mut body = self.block(count, place);
         body.push(Node::line(self.expr(&result, 3)));
-        let list: Vec<String> = params.iter().enumerate().map(|(i, t)| format!("a{i}: {}", t.text())).collect();
+        let list: Vec<String> =
+            params.iter().enumerate().map(|(i, t)| format!("a{i}: {}", t.text())).collect();
         let generics = if scalar { "" } else { "[T: float, N: i32, M: i32]" };
         let given = if scalar { "" } else { "[T = T, N = N, M = M]" };
         let noinline = if self.random.chance(20) { "@noinline " } else { "" };
@@ -279,7 +280,10 @@ impl Scope {
         self.memories = vec![Memory { name: "xt".into(), elem: "T", rank: Ok(1), mutable: false }];
         for i in 0..2 {
             let (e, rank) = (self.elem(), 1 + self.random.below(2));
-            params.push((format!("x{i}: view[{e}, {rank}]"), Param::Tensor(e, [ROWS, COLUMNS][..rank].to_vec())));
+            params.push((
+                format!("x{i}: view[{e}, {rank}]"),
+                Param::Tensor(e, [ROWS, COLUMNS][..rank].to_vec()),
+            ));
             self.memories.push(Memory { name: format!("x{i}"), elem: e, rank: Ok(rank), mutable: false });
         }
         let e = self.elem();
@@ -385,7 +389,8 @@ pub fn generate(seed: u64) -> (Vec<Node>, Vec<Param>) {
     let mut structs = vec![];
     for i in 0..s.random.below(3) {
         let fields: Vec<Ty> = (0..1 + s.random.below(3)).map(|_| s.tile()).collect();
-        let list: Vec<String> = fields.iter().enumerate().map(|(k, t)| format!("f{k}: {}", t.text())).collect();
+        let list: Vec<String> =
+            fields.iter().enumerate().map(|(k, t)| format!("f{k}: {}", t.text())).collect();
         items.push(Node::line(format!("struct S{i}[T: float, N: i32, M: i32] {{ {} }}", list.join(", "))));
         structs.push(Ty::Struct(i, fields));
     }

@@ -12,7 +12,9 @@ impl Scope {
     pub fn rearranged(&mut self, e: Elem, dims: &[Dim], depth: usize) -> Option<String> {
         let shape = shape_text(dims);
         Some(match (self.random.below(8), dims) {
-            (0, _) if elements(dims) > 1 => format!("reshape({}, {shape})", self.of(e, &[Dim::product(dims)], depth)),
+            (0, _) if elements(dims) > 1 => {
+                format!("reshape({}, {shape})", self.of(e, &[Dim::product(dims)], depth))
+            }
             (1, [a, b]) => format!("{}.T", self.of(e, &[b.clone(), a.clone()], depth)),
             (2, [a, b, c]) => {
                 let x = self.of(e, &[c.clone(), a.clone(), b.clone()], depth);
@@ -93,7 +95,12 @@ impl Scope {
     /// An associative and commutative function.
     fn combine(&mut self, e: Elem) -> &'static str {
         if is_int(e) {
-            self.random.pick(&["|a, b| a + b", "|a, b| a * b", "|a, b| a ^ b", "|a, b| if a > b { a } else { b }"])
+            self.random.pick(&[
+                "|a, b| a + b",
+                "|a, b| a * b",
+                "|a, b| a ^ b",
+                "|a, b| if a > b { a } else { b }",
+            ])
         } else {
             self.random.pick(&["|a, b| maximum(a, b)", "|a, b| minnum(a, b)"])
         }
@@ -120,15 +127,20 @@ impl Scope {
     /// `map` of a lambda or a function over tiles and scalars.
     pub fn mapped(&mut self, e: Elem, dims: &[Dim], depth: usize) -> String {
         let wanted = Ty::scalar(e);
-        let fit: Vec<Callee> =
-            self.callees.iter().filter(|c| c.scalar && c.result == wanted && !c.params.is_empty()).cloned().collect();
+        let fit: Vec<Callee> = self
+            .callees
+            .iter()
+            .filter(|c| c.scalar && c.result == wanted && !c.params.is_empty())
+            .cloned()
+            .collect();
         let (function, params) = if !fit.is_empty() && self.random.chance(60) {
             let callee = self.random.pick(&fit);
             (callee.name, callee.params)
         } else {
             let params: Vec<Ty> = (0..1 + self.random.below(3)).map(|_| Ty::scalar(self.elem())).collect();
             let names = ["a", "b", "c"];
-            let var = |(name, ty): (&&str, &Ty)| Var { place: name.to_string(), ty: ty.clone(), mutable: false };
+            let var =
+                |(name, ty): (&&str, &Ty)| Var { place: name.to_string(), ty: ty.clone(), mutable: false };
             let inside: Vec<Var> = names.iter().zip(&params).map(var).collect();
             let outside = std::mem::replace(&mut self.vars, inside);
             let (only, programs) = (self.scalar_only, self.programs);
@@ -150,7 +162,8 @@ impl Scope {
 
     /// A load. Positions in views may be anything; those behind a pointer are brought inside.
     pub fn loaded(&mut self, e: Elem, dims: &[Dim], depth: usize) -> Option<String> {
-        let fits = |m: &&Memory| m.elem == e && m.rank.map_or(true, |rank| dims.is_empty() || rank == dims.len());
+        let fits =
+            |m: &&Memory| m.elem == e && m.rank.map_or(true, |rank| dims.is_empty() || rank == dims.len());
         let fit: Vec<Memory> = self.memories.iter().filter(fits).cloned().collect();
         if fit.is_empty() || self.scalar_only {
             return None;
