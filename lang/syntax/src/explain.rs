@@ -53,6 +53,13 @@ impl<'s> Stop<'_, 's> {
         self.start == Tok::StartStmt
     }
 
+    /// Whether the token `offset` places from here ends an operand of a statement; types have their own stars.
+    pub fn in_body(&self, offset: isize) -> bool {
+        let operand = matches!(self.peek(offset), Some(Tok::Id(_) | Tok::Int(_) | Tok::Float(_)))
+            || matches!(self.peek(offset), Some(Tok::RParen | Tok::RBracket));
+        operand && self.is_statement()
+    }
+
     /// Whether this terminal would have fitted.
     pub fn wants(&self, terminal: &str) -> bool {
         self.fail.wants(terminal)

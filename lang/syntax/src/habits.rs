@@ -47,6 +47,10 @@ fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
             let d = s.error(format!("the elements of a tuple are written `t[{index}]`"));
             Some(d.fix("use brackets", all, format!("[{index}]")))
         }
+        _operand if powers(s, -2) => Some(s.error("there is no `**`; a power is `pow(x, y)`")),
+        Tok::At if s.after_operand() => {
+            Some(s.error("there is no `@` operator; a product of matrices is `dot(a, b)`"))
+        }
         Tok::PathSep if s.bracket() == Some(Tok::LBracket) => {
             Some(s.error("slices have no step; they are written `a:b`"))
         }
@@ -61,6 +65,16 @@ fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
         }
         Tok::Question if s.after_operand() => Some(s.error("`?` only follows the type of a parameter")),
         _other => None,
+    }
+}
+
+/// Whether two stars without a space stand `offset` places from here.
+fn powers(s: &Stop<'_, '_>, offset: isize) -> bool {
+    match (s.token(offset), s.token(offset + 1)) {
+        (Some(a), Some(b)) => {
+            a.tok == Tok::Star && b.tok == Tok::Star && a.end == b.start && s.in_body(offset - 1)
+        }
+        (_, _) => false,
     }
 }
 

@@ -272,8 +272,12 @@ impl<'s> Cutter<'s> {
         match &self.frame.body {
             Body::Block(_) => match token.tok {
                 Tok::Let => last != Some(Tok::If),
-                Tok::For | Tok::While | Tok::Return | Tok::Break | Tok::Continue | Tok::Const | Tok::At => {
-                    true
+                Tok::For | Tok::While | Tok::Return | Tok::Break | Tok::Continue | Tok::Const => true,
+                // `a @ b` is a product elsewhere; an attribute stands at the beginning of something.
+                Tok::At => {
+                    let operand = matches!(last, Some(Tok::Id(_) | Tok::Int(_) | Tok::Float(_)))
+                        || matches!(last, Some(Tok::RParen | Tok::RBracket));
+                    token.first || !operand
                 }
                 _other => item,
             },
