@@ -16,6 +16,8 @@ pub(crate) struct Params<'s> {
     pub optional: Vec<bool>,
     /// Whether the last one takes all remaining arguments.
     pub rest: bool,
+    /// How many arguments may be given without a name.
+    pub positional: usize,
     /// Where it is declared.
     pub declared: Option<Span>,
     /// Whether this is the launch of a kernel, whose mistakes have codes of their own.
@@ -42,6 +44,11 @@ impl Cx<'_, '_> {
         let (mut rest, mut next, mut ok, mut extra) = (vec![], 0usize, true, 0usize);
         for a in args {
             match &a.name {
+                None if next >= ps.positional && ps.names.get(next).is_some() => {
+                    ok = false;
+                    self.needs_name(ps, next, &a.value);
+                    next += 1;
+                }
                 None if next < fixed => {
                     if let Some(s) = slots.get_mut(next) {
                         *s = Some(&a.value);
@@ -64,6 +71,25 @@ impl Cx<'_, '_> {
             ok = false;
         }
         ok.then_some((slots, rest))
+    }
+
+    /// Reports an argument that is only given by name.
+    fn needs_name(&mut self, ps: &Params, i: usize, value: &ast::Expr) {
+        let span = value.span;
+        let name = ps.names.get(i).copied().unwrap_or_default();
+        let message = format!("{} takes `{name}` by name", ps.what);
+        let d = Diagnostic::error(ps.name_code(), span, message, "this has no name");
+        let choice = matches!(ps.what.as_str(), "`max`" | "`min`");
+        self.report(match &value.kind {
+            ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..) => {
+                d.fix(format!("name it `{name}`"), span.before(), format!("{name} = "))
+            }
+            _number if choice => {
+                let elementwise = if ps.what == "`max`" { "maximum" } else { "minimum" };
+                d.note(format!("the elementwise function is `{elementwise}(a, b)`"))
+            }
+            _other => d,
+        });
     }
 
     fn named_arg<'e>(

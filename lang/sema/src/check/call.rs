@@ -277,6 +277,7 @@ impl Cx<'_, '_> {
             names,
             optional,
             rest: false,
+            positional: usize::MAX,
             declared: Some(sig.span),
             launch: false,
         };

@@ -259,6 +259,17 @@ impl Cx<'_, '_> {
             None => (self.poly_expr(dim, span), dim.clone()),
         };
         let lo_poly = self.poly(&lo)?;
+        if let Some(n) = lo_poly.as_int().filter(|n| *n < 0) {
+            let d = Diagnostic::error(
+                codes::INDEX,
+                span,
+                format!("the slice begins at {n}, but positions count from 0"),
+                "",
+            );
+            let size = crate::show::poly(self.hir(), dim);
+            self.report(d.note(format!("counted from the end it is `{size} - {}`", n.unsigned_abs())));
+            return None;
+        }
         let len = hi_poly.sub(&lo_poly)?;
         if let (Some(h), Some(d)) = (hi_poly.as_int(), dim.as_int())
             && h > d

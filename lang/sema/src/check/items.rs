@@ -237,6 +237,10 @@ fn fn_signature(p: &mut Program, id: FnId) {
     {
         cx.error(codes::RETURN_TYPE, t.span, "a kernel returns nothing", "results go to memory");
     }
+    if sig.owner.is_some() && !f.kernel && f.params.first().is_none_or(|p| p.name.text != "self") {
+        let message = format!("`{}` is called on a value, so its first parameter is `self`", f.name.text);
+        cx.error(codes::NOT_CALLABLE, f.name.span, message, "there is no `self`");
+    }
     if f.kernel && sig.owner.is_some() {
         cx.error(codes::KERNEL_CALL, f.name.span, "a kernel cannot be a method", "");
     }

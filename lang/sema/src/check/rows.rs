@@ -63,6 +63,8 @@ impl Cx<'_, '_> {
             names: params.iter().map(|p| p.name).collect(),
             optional: params.iter().map(|p| p.default.is_some() || p.kind == ParamKind::Rest).collect(),
             rest: params.last().is_some_and(|p| p.kind == ParamKind::Rest),
+            // `max(a, b)` is elementwise elsewhere; here the second argument would be taken for an axis.
+            positional: if matches!(row.op, Op::Reduce(_)) { 1 } else { usize::MAX },
             declared: None,
             launch: false,
         };
