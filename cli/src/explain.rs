@@ -23,9 +23,10 @@ fn page(code: &str) -> Option<&'static str> {
 
 fn unknown(given: &str, code: &str) -> String {
     let known: Vec<&str> = tk_syntax::codes::ALL.iter().map(|(c, _)| c.0).collect();
-    // `304` and `E304` are `E0304`.
+    // `304` and `E304` are `E0304`, `w504` is `W0504`.
+    let class = if code.starts_with('W') { 'W' } else { 'E' };
     let digits: String = code.chars().filter(char::is_ascii_digit).collect();
-    let padded = format!("E{digits:0>4}");
+    let padded = format!("{class}{digits:0>4}");
     let close =
         known.iter().find(|k| **k == padded).copied().or_else(|| crate::suggest::closest(code, &known));
     match close.and_then(|c| Some((c, tk_syntax::codes::title(c)?))) {

@@ -31,6 +31,22 @@ fn diagnostics_go_to_standard_error() {
 }
 
 #[test]
+fn warnings_are_shown_and_fail_nothing() {
+    let folder = Folder::new("warnings");
+    folder.write("a.tk", "use helpers;\n\nfn f(x: i32) -> i32 { let y = x; helpers::g(x) }\n");
+    folder.write("helpers.tk", "fn g(x: i32) -> i32 { let z = x; x }\n\ntest \"t\" { assert(g(1) == 1); }\n");
+    let ran = folder.tk(&["check", "a.tk"]);
+    ran.code(0).err_has("warning[W0201]").err_has("`y` is never used");
+    assert!(!ran.err.contains("`z`"), "only the file that was asked for: {ran:#?}");
+    folder.tk(&["test", "helpers.tk"]).code(0).err_has("`z` is never used").out_has("1 passed");
+    folder.tk(&["explain", "w201"]).code(2).err_has("did you mean W0201");
+    // Behind an error warnings about the same function are no help.
+    let ran = folder.write("b.tk", "fn f() -> i32 { let y = 1; missing }\n").tk(&["check", "b.tk"]);
+    ran.code(1).err_has("E0201");
+    assert!(!ran.err.contains("W0201"), "{ran:#?}");
+}
+
+#[test]
 fn color_is_a_choice() {
     let folder = Folder::new("color");
     folder.write("a.tk", "kernel a() { let x = nothing; }");

@@ -211,7 +211,7 @@ fn set_chooses_compile_time_values() {
 #[test]
 fn a_file_with_several_kernels_needs_a_name() {
     let folder = Folder::new("several");
-    folder.write("two.tk", "kernel one(n: i32) {} kernel two(n: i32) {}");
+    folder.write("two.tk", "kernel one(n: i32) { assert(n > 0); } kernel two(n: i32) { assert(n > 0); }");
     folder.tk(&["run", "two.tk", "n=1"]).code(2).says(&["two.tk::one", "two.tk::two"]);
     folder.tk(&["run", "two.tk::two", "n=1"]).code(0);
     folder.tk(&["run", "two.tk::tow", "n=1"]).code(2).says(&["`tow`", "did you mean `two`?"]);

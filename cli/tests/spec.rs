@@ -2,10 +2,12 @@
 //! library.
 //!
 //! - A plain block is a file of its own: it must check, and its `test` blocks must pass. A line with the comment
-//!   `// error: E0304` (or several codes, with commas) must be where exactly these diagnostics are reported; nothing
-//!   else may be. An `output` block directly behind it holds what `static_print` and `print` say.
+//!   `// error: E0304` or `// warning: W0201` (or several codes, with commas) must be where exactly these diagnostics
+//!   are reported; nothing else may be. Warnings count only in blocks that announce one: an excerpt need not use all
+//!   that it declares. An `output` block directly behind it holds what `static_print` and `print` say.
 //! - A `tk fragment` block holds statements: it stands in the body of a kernel without parameters and only checks.
-//! - The first `tk` block of a page of `spec/errors` gives exactly one diagnostic, of the page's code. The `text` block
+//! - The first `tk` block of a page of `spec/errors` gives exactly one diagnostic, of the page's code; warnings count on
+//!   the pages of warnings. The `text` block
 //!   behind it is that diagnostic as rendered; `TK_BLESS=1` writes it. An error of a launch may be expected with
 //!   `assert_error` instead. The other `tk` blocks of the page are mended: they check, and their tests pass. When the
 //!   diagnostic offers a fix, applying the first one makes the example check.
@@ -21,6 +23,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use markdown::Block;
+use program::Report;
 
 /// Codes that no program text gives: a mistake of the compiler, and a file that cannot be read.
 const WITHOUT_EXAMPLE: &[&str] = &["E0001", "E0002", "E0003"];
@@ -114,6 +117,7 @@ fn chapter_block(block: &Block, output: Option<&str>) -> Option<String> {
         ["tk", ..] => return Some(format!("there is no rule for blocks marked `{}`", block.info)),
         _ => return None,
     };
+    let report = if block.text.contains(WARNING) { report } else { report.without_warnings() };
     let expected = expected(&block.text);
     let (missing, surplus) = difference(&expected, &report.places(&expected));
     if !missing.is_empty() || !surplus.is_empty() {
@@ -135,11 +139,15 @@ fn chapter_block(block: &Block, output: Option<&str>) -> Option<String> {
     }
 }
 
+/// What announces a warning.
+const WARNING: &str = "// warning:";
+
 /// The lines, from 1, and the codes that the comments of a block announce, sorted.
 fn expected(text: &str) -> Vec<(usize, &str)> {
     let mut found = vec![];
     for (i, line) in text.lines().enumerate() {
-        let Some((_, codes)) = line.split_once("// error:") else { continue };
+        let announced = line.split_once("// error:").or_else(|| line.split_once(WARNING));
+        let Some((_, codes)) = announced else { continue };
         found.extend(codes.split(',').filter_map(|c| c.split_whitespace().next()).map(|c| (i + 1, c)));
     }
     found.sort_unstable();
@@ -170,10 +178,11 @@ fn error_page(code: &str, path: &Path, page: &str) -> Vec<(Block, String)> {
         let exempt = WITHOUT_EXAMPLE.contains(&code);
         return if exempt { vec![] } else { vec![(no_block, "does not begin with a `tk` block".into())] };
     };
-    let report = program::run(&failing.text);
+    let relevant = |report: Report| if code.starts_with('W') { report } else { report.without_warnings() };
+    let report = relevant(program::run(&failing.text));
     let expected_by_itself = failing.text.contains(&format!("assert_error \"{code}\""));
     if expected_by_itself && report.diagnostics.is_empty() {
-        return mended(&blocks, failing);
+        return mended(&blocks, failing, &relevant);
     }
     let [diagnostic] = report.diagnostics.as_slice() else {
         let problem =
@@ -189,7 +198,7 @@ fn error_page(code: &str, path: &Path, page: &str) -> Vec<(Block, String)> {
     let mut problems = vec![];
     if let Some(fix) = diagnostic.fixes.first() {
         let mended = tk_syntax::diag::apply(&failing.text, fix);
-        let after = program::check(&mended);
+        let after = relevant(program::check(&mended));
         if !after.diagnostics.is_empty() {
             let problem = format!("the fix \"{}\" gives\n{mended}{}", fix.title, after.rendered());
             problems.push((failing.clone(), problem));
@@ -208,19 +217,19 @@ fn error_page(code: &str, path: &Path, page: &str) -> Vec<(Block, String)> {
         }
         Some(_) => {}
     }
-    problems.extend(mended(&blocks, failing));
+    problems.extend(mended(&blocks, failing, &relevant));
     problems
 }
 
 /// What is wrong with the mended examples of a page.
-fn mended(blocks: &[Block], failing: &Block) -> Vec<(Block, String)> {
+fn mended(blocks: &[Block], failing: &Block, relevant: &dyn Fn(Report) -> Report) -> Vec<(Block, String)> {
     let mut problems = vec![];
     let fixed: Vec<&Block> = blocks.iter().skip(1).filter(|b| b.info == "tk").collect();
     if fixed.is_empty() {
         problems.push((failing.clone(), "no second `tk` block shows the example mended".into()));
     }
     for block in fixed {
-        let after = program::run(&block.text);
+        let after = relevant(program::run(&block.text));
         if !after.diagnostics.is_empty() {
             problems.push((block.clone(), format!("the mended example gives\n{}", after.rendered())));
         }

@@ -29,6 +29,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// The errors.
+    pub fn without_warnings(mut self) -> Report {
+        self.diagnostics.retain(Diagnostic::is_error);
+        self
+    }
+
     /// Every diagnostic as rendered without color.
     pub fn rendered(&self) -> String {
         self.diagnostics.iter().map(|d| tk_syntax::render(&self.sources, d, false)).collect()

@@ -8,6 +8,7 @@ pub mod contract;
 pub mod dump;
 pub mod eval;
 pub mod hir;
+mod lint;
 mod lower;
 pub mod poly;
 pub mod show;

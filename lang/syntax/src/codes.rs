@@ -113,6 +113,19 @@ catalogue! {
 
     TEST_EXPECTED = "E0901", "expected diagnostic did not come";
     TEST_ONLY = "E0902", "only available in tests";
+
+    UNUSED_VARIABLE = "W0201", "variable or parameter is never used";
+    UNUSED_MUT = "W0202", "variable need not be mut";
+    UNUSED_IMPORT = "W0203", "import is never used";
+    UNUSED_PRIVATE = "W0204", "private item is never used";
+    SHADOWED_BUILTIN = "W0205", "parameter hides a builtin";
+
+    UNMASKED_LANES = "W0501", "mask leaves out lanes past the end";
+    MASK_OFF_BY_ONE = "W0502", "mask lets one lane past the end";
+    NARROW_OFFSET = "W0503", "pointer offset may wrap";
+    PADDING = "W0504", "padding counts in a reduction";
+
+    UNUSED_RESULT = "W0601", "result is never used";
 }
 
 /// The title of a code, by its text.

@@ -56,6 +56,7 @@ pub fn check(loader: &dyn Loader, path: &str) -> Checked {
     items::signatures(&mut program);
     items::bodies(&mut program);
     recursion::find(&mut program);
+    crate::lint::run(&mut program);
     program.finish()
 }
 

@@ -1,0 +1,392 @@
+//! W0201 to W0204: variables, parameters, imports and private items that nothing uses, and `mut` that nothing needs.
+//!
+//! Works on the syntax tree: the checked program no longer shows uses that were decided at compile time, such as the
+//! tile of `x.shape`. Names are resolved as the checker does it, blocks and shadowing included. A leading `_` on a
+//! variable says that it is meant to be unused.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tk_syntax::ast::{
+    Arg, Block, Clause, Expr, ExprKind, File, Fn, Index, Item, ItemKind, Name, Pat, PatKind, Stmt, StmtKind,
+    Struct, Type, TypeKind, Use,
+};
+use tk_syntax::{Span, codes};
+
+use super::{Cx, warning};
+
+pub(super) fn run(cx: &mut Cx) {
+    let mut walk = Walk::default();
+    let file = cx.file;
+    file.items.iter().for_each(|i| walk.item(i));
+    for (function, v) in std::mem::take(&mut walk.done) {
+        if !function.is_some_and(|f| cx.broken.contains(&f)) {
+            variable(cx, &v);
+        }
+    }
+    // A mistake elsewhere may have been meant as the use.
+    if !cx.errors {
+        imports(cx, file, &walk.used);
+        private(cx, file, &walk.used);
+    }
+}
+
+/// What a variable is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// By `let`, `for`, a lambda; with the place of its pattern if it is `mut`, and whether it has a value at once.
+    Let { mutable: Option<Span>, value: bool },
+    /// A parameter of a function, which callers may name.
+    Param,
+}
+
+/// A variable in scope.
+struct Var<'a> {
+    name: &'a Name,
+    kind: Kind,
+    read: bool,
+    assigned: bool,
+}
+
+fn variable(cx: &mut Cx, v: &Var) {
+    let (name, span) = (&v.name.text, v.name.span);
+    if !v.read && !name.starts_with('_') {
+        let d = match v.kind {
+            Kind::Param => {
+                warning(codes::UNUSED_VARIABLE, span, format!("the parameter `{name}` is never used"), "")
+                    .note("a leading `_` says that this is meant")
+            }
+            Kind::Let { .. } if v.assigned => warning(
+                codes::UNUSED_VARIABLE,
+                span,
+                format!("`{name}` gets values, but none of them is used"),
+                "",
+            ),
+            Kind::Let { .. } => warning(codes::UNUSED_VARIABLE, span, format!("`{name}` is never used"), "")
+                .fix("say that this is meant, by a leading `_`", span.before(), "_"),
+        };
+        cx.warn(d);
+    }
+    if let Kind::Let { mutable: Some(pattern), value: true } = v.kind
+        && !v.assigned
+    {
+        let word = Span { end: span.start, ..pattern };
+        let d = warning(codes::UNUSED_MUT, span, format!("`{name}` is `mut`, but never changes"), "");
+        cx.warn(d.fix("remove `mut`", word, ""));
+    }
+}
+
+fn imports(cx: &mut Cx, file: &File, used: &BTreeSet<&str>) {
+    for item in &file.items {
+        let ItemKind::Use(u) = &item.kind else { continue };
+        let Use { path, alias, names } = u;
+        let Some(names) = names else {
+            let Some(name) = alias.as_ref().or(path.segments.last()) else { continue };
+            if !used.contains(name.text.as_str()) {
+                let d =
+                    warning(codes::UNUSED_IMPORT, path.span, format!("`{}` is never used", name.text), "");
+                cx.warn(d.fix("remove the import", item.span, ""));
+            }
+            continue;
+        };
+        for (i, name) in names.iter().enumerate().filter(|(_, n)| !used.contains(n.text.as_str())) {
+            let d = warning(codes::UNUSED_IMPORT, name.span, format!("`{}` is never used", name.text), "");
+            let cut = match (i.checked_sub(1).and_then(|i| names.get(i)), names.get(i + 1)) {
+                (_, Some(next)) => Span { end: next.span.start, ..name.span },
+                (Some(last), None) => Span { start: last.span.end, ..name.span },
+                (None, None) => item.span,
+            };
+            cx.warn(d.fix("remove the import", cut, ""));
+        }
+    }
+}
+
+fn private(cx: &mut Cx, file: &File, used: &BTreeSet<&str>) {
+    for item in &file.items {
+        let (what, name) = match &item.kind {
+            ItemKind::Fn(f) => (if f.kernel { "kernel" } else { "function" }, &f.name),
+            ItemKind::Const(c) => ("constant", &c.name),
+            ItemKind::Struct(s) => ("struct", &s.name),
+            ItemKind::Use(_) | ItemKind::Export(_) | ItemKind::Test(_) | ItemKind::Err => continue,
+        };
+        if name.text.starts_with('_') && !used.contains(name.text.as_str()) {
+            let message = format!("the {what} `{}` is private to this file, which never uses it", name.text);
+            cx.warn(warning(codes::UNUSED_PRIVATE, name.span, message, ""));
+        }
+    }
+}
+
+/// The walk over a file.
+#[derive(Default)]
+struct Walk<'a> {
+    /// The variables in scope, inner ones last.
+    vars: Vec<Var<'a>>,
+    /// Where each name stands in `vars`, the latest last.
+    places: HashMap<&'a str, Vec<usize>>,
+    /// How many variables there were when each block began.
+    scopes: Vec<usize>,
+    /// Names of items that are mentioned.
+    used: BTreeSet<&'a str>,
+    /// Variables whose scope has ended, and the name of their function.
+    done: Vec<(Option<Span>, Var<'a>)>,
+    /// In how many `assert_error` blocks: what is wrong there is meant.
+    silent: usize,
+    /// The name of the function.
+    own: Option<Span>,
+}
+
+impl<'a> Walk<'a> {
+    fn item(&mut self, item: &'a Item) {
+        match &item.kind {
+            ItemKind::Use(_) | ItemKind::Err => {}
+            ItemKind::Const(c) => {
+                c.ty.iter().for_each(|t| self.ty(t));
+                self.expr(&c.value);
+            }
+            ItemKind::Struct(s) => self.structure(s),
+            ItemKind::Fn(f) => self.function(f),
+            ItemKind::Export(e) => {
+                e.path.segments.first().into_iter().for_each(|n| self.read(n));
+                self.args(&e.args);
+            }
+            ItemKind::Test(t) => {
+                self.own = Some(t.name_span);
+                self.block(&t.body);
+            }
+        }
+    }
+
+    fn structure(&mut self, s: &'a Struct) {
+        s.cparams.iter().flat_map(|c| &c.bound).for_each(|t| self.ty(t));
+        s.cparams.iter().filter_map(|c| c.default.as_ref()).for_each(|e| self.expr(e));
+        s.fields.iter().filter_map(|f| f.ty.as_ref()).for_each(|t| self.ty(t));
+        s.methods.iter().for_each(|m| self.item(m));
+    }
+
+    fn function(&mut self, f: &'a Fn) {
+        self.own = Some(f.name.span);
+        self.scopes.push(self.vars.len());
+        for c in &f.cparams {
+            c.bound.iter().for_each(|t| self.ty(t));
+            self.declare(&c.name, Kind::Param);
+        }
+        for p in &f.params {
+            p.ty.iter().for_each(|t| self.ty(t));
+            self.declare(&p.name, Kind::Param);
+        }
+        // Defaults may name parameters that stand behind them.
+        let defaults = f.cparams.iter().map(|c| &c.default).chain(f.params.iter().map(|p| &p.default));
+        defaults.flatten().for_each(|e| self.expr(e));
+        f.ret.iter().for_each(|t| self.ty(t));
+        f.clauses.iter().for_each(|c| self.clause(c));
+        self.block(&f.body);
+        self.end();
+    }
+
+    fn clause(&mut self, c: &'a Clause) {
+        for a in &c.args {
+            if let (Some(name), ExprKind::Type(_)) = (&a.name, &a.value.kind) {
+                self.declare(name, Kind::Param);
+            }
+        }
+        self.args(&c.args);
+        for row in &c.rows {
+            self.args(&row.entries);
+            row.cond.iter().for_each(|e| self.expr(e));
+        }
+    }
+
+    fn declare(&mut self, name: &'a Name, kind: Kind) {
+        // A hole has no name, and a method need not look at what it is called on.
+        let quiet = name.text.is_empty() || name.text == "self" || self.silent > 0;
+        self.places.entry(&name.text).or_default().push(self.vars.len());
+        self.vars.push(Var { name, kind, read: quiet, assigned: quiet });
+    }
+
+    fn end(&mut self) {
+        let begin = self.scopes.pop().unwrap_or(0);
+        while self.vars.len() > begin {
+            let Some(v) = self.vars.pop() else { return };
+            if let Some(places) = self.places.get_mut(v.name.text.as_str()) {
+                places.pop();
+            }
+            self.done.push((self.own, v));
+        }
+    }
+
+    fn find(&mut self, name: &str) -> Option<&mut Var<'a>> {
+        let at = *self.places.get(name)?.last()?;
+        self.vars.get_mut(at)
+    }
+
+    fn read(&mut self, name: &'a Name) {
+        match self.find(&name.text) {
+            Some(v) => v.read = true,
+            None => {
+                self.used.insert(&name.text);
+            }
+        }
+    }
+
+    fn block(&mut self, b: &'a Block) {
+        self.scopes.push(self.vars.len());
+        b.stmts.iter().for_each(|s| self.stmt(s));
+        b.tail.iter().for_each(|e| self.expr(e));
+        self.end();
+    }
+
+    fn stmt(&mut self, s: &'a Stmt) {
+        match &s.kind {
+            StmtKind::Let { pat, ty, init } => {
+                ty.iter().for_each(|t| self.ty(t));
+                init.iter().for_each(|e| self.expr(e));
+                self.pat(pat, init.is_some());
+            }
+            StmtKind::Const(c) => {
+                c.ty.iter().for_each(|t| self.ty(t));
+                self.expr(&c.value);
+                // It hides variables of its name; whether it is used is not asked.
+                let kind = Kind::Let { mutable: None, value: true };
+                self.silent += 1;
+                self.declare(&c.name, kind);
+                self.silent -= 1;
+            }
+            StmtKind::Assign { place, value, .. } => {
+                self.expr(value);
+                self.place(place);
+            }
+            StmtKind::Expr(e) => self.expr(e),
+            StmtKind::For { pat, iter, body } => {
+                self.expr(iter);
+                self.scopes.push(self.vars.len());
+                self.pat(pat, true);
+                self.block(body);
+                self.end();
+            }
+            StmtKind::While { cond, body } => {
+                self.expr(cond);
+                self.block(body);
+            }
+            StmtKind::Return(e) => e.iter().for_each(|e| self.expr(e)),
+            StmtKind::AssertError { body, .. } => {
+                self.silent += 1;
+                self.block(body);
+                self.silent -= 1;
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Err => {}
+        }
+    }
+
+    /// The left side of an assignment: its variable changes, and is not read by that.
+    fn place(&mut self, e: &'a Expr) {
+        match &e.kind {
+            ExprKind::Path(p) => {
+                if let [name] = p.segments.as_slice()
+                    && let Some(v) = self.find(&name.text)
+                {
+                    v.assigned = true;
+                }
+            }
+            ExprKind::Member(of, _) => self.place(of),
+            ExprKind::Index(of, items) => {
+                self.place(of);
+                self.items(items);
+            }
+            _other => self.expr(e),
+        }
+    }
+
+    fn pat(&mut self, p: &'a Pat, value: bool) {
+        match &p.kind {
+            PatKind::Name { mutable, name } => {
+                self.declare(name, Kind::Let { mutable: mutable.then_some(p.span), value });
+            }
+            PatKind::Tuple(ps) => ps.iter().for_each(|p| self.pat(p, value)),
+            PatKind::Err => {}
+        }
+    }
+
+    fn args(&mut self, args: &'a [Arg]) {
+        args.iter().for_each(|a| self.expr(&a.value));
+    }
+
+    fn items(&mut self, items: &'a [Index]) {
+        for i in items {
+            match i {
+                Index::Expr(e) | Index::Named(_, e) => self.expr(e),
+                Index::Slice(a, b, _) => a.iter().chain(b).for_each(|e| self.expr(e)),
+            }
+        }
+    }
+
+    fn expr(&mut self, e: &'a Expr) {
+        match &e.kind {
+            ExprKind::Path(p) => p.segments.first().into_iter().for_each(|n| self.read(n)),
+            ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().for_each(|e| self.expr(e)),
+            ExprKind::Unary(_, a) => self.expr(a),
+            ExprKind::Binary(_, a, b) => {
+                self.expr(a);
+                self.expr(b);
+            }
+            ExprKind::Cast(a, t) => {
+                self.expr(a);
+                self.ty(t);
+            }
+            ExprKind::Index(a, items) => {
+                self.expr(a);
+                self.items(items);
+            }
+            ExprKind::Call(f, args) => {
+                self.expr(f);
+                self.args(args);
+            }
+            ExprKind::Member(a, _) => self.expr(a),
+            ExprKind::If(c, t, f) => {
+                self.expr(c);
+                self.block(t);
+                f.iter().for_each(|e| self.expr(e));
+            }
+            ExprKind::IfLet(name, c, t, f) => {
+                self.expr(c);
+                self.scopes.push(self.vars.len());
+                self.declare(name, Kind::Let { mutable: None, value: true });
+                self.block(t);
+                self.end();
+                f.iter().for_each(|e| self.expr(e));
+            }
+            ExprKind::Block(b) => self.block(b),
+            ExprKind::Lambda(params, body) => {
+                self.scopes.push(self.vars.len());
+                for (p, t) in params {
+                    t.iter().for_each(|t| self.ty(t));
+                    self.pat(p, true);
+                }
+                self.expr(body);
+                self.end();
+            }
+            ExprKind::Type(t) => self.ty(t),
+            ExprKind::Return(e) => e.iter().for_each(|e| self.expr(e)),
+            ExprKind::Int(_)
+            | ExprKind::Float(_)
+            | ExprKind::Str(_)
+            | ExprKind::Bool(_)
+            | ExprKind::None
+            | ExprKind::Err => {}
+        }
+    }
+
+    fn ty(&mut self, t: &'a Type) {
+        match &t.kind {
+            TypeKind::Path { path, args, .. } => {
+                path.segments.first().into_iter().for_each(|n| self.read(n));
+                args.iter().for_each(|items| self.items(items));
+            }
+            TypeKind::Ptr { pointee: t, .. } | TypeKind::Mut(t) | TypeKind::Option(t) => self.ty(t),
+            TypeKind::Tuple(ts) => ts.iter().for_each(|t| self.ty(t)),
+            TypeKind::Fn(ps, r) => {
+                ps.iter().for_each(|t| self.ty(t));
+                self.ty(r);
+            }
+            TypeKind::Err => {}
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Owns the walk of W0504 over a function: variables, statements, loops and calls.
+
+use std::collections::BTreeSet;
+
+use super::report::Found;
+use super::state::{State, Tile, join};
+use super::{Value, exact};
+use crate::hir::{CVarId, FnId, HBlock, HExpr, HFn, HKind, HPat, HStmtKind, Hir, LocalId};
+use crate::types::{CTerm, Shape, Ty};
+
+/// How deep calls are followed.
+const MAX_CALLS: usize = 8;
+
+/// The trips of a loop after which what still changes is given up.
+const MAX_TRIPS: usize = 4;
+
+/// The walk over one function, and over those that it calls.
+pub(super) struct Eval<'a> {
+    pub hir: &'a Hir,
+    pub f: &'a HFn,
+    /// Compile-time parameters that are extents of tensors.
+    pub exact: BTreeSet<CVarId>,
+    vars: Vec<Value<'a>>,
+    /// What was returned so far.
+    returned: Option<Value<'a>>,
+    /// How many more expressions are looked at.
+    fuel: usize,
+    /// In how many places that say nothing: called functions, and trips of loops that are not the last.
+    quiet: usize,
+    calls: usize,
+    found: Vec<Found<'a>>,
+}
+
+impl<'a> Eval<'a> {
+    pub fn new(hir: &'a Hir, f: &'a HFn, fuel: usize) -> Self {
+        let vars = vec![Value::Opaque; f.locals.len()];
+        let exact = exact(hir, f);
+        Eval { hir, f, exact, vars, returned: None, fuel, quiet: 0, calls: 0, found: vec![] }
+    }
+
+    /// Walks over the function with parameters of which nothing is known.
+    pub fn function(&mut self) {
+        for p in &self.f.params {
+            self.set(p.local, self.param(&p.ty));
+        }
+        self.block(&self.f.body);
+    }
+
+    /// What was found, unless the function was too much.
+    pub fn finish(self) -> Option<Vec<Found<'a>>> {
+        (self.fuel > 0).then_some(self.found)
+    }
+
+    pub fn report(&mut self, found: Found<'a>) {
+        if self.quiet == 0 && !self.found.iter().any(|f| f.place.span == found.place.span) {
+            self.found.push(found);
+        }
+    }
+
+    /// A parameter: its tiles are data.
+    fn param(&self, ty: &Ty) -> Value<'a> {
+        match ty {
+            Ty::Tile { shape: Shape::Dims(d), .. } if d.is_empty() => Value::Tile(Tile::uniform(0)),
+            Ty::Tile { shape: Shape::Dims(d), .. } => Value::Tile(Tile::data(d.len())),
+            Ty::Tuple(ts) => Value::Parts(ts.iter().map(|t| self.param(t)).collect()),
+            Ty::Struct(id, _) => {
+                let fields = &self.hir.strukt(*id).fields;
+                // A field that is a struct itself is left out, which also ends this.
+                let field = |t: &Ty| if matches!(t, Ty::Tile { .. }) { self.param(t) } else { Value::Opaque };
+                Value::Parts(fields.iter().map(|(_, t, _)| field(t)).collect())
+            }
+            _other => Value::Opaque,
+        }
+    }
+
+    fn set(&mut self, id: LocalId, value: Value<'a>) {
+        if let Some(slot) = self.vars.get_mut(id.0 as usize) {
+            *slot = value;
+        }
+    }
+
+    fn block(&mut self, b: &'a HBlock) -> Value<'a> {
+        for s in &b.stmts {
+            self.stmt(&s.kind);
+        }
+        b.tail.as_ref().map_or(Value::Opaque, |t| self.expr(t))
+    }
+
+    fn stmt(&mut self, s: &'a HStmtKind) {
+        self.fuel = self.fuel.saturating_sub(1);
+        if self.fuel == 0 {
+            return;
+        }
+        match s {
+            HStmtKind::Let(pat, value) => {
+                let value = value.as_ref().map_or(Value::Opaque, |e| self.expr(e));
+                self.bind(pat, value);
+            }
+            HStmtKind::Assign { local, path, value } => {
+                let value = self.expr(value);
+                if let Some(slot) = self.vars.get_mut(local.0 as usize).and_then(|v| part(v, path)) {
+                    *slot = value;
+                }
+            }
+            HStmtKind::Expr(e) => {
+                self.expr(e);
+            }
+            HStmtKind::For { var, lo, hi, step, body, .. } => {
+                [lo, hi, step].into_iter().for_each(|e| {
+                    self.expr(e);
+                });
+                self.set(*var, Value::Tile(Tile::uniform(0)));
+                self.looping(&mut |eval| {
+                    eval.block(body);
+                });
+            }
+            HStmtKind::StaticFor { body, .. } => self.looping(&mut |eval| {
+                eval.block(body);
+            }),
+            HStmtKind::While { cond, body } => self.looping(&mut |eval| {
+                eval.expr(cond);
+                eval.block(body);
+            }),
+            HStmtKind::Return(e) => {
+                let value = e.as_ref().map_or(Value::Opaque, |e| self.expr(e));
+                self.give(value);
+            }
+            // A test has nothing to look at.
+            HStmtKind::AssertError { .. } | HStmtKind::Break | HStmtKind::Continue | HStmtKind::Err => {}
+        }
+    }
+
+    fn bind(&mut self, pat: &HPat, value: Value<'a>) {
+        match (pat, value) {
+            (HPat::Local(id), value) => self.set(*id, value),
+            (HPat::Tuple(ps), Value::Parts(vs)) => ps.iter().zip(vs).for_each(|(p, v)| self.bind(p, v)),
+            (HPat::Tuple(ps), _opaque) => ps.iter().for_each(|p| self.bind(p, Value::Opaque)),
+            (HPat::Ignore, _) => {}
+        }
+    }
+
+    fn give(&mut self, value: Value<'a>) {
+        self.returned = Some(match self.returned.take() {
+            Some(before) => merge(&before, &value, false),
+            None => value,
+        });
+    }
+
+    /// Walks over the body until the variables stay as they are, and then once more, aloud.
+    fn looping(&mut self, body: &mut dyn FnMut(&mut Self)) {
+        for trip in 0.. {
+            let before = self.vars.clone();
+            self.quiet += 1;
+            body(self);
+            self.quiet -= 1;
+            let last = trip >= MAX_TRIPS;
+            self.vars = before.iter().zip(&self.vars).map(|(a, b)| loop_state(a, b, last)).collect();
+            if self.vars == before || last || self.fuel == 0 {
+                break;
+            }
+        }
+        let before = self.vars.clone();
+        body(self);
+        self.vars = before;
+    }
+
+    /// Walks over two arms, of which one is taken.
+    fn arms(&mut self, then: &'a HBlock, els: Option<&'a HBlock>) -> Value<'a> {
+        let before = self.vars.clone();
+        let a = self.block(then);
+        let after = std::mem::replace(&mut self.vars, before);
+        let b = els.map_or(Value::Opaque, |b| self.block(b));
+        self.vars = after.iter().zip(&self.vars).map(|(a, b)| merge(a, b, false)).collect();
+        merge(&a, &b, false)
+    }
+
+    /// The value of an expression.
+    pub fn expr(&mut self, e: &'a HExpr) -> Value<'a> {
+        self.fuel = self.fuel.saturating_sub(1);
+        if self.fuel == 0 {
+            return Value::Opaque;
+        }
+        match &e.kind {
+            HKind::Local(id) => self.vars.get(id.0 as usize).cloned().unwrap_or(Value::Opaque),
+            HKind::Const(id) => {
+                let value = &self.hir.constant(*id).value;
+                if matches!(value.kind, HKind::Const(_)) { Value::Opaque } else { self.expr(value) }
+            }
+            HKind::Tuple(es) | HKind::Struct(es) => Value::Parts(es.iter().map(|e| self.expr(e)).collect()),
+            HKind::Field(of, i) => match self.expr(of) {
+                Value::Parts(vs) => vs.into_iter().nth(*i as usize).unwrap_or(Value::Opaque),
+                Value::Tile(_) | Value::Opaque => Value::Opaque,
+            },
+            HKind::If { cond, then, els } => {
+                self.expr(cond);
+                self.arms(then, els.as_deref())
+            }
+            HKind::IfLet { bind, then, els, .. } => {
+                self.set(*bind, Value::Opaque);
+                self.arms(then, els.as_deref())
+            }
+            HKind::Block(b) => self.block(b),
+            HKind::Return(r) => {
+                let value = r.as_ref().map_or(Value::Opaque, |e| self.expr(e));
+                self.give(value);
+                Value::Opaque
+            }
+            HKind::Call { callee, args, cargs } => {
+                let args = args.iter().map(|a| self.expr(a)).collect();
+                self.call(*callee, args, cargs)
+            }
+            _value => self.value(e),
+        }
+    }
+
+    /// What a function gives for these arguments. What is wrong inside of it is said where it is defined.
+    fn call(&mut self, callee: FnId, args: Vec<Value<'a>>, cargs: &[(CVarId, CTerm)]) -> Value<'a> {
+        let f = self.hir.func(callee);
+        if self.calls >= MAX_CALLS || f.broken {
+            return Value::Opaque;
+        }
+        let mut exact = exact(self.hir, f);
+        // A parameter is exact when its argument is.
+        let of = |t: &CTerm| matches!(t, CTerm::Int(p) if super::is_exact(&self.exact, p));
+        exact.extend(cargs.iter().filter(|(_, t)| of(t)).map(|(c, _)| *c));
+        let outer = std::mem::replace(&mut self.vars, vec![Value::Opaque; f.locals.len()]);
+        let (outer_f, outer_exact) = (self.f, std::mem::replace(&mut self.exact, exact));
+        let outer_returned = self.returned.take();
+        (self.f, self.quiet, self.calls) = (f, self.quiet + 1, self.calls + 1);
+        for (p, a) in f.params.iter().zip(args) {
+            self.set(p.local, a);
+        }
+        let value = self.block(&f.body);
+        if !matches!(f.body.tail.as_deref(), None | Some(HExpr { kind: HKind::Return(_), .. })) {
+            self.give(value);
+        }
+        let value = moved(self.returned.take().unwrap_or(Value::Opaque));
+        (self.vars, self.exact, self.returned) = (outer, outer_exact, outer_returned);
+        (self.f, self.quiet, self.calls) = (outer_f, self.quiet - 1, self.calls - 1);
+        value
+    }
+}
+
+/// A value that leaves a function: a fix cannot name the load that it comes from.
+fn moved(value: Value) -> Value {
+    match value {
+        Value::Tile(t) => Value::Tile(Tile { moved: true, ..t }),
+        Value::Parts(vs) => Value::Parts(vs.into_iter().map(moved).collect()),
+        Value::Opaque => Value::Opaque,
+    }
+}
+
+/// The part of a value that is assigned to.
+fn part<'v, 'a>(value: &'v mut Value<'a>, path: &[u32]) -> Option<&'v mut Value<'a>> {
+    match (path, value) {
+        ([], value) => Some(value),
+        ([i, rest @ ..], Value::Parts(vs)) => vs.get_mut(*i as usize).and_then(|v| part(v, rest)),
+        (_, Value::Tile(_) | Value::Opaque) => None,
+    }
+}
+
+/// What holds behind two paths.
+fn merge<'a>(a: &Value<'a>, b: &Value<'a>, looping: bool) -> Value<'a> {
+    match (a, b) {
+        (Value::Tile(x), Value::Tile(y)) => Value::Tile(join(x, y, looping)),
+        (Value::Parts(xs), Value::Parts(ys)) if xs.len() == ys.len() => {
+            Value::Parts(xs.iter().zip(ys).map(|(x, y)| merge(x, y, looping)).collect())
+        }
+        (_, _) => Value::Opaque,
+    }
+}
+
+/// What a variable is at the begin of every trip of a loop; what changed in the last trip that is looked at is unknown.
+fn loop_state<'a>(before: &Value<'a>, after: &Value<'a>, last: bool) -> Value<'a> {
+    let merged = merge(before, after, true);
+    match (&merged, before) {
+        (Value::Tile(new), Value::Tile(old)) if last && new != old => {
+            let dims = new.dims.iter().zip(&old.dims).map(|(n, o)| if n == o { *n } else { State::Unknown });
+            Value::Tile(Tile { dims: dims.collect(), ..new.clone() })
+        }
+        (Value::Parts(new), Value::Parts(old)) if last && new != old => Value::Opaque,
+        (_, _) => merged,
+    }
+}

@@ -1,0 +1,97 @@
+//! Owns how W0504 looks: where padding counts, where it comes from, and the `where` that mends it.
+
+use tk_ops::{MemoryOp, Op, ReduceOp};
+use tk_syntax::{Diagnostic, SourceMap, codes};
+
+use super::super::warning;
+use super::state::{State, Tile, number};
+use crate::hir::{HArg, HExpr, HKind};
+
+/// A reduction in which padding counts.
+pub(super) struct Found<'a> {
+    /// The reduction.
+    pub place: &'a HExpr,
+    /// As it is written.
+    pub what: &'static str,
+    /// What it reduces.
+    pub value: &'a HExpr,
+    /// The dimension that has the padding.
+    pub dim: usize,
+    /// What the padding is.
+    pub state: State,
+    /// What is known of the value.
+    pub from: Tile<'a>,
+    /// What reduces it.
+    pub op: ReduceOp,
+}
+
+/// The identity as people write it.
+fn identity(op: ReduceOp) -> &'static str {
+    match op {
+        ReduceOp::Sum | ReduceOp::XorSum | ReduceOp::Custom => "0",
+        ReduceOp::Prod => "1",
+        ReduceOp::Max | ReduceOp::ArgMax => "-inf",
+        ReduceOp::Min | ReduceOp::ArgMin => "inf",
+        ReduceOp::Any => "false",
+        ReduceOp::All => "true",
+    }
+}
+
+pub(super) fn diagnostic(sources: &SourceMap, f: &Found) -> Diagnostic {
+    let wanted = identity(f.op);
+    let now = match f.state {
+        State::Known(c) if c.as_bool().is_some() => format!("is {}", number(c) != 0.0),
+        State::Known(c) => format!("is {}", number(c)),
+        State::Same | State::Data | State::Mask | State::Spoiled | State::Unknown => {
+            format!("is no longer {wanted}")
+        }
+    };
+    let message = format!("padding counts in this `{}`: what lies outside of the data {now} here", f.what);
+    let label = if f.from.dims.len() > 1 {
+        format!("dimension {} of this has padding that is not {wanted}", f.dim)
+    } else {
+        format!("its padding is not {wanted}")
+    };
+    let mut d = warning(codes::PADDING, f.value.span, message, label);
+    let Some(origin) = f.from.origin else { return d };
+    d = d.label(origin.span, "padded where the mask is false or the view ends");
+    let value = sources.text(f.value.span);
+    let fits = !f.from.moved && origin_rank(origin) == Some(f.from.dims.len());
+    match inside(sources, origin).filter(|_| fits && !value.contains('\n')) {
+        Some(inside) => d.fix(
+            format!("give the padding the value {wanted}"),
+            f.value.span,
+            format!("where({inside}, {value}, {wanted})"),
+        ),
+        None => {
+            d.note(format!("`where(inside, .., {wanted})` gives the padding a value that does not count"))
+        }
+    }
+}
+
+fn origin_rank(e: &HExpr) -> Option<usize> {
+    match &e.ty {
+        crate::types::Ty::Tile { shape, .. } => shape.dims().map(<[_]>::len),
+        _other => None,
+    }
+}
+
+/// The text of the bools that are true inside of the data.
+fn inside(sources: &SourceMap, origin: &HExpr) -> Option<String> {
+    let HKind::Builtin(row, args) = &origin.kind else { return None };
+    match (row.op, args.as_slice()) {
+        (Op::Memory(MemoryOp::Load), [_, HArg::Expr(mask), ..]) => Some(sources.text(mask.span).to_string()),
+        (Op::Memory(MemoryOp::ViewLoad), [HArg::Expr(view), HArg::List(at), HArg::Shape(_), ..]) => {
+            let text = sources.text(origin.span);
+            // `at` and `shape` as written: what stands in the parentheses up to `other` and the like.
+            let (first, last) = (at.first()?, at.last()?);
+            let begin =
+                sources.text(tk_syntax::Span { start: first.span.start, end: last.span.end, ..first.span });
+            let behind = text.get((last.span.end.checked_sub(origin.span.start)?) as usize..)?;
+            let shape = behind.split_once('[')?.1.split_once(']')?.0;
+            let simple = !shape.contains(['(', '\n']);
+            simple.then(|| format!("{}.inside([{begin}], [{shape}])", sources.text(view.span)))
+        }
+        (_, _) => None,
+    }
+}

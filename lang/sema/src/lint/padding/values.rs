@@ -1,0 +1,348 @@
+//! Owns what operations do to padding: builtins, indices, casts.
+
+use tk_ops::{CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, RandomOp, ReduceOp, Scalar};
+
+use super::eval::Eval;
+use super::report::Found;
+use super::state::{State, Tile, elementwise, number};
+use super::{Value, is_exact};
+use crate::hir::{CKind, HArg, HExpr, HIndex, HKind, Hir};
+use crate::types::{DTerm, Elem, Shape, Ty};
+
+impl<'a> Eval<'a> {
+    /// Expressions without control flow.
+    pub(super) fn value(&mut self, e: &'a HExpr) -> Value<'a> {
+        match &e.kind {
+            HKind::Int(v) => {
+                self.literal(e, |d| if d.is_int() { Scalar::int(d, *v) } else { Scalar::float(d, *v as f64) })
+            }
+            HKind::Float(v) => self.literal(e, |d| Scalar::float(d, *v)),
+            HKind::Bool(v) => Value::Tile(Tile::constant(0, Scalar::bool(*v))),
+            HKind::CVar(_)
+            | HKind::DTypeFact(..)
+            | HKind::Target(_)
+            | HKind::Device(_)
+            | HKind::Extent(..)
+            | HKind::Stride(..)
+            | HKind::ShortCircuit { .. } => Value::Tile(Tile::uniform(0)),
+            HKind::Cast(x) => match self.expr(x) {
+                Value::Tile(t) => match (dtype(self.hir, &x.ty), dtype(self.hir, &e.ty)) {
+                    (Some(from), Some(to)) => Value::Tile(elementwise(ElementwiseOp::Cast, &[(t, from)], to)),
+                    (_, _) => Value::Opaque,
+                },
+                other @ (Value::Parts(_) | Value::Opaque) => other,
+            },
+            HKind::Index(x, items) => match self.expr(x) {
+                Value::Tile(t) => Value::Tile(index(t, items)),
+                Value::Parts(_) | Value::Opaque => Value::Opaque,
+            },
+            HKind::Transpose(x) => match self.expr(x) {
+                Value::Tile(mut t) => {
+                    t.dims.reverse();
+                    Value::Tile(Tile { moved: true, ..t })
+                }
+                other @ (Value::Parts(_) | Value::Opaque) => other,
+            },
+            HKind::Builtin(row, args) => self.builtin(e, row.op, args),
+            // Shapes, views, functions, text, and calls of functions that are not known.
+            _other => Value::Opaque,
+        }
+    }
+
+    fn literal(&self, e: &HExpr, make: impl Fn(DType) -> Scalar) -> Value<'a> {
+        match dtype(self.hir, &e.ty) {
+            Some(d) => Value::Tile(Tile::constant(0, make(d))),
+            None => Value::Opaque,
+        }
+    }
+
+    fn builtin(&mut self, e: &'a HExpr, op: Op, args: &'a [HArg]) -> Value<'a> {
+        let values: Vec<Value<'a>> = args.iter().map(|a| self.arg(a)).collect();
+        let tile = |i: usize| match values.get(i) {
+            Some(Value::Tile(t)) => Some(t.clone()),
+            Some(Value::Parts(_) | Value::Opaque) | None => None,
+        };
+        let found = match op {
+            Op::Elementwise(op) => self.elementwise(op, e, args, &values),
+            Op::Create(CreateOp::Arange) => Some(Tile::data(1)),
+            Op::Create(CreateOp::Const | CreateOp::Splat) => self.filled(e, args, &values),
+            Op::Create(CreateOp::Table | CreateOp::Undef) => None,
+            Op::Memory(MemoryOp::Load) => tile(0).map(|p| {
+                let rank = p.dims.len().max(tile(1).map_or(0, |m| m.dims.len()));
+                self.load(e, rank, tile(1), &args.get(2), tile(2))
+            }),
+            Op::Memory(MemoryOp::ViewLoad) => self.view_load(e, &args.get(3), tile(3)),
+            Op::Memory(MemoryOp::ViewInside) => extents(&e.ty).map(|shape| {
+                let outside = State::Known(Scalar::bool(false));
+                let dims = shape.iter().map(|d| if is_exact(&self.exact, d) { State::Same } else { outside });
+                Tile { dims: dims.collect(), ..Tile::uniform(0) }
+            }),
+            Op::Reduce(op) => tile(0).map(|t| self.reduce(e, op, args, t)),
+            Op::Dot(DotOp::Dot) => match (tile(0), tile(1)) {
+                (Some(a), Some(b)) => self.dot(e, args, a, b, tile(2)),
+                (_, _) => None,
+            },
+            Op::Random(RandomOp::Rand | RandomOp::Randn | RandomOp::RandInt) => rank(&e.ty).map(Tile::data),
+            // A number of the program or the like; a tile that is not followed has unknown padding.
+            Op::Control(_) | Op::Atomic(_) | Op::Random(_) | Op::Host(_) | Op::Dot(_) => {
+                rank(&e.ty).map(|r| if r == 0 { Tile::uniform(0) } else { Tile::unknown(r) })
+            }
+            Op::Shape(_) | Op::Scan(_) | Op::Memory(_) => rank(&e.ty).map(Tile::unknown),
+        };
+        found.map_or(Value::Opaque, Value::Tile)
+    }
+
+    fn arg(&mut self, a: &'a HArg) -> Value<'a> {
+        match a {
+            HArg::Expr(e) => self.expr(e),
+            HArg::List(es) => {
+                es.iter().for_each(|e| {
+                    self.expr(e);
+                });
+                Value::Opaque
+            }
+            HArg::Default | HArg::Shape(_) | HArg::Word(_) => Value::Opaque,
+        }
+    }
+
+    fn elementwise(
+        &self,
+        op: ElementwiseOp,
+        e: &HExpr,
+        args: &[HArg],
+        values: &[Value<'a>],
+    ) -> Option<Tile<'a>> {
+        if matches!(e.ty, Ty::Tile { elem: Elem::Ptr { .. }, .. }) {
+            return pointers(values);
+        }
+        let mut operands = vec![];
+        for (a, v) in args.iter().zip(values).take(op.arity()) {
+            let (HArg::Expr(x), Value::Tile(t)) = (a, v) else { return None };
+            operands.push((t.clone(), dtype(self.hir, &x.ty)?));
+        }
+        let squared =
+            matches!((op, args), (ElementwiseOp::Mul, [HArg::Expr(a), HArg::Expr(b)]) if same(a, b));
+        let mut result = elementwise(op, &operands, dtype(self.hir, &e.ty)?);
+        result.not_negative |= squared || is_unsigned(self.hir, &e.ty);
+        Some(result)
+    }
+
+    /// `zeros` and `full`.
+    fn filled(&self, e: &HExpr, args: &[HArg], values: &[Value<'a>]) -> Option<Tile<'a>> {
+        let rank = rank(&e.ty)?;
+        let d = dtype(self.hir, &e.ty)?;
+        match args.get(1) {
+            Some(HArg::Expr(x)) if x.ty != Ty::DType => match values.get(1) {
+                Some(Value::Tile(Tile { constant: Some(c), .. })) => Some(Tile::constant(rank, *c)),
+                _ => Some(Tile::uniform(rank)),
+            },
+            _ => Some(Tile::constant(rank, Scalar::zero(d))),
+        }
+    }
+
+    /// The value of masked-off lanes; `None` if it is no constant.
+    fn other(&self, e: &HExpr, arg: &Option<&'a HArg>, value: Option<Tile<'a>>) -> Option<Scalar> {
+        match (arg, value) {
+            (None | Some(HArg::Default), _) => dtype(self.hir, &e.ty).map(Scalar::zero),
+            (Some(_), Some(t)) => t.constant,
+            (Some(_), None) => None,
+        }
+    }
+
+    fn load(
+        &self,
+        e: &'a HExpr,
+        rank: usize,
+        mask: Option<Tile<'a>>,
+        other: &Option<&'a HArg>,
+        value: Option<Tile<'a>>,
+    ) -> Tile<'a> {
+        let Some(mask) = mask else { return Tile::data(rank) };
+        let padded = self.other(e, other, value).map_or(State::Unknown, State::Known);
+        let along = |d: usize| match mask.dims.get(d) {
+            None | Some(State::Same) => State::Data,
+            Some(_) => padded,
+        };
+        Tile { dims: (0..rank).map(along).collect(), origin: Some(e), ..Tile::uniform(0) }
+    }
+
+    fn view_load(&self, e: &'a HExpr, other: &Option<&'a HArg>, value: Option<Tile<'a>>) -> Option<Tile<'a>> {
+        let padded = self.other(e, other, value).map_or(State::Unknown, State::Known);
+        let along = |d| if is_exact(&self.exact, d) { State::Data } else { padded };
+        let dims = extents(&e.ty)?.iter().map(along).collect();
+        let not_negative = is_unsigned(self.hir, &e.ty);
+        Some(Tile { dims, origin: Some(e), not_negative, ..Tile::uniform(0) })
+    }
+
+    fn reduce(&mut self, e: &'a HExpr, op: ReduceOp, args: &'a [HArg], t: Tile<'a>) -> Tile<'a> {
+        let n = t.dims.len();
+        let axis = match args.get(1) {
+            Some(HArg::Expr(HExpr { kind: HKind::Int(a), .. })) => {
+                usize::try_from(if *a < 0 { *a + n as i128 } else { *a }).ok()
+            }
+            Some(HArg::Default) => None,
+            _ => return rank(&e.ty).map_or(Tile::uniform(0), Tile::unknown),
+        };
+        let dims = || t.dims.iter().enumerate();
+        let worst = dims().filter(|(d, _)| axis.is_none_or(|a| a == *d)).find(|(_, s)| counts(op, **s, &t));
+        if let (Some((dim, state)), Some(HArg::Expr(x))) = (worst, args.first()) {
+            self.report(Found {
+                place: e,
+                what: op.name(),
+                value: x,
+                dim,
+                state: *state,
+                from: t.clone(),
+                op,
+            });
+        }
+        let rest = dims().filter(|(d, _)| axis.is_some_and(|a| a != *d)).map(|(_, s)| match (op, s) {
+            (_, State::Same | State::Data | State::Spoiled) => *s,
+            (ReduceOp::Max | ReduceOp::Min | ReduceOp::Any | ReduceOp::All, State::Known(_)) => *s,
+            (ReduceOp::Sum, State::Known(c)) if number(*c) == 0.0 => *s,
+            (_, State::Known(_) | State::Mask | State::Unknown) => State::Unknown,
+        });
+        let mut dims: Vec<State> = rest.collect();
+        if let Some(kept) = rank(&e.ty).filter(|r| *r == n && n > 0) {
+            // `keep`: what was folded is one lane.
+            dims = match axis {
+                Some(a) => {
+                    dims.insert(a.min(dims.len()), State::Same);
+                    dims
+                }
+                None => vec![State::Same; kept],
+            };
+        }
+        let keeps = matches!(op, ReduceOp::Sum | ReduceOp::Prod | ReduceOp::Max | ReduceOp::Min);
+        Tile { dims, constant: None, not_negative: keeps && t.not_negative, origin: t.origin, moved: true }
+    }
+
+    fn dot(
+        &mut self,
+        e: &'a HExpr,
+        args: &'a [HArg],
+        a: Tile<'a>,
+        b: Tile<'a>,
+        acc: Option<Tile<'a>>,
+    ) -> Option<Tile<'a>> {
+        let (Some(HArg::Expr(x)), Some(out)) = (args.first(), dtype(self.hir, &e.ty)) else { return None };
+        let along = |t: &Tile<'a>, d: usize| Tile {
+            dims: vec![*t.dims.get(d).unwrap_or(&State::Unknown)],
+            ..t.clone()
+        };
+        let product = elementwise(ElementwiseOp::Mul, &[(along(&a, 1), out), (along(&b, 0), out)], out);
+        if let Some(state) = product.dims.first().filter(|s| counts(ReduceOp::Sum, **s, &product)) {
+            let from = if a.origin.is_some() { a.clone() } else { Tile { moved: true, ..b.clone() } };
+            self.report(Found {
+                place: e,
+                what: "dot",
+                value: x,
+                dim: 1,
+                state: *state,
+                from,
+                op: ReduceOp::Sum,
+            });
+        }
+        let kept = |s: Option<&State>| match s {
+            Some(State::Same | State::Data) => State::Data,
+            Some(State::Known(c)) if number(*c) == 0.0 => State::Known(Scalar::zero(out)),
+            Some(State::Spoiled) => State::Spoiled,
+            Some(State::Known(_) | State::Mask | State::Unknown) | None => State::Unknown,
+        };
+        let dims = vec![kept(a.dims.first()), kept(b.dims.get(1))];
+        let product = Tile { dims, origin: a.origin.or(b.origin), moved: true, ..Tile::uniform(0) };
+        Some(match acc {
+            Some(acc) => elementwise(ElementwiseOp::Add, &[(product, out), (acc, out)], out),
+            None => product,
+        })
+    }
+}
+
+/// Whether padding in this state counts in a reduction.
+fn counts(op: ReduceOp, s: State, t: &Tile) -> bool {
+    let c = match s {
+        State::Spoiled => return op != ReduceOp::Custom,
+        State::Known(c) => number(c),
+        State::Same | State::Data | State::Mask | State::Unknown => return false,
+    };
+    match op {
+        ReduceOp::Sum | ReduceOp::Any | ReduceOp::XorSum => c != 0.0,
+        ReduceOp::Prod | ReduceOp::All => c != 1.0,
+        // A large finite number stands for infinity in types and formats that have none.
+        ReduceOp::Max | ReduceOp::ArgMax => c > -LARGE && !(t.not_negative && c <= 0.0),
+        ReduceOp::Min | ReduceOp::ArgMin => c < LARGE,
+        ReduceOp::Custom => false,
+    }
+}
+
+/// What people write for infinity begins here: -65504 in f16, -1e30, `T.min`.
+const LARGE: f64 = 1e4;
+
+/// Pointers: along which dimensions they differ.
+fn pointers<'a>(values: &[Value<'a>]) -> Option<Tile<'a>> {
+    let tiles: Vec<&Tile> = values
+        .iter()
+        .filter_map(|v| match v {
+            Value::Tile(t) => Some(t),
+            Value::Parts(_) | Value::Opaque => None,
+        })
+        .collect();
+    let rank = tiles.iter().map(|t| t.dims.len()).max()?;
+    Some(Tile::data(rank))
+}
+
+fn index<'a>(t: Tile<'a>, items: &[HIndex]) -> Tile<'a> {
+    let mut rest = t.dims.iter().copied();
+    let mut dims = vec![];
+    for i in items {
+        match i {
+            HIndex::New => dims.push(State::Same),
+            HIndex::Whole => dims.extend(rest.next()),
+            HIndex::Slice(..) => dims.push(State::Unknown),
+            HIndex::At(_) => {}
+        }
+        if matches!(i, HIndex::Slice(..) | HIndex::At(_)) {
+            rest.next();
+        }
+    }
+    let dims: Vec<State> = dims.into_iter().chain(rest).collect();
+    Tile { moved: t.moved || dims != t.dims, dims, ..t }
+}
+
+/// Whether two expressions are one variable.
+fn same(a: &HExpr, b: &HExpr) -> bool {
+    matches!((&a.kind, &b.kind), (HKind::Local(x), HKind::Local(y)) if x == y)
+}
+
+fn extents(t: &Ty) -> Option<&[crate::poly::Poly]> {
+    match t {
+        Ty::Tile { shape: Shape::Dims(d), .. } => Some(d),
+        _other => None,
+    }
+}
+
+fn rank(t: &Ty) -> Option<usize> {
+    extents(t).map(<[crate::poly::Poly]>::len)
+}
+
+/// The element type; of a generic one a member of its bound that stands for the others.
+fn dtype(hir: &Hir, t: &Ty) -> Option<DType> {
+    let member = |c| match &hir.cvar(c).kind {
+        CKind::DType(set) if set.has(DType::F32) => Some(DType::F32),
+        CKind::DType(set) => set.iter().next(),
+        CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Shape | CKind::Fn(..) | CKind::Err => None,
+    };
+    match t {
+        Ty::Tile { elem: Elem::D(d), .. } => match d {
+            DTerm::Known(d) => Some(*d),
+            DTerm::Param(c) => member(*c),
+            DTerm::Acc(c) => member(*c).map(DType::acc),
+            DTerm::Infer(_) => None,
+        },
+        _other => None,
+    }
+}
+
+fn is_unsigned(hir: &Hir, t: &Ty) -> bool {
+    dtype(hir, t).is_some_and(|d| d == DType::Bool || d.is_int() && !d.is_signed())
+}
