@@ -46,6 +46,20 @@ fn warnings_are_shown_and_fail_nothing() {
     assert!(!ran.err.contains("W0201"), "{ran:#?}");
 }
 
+/// A lint that is wrong about these would be wrong about most programs.
+#[test]
+fn the_examples_and_the_library_have_no_warnings() {
+    let folder = Folder::new("quiet");
+    for sources in ["examples", "stdlib"] {
+        let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..").to_string() + "/" + sources);
+        for file in files.unwrap() {
+            let path = file.unwrap().path().to_string_lossy().into_owned();
+            let ran = folder.tk(&["check", &path]);
+            assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{path}");
+        }
+    }
+}
+
 #[test]
 fn color_is_a_choice() {
     let folder = Folder::new("color");

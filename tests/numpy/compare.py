@@ -12,7 +12,22 @@ import tempfile
 
 import numpy as np
 
-from reference import ROOT, TOLERANCE, gelu, gelu_tanh, layer_norm, matmul, run, softmax, wide, worst
+from reference import (
+    ROOT,
+    TOLERANCE,
+    dropout,
+    gelu,
+    gelu_tanh,
+    histogram,
+    layer_norm,
+    matmul,
+    run,
+    segmented_scan,
+    softmax,
+    topk_routing,
+    wide,
+    worst,
+)
 
 SIZES = [0, 1, 1000, 1023, 1025]
 MNK = list(itertools.permutations([33, 257, 129]))
@@ -77,6 +92,34 @@ def products(rng):
         yield f"matmul.tk {size} Fortran order", np.float32, ("matmul.tk", "c", turned), exact
 
 
+def irregular(rng):
+    """Scans, counts, choices and random numbers."""
+    for n, dtype in itertools.product(SIZES, [np.int32, np.float32, np.float64]):
+        # Whole numbers, whose sums are exact in every order.
+        x = rng.integers(-100, 100, n).astype(dtype)
+        starts = (rng.random(n) < 0.02).astype(np.int32)
+        values = {"x": x, "starts": starts, "y": zeros(dtype, n)}
+        call = ("segmented_scan.tk", "y", values, [("BLOCK", 128)])
+        yield f"segmented_scan {name_of(dtype)} n={n}", dtype, call, segmented_scan(x, starts)
+    for n, dtype in itertools.product(SIZES, [np.int32, np.uint8]):
+        x = rng.integers(0, 200, n).astype(dtype)
+        values = {"x": x, "counts": zeros(np.int32, 100)}
+        yield f"histogram {name_of(dtype)} n={n}", np.int32, ("histogram.tk", "counts", values), histogram(x, 100)
+    for n, dtype in itertools.product(SIZES, [np.float32, np.float64]):
+        scores = normal(rng, (n, 12), dtype)
+        values = {"scores": scores, "weights": zeros(dtype, n, 3), "experts": zeros(np.int32, n, 3)}
+        values["counts"] = zeros(np.int32, 12)
+        parts = zip(["experts", "weights", "counts"], [np.int32, dtype, np.int32], topk_routing(scores, 3))
+        for out, kind, exact in parts:
+            yield f"topk_routing {out} {name_of(dtype)} n={n}", kind, ("topk_routing.tk", out, values), exact
+    for n, dtype in itertools.product(SIZES, FLOATS):
+        x, seed = normal(rng, n, dtype), 2**40 + 7
+        for kernel, given, out in [("dropout", "x", "y"), ("dropout_backward", "dy", "dx")]:
+            values = {given: x, out: zeros(dtype, n), "p": 0.3, "seed": seed}
+            call = (f"dropout.tk::{kernel}", out, values)
+            yield f"{kernel} {name_of(dtype)} n={n}", dtype, call, dropout(x, 0.3, seed)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tk", default=ROOT / "target" / "debug" / "tk")
@@ -84,7 +127,7 @@ def main():
     rng = np.random.default_rng(1)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, dtype, call, reference in itertools.chain(vectors(rng), rows(rng), products(rng)):
+        for name, dtype, call, reference in itertools.chain(vectors(rng), rows(rng), products(rng), irregular(rng)):
             try:
                 result, _ = run(args.tk, folder, *call)
                 error, allowed = worst(result, reference), TOLERANCE[np.dtype(dtype).name]

@@ -57,6 +57,46 @@ def matmul(a, b, bias=None):
     return c if bias is None else c + wide(bias)
 
 
+def segmented_scan(x, starts):
+    """Running sums that start anew where `starts` is not 0."""
+    sums = np.cumsum(wide(x))
+    at = np.arange(len(x))
+    begin = np.maximum.accumulate(np.where(starts != 0, at, 0)) if len(x) else at
+    return sums - np.where(begin > 0, sums[begin - 1], 0.0) if len(x) else sums
+
+
+def histogram(x, bins):
+    return np.bincount(x[(x >= 0) & (x < bins)], minlength=bins).astype(np.float64)
+
+
+def topk_routing(scores, k):
+    """Experts, their weights, and how often each was chosen."""
+    v = wide(scores)
+    experts = np.argsort(-v, axis=1, kind="stable")[:, :k]
+    best = np.take_along_axis(v, experts, axis=1)
+    e = np.exp(best - best[:, :1])
+    return wide(experts), e / e.sum(axis=1, keepdims=True), histogram(experts.ravel(), v.shape[1])
+
+
+def philox(seed, offsets):
+    """Word 0 of Philox-4x32-10 with counter (offset, 0, 0, 0)."""
+    mask = np.uint64(0xFFFFFFFF)
+    c = [offsets.astype(np.uint64) & mask] + [np.zeros(len(offsets), np.uint64)] * 3
+    key = [np.uint64(seed) & mask, np.uint64(seed) >> np.uint64(32)]
+    for _ in range(10):
+        a, b = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
+        high, low = np.uint64(32), mask
+        c = [(b >> high) ^ c[1] ^ key[0], b & low, (a >> high) ^ c[3] ^ key[1], a & low]
+        key = [(key[0] + np.uint64(0x9E3779B9)) & mask, (key[1] + np.uint64(0xBB67AE85)) & mask]
+    return c[0]
+
+
+def dropout(x, p, seed):
+    uniform = (philox(seed, np.arange(len(x))) >> np.uint64(8)).astype(np.float64) * 2.0**-24
+    p = float(np.float32(p))
+    return np.where(uniform >= p, wide(x) / (1.0 - p), 0.0)
+
+
 def run(tk, folder, target, out, values, sets=()):
     """Runs a kernel: arrays go through `.npy` files. Gives the array `out` and the seconds of the whole command."""
     words = [str(tk), "run", str(ROOT / "examples" / target)]
