@@ -1,9 +1,10 @@
 //! Owns the walk of W0504 over a function: variables, statements, loops and calls.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::report::Found;
 use super::state::{State, Tile, join};
+use super::vars::Vars;
 use super::{Value, exact};
 use crate::hir::{CVarId, FnId, HBlock, HExpr, HFn, HKind, HPat, HStmtKind, Hir, LocalId};
 use crate::types::{CTerm, Shape, Ty};
@@ -20,7 +21,7 @@ pub(super) struct Eval<'a> {
     pub f: &'a HFn,
     /// Compile-time parameters that are extents of tensors.
     pub exact: BTreeSet<CVarId>,
-    vars: Vec<Value<'a>>,
+    vars: Vars<'a>,
     /// What was returned so far.
     returned: Option<Value<'a>>,
     /// How many more expressions are looked at.
@@ -33,7 +34,7 @@ pub(super) struct Eval<'a> {
 
 impl<'a> Eval<'a> {
     pub fn new(hir: &'a Hir, f: &'a HFn, fuel: usize) -> Self {
-        let vars = vec![Value::Opaque; f.locals.len()];
+        let vars = Vars::new(f.locals.len());
         let exact = exact(hir, f);
         Eval { hir, f, exact, vars, returned: None, fuel, quiet: 0, calls: 0, found: vec![] }
     }
@@ -74,9 +75,7 @@ impl<'a> Eval<'a> {
     }
 
     fn set(&mut self, id: LocalId, value: Value<'a>) {
-        if let Some(slot) = self.vars.get_mut(id.0 as usize) {
-            *slot = value;
-        }
+        self.vars.set(id.0 as usize, value);
     }
 
     fn block(&mut self, b: &'a HBlock) -> Value<'a> {
@@ -98,8 +97,10 @@ impl<'a> Eval<'a> {
             }
             HStmtKind::Assign { local, path, value } => {
                 let value = self.expr(value);
-                if let Some(slot) = self.vars.get_mut(local.0 as usize).and_then(|v| part(v, path)) {
+                let mut whole = self.vars.get(local.0 as usize).cloned().unwrap_or(Value::Opaque);
+                if let Some(slot) = part(&mut whole, path) {
                     *slot = value;
+                    self.set(*local, whole);
                 }
             }
             HStmtKind::Expr(e) => {
@@ -148,29 +149,43 @@ impl<'a> Eval<'a> {
 
     /// Walks over the body until the variables stay as they are, and then once more, aloud.
     fn looping(&mut self, body: &mut dyn FnMut(&mut Self)) {
+        let mut begin = vec![];
         for trip in 0.. {
-            let before = self.vars.clone();
+            let mark = self.vars.mark();
             self.quiet += 1;
             body(self);
             self.quiet -= 1;
             let last = trip >= MAX_TRIPS;
-            self.vars = before.iter().zip(&self.vars).map(|(a, b)| loop_state(a, b, last)).collect();
-            if self.vars == before || last || self.fuel == 0 {
+            let mut same = true;
+            for (id, after) in self.vars.undo(mark) {
+                let before = self.vars.get(id).cloned().unwrap_or(Value::Opaque);
+                let merged = loop_state(&before, &after, last);
+                same &= merged == before;
+                begin.push((id, merged));
+            }
+            begin.drain(..).for_each(|(id, v)| self.vars.set(id, v));
+            if same || last || self.fuel == 0 {
                 break;
             }
         }
-        let before = self.vars.clone();
+        let mark = self.vars.mark();
         body(self);
-        self.vars = before;
+        self.vars.undo(mark);
     }
 
     /// Walks over two arms, of which one is taken.
     fn arms(&mut self, then: &'a HBlock, els: Option<&'a HBlock>) -> Value<'a> {
-        let before = self.vars.clone();
+        let mark = self.vars.mark();
         let a = self.block(then);
-        let after = std::mem::replace(&mut self.vars, before);
+        let then_set = self.vars.undo(mark);
         let b = els.map_or(Value::Opaque, |b| self.block(b));
-        self.vars = after.iter().zip(&self.vars).map(|(a, b)| merge(a, b, false)).collect();
+        // One arm may leave alone what the other one sets.
+        let mut ends: BTreeMap<usize, Value<'a>> = self.vars.changed(mark);
+        ends.extend(then_set);
+        for (id, end) in ends {
+            let merged = self.vars.get(id).map(|other| merge(&end, other, false));
+            merged.into_iter().for_each(|v| self.vars.set(id, v));
+        }
         merge(&a, &b, false)
     }
 
@@ -223,7 +238,7 @@ impl<'a> Eval<'a> {
         // A parameter is exact when its argument is.
         let of = |t: &CTerm| matches!(t, CTerm::Int(p) if super::is_exact(&self.exact, p));
         exact.extend(cargs.iter().filter(|(_, t)| of(t)).map(|(c, _)| *c));
-        let outer = std::mem::replace(&mut self.vars, vec![Value::Opaque; f.locals.len()]);
+        let outer = std::mem::replace(&mut self.vars, Vars::new(f.locals.len()));
         let (outer_f, outer_exact) = (self.f, std::mem::replace(&mut self.exact, exact));
         let outer_returned = self.returned.take();
         (self.f, self.quiet, self.calls) = (f, self.quiet + 1, self.calls + 1);

@@ -13,6 +13,7 @@ mod eval;
 mod report;
 mod state;
 mod values;
+mod vars;
 
 use std::collections::BTreeSet;
 
