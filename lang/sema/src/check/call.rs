@@ -183,6 +183,19 @@ impl Cx<'_, '_> {
         }
     }
 
+    /// Whether the signature of a function can be used; reports where it needs itself.
+    pub fn has_signature(&mut self, id: FnId, span: Span) -> bool {
+        if super::items::ensure_signature(self.p, id) {
+            return true;
+        }
+        let f = self.hir().func(id);
+        let (name, at) = (f.name.clone(), f.span);
+        let message = format!("the signature of `{name}` depends on itself");
+        let d = Diagnostic::error(codes::RECURSION, span, message, "used here, on the way to it");
+        self.report(d.label(at, "declared here"));
+        false
+    }
+
     /// A call of a user's function.
     pub fn call_fn(
         &mut self,
@@ -192,6 +205,10 @@ impl Cx<'_, '_> {
         args: &[ast::Arg],
         span: Span,
     ) -> HExpr {
+        if !self.has_signature(id, span) {
+            self.check_rest(args);
+            return HExpr::err(span);
+        }
         let kind = self.hir().func(id).kind;
         if kind == FnKind::Kernel {
             return self.launch(id, cargs, args, span);
@@ -229,7 +246,7 @@ impl Cx<'_, '_> {
             let want = self.subst_ty(&ty, &map);
             match run.get_mut(i).and_then(Option::take) {
                 Some(h) => out.push(self.coerce(h, &want, &format!("`{pname}` of `{name}`"))),
-                None => match default {
+                None => match default.and_then(|d| self.subst_expr(&d, &map)) {
                     Some(d) => out.push(d),
                     None => return HExpr::err(span),
                 },
@@ -429,7 +446,7 @@ impl Cx<'_, '_> {
             let value = match map.get(&c).cloned() {
                 Some(v) => v,
                 None => {
-                    let Some(v) = self.default_cterm(c) else {
+                    let Some(v) = self.default_in(c, map) else {
                         if !quiet {
                             let cname = self.hir().cvar(c).name.clone();
                             let at = self.hir().cvar(c).span;
@@ -445,7 +462,7 @@ impl Cx<'_, '_> {
                         }
                         return false;
                     };
-                    self.subst_cterm(&v, map)
+                    v
                 }
             };
             if value == CTerm::Err {

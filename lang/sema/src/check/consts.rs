@@ -5,6 +5,7 @@ use tk_syntax::ast;
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, Lit};
+use super::subst::Subst;
 use super::{ConstState, ConstTy};
 use crate::eval::{Bindings, CVal, Evaluator};
 use crate::hir::{CKind, CVarId, ConstId, HArg, HExpr, HKind};
@@ -312,13 +313,15 @@ impl Cx<'_, '_> {
         ok
     }
 
-    /// The default of a compile-time parameter as an argument, where it needs no run-time value.
-    pub fn default_cterm(&mut self, param: CVarId) -> Option<CTerm> {
+    /// The default of a compile-time parameter as an argument, where it needs no run-time value; it may use parameters
+    /// in front of it.
+    pub fn default_in(&mut self, param: CVarId, earlier: &Subst) -> Option<CTerm> {
         let default = self.hir().cvar(param).default.clone()?;
         if !default.konst {
             return None;
         }
-        Some(self.as_cterm(&default))
+        let term = self.as_cterm(&default);
+        Some(self.subst_cterm(&term, earlier))
     }
 
     /// A compile-time expression as an argument.

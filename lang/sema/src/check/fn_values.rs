@@ -12,6 +12,9 @@ use crate::types::Ty;
 impl Cx<'_, '_> {
     /// A function as a value.
     pub fn fn_value(&mut self, id: FnId, want: Option<&Ty>, span: Span) -> HExpr {
+        if !self.has_signature(id, span) {
+            return HExpr::err(span);
+        }
         match want {
             Some(Ty::Fn(ps, _)) => {
                 let ps = ps.clone();
@@ -35,6 +38,9 @@ impl Cx<'_, '_> {
 
     /// A function used with arguments of these types; its type says what comes out.
     pub fn fn_ref(&mut self, id: FnId, ps: &[Ty], span: Span) -> HExpr {
+        if !self.has_signature(id, span) {
+            return HExpr::err(span);
+        }
         let f = self.hir().func(id).clone();
         if f.kind != FnKind::Fn {
             return self.error(

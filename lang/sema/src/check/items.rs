@@ -9,7 +9,7 @@ use tk_syntax::{Diagnostic, codes};
 
 use super::cx::Cx;
 use super::{Program, Sig, SigAst, Slot};
-use crate::hir::{CKind, CVarId, ConstId, FnId, FnKind, HKind, HParam, HStmtKind, LocalId, StructId};
+use crate::hir::{CKind, CVarId, ConstId, FnId, HKind, HParam, HStmtKind, LocalId, StructId};
 use crate::types::Ty;
 
 /// Reads the signatures of everything, so that bodies may refer to each other in any order.
@@ -24,8 +24,19 @@ pub(super) fn signatures(p: &mut Program) {
         struct_fields(p, StructId(i as u32));
     }
     for i in 0..p.sigs.len() {
-        fn_signature(p, FnId(i as u32));
+        ensure_signature(p, FnId(i as u32));
     }
+}
+
+/// Reads the signature and the defaults of a function that has not been read yet; a compile-time call in the type of
+/// another item may need it before its turn. Gives whether there is a signature: not while it is being read.
+pub(super) fn ensure_signature(p: &mut Program, id: FnId) -> bool {
+    if p.signatures_begun.insert(id) {
+        fn_signature(p, id);
+        p.signatures_done.insert(id);
+        fn_defaults(p, id);
+    }
+    p.signatures_done.contains(&id)
 }
 
 /// Checks constants, bodies and exports.
@@ -251,6 +262,23 @@ fn fn_signature(p: &mut Program, id: FnId) {
     }
 }
 
+/// The defaults of a function: closed over its parameters, in a kernel the run-time ones too.
+fn fn_defaults(p: &mut Program, id: FnId) {
+    let Some(sig) = p.sigs.get(id.0 as usize).cloned() else { return };
+    let SigAst::Fn(f) = &sig.ast else { return };
+    let (cparams, params) = {
+        let h = p.hir.func(id);
+        (h.cparams.clone(), h.params.clone())
+    };
+    let mut cx = Cx::new(p, sig.file, Some(id));
+    cx.rebind(&cparams);
+    if f.kernel {
+        cx.in_clause = true;
+        cx.declare_params(&params, f);
+    }
+    cx.all_defaults(id, f);
+}
+
 fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) -> Ty {
     match (&prm.ty, sig.owner) {
         (None, Some(owner)) if prm.name.text == "self" && i == 0 => {
@@ -351,15 +379,12 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Rc<ast::Fn>) {
     let mut cx = Cx::new(p, sig.file, Some(id));
     cx.rebind(&cparams);
     cx.push_scope();
-    for prm in &params {
-        let name = ast::Name { text: prm.name.clone(), span: prm.span };
-        cx.new_local(&name, prm.ty.clone(), false);
-    }
-    cx.holes =
-        f.params.iter().map(|p| &p.name).chain(f.cparams.iter().map(|p| &p.name)).any(|n| n.text.is_empty());
+    cx.declare_params(&params, f);
     cx.ret = ret.clone();
     cx.ret_span = f.ret.as_ref().map_or(f.name.span, |t| t.span);
-    cx.signature_exprs(id, f);
+    cx.in_clause = f.kernel;
+    cx.clauses(id, f, f.kernel);
+    cx.in_clause = false;
     let (mut body, ty) = cx.block(&f.body, Some(&ret));
     let valueless = body.tail.as_ref().is_some_and(|t| {
         t.ty == Ty::Unit
@@ -395,20 +420,13 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Rc<ast::Fn>) {
 }
 
 impl Cx<'_, '_> {
-    /// Defaults and clauses: closed over the parameters.
-    fn signature_exprs(&mut self, id: FnId, f: &ast::Fn) {
-        let is_kernel = self.hir().func(id).kind == FnKind::Kernel;
-        self.in_clause = is_kernel;
-        if !is_kernel {
-            // Outside kernels a default cannot use run-time parameters.
-            let hidden = self.scopes.pop().unwrap_or_default();
-            self.all_defaults(id, f);
-            self.scopes.push(hidden);
-        } else {
-            self.all_defaults(id, f);
+    fn declare_params(&mut self, params: &[HParam], f: &ast::Fn) {
+        for prm in params {
+            let name = ast::Name { text: prm.name.clone(), span: prm.span };
+            self.new_local(&name, prm.ty.clone(), false);
         }
-        self.clauses(id, f, is_kernel);
-        self.in_clause = false;
+        let mut names = f.params.iter().map(|p| &p.name).chain(f.cparams.iter().map(|p| &p.name));
+        self.holes = names.any(|n| n.text.is_empty());
     }
 
     fn all_defaults(&mut self, id: FnId, f: &ast::Fn) {

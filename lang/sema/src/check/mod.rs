@@ -151,6 +151,8 @@ pub(crate) struct Program<'a> {
     /// Caller, callee, place.
     pub calls: Vec<(FnId, FnId, Span)>,
     /// Bodies whose check has begun, and those whose check has ended.
+    pub signatures_begun: std::collections::BTreeSet<FnId>,
+    pub signatures_done: std::collections::BTreeSet<FnId>,
     pub bodies_begun: std::collections::BTreeSet<FnId>,
     pub bodies_done: std::collections::BTreeSet<FnId>,
     /// The expressions of `hir.opaque` without their places.
@@ -177,6 +179,8 @@ impl<'a> Program<'a> {
             const_depth: 0,
             exports: vec![],
             calls: vec![],
+            signatures_begun: std::collections::BTreeSet::new(),
+            signatures_done: std::collections::BTreeSet::new(),
             bodies_begun: std::collections::BTreeSet::new(),
             bodies_done: std::collections::BTreeSet::new(),
             opaque_forms: vec![],

@@ -109,7 +109,7 @@ impl Cx<'_, '_> {
     ) -> HExpr {
         for c in &s.cparams {
             if !map.contains_key(c) {
-                match self.default_cterm(*c) {
+                match self.default_in(*c, &map) {
                     Some(v) => {
                         map.insert(*c, v);
                     }

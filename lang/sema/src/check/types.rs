@@ -6,6 +6,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Def;
 use super::cx::{Cx, Sym};
+use super::subst::Subst;
 use crate::hir::{CKind, CVarId, StructId};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
@@ -367,10 +368,13 @@ impl Cx<'_, '_> {
                 }
             }
         }
-        let mut done = vec![];
+        let (mut done, mut map) = (vec![], Subst::new());
         for (p, o) in params.iter().zip(out) {
-            match o.or_else(|| self.default_cterm(*p)) {
-                Some(v) => done.push(v),
+            match o.or_else(|| self.default_in(*p, &map)) {
+                Some(v) => {
+                    map.insert(*p, v.clone());
+                    done.push(v);
+                }
                 None => {
                     let missing = self.hir().cvar(*p).name.clone();
                     self.error(
