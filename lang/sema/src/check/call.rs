@@ -190,8 +190,14 @@ impl Cx<'_, '_> {
         }
         let f = self.hir().func(id);
         let (name, at) = (f.name.clone(), f.span);
-        let message = format!("the signature of `{name}` depends on itself");
-        let d = Diagnostic::error(codes::RECURSION, span, message, "used here, on the way to it");
+        let d = if self.p.signatures_begun.contains(&id) {
+            let message = format!("the signature of `{name}` depends on itself");
+            Diagnostic::error(codes::RECURSION, span, message, "used here, on the way to it")
+        } else {
+            let limit = super::items::MAX_OPEN_SIGNATURES;
+            let message = format!("`{name}` is at the end of a chain of {limit} signatures");
+            Diagnostic::error(codes::TOO_DEEP, span, message, "each needs the next one")
+        };
         self.report(d.label(at, "declared here"));
         false
     }

@@ -317,6 +317,9 @@ impl Cx<'_, '_> {
     /// in front of it.
     pub fn default_in(&mut self, param: CVarId, earlier: &Subst) -> Option<CTerm> {
         let default = self.hir().cvar(param).default.clone()?;
+        if default.ty.is_err() {
+            return Some(CTerm::Err);
+        }
         if !default.konst {
             return None;
         }

@@ -9,7 +9,7 @@ use tk_syntax::{Diagnostic, codes};
 
 use super::cx::Cx;
 use super::{Program, Sig, SigAst, Slot};
-use crate::hir::{CKind, CVarId, ConstId, FnId, HKind, HParam, HStmtKind, LocalId, StructId};
+use crate::hir::{CKind, CVarId, ConstId, FnId, HExpr, HKind, HParam, HStmtKind, LocalId, StructId};
 use crate::types::Ty;
 
 /// Reads the signatures of everything, so that bodies may refer to each other in any order.
@@ -31,10 +31,12 @@ pub(super) fn signatures(p: &mut Program) {
 /// Reads the signature and the defaults of a function that has not been read yet; a compile-time call in the type of
 /// another item may need it before its turn. Gives whether there is a signature: not while it is being read.
 pub(super) fn ensure_signature(p: &mut Program, id: FnId) -> bool {
-    if p.signatures_begun.insert(id) {
+    if p.signatures_open < MAX_OPEN_SIGNATURES && p.signatures_begun.insert(id) {
+        p.signatures_open += 1;
         fn_signature(p, id);
         p.signatures_done.insert(id);
         fn_defaults(p, id);
+        p.signatures_open -= 1;
     }
     p.signatures_done.contains(&id)
 }
@@ -153,6 +155,16 @@ impl Cx<'_, '_> {
         for c in list {
             let (Some(e), Some(id)) = (&c.default, self.cvar_named(&c.name.text)) else { continue };
             self.cvar_default(id, e);
+            self.mark_default(id, e);
+        }
+    }
+
+    /// A default that is wrong is a hole, so that nobody misses it.
+    fn mark_default(&mut self, id: CVarId, e: &ast::Expr) {
+        if let Some(c) = self.p.hir.cvars.get_mut(id.0 as usize)
+            && c.default.is_none()
+        {
+            c.default = Some(HExpr::err(e.span));
         }
     }
 
@@ -342,6 +354,9 @@ pub(super) fn ensure_body(p: &mut Program, id: FnId) {
     }
 }
 
+/// How many signatures may be under check at once, each waiting for the next: their check is recursive.
+pub(super) const MAX_OPEN_SIGNATURES: usize = 16;
+
 /// How many bodies may be under check at once, each waiting for the next: their check is recursive.
 const MAX_OPEN_BODIES: usize = 16;
 
@@ -436,6 +451,7 @@ impl Cx<'_, '_> {
             if prm.konst {
                 if let Some(c) = self.cvar_named(&prm.name.text) {
                     self.cvar_default(c, e);
+                    self.mark_default(c, e);
                 }
                 continue;
             }

@@ -151,6 +151,8 @@ pub(crate) struct Program<'a> {
     /// Caller, callee, place.
     pub calls: Vec<(FnId, FnId, Span)>,
     /// Bodies whose check has begun, and those whose check has ended.
+    /// Signatures that wait for others to be read.
+    pub signatures_open: usize,
     pub signatures_begun: std::collections::BTreeSet<FnId>,
     pub signatures_done: std::collections::BTreeSet<FnId>,
     pub bodies_begun: std::collections::BTreeSet<FnId>,
@@ -179,6 +181,7 @@ impl<'a> Program<'a> {
             const_depth: 0,
             exports: vec![],
             calls: vec![],
+            signatures_open: 0,
             signatures_begun: std::collections::BTreeSet::new(),
             signatures_done: std::collections::BTreeSet::new(),
             bodies_begun: std::collections::BTreeSet::new(),

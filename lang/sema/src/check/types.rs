@@ -371,6 +371,7 @@ impl Cx<'_, '_> {
         let (mut done, mut map) = (vec![], Subst::new());
         for (p, o) in params.iter().zip(out) {
             match o.or_else(|| self.default_in(*p, &map)) {
+                Some(CTerm::Err) => return Ty::Err,
                 Some(v) => {
                     map.insert(*p, v.clone());
                     done.push(v);

@@ -17,7 +17,7 @@ const WELCOME: u64 = 1000;
 impl Lower<'_, '_> {
     /// Lowers an expression.
     pub(super) fn expr(&mut self, e: &HExpr) -> Res<Val> {
-        if let Some(v) = self.compile_time(e)? {
+        if let Some(v) = self.folded(e)? {
             return Ok(v);
         }
         let span = e.span;
@@ -82,31 +82,15 @@ impl Lower<'_, '_> {
             | HKind::FnRef(..)
             | HKind::BuiltinRef(_)
             | HKind::Lambda { .. } => {
-                return Err(bug(span, "a compile-time expression was taken for a run-time one"));
+                let v = self.eval(|ev| ev.expr(e))?;
+                self.known(&v, e)?
             }
         };
         Ok(v)
     }
 
-    /// The value of an expression that is known at compile time, as constants.
-    fn compile_time(&mut self, e: &HExpr) -> Res<Option<Val>> {
-        let always = matches!(
-            e.kind,
-            HKind::Int(_)
-                | HKind::Float(_)
-                | HKind::Bool(_)
-                | HKind::Str(_)
-                | HKind::CVar(_)
-                | HKind::Const(_)
-                | HKind::Table(_)
-                | HKind::DType(_)
-                | HKind::DTypeFact(..)
-                | HKind::Shape(_)
-                | HKind::Target(_)
-                | HKind::FnRef(..)
-                | HKind::BuiltinRef(_)
-                | HKind::Lambda { .. }
-        );
+    /// The value of a single number or a value of the compiler that is known although its kind does not say so.
+    fn folded(&mut self, e: &HExpr) -> Res<Option<Val>> {
         let single = match &e.ty {
             Ty::Tile { elem: crate::types::Elem::D(_), shape } => shape.is_scalar(),
             Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => true,
@@ -120,14 +104,15 @@ impl Lower<'_, '_> {
             | Ty::Tuple(_)
             | Ty::Struct(..) => false,
         };
-        if !(always || e.konst && single) {
-            return Ok(None);
-        }
-        let v = if always { Some(self.eval(|ev| ev.expr(e))?) } else { self.welcome(e)? };
-        let Some(v) = v else { return Ok(None) };
+        let v = if single { self.welcome(e)? } else { None };
+        v.map(|v| self.known(&v, e)).transpose()
+    }
+
+    /// A compile-time value as constants of the type of its expression.
+    fn known(&mut self, v: &CVal, e: &HExpr) -> Res<Val> {
         let ty = self.ty(&e.ty, e.span)?;
         self.at(e.span);
-        self.constant(&v, &ty, e.span).map(Some)
+        self.constant(v, &ty, e.span)
     }
 
     /// The compile-time value of an expression for which nobody asked: what overflows, or takes too long, does so at
