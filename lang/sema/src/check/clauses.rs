@@ -132,6 +132,7 @@ impl Cx<'_, '_> {
     }
 
     fn launch_options(&mut self, id: FnId, c: &ast::Clause) {
+        let mut names: Vec<(&str, Span)> = vec![];
         for a in &c.args {
             let Some(n) = &a.name else {
                 self.error(
@@ -146,6 +147,13 @@ impl Cx<'_, '_> {
                 self.unknown_option(n);
                 continue;
             };
+            if let Some((_, first)) = names.iter().find(|x| x.0 == *name) {
+                let message = format!("`{name}` is given twice");
+                let d = Diagnostic::error(codes::CLAUSE, n.span, message, "the second time");
+                self.report(d.label(*first, "first given here"));
+                continue;
+            }
+            names.push((name, n.span));
             let h = if *is_bool {
                 let h = self.condition(&a.value);
                 (!h.ty.is_err()).then_some(h)
@@ -153,8 +161,20 @@ impl Cx<'_, '_> {
                 self.clause_int(&a.value)
             };
             if let Some(h) = h {
+                self.at_least(name, &h);
                 self.p.func_mut(id).contract.launch.push(((*name).to_string(), h));
             }
+        }
+    }
+
+    /// Reports a number that is too small for its launch option, where it is known.
+    fn at_least(&mut self, name: &str, h: &HExpr) {
+        let least = contract::least(name);
+        if let HKind::Int(v) = h.kind
+            && v < i128::from(least)
+        {
+            let message = format!("`{name}` is {v}, but must be at least {least}");
+            self.error(codes::CLAUSE, h.span, message, "");
         }
     }
 
@@ -239,6 +259,11 @@ impl Cx<'_, '_> {
                             format!("a workspace is a `*mut` pointer, not `{shown}`"),
                             "",
                         );
+                    }
+                    if let Some(before) = self.locals.iter().find(|l| l.name == n.text).map(|l| l.span) {
+                        let message = format!("`{}` is defined twice", n.text);
+                        let d = Diagnostic::error(codes::DUPLICATE, n.span, message, "this workspace");
+                        self.report(d.label(before, "first definition"));
                     }
                     ptr = Some(self.new_local(n, ty, false));
                 }
@@ -392,13 +417,7 @@ impl Cx<'_, '_> {
                 continue;
             }
             self.zonk_expr(&mut h);
-            let least = contract::least(name);
-            if let HKind::Int(v) = h.kind
-                && v < i128::from(least)
-            {
-                let message = format!("`{name}` is {v}, but must be at least {least}");
-                self.error(codes::CLAUSE, h.span, message, "");
-            }
+            self.at_least(name, &h);
             match out.iter().find(|x| x.kind == h.kind).map(|x| x.span) {
                 Some(first) => self.repeated_value(h.span, first),
                 None => out.push(h),
