@@ -56,7 +56,7 @@ pub struct Options {
     pub timeout: Option<Duration>,
     /// Reports what a device would not: see the faults `E0709` to `E0716`. Programs run on one thread then.
     pub checked: bool,
-    /// Pairs of parameters that may reach the same memory, by name; a struct or tuple stands for all that it holds.
+    /// Pairs of parameters that may reach the same memory, by name.
     pub alias: Vec<(String, String)>,
     /// What programs print.
     pub printed: Printed,

@@ -13,7 +13,7 @@ use tk_ops::{ControlOp, Op};
 use tk_sema::Checked;
 use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::eval::Bindings;
-use tk_sema::hir::{FnId, HFn, Hir};
+use tk_sema::hir::{FnId, HFn};
 use tk_sema::specialize::specialize;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 use tk_tile::{Elem, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
@@ -160,7 +160,7 @@ impl Session {
         bound.extend(scratch.iter().map(|id| Arg::Ptr { buffer: *id, offset: 0 }));
         pass::enter("interpreter");
         let module = &compiled.module;
-        let names = parameter_names(&self.checked.hir, kernel);
+        let names = argument_names(&compiled, &plan);
         let name = |i: usize| names.get(i).cloned().unwrap_or_default();
         let alias = plan.alias.iter().map(|(a, b)| (name(*a), name(*b))).collect();
         let options = Options { alias, ..self.options() };
@@ -213,9 +213,15 @@ impl Session {
     }
 }
 
-/// The names of the run-time parameters of a kernel, in order.
-fn parameter_names(hir: &Hir, kernel: FnId) -> Vec<String> {
-    contract::parameters(hir, kernel).into_iter().filter(|p| !p.compile_time).map(|p| p.name).collect()
+/// The names of the arguments in a specialization; one that is absent has none there.
+fn argument_names(compiled: &Compiled, plan: &Plan) -> Vec<String> {
+    let names = compiled.module.funcs.get(compiled.entry).map(|f| f.param_names.as_slice());
+    let mut names = names.unwrap_or_default().iter();
+    let name = |arg: &HostArg| match arg {
+        HostArg::Absent => String::new(),
+        HostArg::Scalar(_) | HostArg::Tensor { .. } => names.next().cloned().unwrap_or_default(),
+    };
+    plan.args.iter().map(name).collect()
 }
 
 /// The arguments of a specialization, without its workspaces.

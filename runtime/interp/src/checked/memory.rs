@@ -294,11 +294,9 @@ impl Checker {
         self.params.get(param as usize).map_or("", |n| n)
     }
 
-    /// Whether the kernel says so; a struct or tuple is named for all that it holds.
+    /// Whether the kernel says so.
     fn may_alias(&self, x: &str, y: &str) -> bool {
-        let is =
-            |of: &str, name: &str| name.strip_prefix(of).is_some_and(|r| r.is_empty() || r.starts_with('.'));
-        self.alias.iter().any(|(a, b)| (is(a, x) && is(b, y)) || (is(a, y) && is(b, x)))
+        self.alias.iter().any(|(a, b)| (a == x && b == y) || (a == y && b == x))
     }
 }
 
