@@ -50,7 +50,12 @@ pub fn sets(texts: &[String]) -> Result<Vec<(String, SetValue)>, String> {
         if sets.iter().any(|(n, _)| n == name) {
             return Err(format!("--set: `{name}` is given twice"));
         }
-        sets.push((name.to_string(), SetValue::parse(value)));
+        let parsed = SetValue::parse(value);
+        // Digits never mean infinity.
+        if matches!(parsed, SetValue::Float(v) if v.is_infinite()) && !value.ends_with("inf") {
+            return Err(format!("--set {name}={value} is too large for 64 bits"));
+        }
+        sets.push((name.to_string(), parsed));
     }
     Ok(sets)
 }

@@ -38,6 +38,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let given = by_name(&session, kernel, &params, &args.args)?;
     let outs = outputs(&session, kernel, &params, &args.outs)?;
     let values = values(&session, kernel, &params, &given, &sets)?;
+    session.room(kernel, &values)?;
     let result = session.run(kernel, values, &sets);
     let printed = session.printed();
     if !printed.is_empty() {

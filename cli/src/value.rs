@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use tk_ops::DTypeSet;
-use tk_runtime::{Value, make, npy};
+use tk_runtime::{Value, make, stored};
 
 /// Splits `name=VALUE`.
 pub fn split(text: &str) -> Result<(&str, &str), String> {
@@ -39,25 +39,32 @@ pub fn parse(name: &str, text: &str, wanted: DTypeSet) -> Result<Value, String> 
         };
     }
     if let Some(number) = float(text) {
-        return Ok(Value::Float(number));
+        // Digits never mean infinity.
+        return if number.is_finite() || text.ends_with("inf") || text.ends_with("nan") {
+            Ok(Value::Float(number))
+        } else {
+            Err(format!("`{name}={text}` is too large for 64 bits"))
+        };
     }
     let array = match make::parse(text) {
-        Some(array) => Some(array),
-        None if text.ends_with(".npy") || Path::new(text).is_file() => {
-            Some(npy::read(Path::new(text), wanted))
+        Some(description) => Some(Value::Made(description?)),
+        None if stored::is_file_name(text) || Path::new(text).is_file() => {
+            Some(Value::Array(stored::read(Path::new(""), text, wanted)?))
         }
         None => None,
     };
     if let Some(array) = array {
-        let array = array?;
-        if !wanted.has(array.dtype) {
-            return Err(format!("{text} holds {}, but `{name}` takes {wanted}", array.dtype));
-        }
-        return Ok(Value::Array(array));
+        let found = array.tensor().map(|(dtype, _)| dtype).filter(|d| !wanted.has(*d));
+        return match found {
+            Some(dtype) => Err(format!("{text} holds {dtype}, but `{name}` takes {wanted}")),
+            None => Ok(array),
+        };
     }
     let kind = text.split(':').next().unwrap_or(text);
     let hint = crate::suggest::hint(kind, &make::KINDS);
-    Err(format!("`{name}={text}`: not a number, an .npy file or an array such as zeros:f32[64]{hint}"))
+    Err(format!(
+        "`{name}={text}`: not a number, an .npy or .safetensors file or an array such as zeros:f32[64]{hint}"
+    ))
 }
 
 /// A float as the language writes it; Rust's other spellings (`infinity`, `NaN`) are no numbers here.

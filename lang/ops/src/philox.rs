@@ -39,13 +39,15 @@ pub fn normal(first: u32, second: u32) -> f64 {
     radius * libm::cos(std::f64::consts::TAU * unit(second))
 }
 
+/// Number `i` of [`randn`].
+pub fn normal_at(seed: u64, i: usize) -> f64 {
+    let [a, b, _, _] = words(seed, i as u32);
+    normal(a, b)
+}
+
 /// `n` normal numbers: offsets 0, 1, ..; words 0 and 1 of each.
 pub fn randn(seed: u64, n: usize) -> Vec<f64> {
-    let number = |i: usize| {
-        let [a, b, _, _] = words(seed, i as u32);
-        normal(a, b)
-    };
-    (0..n).map(number).collect()
+    (0..n).map(|i| normal_at(seed, i)).collect()
 }
 
 /// `n` uniform numbers in [0, 1): offsets 0, 1, ..; word 0 of each.

@@ -26,6 +26,24 @@ impl Scalar {
         Scalar { dtype, bits: float::from_f64(dtype, v) }
     }
 
+    /// As [`Scalar::int`], but `None` for what the type does not reach: an integer out of range, a number that a float
+    /// type would make infinite or clamp. Bools are 0 and 1.
+    pub fn int_in_range(dtype: DType, v: i128) -> Option<Scalar> {
+        let within = match dtype.int_range() {
+            Some((lo, hi)) => (lo..=hi).contains(&v),
+            None if dtype == DType::Bool => matches!(v, 0 | 1),
+            None => reaches(dtype, v as f64),
+        };
+        within.then(|| Scalar::int(dtype, v))
+    }
+
+    /// As [`Scalar::float`] for a float type, but `None` for a finite number that the type would make infinite or
+    /// clamp, and for other types.
+    pub fn float_in_range(dtype: DType, v: f64) -> Option<Scalar> {
+        let float = !dtype.is_int() && dtype != DType::Bool;
+        (float && (!v.is_finite() || reaches(dtype, v))).then(|| Scalar::float(dtype, v))
+    }
+
     /// A bool.
     pub fn bool(v: bool) -> Scalar {
         Scalar { dtype: DType::Bool, bits: u64::from(v) }
@@ -105,6 +123,20 @@ impl Scalar {
             return Some(Scalar::from_bits(dtype, if v > 0.0 { 0x7c } else { 0xfc }));
         }
         Some(Scalar::float(dtype, v))
+    }
+}
+
+/// Whether a float type has a value near a finite number: rounding is no overflow.
+fn reaches(dtype: DType, v: f64) -> bool {
+    let finite = |s: Scalar| s.as_f64().filter(|x| x.is_finite());
+    let top = Scalar::float(dtype, f64::MAX);
+    match finite(top) {
+        // A type that clamps: half a step above the largest value is still rounding.
+        Some(largest) => {
+            let below = finite(Scalar::from_bits(dtype, top.bits.saturating_sub(1))).unwrap_or(largest);
+            v.abs() <= largest + (largest - below) / 2.0
+        }
+        None => finite(Scalar::float(dtype, v)).is_some(),
     }
 }
 

@@ -4,7 +4,7 @@
 //! operating system, and that [`write_all`] leaves either every file complete or none behind.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use tk_sema::Loader;
@@ -47,6 +47,51 @@ impl Loader for Files {
         let text = fs::read(self.stdlib.as_ref()?.join(format!("{name}.tk"))).ok()?;
         Some((format!("std/{name}.tk"), String::from_utf8_lossy(&text).into_owned()))
     }
+}
+
+/// A file of data that is read from left to right, never more of it than is asked for.
+pub(crate) struct Input {
+    file: fs::File,
+    /// Its length; `None` for what has none, such as a pipe.
+    pub length: Option<usize>,
+    /// How much was read.
+    pub at: usize,
+}
+
+impl Input {
+    /// Opens a file. The error is one sentence; those of the other functions continue one that begins with the file's
+    /// name.
+    pub fn open(path: &Path) -> Result<Input, String> {
+        let wrong = |e: io::Error| format!("cannot read {}: {}", path.display(), reason(&e));
+        let file = fs::File::open(path).map_err(wrong)?;
+        let metadata = file.metadata().map_err(wrong)?;
+        if metadata.is_dir() {
+            return Err(wrong(io::ErrorKind::IsADirectory.into()));
+        }
+        let length = metadata.is_file().then(|| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+        Ok(Input { file, length, at: 0 })
+    }
+
+    /// The next bytes: fewer at the end of the file.
+    pub fn take(&mut self, count: usize) -> Result<Vec<u8>, String> {
+        // A regular file has no more than its length, so nobody can ask for memory that nothing backs.
+        let there = self.length.map_or(0, |l| l.saturating_sub(self.at));
+        let mut bytes = Vec::with_capacity(count.min(there));
+        (&mut self.file).take(count as u64).read_to_end(&mut bytes).map_err(unreadable)?;
+        self.at += bytes.len();
+        Ok(bytes)
+    }
+
+    /// Goes on somewhere else.
+    pub fn seek(&mut self, at: usize) -> Result<(), String> {
+        self.file.seek(io::SeekFrom::Start(at as u64)).map_err(unreadable)?;
+        self.at = at;
+        Ok(())
+    }
+}
+
+fn unreadable(error: io::Error) -> String {
+    format!("cannot be read: {}", reason(&error))
 }
 
 /// What went wrong, in words: `no such file or directory`.

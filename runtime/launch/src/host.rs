@@ -11,7 +11,7 @@ use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::Elem;
 
 use crate::session::{Argument, Session, diagnostic, lock};
-use crate::{npy, pass};
+use crate::{pass, stored};
 
 /// How a test ended.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +139,7 @@ impl Host for TestHost<'_> {
     }
 
     fn npy(&self, path: &str) -> Result<(DType, Vec<usize>, Vec<u8>), String> {
-        let array = npy::read(&self.session.folder().join(path), DTypeSet::ANY)?;
+        let array = stored::read(self.session.folder(), path, DTypeSet::ANY)?;
         Ok((array.dtype, array.shape, array.bytes))
     }
 

@@ -1,7 +1,7 @@
 //! Devices, arrays and launches: everything between a checked program and results on the host.
 //!
-//! [`Session`] runs kernels and tests; [`npy`] and [`make`] give it arrays; [`files`] is the only way to the file
-//! system. The one device is the CPU: the interpreter.
+//! [`Session`] runs kernels and tests; [`stored`] ([`npy`], [`safetensors`]) and [`make`] give it arrays; [`files`] is
+//! the only way to the file system. The one device is the CPU: the interpreter.
 
 mod emit;
 pub mod files;
@@ -9,8 +9,11 @@ mod host;
 pub mod make;
 pub mod npy;
 pub mod pass;
+mod room;
 mod run;
+pub mod safetensors;
 mod session;
+pub mod stored;
 
 pub use emit::wanted;
 pub use host::TestOutcome;

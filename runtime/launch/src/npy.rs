@@ -12,6 +12,9 @@ use std::path::Path;
 
 use tk_ops::{DType, DTypeSet};
 
+use crate::files::Input;
+use crate::room;
+
 /// A tensor on the host: row-major, little-endian, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
@@ -35,9 +38,28 @@ struct Header {
 /// Reads a file. `wanted` are the element types that fit where it is used: raw elements become one of them.
 /// The error is one sentence that names the file.
 pub fn read(path: &Path, wanted: DTypeSet) -> Result<Array, String> {
-    let bytes = std::fs::read(path)
-        .map_err(|e| format!("cannot read {}: {}", path.display(), crate::files::reason(&e)))?;
-    parse(&bytes, wanted).map_err(|what| format!("{} {what}", path.display()))
+    from_file(Input::open(path)?, wanted).map_err(|what| format!("{} {what}", path.display()))
+}
+
+fn from_file(mut file: Input, wanted: DTypeSet) -> Result<Array, String> {
+    let start = file.take(START)?;
+    let length = match header_length(&start) {
+        Ok(length) => length,
+        // The header may be missing altogether.
+        Err(what) => return Err(if start.is_empty() { "is empty".into() } else { what }),
+    };
+    let mut header = start;
+    header.extend(file.take(length.saturating_sub(header.len()))?);
+    let (text, begun) = split(&header)?;
+    let header = Header::read(text)?.typed(wanted)?;
+    let begun = begun.to_vec();
+    if let Some(length) = file.length {
+        header.announced(length.saturating_sub(file.at) + begun.len())?;
+    }
+    room::check(header.size.checked_mul(if header.fortran { 2 } else { 1 }))?;
+    let mut data = begun;
+    data.extend(file.take(header.size.saturating_sub(data.len()))?);
+    header.array(data)
 }
 
 /// Reads the contents of a file. The error continues a sentence that begins with the file's name.
@@ -46,42 +68,77 @@ pub fn parse(bytes: &[u8], wanted: DTypeSet) -> Result<Array, String> {
         return Err("is empty".into());
     }
     let (text, data) = split(bytes)?;
-    let header = Scanner { text, at: 0 }.header().ok_or("has a header that is not a NumPy array's")?;
-    let dtype = element_type(&header.descr, wanted)?;
-    let count = header.shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d));
-    let size = count.and_then(|n| n.checked_mul(dtype.bytes())).filter(|n| isize::try_from(*n).is_ok());
-    let size = size.ok_or_else(|| format!("claims more elements than fit in memory: {:?}", header.shape))?;
-    let Some(data) = data.get(..size) else {
-        return Err(format!(
-            "is truncated: its header announces {size} bytes of data, {} are there",
-            data.len()
-        ));
-    };
-    let bytes = if header.fortran && header.shape.len() > 1 {
-        transpose(data, &header.shape, dtype.bytes())
-    } else {
-        data.to_vec()
-    };
-    Ok(Array { dtype, shape: header.shape, bytes })
+    let header = Header::read(text)?.typed(wanted)?;
+    header.announced(data.len())?;
+    let data = data.get(..header.size).unwrap_or(data).to_vec();
+    header.array(data)
 }
 
-/// The header's text and what stands behind it.
-fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
-    let cut = || "is truncated: its header is not complete".to_string();
+impl Header {
+    fn read(text: &[u8]) -> Result<Header, String> {
+        Scanner { text, at: 0 }.header().ok_or_else(|| "has a header that is not a NumPy array's".into())
+    }
+
+    fn typed(self, wanted: DTypeSet) -> Result<Typed, String> {
+        let dtype = element_type(&self.descr, wanted)?;
+        let size = room::bytes(&self.shape, dtype.bytes())
+            .ok_or_else(|| format!("claims more elements than fit in memory: {:?}", self.shape))?;
+        Ok(Typed { dtype, size, fortran: self.fortran && self.shape.len() > 1, shape: self.shape })
+    }
+}
+
+/// A header whose size is known.
+struct Typed {
+    dtype: DType,
+    shape: Vec<usize>,
+    fortran: bool,
+    /// Bytes of data.
+    size: usize,
+}
+
+impl Typed {
+    /// Fails when less data is there than announced.
+    fn announced(&self, there: usize) -> Result<(), String> {
+        if there >= self.size {
+            return Ok(());
+        }
+        Err(format!("is truncated: its header announces {} bytes of data, {there} are there", self.size))
+    }
+
+    fn array(self, data: Vec<u8>) -> Result<Array, String> {
+        self.announced(data.len())?;
+        let bytes = if self.fortran { transpose(&data, &self.shape, self.dtype.bytes()) } else { data };
+        Ok(Array { dtype: self.dtype, shape: self.shape, bytes })
+    }
+}
+
+/// Bytes that are enough to know the length of the header.
+const START: usize = MAGIC.len() + 6;
+
+const CUT: &str = "is truncated: its header is not complete";
+
+/// How long the file is up to its data.
+fn header_length(bytes: &[u8]) -> Result<usize, String> {
     let seen = bytes.len().min(MAGIC.len());
     if bytes.get(..seen) != MAGIC.get(..seen) {
         return Err("is not an .npy file".into());
     }
-    let major = *bytes.get(MAGIC.len()).ok_or_else(cut)?;
-    let rest = bytes.get(MAGIC.len() + 2..).ok_or_else(cut)?;
+    let major = *bytes.get(MAGIC.len()).ok_or(CUT)?;
     let width = match major {
         1 => 2,
         2 | 3 => 4,
         other => return Err(format!("has version {other} of the .npy format; 1 to 3 are known")),
     };
-    let (digits, rest) = rest.split_at_checked(width).ok_or_else(cut)?;
-    let length = digits.iter().rev().fold(0usize, |n, b| n << 8 | usize::from(*b));
-    rest.split_at_checked(length).ok_or_else(cut)
+    let before = MAGIC.len() + 2;
+    let digits = bytes.get(before..before + width).ok_or(CUT)?;
+    Ok(before + width + digits.iter().rev().fold(0usize, |n, b| n << 8 | usize::from(*b)))
+}
+
+/// The header's text and what stands behind it.
+fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
+    let (header, data) = bytes.split_at_checked(header_length(bytes)?).ok_or(CUT)?;
+    let width = if header.get(MAGIC.len()) == Some(&1) { 2 } else { 4 };
+    Ok((header.get(MAGIC.len() + 2 + width..).unwrap_or_default(), data))
 }
 
 /// The element type that a description such as `<f4` stands for.

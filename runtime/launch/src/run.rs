@@ -6,7 +6,10 @@ use tk_sema::contract::{self, HostArg, SetValue};
 use tk_sema::hir::FnId;
 use tk_syntax::Diagnostic;
 
+use crate::make::Description;
 use crate::npy::Array;
+use crate::pass;
+use crate::room;
 use crate::session::{Argument, Session, Wrong};
 
 /// An argument of a kernel, on the host.
@@ -14,6 +17,8 @@ use crate::session::{Argument, Session, Wrong};
 pub enum Value {
     /// A tensor.
     Array(Array),
+    /// A tensor that is made once the launch contract agrees with its shape.
+    Made(Description),
     /// A whole number.
     Int(i128),
     /// Another number.
@@ -33,7 +38,34 @@ pub struct Results {
     pub notes: Vec<Diagnostic>,
 }
 
+impl Value {
+    /// Element type and extents of a tensor.
+    pub fn tensor(&self) -> Option<(DType, &[usize])> {
+        match self {
+            Value::Array(a) => Some((a.dtype, &a.shape)),
+            Value::Made(d) => Some((d.dtype, &d.shape)),
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Absent => None,
+        }
+    }
+}
+
 impl Session {
+    /// Fails when the arrays that are still to be made do not fit in memory, together with a copy of the largest
+    /// result. The error is one sentence.
+    pub fn room(&self, kernel: FnId, values: &[Value]) -> Result<(), String> {
+        let params = contract::parameters(&self.checked().hir, kernel);
+        let (mut made, mut largest) = (Some(0usize), 0);
+        for (param, value) in params.iter().filter(|p| !p.compile_time).zip(values) {
+            let bytes =
+                value.tensor().and_then(|(dtype, shape)| room::bytes(shape, dtype.bytes())).unwrap_or(0);
+            if let Value::Made(_) = value {
+                made = made.and_then(|n| n.checked_add(bytes));
+            }
+            largest = if param.mutable { bytes.max(largest) } else { largest };
+        }
+        room::check(made.and_then(|n| n.checked_add(largest))).map_err(|what| format!("the launch {what}"))
+    }
+
     /// Runs a kernel on values in the order of its parameters; what is left out at the end has defaults.
     pub fn run(
         &self,
@@ -41,6 +73,10 @@ impl Session {
         values: Vec<Value>,
         sets: &[(String, SetValue)],
     ) -> Result<Results, Wrong> {
+        // What the contract refuses is refused before anything is made.
+        pass::enter("launch contract");
+        let hosts: Vec<HostArg> = values.iter().map(host).collect();
+        contract::plan(&self.checked().hir, kernel, &hosts, sets).map_err(|e| vec![*e.diagnostic])?;
         let memory = Memory::new();
         let params = contract::parameters(&self.checked().hir, kernel);
         let mut args = vec![];
@@ -51,41 +87,59 @@ impl Session {
             outputs.extend(output.filter(|_| param.mutable).map(|o| (param.name.clone(), o)));
         }
         let notes = self.launch(kernel, &args, sets, &memory)?;
+        // One at a time: memory need not hold all results twice.
         let read = |(name, (id, dtype, shape)): (String, (BufferId, DType, Vec<usize>))| {
-            (name, Array { dtype, shape, bytes: memory.read(id).unwrap_or_default() })
+            let bytes = memory.read(id).unwrap_or_default();
+            memory.free(id);
+            (name, Array { dtype, shape, bytes })
         };
         Ok(Results { arrays: outputs.into_iter().map(read).collect(), notes })
     }
 }
 
-/// Brings a value to the device. For an array, also where to read it back.
-fn place(value: Value, memory: &Memory) -> (Argument, Option<(BufferId, DType, Vec<usize>)>) {
-    let number = |s: Scalar| (Argument { host: HostArg::Scalar(s), place: None }, None);
+/// What the launch contract sees of a value. It converts numbers to the types of their parameters.
+fn host(value: &Value) -> HostArg {
+    if let Some((dtype, shape)) = value.tensor() {
+        // An extent that no i64 holds belongs to an array without elements.
+        let shape: Vec<i64> = shape.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
+        let strides = contiguous(&shape);
+        return HostArg::Tensor { dtype, shape, strides };
+    }
     match value {
-        Value::Array(Array { dtype, shape, bytes }) => {
-            let buffer = memory.alloc(bytes);
-            // An extent that no i64 holds belongs to an array without elements.
-            let extents: Vec<i64> = shape.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
-            let strides = contiguous(&extents);
-            let host = HostArg::Tensor { dtype, shape: extents.clone(), strides: strides.clone() };
-            let view = Arg::View { buffer, offset: 0, shape: extents, strides };
-            (Argument { host, place: Some(view) }, Some((buffer, dtype, shape)))
-        }
-        // The launch contract converts numbers to the types of their parameters.
         Value::Int(i) => {
-            let dtype = if i32::try_from(i).is_ok() {
+            let dtype = if i32::try_from(*i).is_ok() {
                 DType::I32
-            } else if i64::try_from(i).is_ok() {
+            } else if i64::try_from(*i).is_ok() {
                 DType::I64
             } else {
                 DType::U64
             };
-            number(Scalar::int(dtype, i))
+            HostArg::Scalar(Scalar::int(dtype, *i))
         }
-        Value::Float(f) => number(Scalar::float(DType::F64, f)),
-        Value::Bool(b) => number(Scalar::bool(b)),
-        Value::Absent => (Argument { host: HostArg::Absent, place: None }, None),
+        Value::Float(f) => HostArg::Scalar(Scalar::float(DType::F64, *f)),
+        Value::Bool(b) => HostArg::Scalar(Scalar::bool(*b)),
+        Value::Array(_) | Value::Made(_) | Value::Absent => HostArg::Absent,
     }
+}
+
+/// Brings a value to the device. For an array, also where to read it back.
+fn place(value: Value, memory: &Memory) -> (Argument, Option<(BufferId, DType, Vec<usize>)>) {
+    let host = host(&value);
+    let array = match value {
+        Value::Array(array) => array,
+        Value::Made(description) => description.make(),
+        Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Absent => {
+            return (Argument { host, place: None }, None);
+        }
+    };
+    let buffer = memory.alloc(array.bytes);
+    let place = match &host {
+        HostArg::Tensor { shape, strides, .. } => {
+            Some(Arg::View { buffer, offset: 0, shape: shape.clone(), strides: strides.clone() })
+        }
+        HostArg::Scalar(_) | HostArg::Absent => None,
+    };
+    (Argument { host, place }, Some((buffer, array.dtype, array.shape)))
 }
 
 /// The strides of a row-major tensor without gaps.

@@ -18,7 +18,7 @@ use tk_sema::specialize::specialize;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 use tk_tile::{Elem, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
-use crate::pass;
+use crate::{pass, room};
 
 /// What is wrong: at least one diagnostic is an error.
 pub type Wrong = Vec<Diagnostic>;
@@ -253,13 +253,11 @@ fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId
     let mut sizes = vec![];
     for s in &plan.scratch {
         let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
-        // Asked for once without being touched: what the machine does not have is refused instead of ending it.
-        let there = bytes.filter(|n| Vec::<u8>::new().try_reserve_exact(*n).is_ok());
-        sizes.push(there.ok_or_else(|| {
-            let message =
-                format!("workspace `{}` of {} `{}` does not fit in memory", s.name, s.count, s.elem);
+        room::check(bytes).map_err(|what| {
+            let message = format!("workspace `{}` of {} `{}` {what}", s.name, s.count, s.elem);
             vec![Diagnostic::error(codes::CLAUSE, kernel, message, "")]
-        })?);
+        })?;
+        sizes.push(bytes.unwrap_or(0));
     }
     let zeroed = plan.scratch.iter().map(|s| s.zeroed);
     let alloc = |(n, zeroed)| if zeroed { memory.alloc(vec![0; n]) } else { memory.alloc_unwritten(n) };

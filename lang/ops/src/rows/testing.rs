@@ -95,7 +95,7 @@ assert(min(i) == 0 && max(i) == 3);",
             req("dtype", ParamKind::DType),
         ],
         op: Op::Host(HostOp::Npy),
-        doc: "The contents of an `.npy` file beside the test; shape and element type must be those of the file. The \
+        doc: "The contents of an `.npy` file beside the test, or of a tensor of a `.safetensors` file (`model.safetensors#key`); shape and element type must be those of the file. The \
               file of the example holds `arange(0, 6)` as `[2, 3]`.",
         example: "let x = npy(\"arange.npy\", [2, 3], i32);
 assert(all(x == reshape(arange(0, 6), [2, 3])));",

@@ -277,15 +277,12 @@ impl<'h> Planner<'h> {
     }
 }
 
-/// A number as another type, if it is one of its values; floats are rounded.
+/// A number as another type, if that reaches it; floats are rounded.
 fn fit(s: Scalar, to: DType) -> Option<Scalar> {
     match (s.as_int(), s.as_f64()) {
         _ if s.dtype() == to => Some(s),
-        (Some(i), _) => match to.int_range() {
-            Some((lo, hi)) => (lo..=hi).contains(&i).then(|| Scalar::int(to, i)),
-            None => (to != DType::Bool).then(|| Scalar::int(to, i)),
-        },
-        (None, Some(f)) => (to != DType::Bool && !to.is_int()).then(|| Scalar::float(to, f)),
+        (Some(i), _) => Scalar::int_in_range(to, i).filter(|_| to != DType::Bool),
+        (None, Some(f)) => Scalar::float_in_range(to, f),
         (None, None) => None,
     }
 }

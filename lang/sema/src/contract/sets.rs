@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tk_ops::table::{Receiver, Row, Scheme};
-use tk_ops::{DType, DTypeSet};
+use tk_ops::{DType, DTypeSet, Scalar};
 use tk_syntax::codes;
 
 use super::{Planner, refuse};
@@ -199,8 +199,8 @@ impl Planner<'_> {
             {
                 Some(CVal::Int(*i))
             }
-            (CKind::Float(d), SetValue::Float(v)) => CVal::Float(*v).to_scalar(*d).map(CVal::of_scalar),
-            (CKind::Float(d), SetValue::Int(i)) => CVal::Int(*i).to_scalar(*d).map(CVal::of_scalar),
+            (CKind::Float(d), SetValue::Float(v)) => Scalar::float_in_range(*d, *v).map(CVal::of_scalar),
+            (CKind::Float(d), SetValue::Int(i)) => Scalar::int_in_range(*d, *i).map(CVal::of_scalar),
             (CKind::Bool, SetValue::Bool(b)) => Some(CVal::Bool(*b)),
             (CKind::DType(set), SetValue::DType(d)) if set.has(*d) => Some(CVal::DType(*d)),
             (CKind::Shape, SetValue::Shape(s)) => Some(CVal::Shape(s.clone())),
