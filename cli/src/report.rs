@@ -4,7 +4,7 @@
 //! compiler read it, lines and columns count from 1, columns in Unicode characters.
 
 use serde::Serialize;
-use tk_syntax::{FileId, Fix, Label, Severity, SourceMap, Span};
+use tk_syntax::{FileId, Fix, Label, Renderer, Severity, SourceMap, Span};
 
 /// One line.
 #[derive(Serialize)]
@@ -114,7 +114,12 @@ pub struct Array<'a> {
 
 impl<'a> Diagnostic<'a> {
     /// The object of a diagnostic.
-    pub fn new(sources: &'a SourceMap, d: &'a tk_syntax::Diagnostic, color: bool) -> Diagnostic<'a> {
+    pub fn new(
+        sources: &'a SourceMap,
+        renderer: &mut Renderer<'a>,
+        d: &'a tk_syntax::Diagnostic,
+        color: bool,
+    ) -> Diagnostic<'a> {
         Diagnostic {
             code: d.code.0,
             severity: severity(d.severity),
@@ -123,7 +128,7 @@ impl<'a> Diagnostic<'a> {
             labels: d.secondary.iter().map(|l| Place::new(sources, l)).collect(),
             notes: &d.notes,
             fixes: d.fixes.iter().map(|f| Correction::new(sources, f)).collect(),
-            rendered: tk_syntax::render(sources, d, color),
+            rendered: renderer.render(d, color),
         }
     }
 }

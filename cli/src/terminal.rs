@@ -6,7 +6,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
-use tk_syntax::{Diagnostic, SourceMap, codes};
+use tk_syntax::{Diagnostic, Renderer, SourceMap, codes};
 
 use crate::args::{Color, MessageFormat};
 use crate::report::{self, Line};
@@ -118,8 +118,9 @@ impl Terminal {
     pub fn diagnostics(&self, sources: &SourceMap, diagnostics: &[Diagnostic]) -> Outcome {
         match self.format {
             MessageFormat::Human => {
+                let mut renderer = Renderer::new(sources);
                 for diagnostic in diagnostics.iter().take(SHOWN) {
-                    self.message(&tk_syntax::render(sources, diagnostic, self.color));
+                    self.message(&renderer.render(diagnostic, self.color));
                     self.message("");
                 }
                 if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|n| *n > 0) {
@@ -134,9 +135,10 @@ impl Terminal {
                 }
             }
             MessageFormat::Json => {
+                let mut renderer = Renderer::new(sources);
                 let mut out = io::BufWriter::new(io::stdout().lock());
                 for diagnostic in diagnostics {
-                    let object = report::Diagnostic::new(sources, diagnostic, self.color);
+                    let object = report::Diagnostic::new(sources, &mut renderer, diagnostic, self.color);
                     out.write_all(&to_json(&Line::Diagnostic(object))?)?;
                     out.write_all(b"\n")?;
                 }

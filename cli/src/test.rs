@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tk_runtime::{Session, TestOutcome};
 use tk_sema::hir::FnId;
-use tk_syntax::Diagnostic;
+use tk_syntax::{Diagnostic, Renderer};
 
 use crate::args::{DeviceName, TestArgs};
 use crate::input::Inputs;
@@ -141,6 +141,7 @@ fn show(
 ) -> Outcome {
     let sources = &session.checked().sources;
     if terminal.is_json() {
+        let mut renderer = Renderer::new(sources);
         let diagnostics = outcome.diagnostics.iter();
         return terminal.object(&Line::Test(report::Test {
             file: main_file(sources),
@@ -148,7 +149,9 @@ fn show(
             outcome: ended,
             place: Some(report::Range::new(sources, session.checked().hir.func(test).span)),
             printed: &outcome.printed,
-            diagnostics: diagnostics.map(|d| report::Diagnostic::new(sources, d, terminal.color)).collect(),
+            diagnostics: diagnostics
+                .map(|d| report::Diagnostic::new(sources, &mut renderer, d, terminal.color))
+                .collect(),
         }));
     }
     if ended == Ended::Failed {

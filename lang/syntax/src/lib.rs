@@ -36,7 +36,7 @@ pub use codes::Code;
 pub use diag::{Diagnostic, Edit, Fix, Label, Severity};
 pub use parse::parse;
 pub use print::dump;
-pub use render::render;
+pub use render::{Renderer, render};
 pub use span::{FileId, SourceMap, Span};
 
 /// How deep a tree may be. Every walk over it is recursive, and a debug build spends up to 2 KiB a level.
