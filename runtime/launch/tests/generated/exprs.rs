@@ -141,6 +141,7 @@ impl Scope {
                 1 => format!("(-inf as {e})"),
                 2 => format!("(-0.0 as {e})"),
                 3 => format!("{e}.max"),
+                4 | 5 => format!("(0.0 as {e})"),
                 _ => format!("({} as {e})", ["0.5", "1.0", "-2.0", "3.25", "100.0"][r % 5]),
             },
             _ => match r {
