@@ -135,6 +135,7 @@ Values:
   full:f32[64]@0.5             an array filled with a value
   randn:f16[512,512]@SEED      normally distributed numbers, the same for the same seed
   arange:i32[10]               0, 1, 2, ..
+  empty:f32[64]                nobody has written it: for results, see --checked
   none                         an optional that is absent
 
 Without --out, a short summary of every array that the kernel may change is printed.";

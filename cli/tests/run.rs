@@ -326,3 +326,36 @@ fn a_refused_launch_ends_with_2_whatever_its_code() {
         .write("test.tk", "kernel huge() { let x = zeros([1000000, 1000000], f32); } test \"t\" { huge(); }");
     folder.tk(&["test", "test.tk"]).code(1).err_has("E0802");
 }
+
+#[test]
+fn checked_mode_reports_results_that_are_not_written() {
+    let folder = Folder::new("unwritten");
+    folder.write(
+        "part.tk",
+        "kernel part(x: view[f32, 1], y: mut view[f32, 1]) grid(x.shape[0] / 4) {
+            let at = program_id(0) * 4;
+            y.store([at], x.load([at], [4]));
+        }",
+    );
+    let run = |n: usize, more: &[&str]| {
+        let (x, y) = (format!("x=ones:f32[{n}]"), format!("y=empty:f32[{n}]"));
+        folder.tk(&[&["run", "part.tk", &x, &y], more].concat())
+    };
+    run(8, &["--checked"]).code(0).out_has("y  f32[8]  1.0, 1.0,");
+    run(10, &["--checked"]).code(2).err_has("error[E0709]: element 8 of the result `y` was never written");
+    run(10, &[]).code(0).out_has("y  f32[10]  1.0,");
+}
+
+#[test]
+fn what_kernels_print_goes_to_standard_error_in_the_order_of_programs() {
+    let folder = Folder::new("print");
+    folder.write(
+        "show.tk",
+        "kernel show(y: mut view[f32, 1], n: i32) grid(n) { print(\"i =\", program_id(0), y.load([0], [2])); }",
+    );
+    let ran = folder.tk(&["run", "show.tk", "y=arange:f32[2]", "n=3"]);
+    let line = |i: usize| format!("program {i}, 0, 0: i = {i} [0.0, 1.0]\n");
+    assert_eq!(ran.code(0).err, (0..3).map(line).collect::<String>());
+    let many = folder.tk(&["run", "show.tk", "y=arange:f32[2]", "n=10002"]);
+    assert!(many.code(0).err.ends_with("2 more lines were printed and are left out\n"), "{}", many.err.len());
+}

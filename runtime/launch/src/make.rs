@@ -8,11 +8,10 @@ use std::ops::Range;
 
 use tk_ops::{Buf, DType, Scalar, philox};
 
-use crate::npy::Array;
 use crate::room;
 
 /// The generators, as a user writes them.
-pub const KINDS: [&str; 5] = ["zeros", "ones", "full", "randn", "arange"];
+pub const KINDS: [&str; 6] = ["zeros", "ones", "full", "randn", "arange", "empty"];
 
 /// Elements that are made at once, so that their number in other types stays small.
 const CHUNK: usize = 1 << 16;
@@ -30,6 +29,8 @@ pub struct Description {
 /// What the elements are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fill {
+    /// Nobody has written them.
+    Nothing,
     Value(Scalar),
     /// Their numbers.
     Range,
@@ -59,6 +60,7 @@ fn describe(text: &str, kind: &str, rest: &str) -> Result<Description, String> {
     }
     room::check(room::bytes(&shape, dtype.bytes())).map_err(|what| format!("`{text}` {what}"))?;
     let fill = match kind {
+        "empty" => Fill::Nothing,
         "zeros" => Fill::Value(Scalar::zero(dtype)),
         "ones" => Fill::Value(Scalar::int(dtype, 1)),
         "arange" => range(text, dtype, shape.iter().product())?,
@@ -129,11 +131,12 @@ impl Description {
         room::bytes(&self.shape, self.dtype.bytes()).unwrap_or(usize::MAX)
     }
 
-    /// Makes the array.
-    pub fn make(&self) -> Array {
+    /// Makes the bytes of the array; `None` if nobody has written them.
+    pub fn make(&self) -> Option<Vec<u8>> {
         let size = self.bytes();
         let count = size / self.dtype.bytes().max(1);
-        let bytes = match self.fill {
+        Some(match self.fill {
+            Fill::Nothing => return None,
             // Pages of zeros cost nothing until something else is written to them.
             Fill::Value(v) if v.bits() == 0 => vec![0; size],
             Fill::Value(v) => chunks(size, count, |r| Buf::splat(v, r.len())),
@@ -146,8 +149,7 @@ impl Description {
                 let numbers: Vec<f64> = r.map(|i| philox::normal_at(seed, i)).collect();
                 Buf::from_f64(self.dtype, &numbers)
             }),
-        };
-        Array { dtype: self.dtype, shape: self.shape.clone(), bytes }
+        })
     }
 }
 

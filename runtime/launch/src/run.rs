@@ -4,7 +4,7 @@ use tk_interp::{Arg, BufferId, Memory};
 use tk_ops::{DType, Scalar};
 use tk_sema::contract::{self, HostArg, SetValue};
 use tk_sema::hir::FnId;
-use tk_syntax::Diagnostic;
+use tk_syntax::{Diagnostic, codes};
 
 use crate::make::Description;
 use crate::npy::Array;
@@ -87,6 +87,9 @@ impl Session {
             outputs.extend(output.filter(|_| param.mutable).map(|o| (param.name.clone(), o)));
         }
         let notes = self.launch(kernel, &args, sets, &memory)?;
+        if self.is_checked() {
+            outputs.iter().try_for_each(|output| self.written(kernel, output, &memory))?;
+        }
         // One at a time: memory need not hold all results twice.
         let read = |(name, (id, dtype, shape)): (String, (BufferId, DType, Vec<usize>))| {
             let bytes = memory.read(id).unwrap_or_default();
@@ -94,6 +97,22 @@ impl Session {
             (name, Array { dtype, shape, bytes })
         };
         Ok(Results { arrays: outputs.into_iter().map(read).collect(), notes })
+    }
+}
+
+impl Session {
+    /// Reports an element of a result that nobody has written.
+    fn written(
+        &self,
+        kernel: FnId,
+        (name, (id, dtype, _)): &(String, (BufferId, DType, Vec<usize>)),
+        memory: &Memory,
+    ) -> Result<(), Wrong> {
+        let Some(byte) = memory.unwritten(*id) else { return Ok(()) };
+        let message =
+            format!("element {} of the result `{name}` was never written", byte / dtype.bytes().max(1));
+        let place = self.checked().hir.func(kernel).span;
+        Err(vec![Diagnostic::error(codes::UNWRITTEN, place, message, "")])
     }
 }
 
@@ -125,21 +144,26 @@ fn host(value: &Value) -> HostArg {
 /// Brings a value to the device. For an array, also where to read it back.
 fn place(value: Value, memory: &Memory) -> (Argument, Option<(BufferId, DType, Vec<usize>)>) {
     let host = host(&value);
-    let array = match value {
-        Value::Array(array) => array,
-        Value::Made(description) => description.make(),
+    let (buffer, dtype, shape) = match value {
+        Value::Array(array) => (memory.alloc(array.bytes), array.dtype, array.shape),
+        Value::Made(made) => {
+            let buffer = match made.make() {
+                Some(bytes) => memory.alloc(bytes),
+                None => memory.alloc_unwritten(made.bytes()),
+            };
+            (buffer, made.dtype, made.shape)
+        }
         Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Absent => {
             return (Argument { host, place: None }, None);
         }
     };
-    let buffer = memory.alloc(array.bytes);
     let place = match &host {
         HostArg::Tensor { shape, strides, .. } => {
             Some(Arg::View { buffer, offset: 0, shape: shape.clone(), strides: strides.clone() })
         }
         HostArg::Scalar(_) | HostArg::Absent => None,
     };
-    (Argument { host, place }, Some((buffer, array.dtype, array.shape)))
+    (Argument { host, place }, Some((buffer, dtype, shape)))
 }
 
 /// The strides of a row-major tensor without gaps.

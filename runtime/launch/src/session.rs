@@ -86,6 +86,11 @@ impl Session {
         self
     }
 
+    /// Whether launches and tests run in checked mode.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.checked_mode
+    }
+
     /// How the interpreter runs.
     pub(crate) fn options(&self) -> Options {
         Options {
