@@ -20,6 +20,8 @@ pub enum Line<'a> {
     Array(Array<'a>),
     /// What `tk check --emit` prints of a file.
     Emitted { file: &'a str, form: &'static str, text: &'a str },
+    /// What the kernel of `tk run` printed.
+    Printed { text: &'a str },
     /// A fact that is no mistake.
     Note { message: &'a str },
     /// The end of a round of `--watch`.

@@ -42,7 +42,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let result = session.run(kernel, values, &sets);
     let printed = session.printed();
     if !printed.is_empty() {
-        terminal.message(printed.trim_end_matches('\n'));
+        terminal.printed(&printed)?;
     }
     if let Some(folder) = &args.dump {
         dump(folder, &session.dumps())?;

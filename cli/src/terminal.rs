@@ -99,6 +99,15 @@ impl Terminal {
         Ok(out.flush()?)
     }
 
+    /// Shows what a kernel printed.
+    pub fn printed(&self, text: &str) -> Outcome {
+        if self.is_json() {
+            return self.object(&Line::Printed { text });
+        }
+        self.message(text);
+        Ok(())
+    }
+
     /// Prints a line to standard error. A message that cannot be printed is lost: there is no one to tell.
     pub fn message(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
