@@ -8,6 +8,7 @@ pub mod contract;
 pub mod dump;
 pub mod eval;
 pub mod hir;
+pub mod index;
 mod lint;
 mod lower;
 pub mod poly;

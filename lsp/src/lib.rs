@@ -1,0 +1,6 @@
+//! The language server.
+//!
+//! [`ide`] answers questions about programs with plain data: paths and bytes. It knows neither the protocol nor JSON
+//! nor how an editor counts characters.
+
+pub mod ide;
