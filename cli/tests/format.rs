@@ -123,9 +123,10 @@ fn labels_name_the_file_that_they_are_in() {
 #[test]
 fn emitted_forms_are_objects_too() {
     let folder = Folder::new("json-emit");
-    folder
-        .write("add.tk", ADD)
-        .write("note.tk", "kernel a[N: i32 = 2]() { static_print(N); } kernel b[T: float](_x: view[T, 1]) {}");
+    folder.write("add.tk", ADD).write(
+        "note.tk",
+        "kernel a[N: i32 = 2]() { static_print(N); } kernel b[T: float](_x: view[T, 1]) {}",
+    );
     let objects =
         objects(folder.tk(&["check", "--message-format", "json", "--emit", "tile", "note.tk"]).code(0));
     let [emitted] = of_kind(&objects, "emitted")[..] else { panic!("{objects:#?}") };

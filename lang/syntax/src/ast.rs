@@ -4,6 +4,8 @@
 //! empty name; every hole stands for a syntax error that has been reported. The depth of a tree is limited
 //! ([`crate::MAX_DEPTH`]), so walking and dropping it recursively is safe.
 
+use std::rc::Rc;
+
 use crate::span::Span;
 
 /// A name with its place. Empty where it is missing.
@@ -68,7 +70,7 @@ pub struct Item {
     pub span: Span,
 }
 
-/// The kinds of item.
+/// The kinds of item. The large ones are shared, as a checker keeps them beside the tree.
 #[derive(Clone, Debug)]
 pub enum ItemKind {
     /// `use a::b;`, `use a::b as c;`, `use a::{b, c};`
@@ -76,13 +78,13 @@ pub enum ItemKind {
     /// `const N: i32 = 4;`
     Const(Const),
     /// `struct S[N: i32] { x: f32, fn m(self) -> f32 { .. } }`
-    Struct(Struct),
+    Struct(Rc<Struct>),
     /// `fn` or `kernel`.
-    Fn(Fn),
+    Fn(Rc<Fn>),
     /// `export softmax[T = [f16, bf16]];`
     Export(Export),
     /// `test "name" { .. }`
-    Test(Test),
+    Test(Rc<Test>),
     /// A hole.
     Err,
 }

@@ -90,7 +90,15 @@ impl<'s> Cutter<'s> {
             Some(Unit::Item(attrs, kind)) => (attrs, kind),
             Some(_) | None => (vec![], ItemKind::Err),
         };
-        let method = matches!(kind, ItemKind::Fn(Fn { kernel: false, .. }) | ItemKind::Err);
+        let method = match &kind {
+            ItemKind::Fn(f) => !f.kernel,
+            ItemKind::Err => true,
+            ItemKind::Use(_)
+            | ItemKind::Const(_)
+            | ItemKind::Struct(_)
+            | ItemKind::Export(_)
+            | ItemKind::Test(_) => false,
+        };
         if matches!(self.frame.body, Body::Struct(..)) && !method {
             let message = "only fields and functions stand in a struct";
             self.cx.diags.push(Diagnostic::error(SYNTAX, span, message, ""));

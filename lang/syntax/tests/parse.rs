@@ -136,7 +136,7 @@ fn blocks() {
         let Some(ItemKind::Fn(f)) = file.items.into_iter().next().map(|i| i.kind) else {
             panic!("no function")
         };
-        (f.body.stmts, f.body.tail.map(|t| t.kind))
+        (f.body.stmts.clone(), f.body.tail.clone().map(|t| t.kind))
     };
     assert!(matches!(value("a; b"), (s, Some(ExprKind::Path(_))) if s.len() == 1));
     assert!(matches!(value("a; b;"), (s, None) if s.len() == 2));

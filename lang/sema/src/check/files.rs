@@ -93,7 +93,7 @@ fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
                 span: s.name.span,
                 file: id,
             });
-            p.structs.push((file, Rc::new(s.clone())));
+            p.structs.push((file, s.clone()));
             define(p, file, &s.name, Def::Struct(sid));
             for m in &s.methods {
                 if let ItemKind::Fn(f) = &m.kind {
@@ -111,7 +111,7 @@ fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
             let f = empty_fn(t.name.clone(), FnKind::Test, id, t.name_span, item);
             p.hir.fns.push(f);
             p.sigs.push(Sig {
-                ast: SigAst::Test(Rc::new(t.clone())),
+                ast: SigAst::Test(t.clone()),
                 file,
                 slots: vec![],
                 owner: None,
@@ -126,7 +126,7 @@ fn add_fn(
     file: usize,
     id: FileId,
     item: &ast::Item,
-    f: &ast::Fn,
+    f: &Rc<ast::Fn>,
     owner: Option<StructId>,
 ) -> FnId {
     let fid = FnId(p.hir.fns.len() as u32);
@@ -149,7 +149,7 @@ fn add_fn(
         }
     }
     p.hir.fns.push(h);
-    p.sigs.push(Sig { ast: SigAst::Fn(Rc::new(f.clone())), file, slots: vec![], owner, span: f.sig_span });
+    p.sigs.push(Sig { ast: SigAst::Fn(f.clone()), file, slots: vec![], owner, span: f.sig_span });
     fid
 }
 

@@ -8,9 +8,19 @@ use super::args::Params;
 use super::cx::Cx;
 use super::subst::Subst;
 use crate::hir::{FnId, HExpr, HKind};
+use crate::poly::Poly;
 use crate::types::{CTerm, Elem, Ty};
 
 impl Cx<'_, '_> {
+    /// The type of a tensor that a test makes.
+    pub fn buffer_type(&mut self, elem: Elem, shape: Vec<Poly>, span: Span) -> Ty {
+        if shape.is_empty() {
+            self.error(codes::TILE_RANK, span, "a buffer has 1 to 5 dimensions, not 0", "");
+            return Ty::Err;
+        }
+        Ty::Buffer { elem, shape }
+    }
+
     /// `softmax[BLOCK = 2048](x, y)` in a test.
     pub fn launch(&mut self, id: FnId, cargs: &[Index], args: &[ast::Arg], span: Span) -> HExpr {
         let name = self.hir().func(id).name.clone();

@@ -234,6 +234,10 @@ impl Cx<'_, '_> {
                 _ => DTypeSet::ANY,
             });
             CKind::DType(sets.fold(DTypeSet::EMPTY, DTypeSet::or))
+        } else if let Some(odd) = es.iter().find(|e| !is_scalar(&e.ty)) {
+            let what = "a loop over a list needs numbers, bools or element types, all of one kind";
+            self.error(codes::NOT_ITERABLE, odd.span, what, "");
+            CKind::Err
         } else {
             let mut refs: Vec<&mut HExpr> = es.iter_mut().collect();
             match self.join_elems("a list", &mut refs).map(|d| (self.literal(d), d)) {
@@ -292,4 +296,9 @@ impl Cx<'_, '_> {
             None => HStmtKind::Err,
         }
     }
+}
+
+/// A number or bool.
+fn is_scalar(ty: &Ty) -> bool {
+    matches!(ty, Ty::Tile { elem: Elem::D(_), shape } if shape.is_scalar())
 }

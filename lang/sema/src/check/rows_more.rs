@@ -498,7 +498,8 @@ impl Cx<'_, '_> {
                     self.adapt(d, DTerm::Known(if l == Lit::Int { DType::I32 } else { DType::F32 }));
                 }
                 let dims = self.dims_of(s, &shape)?;
-                self.built(s, vec![HArg::Expr(x)], Ty::Buffer { elem, shape: dims }, false)
+                let ty = self.buffer_type(elem, dims, x.span);
+                self.built(s, vec![HArg::Expr(x)], ty, false)
             }
             HostOp::Empty => self.empty(s),
             HostOp::Tile => {

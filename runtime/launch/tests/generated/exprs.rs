@@ -106,10 +106,11 @@ impl Scope {
         if !known.is_empty() && self.random.chance(if depth == 0 { 85 } else { 35 }) {
             return self.random.pick(&known);
         }
-        if depth > 0 && self.random.chance(12) {
-            if let Some(call) = self.call(ty, depth - 1) {
-                return call;
-            }
+        if depth > 0
+            && self.random.chance(12)
+            && let Some(call) = self.call(ty, depth - 1)
+        {
+            return call;
         }
         match ty {
             Ty::Tile(e, dims) if depth == 0 => self.constant(e, dims),
@@ -141,6 +142,7 @@ impl Scope {
                 1 => format!("(-inf as {e})"),
                 2 => format!("(-0.0 as {e})"),
                 3 => format!("{e}.max"),
+                4 | 5 => format!("(0.0 as {e})"),
                 _ => format!("({} as {e})", ["0.5", "1.0", "-2.0", "3.25", "100.0"][r % 5]),
             },
             _ => match r {
@@ -175,10 +177,11 @@ impl Scope {
             let (a, b) = (self.tile_expr(e, dims, depth), self.tile_expr(e, dims, depth));
             return format!("where({c}, {a}, {b})");
         }
-        if general < 40 && !self.scalar_only {
-            if let Some(text) = self.rearranged(e, dims, depth) {
-                return text;
-            }
+        if general < 40
+            && !self.scalar_only
+            && let Some(text) = self.rearranged(e, dims, depth)
+        {
+            return text;
         }
         if let (40..44, "f32" | "i32", [m, n], false) = (general, e, dims, self.scalar_only) {
             let k = Dim::of(self.random.pick(&["N", "3", "8"]));
@@ -189,18 +192,19 @@ impl Scope {
             );
             return format!("dot({a}, {b}, {})", self.tile_expr(e, dims, depth));
         }
-        if general < 52 && !self.scalar_only {
-            if let Some(text) = self.folded(e, dims, depth) {
-                return text;
-            }
+        if general < 52
+            && !self.scalar_only
+            && let Some(text) = self.folded(e, dims, depth)
+        {
+            return text;
         }
         if general < 62 && !self.scalar_only && !dims.is_empty() {
             return self.mapped(e, dims, depth);
         }
-        if general < 72 {
-            if let Some(text) = self.loaded(e, dims, depth) {
-                return text;
-            }
+        if general < 72
+            && let Some(text) = self.loaded(e, dims, depth)
+        {
+            return text;
         }
         match e {
             "bool" => self.truth(dims, depth),

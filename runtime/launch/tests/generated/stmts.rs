@@ -222,7 +222,37 @@ impl Scope {
         out.push(Node { head: format!("if {c} {{"), arms });
     }
 
+    /// Reads, writes and reads again the same place: the second value is another one.
+    fn rewrite(&mut self, out: &mut Vec<Node>) {
+        let memories: Vec<Memory> =
+            self.memories.iter().filter(|m| m.mutable && m.name != "total").cloned().collect();
+        let memory = self.random.pick(&memories);
+        let (e, name) = (memory.elem, memory.name);
+        let dims = vec![Dim::of(self.random.pick(&["N", "3", "1"])); memory.rank.unwrap_or(1)];
+        let ty = Ty::Tile(e, dims.clone());
+        let at = self.random.below(4);
+        let (read, write) = if memory.rank.is_ok() {
+            let place = format!("[{at}, {}]", self.random.pick(&["0", "n"]));
+            let shape = shape_text(&dims);
+            (format!("{name}.load({place}, {shape})"), format!("{name}.store({place}, "))
+        } else {
+            let place = format!("{name} + {at} + arange(0, {})", dims[0].text());
+            (format!("load({place})"), format!("store({place}, "))
+        };
+        let load = |scope: &mut Self, out: &mut Vec<Node>| {
+            let v = scope.name("v");
+            out.push(Node::line(format!("let {v} = {read};")));
+            scope.bind(v, ty.clone(), false);
+        };
+        load(self, out);
+        out.push(Node::line(format!("{write}{});", self.expr(&ty, 2))));
+        load(self, out);
+    }
+
     fn store(&mut self, out: &mut Vec<Node>) {
+        if self.random.chance(40) {
+            return self.rewrite(out);
+        }
         let memories: Vec<Memory> = self.memories.iter().filter(|m| m.mutable).cloned().collect();
         let memory = self.random.pick(&memories);
         let (e, name) = (memory.elem, &memory.name);

@@ -23,7 +23,9 @@ impl Scope {
             (3, [one, rest @ ..]) if one.is_one() && !rest.is_empty() => {
                 format!("{}[None, :]", self.of(e, rest, depth))
             }
-            (3, [a, one]) if one.is_one() => format!("{}[:, None]", self.of(e, &[a.clone()], depth)),
+            (3, [a, one]) if one.is_one() => {
+                format!("{}[:, None]", self.of(e, std::slice::from_ref(a), depth))
+            }
             (4, [_, ..]) => {
                 let mut from = dims.to_vec();
                 let at = self.random.below(from.len());
@@ -34,7 +36,7 @@ impl Scope {
                 let axis = self.random.below(dims.len());
                 format!("flip({}, axis = {axis})", self.of(e, dims, depth))
             }
-            (6, [rest @ ..]) if rest.len() < 3 => {
+            (6, rest) if rest.len() < 3 => {
                 // One of a few rows.
                 let mut from = vec![Dim::of(self.random.pick(&["2", "3", "4"]))];
                 from.extend_from_slice(rest);
@@ -43,8 +45,8 @@ impl Scope {
             }
             (7, [d]) => {
                 let n = Dim::of(self.random.pick(&["N", "3", "8"]));
-                let x = self.of(e, &[n.clone()], depth);
-                let at = self.of("i32", &[d.clone()], depth);
+                let x = self.of(e, std::slice::from_ref(&n), depth);
+                let at = self.of("i32", std::slice::from_ref(d), depth);
                 format!("gather({x}, ({at} & 1023) % {})", n.text())
             }
             _ => return None,
