@@ -6,6 +6,7 @@
 pub mod actions;
 pub mod calls;
 pub mod complete;
+mod describe;
 pub mod diagnostics;
 pub mod folding;
 pub mod hints;
@@ -13,10 +14,12 @@ pub mod hover;
 pub mod lens;
 pub mod navigate;
 pub mod rename;
+mod scope;
 pub mod selection;
 pub mod signature;
 pub mod symbols;
 pub mod tokens;
+mod walk;
 pub mod workspace;
 
 pub use workspace::{Analysis, Disk, Workspace};

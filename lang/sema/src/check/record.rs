@@ -132,7 +132,9 @@ impl Cx<'_, '_> {
         while let ast::ExprKind::Member(base, _) | ast::ExprKind::Index(base, _) = &root.kind {
             root = base;
         }
-        self.p.record.written(root.span, Target::Place(self.local(id).span));
+        if let ast::ExprKind::Path(p) = &root.kind {
+            self.p.record.written(p.span, Target::Place(self.local(id).span));
+        }
     }
 
     /// Remembers which parameters of a builtin the named arguments mean.
