@@ -6,6 +6,8 @@
 pub mod actions;
 pub mod calls;
 pub mod complete;
+mod complete_member;
+mod complete_name;
 mod describe;
 pub mod diagnostics;
 pub mod folding;
@@ -17,6 +19,7 @@ pub mod rename;
 mod scope;
 pub mod selection;
 pub mod signature;
+mod site;
 pub mod symbols;
 pub mod tokens;
 mod walk;
