@@ -18,7 +18,8 @@ pub mod target;
 pub mod types;
 mod visit;
 
-pub use check::check;
+pub use check::files::std_files;
+pub use check::{check, check_indexed};
 pub use check::names::closest;
 use tk_syntax::{Diagnostic, SourceMap};
 

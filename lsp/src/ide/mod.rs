@@ -6,6 +6,9 @@
 pub mod actions;
 pub mod calls;
 pub mod complete;
+mod complete_member;
+mod complete_name;
+mod describe;
 pub mod diagnostics;
 pub mod folding;
 pub mod hints;
@@ -13,10 +16,13 @@ pub mod hover;
 pub mod lens;
 pub mod navigate;
 pub mod rename;
+mod scope;
 pub mod selection;
 pub mod signature;
+mod site;
 pub mod symbols;
 pub mod tokens;
+mod walk;
 pub mod workspace;
 
 pub use workspace::{Analysis, Disk, Workspace};
