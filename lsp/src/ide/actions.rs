@@ -131,6 +131,10 @@ fn memory_call(a: &Analysis, at: u32) -> Option<MemoryCall<'_>> {
             "store" => true,
             _other => return None,
         };
+        let touches = |s: Span| s.start <= at && at <= s.end;
+        if !touches(f.span) && !args.first().is_some_and(|x| touches(x.value.span)) {
+            return None;
+        }
         let pointer = &args.first().filter(|a| a.name.is_none())?.value;
         let mut call = MemoryCall { whole: e.span, store, args, pointer, mask: None };
         call.mask = call.arg(1 + usize::from(store), "mask");

@@ -174,11 +174,12 @@ fn kind(a: &Analysis, s: &Symbol) -> CompletionKind {
 fn in_use(site: &Site) -> Option<usize> {
     let ahead = site.tokens.get(..site.before)?;
     let start = ahead.iter().rposition(|t| matches!(t.tok, Tok::Use | Tok::Semi))?;
-    // A `use` ends with its `;` or, where that is missing, with its line.
-    let last = ahead.last()?;
-    let open = ahead.get(start..)?.iter().any(|t| t.tok == Tok::LBrace);
-    let same_line = open || site.tokens.get(site.before).is_none_or(|t| !t.first || t.start != site.start);
-    (ahead.get(start)?.tok == Tok::Use && same_line && last.tok != Tok::RBrace).then_some(start)
+    let inside = ahead.get(start + 1..)?;
+    // A `use` ends with its `;` or, where that is missing, with its line; a list may have several.
+    let list = inside.iter().any(|t| t.tok == Tok::LBrace);
+    let same_line = list || !(inside.iter().any(|t| t.first) || site.new_line);
+    let open = inside.last().is_none_or(|t| t.tok != Tok::RBrace);
+    (ahead.get(start)?.tok == Tok::Use && same_line && open).then_some(start)
 }
 
 fn imports(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {

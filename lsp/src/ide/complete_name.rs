@@ -7,6 +7,7 @@ use tk_ops::table::{ParamKind, Receiver};
 use tk_ops::{DType, DTypeSet};
 use tk_sema::hir::FnKind;
 use tk_sema::index::{Symbol, SymbolId, SymbolKind};
+use tk_syntax::ast::ItemKind;
 use tk_syntax::token::Tok;
 
 use super::complete::{CompletionKind as K, List, add_use, importable};
@@ -83,7 +84,9 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
     }
     let Some(d) = Declared::of(a, symbol) else { return false };
     let range = if c.open == Tok::LParen { d.run.clone() } else { d.fixed.clone() };
-    for i in range.filter(|i| c.named.is_none() && *i < d.names.len()) {
+    // Those in front of the place may be given by position.
+    let passed = range.start + if c.open == Tok::LParen { c.position.saturating_sub(c.given.len()) } else { 0 };
+    for i in range.filter(|i| c.named.is_none() && *i >= passed) {
         let (Some(name), Some((at, doc))) = (d.names.get(i), d.params.get(i)) else { continue };
         if !c.given.contains(&name.as_str()) {
             let detail = d.label.get(at.clone()).unwrap_or("");
@@ -226,18 +229,22 @@ fn items(a: &Analysis) -> impl Iterator<Item = &Symbol> {
     })
 }
 
-/// What the `use` lines of the file name. Of `use std::math::gelu` that is `math` too, which it does not import; but
-/// then a path through it is what is meant.
+/// What the `use` lines of the file bring in, under the names that they give.
 fn imported(a: &Analysis) -> BTreeSet<SymbolId> {
     let items = a.root().into_iter().flat_map(|f| &f.items);
-    let uses = items.filter(|i| matches!(i.kind, tk_syntax::ast::ItemKind::Use(_))).map(|i| i.span);
-    let own = a.index.references_in(Analysis::ROOT);
-    let inside = uses.flat_map(|u| {
-        let start = own.partition_point(|r| r.span.start < u.start);
-        let end = own.partition_point(|r| r.span.start < u.end);
-        own.get(start..end).unwrap_or(&[])
+    let names = items.flat_map(|i| match &i.kind {
+        ItemKind::Use(u) => match &u.names {
+            Some(names) => names.iter().collect(),
+            None => u.alias.as_ref().or(u.path.segments.last()).into_iter().collect::<Vec<_>>(),
+        },
+        ItemKind::Const(_)
+        | ItemKind::Struct(_)
+        | ItemKind::Fn(_)
+        | ItemKind::Export(_)
+        | ItemKind::Test(_)
+        | ItemKind::Err => vec![],
     });
-    inside.map(|r| r.symbol).collect()
+    names.filter_map(|n| a.index.reference(n.span)).map(|r| r.symbol).collect()
 }
 
 /// Items of other files, with the `use` that they need.

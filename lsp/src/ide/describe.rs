@@ -11,6 +11,7 @@ use tk_syntax::ast::{Fn, Item, ItemKind};
 use tk_syntax::Span;
 
 use super::Analysis;
+use super::signature::Declared;
 
 /// A symbol in words.
 pub struct Words {
@@ -43,16 +44,20 @@ pub fn words(a: &Analysis, s: &Symbol) -> Words {
             let names = a.index.file(*f).map(|f| public(&f.tree.items)).unwrap_or_default();
             (format!("use {}", module_name(key)), names)
         }
-        SymbolKind::Fn(_) => (function(a, s).unwrap_or_else(|| s.name.clone()), doc),
+        SymbolKind::Fn(_) => {
+            let declared = Declared::function(a, s, true, String::new());
+            (declared.map_or_else(|| s.name.clone(), |d| d.label), doc)
+        }
         SymbolKind::Struct(_) => (strukt(a, s).unwrap_or_else(|| format!("struct {}", s.name)), doc),
         SymbolKind::Field(id, n) => {
             let field = hir.structs.get(id.0 as usize).and_then(|s| s.fields.get(*n as usize));
             (format!("{}: {}", s.name, field.map_or("?".into(), |f| show::ty(hir, &f.1))), doc)
         }
         SymbolKind::Const(id) => {
-            let ty = hir.consts.get(id.0 as usize).map_or("?".into(), |c| show::ty(hir, &c.value.ty));
+            let ty = hir.consts.get(id.0 as usize).map(|c| show::ty(hir, &c.value.ty)).unwrap_or_default();
+            let ty = if has_type(a, s) { format!(": {ty}") } else { String::new() };
             let value = const_value(hir, *id).map(|v| format!(" = {v}")).unwrap_or_default();
-            (format!("const {}: {ty}{value}", s.name), doc)
+            (format!("const {}{ty}{value}", s.name), doc)
         }
         SymbolKind::CVar(id) => {
             let written = s.item.filter(|i| Some(*i) != s.span).map(|i| line(a.text(i)));
@@ -103,10 +108,13 @@ fn find_fn(items: &[Item], name: Span) -> Option<(&Item, &Fn)> {
     })
 }
 
-/// `fn f[T: float](x: T) -> T` on one line.
-fn function(a: &Analysis, s: &Symbol) -> Option<String> {
-    let (_, f) = item_fn(a, s.span?)?;
-    Some(line(a.text(f.sig_span)))
+/// Whether a constant is declared with a type; without, a number takes the type that each use needs.
+fn has_type(a: &Analysis, s: &Symbol) -> bool {
+    let text = s.span.and_then(|at| {
+        let source = a.checked.sources.get(at.file)?;
+        source.text.get(at.end as usize..)
+    });
+    text.is_some_and(|t| t.trim_start().starts_with(':'))
 }
 
 fn strukt(a: &Analysis, s: &Symbol) -> Option<String> {

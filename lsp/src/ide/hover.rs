@@ -2,7 +2,7 @@
 
 use tk_ops::DType;
 use tk_sema::index::{SymbolKind, value_at};
-use tk_syntax::ast::ExprKind;
+use tk_syntax::ast::{ExprKind, ItemKind, StmtKind};
 use tk_syntax::token::{Tok, lex};
 use tk_syntax::Span;
 
@@ -71,8 +71,8 @@ fn called(a: &Analysis, name: Span) -> Option<String> {
     let ty = a.show(a.index.type_of(call)?);
     let cargs = a.index.call(call).map(|c| super::hints::cargs(a, &c.cargs)).unwrap_or_default();
     let with = if cargs.is_empty() { String::new() } else { format!(" with `{cargs}`") };
-    let gives = if ty == "()" { String::new() } else { format!("gives `{ty}`") };
-    (!with.is_empty() || !gives.is_empty()).then(|| format!("Here: {}{with}", gives).replace(":  ", ": "))
+    let gives = if ty == "()" { String::new() } else { format!(" it gives `{ty}`") };
+    (!with.is_empty() || !gives.is_empty()).then(|| format!("Here{gives}{with}."))
 }
 
 /// What is built into values and types: `x.shape`, `T.bits`, `target.has_tma`, `f16`.
@@ -111,6 +111,18 @@ fn property(a: &Analysis, at: u32) -> Option<(Span, String)> {
 fn expression(a: &Analysis, at: u32) -> Option<(Span, String)> {
     token_at(a.root_text(), at)?;
     let (span, ty) = a.index.expression_at(Analysis::ROOT, at)?;
+    // The number of a default or constant takes the type that its use needs; until then it has none.
+    let nodes = around(a.root()?, at);
+    let open = nodes.iter().any(|n| match n {
+        Node::CParam(_) => true,
+        Node::Item(i) => matches!(i.kind, ItemKind::Const(_)),
+        Node::Stmt(s) => matches!(s.kind, StmtKind::Const(_)),
+        _other => false,
+    });
+    let number = |n: &Node| matches!(n, Node::Expr(e) if matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_)));
+    if open && nodes.last().is_some_and(number) {
+        return None;
+    }
     Some((*span, card(&a.show(ty), &[value(a, *span)])))
 }
 

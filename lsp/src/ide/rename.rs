@@ -162,14 +162,16 @@ impl<'a> Moved<'a> {
 /// Whether every name means what it meant and nothing new is wrong.
 fn unchanged(before: &Analysis, after: &Analysis, moved: &Moved, new_name: &str) -> Result<(), String> {
     let old: BTreeSet<(String, usize)> = messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
-    if let Some((_, message)) = messages(after, &Place::clone).into_iter().find(|m| !old.contains(&m.0)) {
-        return Err(format!("with the name `{new_name}` the program is wrong: {message}"));
+    let new: Vec<Message> = messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
+    let wrong = |m: &Message| Err(format!("with the name `{new_name}` the program is wrong: {}", m.1));
+    if let Some(m) = new.iter().find(|m| m.2) {
+        return wrong(m);
     }
     let was = meanings(before).map(|(p, k)| (moved.place(&p), moved.key(k)));
-    if was.eq(meanings(after)) {
-        return Ok(());
+    if !was.eq(meanings(after)) {
+        return Err(format!("`{new_name}` would change what a name means: something here is called that already"));
     }
-    Err(format!("`{new_name}` would change what a name means: something here is called that already"))
+    new.first().map_or(Ok(()), wrong)
 }
 
 /// The names of the root file with their meanings, in order.
@@ -178,14 +180,14 @@ fn meanings(a: &Analysis) -> impl Iterator<Item = (Place, Key)> {
     own.filter_map(|r| Some((a.place(r.span), key(a, a.index.symbol(r.symbol)?)?)))
 }
 
-/// A code and where it is reported, and the message.
-type Message = ((String, usize), String);
+/// A code and where it is reported, the message, and whether it is an error.
+type Message = ((String, usize), String, bool);
 
 /// What is reported, by code and place.
 fn messages(a: &Analysis, place: &dyn Fn(&Place) -> Place) -> Vec<Message> {
     let one = |d: &tk_syntax::Diagnostic| {
         let p = place(&a.place(d.primary.span));
-        ((format!("{}:{}", d.code.0, p.path), p.start), d.message.clone())
+        ((format!("{}:{}", d.code.0, p.path), p.start), d.message.clone(), d.is_error())
     };
     a.checked.diagnostics.iter().map(one).collect()
 }

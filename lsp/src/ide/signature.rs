@@ -95,7 +95,7 @@ impl Declared {
                 let params = text.params.into_iter().map(|r| (r, String::new())).collect();
                 Some(Declared { label: text.text, doc, names, params, fixed: 0..0, run: 0..n, rest })
             }
-            SymbolKind::Fn(_) => Self::function(a, s, doc),
+            SymbolKind::Fn(_) => Self::function(a, s, false, doc),
             SymbolKind::Struct(id) => Self::strukt(a, s, *id, doc),
             SymbolKind::Module(_)
             | SymbolKind::Field(..)
@@ -108,14 +108,15 @@ impl Declared {
         }
     }
 
-    fn function(a: &Analysis, s: &Symbol, doc: String) -> Option<Declared> {
+    /// A function or kernel; `this` says whether the `self` of a method is shown.
+    pub fn function(a: &Analysis, s: &Symbol, this: bool, doc: String) -> Option<Declared> {
         let (_, f) = describe::item_fn(a, s.span?)?;
         let word = if f.kernel { "kernel" } else { "fn" };
         let mut d = Declared::empty(format!("{word} {}", f.name.text), doc);
         let fixed = f.cparams.iter().map(|c| (c.name.text.clone(), describe::line(a.text(c.span)), String::new()));
         d.list(('[', ']'), fixed.collect());
         d.fixed = 0..d.params.len();
-        let own = f.params.iter().skip(usize::from(s.owner.is_some()));
+        let own = f.params.iter().skip(usize::from(s.owner.is_some() && !this));
         let run = own.map(|p| {
             let (from, to) = (p.name.span, p.span);
             let written = Span { start: from.start.max(to.start), ..to };

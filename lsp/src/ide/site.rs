@@ -15,6 +15,8 @@ pub struct Site<'s> {
     pub start: usize,
     /// Where the word ends that the place lies in.
     pub end: usize,
+    /// Whether it begins a line.
+    pub new_line: bool,
 }
 
 /// A call, or brackets with compile-time arguments, around a place.
@@ -51,7 +53,9 @@ impl<'s> Site<'s> {
             Some(t) if t.start < offset => return None,
             Some(_) | None => (offset, offset),
         };
-        Some(Site { tokens: lexed.tokens, before, start, end })
+        let last = before.checked_sub(1).and_then(|i| lexed.tokens.get(i)).map_or(0, |t| t.end);
+        let new_line = text.get(last..start).is_some_and(|gap| gap.contains('\n'));
+        Some(Site { tokens: lexed.tokens, before, start, end, new_line })
     }
 
     /// The token so many before the word.

@@ -147,7 +147,6 @@ fn plain(tok: Tok, before: Option<Tok>, next: Option<Tok>) -> Option<(TokenKind,
                 TokenKind::Keyword
             }
             (_, Some(RParen | RBrace | RBracket), Some(LParen)) => TokenKind::Keyword,
-            (_, _, Some(Assign)) => TokenKind::Property,
             (_, Some(Kernel | Fn), _) => TokenKind::Function,
             (_, Some(Struct), _) => TokenKind::Struct,
             ("std", _, _) => TokenKind::Module,
@@ -158,7 +157,11 @@ fn plain(tok: Tok, before: Option<Tok>, next: Option<Tok>) -> Option<(TokenKind,
                 let is_type = types.contains(&name)
                     || DType::parse(name).is_some()
                     || tk_ops::DTypeSet::class(name).is_some();
-                if is_type { TokenKind::Type } else { TokenKind::Variable }
+                match next {
+                    _ if is_type => TokenKind::Type,
+                    Some(Assign) => TokenKind::Property,
+                    _ => TokenKind::Variable,
+                }
             }
         },
         At => TokenKind::Decorator,

@@ -102,6 +102,8 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
         selection_range_provider: Some(lsp::SelectionRangeProvider::Bool(true)),
         call_hierarchy_provider: Some(lsp::CallHierarchyProvider::Bool(true)),
         inlay_hint_provider: Some(lsp::InlayHintProvider::Bool(true)),
+        document_formatting_provider: Some(lsp::DocumentFormattingProvider::Bool(true)),
+        document_range_formatting_provider: Some(lsp::DocumentRangeFormattingProvider::Bool(true)),
         code_lens_provider: Some(lsp::CodeLensOptions::default()),
         code_action_provider: Some(lsp::CodeActionProvider::CodeActionOptions(lsp::CodeActionOptions {
             code_action_kinds: Some(vec![lsp::CodeActionKind::QuickFix, lsp::CodeActionKind::Refactor]),

@@ -11,6 +11,7 @@ mod client;
 mod diagnostics;
 mod disk;
 mod documents;
+mod format;
 mod library;
 mod lifecycle;
 mod look;

@@ -45,6 +45,10 @@ impl Server {
             "textDocument/inlayHint" => self.on::<lsp::InlayHintRequest>(given, Server::hints),
             "textDocument/codeAction" => self.on::<lsp::CodeActionRequest>(given, Server::actions),
             "textDocument/codeLens" => self.on::<lsp::CodeLensRequest>(given, Server::lenses),
+            "textDocument/formatting" => self.on::<lsp::DocumentFormattingRequest>(given, Server::format),
+            "textDocument/rangeFormatting" => {
+                self.on::<lsp::DocumentRangeFormattingRequest>(given, Server::format_range)
+            }
             _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
         }
     }
