@@ -1,2 +1,2 @@
-" Files of the language, whatever else claims the ending.
-autocmd BufNewFile,BufRead *.tk setfiletype tk
+" Files of the language. Neovim takes the ending for Tcl/Tk, so that what it has found is replaced.
+autocmd BufNewFile,BufRead *.tk set filetype=tk

@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import * as lsp from "vscode-languageserver-protocol/node.js";
+import * as lsp from "vscode-languageserver-protocol/node";
 
 const TK = process.env.TK ?? fileURLToPath(new URL("../../../target/debug/tk", import.meta.url));
 const WORKSPACE = fileURLToPath(new URL("../workspace", import.meta.url));
@@ -22,7 +22,9 @@ function capabilities({ encodings = ["utf-16"], pull = true }) {
       ...(pull && { diagnostic: { relatedDocumentSupport: true } }),
       hover: { contentFormat: markdown },
       completion: { completionItem: { snippetSupport: true, documentationFormat: markdown } },
-      signatureHelp: { signatureInformation: { documentationFormat: markdown, parameterInformation: { labelOffsetSupport: true } } },
+      signatureHelp: {
+        signatureInformation: { documentationFormat: markdown, parameterInformation: { labelOffsetSupport: true } },
+      },
       documentSymbol: { hierarchicalDocumentSymbolSupport: true },
       codeAction: { codeActionLiteralSupport: { codeActionKind: { valueSet: ["quickfix", "refactor"] } } },
       rename: { prepareSupport: true },

@@ -1,6 +1,7 @@
 -- Owns the way from a buffer of the language to its server, and the command behind the lens of a kernel.
 --
--- Works with Neovim 0.7 and newer. Guarantees one server for each root folder, shared by its buffers.
+-- Works with Neovim 0.7 and newer. Guarantees one server for each root folder, shared by its buffers. With 0.11 and
+-- newer `vim.lsp.enable("tk")` does the same by `lsp/tk.lua`; do not use both.
 
 local M = {}
 
@@ -15,48 +16,84 @@ local defaults = {
   capabilities = nil,
 }
 
+-- The root folder of a file, and whether a marker says so.
 local function root(file, markers)
   local folder = vim.fn.fnamemodify(file, ":p:h")
   local at = folder
   while true do
     for _, marker in ipairs(markers) do
-      local found = at .. "/" .. marker
-      if vim.fn.isdirectory(found) == 1 or vim.fn.filereadable(found) == 1 then
-        return at
+      if vim.fn.getftype(at .. "/" .. marker) ~= "" then
+        return at, true
       end
     end
     local above = vim.fn.fnamemodify(at, ":h")
     if above == at then
-      return folder
+      return folder, false
     end
     at = above
   end
 end
 
--- The servers of this session by root folder, for versions without `vim.lsp.start`.
+-- The servers of this session, by root folder. Neovim 0.7 does not list those that are just starting.
 local running = {}
 
-local function attach(options, buffer)
+local function alive(id)
+  return id ~= nil and vim.lsp.get_client_by_id(id) ~= nil
+end
+
+local function start(options, folder)
   local config = {
     name = "tk",
     cmd = options.cmd,
-    root_dir = root(vim.api.nvim_buf_get_name(buffer), options.root_markers),
+    root_dir = folder,
+    workspace_folders = { { uri = vim.uri_from_fname(folder), name = folder } },
     capabilities = options.capabilities or vim.lsp.protocol.make_client_capabilities(),
     on_attach = options.on_attach,
   }
   if vim.lsp.start then
-    return vim.lsp.start(config, { bufnr = buffer })
+    return vim.lsp.start(config, { attach = false })
   end
-  config.workspace_folders = { { uri = vim.uri_from_fname(config.root_dir), name = config.root_dir } }
-  local client = running[config.root_dir]
-  if client == nil or vim.lsp.get_client_by_id(client) == nil then
-    client = vim.lsp.start_client(config)
-    running[config.root_dir] = client
+  return vim.lsp.start_client(config)
+end
+
+local function attach(options, buffer)
+  local folder, marked = root(vim.api.nvim_buf_get_name(buffer), options.root_markers)
+  -- What belongs to no folder, such as the standard library, joins a server that is there.
+  local id = running[folder]
+  if not alive(id) and not marked then
+    id = vim.tbl_filter(alive, vim.tbl_values(running))[1]
   end
-  if client ~= nil then
-    vim.lsp.buf_attach_client(buffer, client)
+  if not alive(id) then
+    id = start(options, folder)
+    running[folder] = id
   end
-  return client
+  return id and vim.lsp.buf_attach_client(buffer, id)
+end
+
+local function attach_all(options)
+  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].filetype == "tk" then
+      attach(options, buffer)
+    end
+  end
+end
+
+-- Ends the servers, and starts others when they have ended.
+local function restart(options)
+  local old = vim.tbl_filter(alive, vim.tbl_values(running))
+  running = {}
+  vim.lsp.stop_client(old)
+  local function again(tries)
+    local ended = #vim.tbl_filter(alive, old) == 0
+    if ended or tries == 0 then
+      attach_all(options)
+    else
+      vim.defer_fn(function()
+        again(tries - 1)
+      end, 50)
+    end
+  end
+  again(100)
 end
 
 -- `tk test FILE --filter NAME` in a terminal below.
@@ -86,27 +123,10 @@ function M.setup(given)
       attach(options, event.buf)
     end,
   })
-  for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].filetype == "tk" then
-      attach(options, buffer)
-    end
-  end
   vim.api.nvim_create_user_command("TkRestart", function()
-    for _, client in ipairs((vim.lsp.get_clients or vim.lsp.get_active_clients)()) do
-      if client.name == "tk" then
-        vim.lsp.stop_client(client.id)
-      end
-    end
-    running = {}
-    -- A server has a moment to end before the next one starts.
-    vim.defer_fn(function()
-      for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
-        if vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].filetype == "tk" then
-          attach(options, buffer)
-        end
-      end
-    end, 500)
+    restart(options)
   end, { desc = "Restart the language server of tk", force = true })
+  attach_all(options)
 end
 
 return M
