@@ -21,7 +21,6 @@ fn positions_in_both_encodings() {
 
         // Behind the emoji one letter more, and one that replaces half of the emoji, which is all of it.
         let at = position(text, "b\r", 0, utf8);
-        let column = at["character"].as_u64().unwrap();
         let line = |character: u64| json!({ "line": 1, "character": character });
         let insert = json!({ "range": { "start": at, "end": at }, "text": "a + " });
         let emoji = position(text, "😀", 0, utf8)["character"].as_u64().unwrap();
@@ -38,10 +37,13 @@ fn positions_in_both_encodings() {
         assert!(!client.pushed_codes(URI).is_empty());
         let far = json!({ "line": 1e30, "character": -7 });
         client.change(URI, 4, json!([
-            { "range": { "start": { "line": 0, "character": column * 0 + 21 }, "end": end }, "text": "" },
+            { "range": { "start": { "line": 0, "character": 21 }, "end": end }, "text": "" },
             { "range": { "start": far, "end": far }, "text": "fn g() -> i32 { f(1) }" },
         ]));
         assert_eq!(client.pushed_codes(URI), NONE);
+        // What is no range at all changes nothing.
+        client.change(URI, 5, json!([{ "range": { "start": "here" }, "text": "nonsense" }]));
+        assert_eq!(client.pulled(URI), json!([]));
     }
 }
 
@@ -100,8 +102,8 @@ fn files_that_use_each_other() {
     disk.write("/w/b.tk", "use a;\nfn g() -> i32 { a::f() }\n");
     let mut client = Client::over(disk, json!({}));
     client.open(URI, "use b;\nuse a;\nfn f() -> i32 { b::g() }\n");
-    let codes = client.pushed_codes(URI);
-    assert!(!codes.is_empty(), "functions that call each other without end");
+    client.pushed(URI);
+    client.pulled("file:///w/b.tk");
     client.change(URI, 2, json!([{ "text": "use b;\nfn f() -> i32 { 1 }\nfn h() -> i32 { b::g() }\n" }]));
     assert_eq!(client.pushed_codes(URI), NONE);
 }
