@@ -13,7 +13,8 @@ use super::navigate::{Key, key, uses};
 use super::{Analysis, Place, TextEdit, Workspace};
 
 /// Words with a meaning of their own that are no keywords.
-const TAKEN: &[&str] = &["_", "self", "tile", "view", "dtype", "shape", "inf", "nan", "target", "device", "std"];
+const TAKEN: &[&str] =
+    &["_", "self", "tile", "view", "dtype", "shape", "inf", "nan", "target", "device", "std"];
 
 /// The name that would be renamed; `Err` is a sentence why it cannot be.
 pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Result<Place, String> {
@@ -66,7 +67,12 @@ fn valid(name: &str) -> Result<(), String> {
 }
 
 /// The edits that give what stands at an offset another name; `Err` is a sentence why that would break something.
-pub fn rename(ws: &mut Workspace, path: &str, offset: usize, new_name: &str) -> Result<Vec<TextEdit>, String> {
+pub fn rename(
+    ws: &mut Workspace,
+    path: &str,
+    offset: usize,
+    new_name: &str,
+) -> Result<Vec<TextEdit>, String> {
     let place = prepare(ws, path, offset)?;
     valid(new_name)?;
     let a = ws.analysis(path);
@@ -161,15 +167,19 @@ impl<'a> Moved<'a> {
 
 /// Whether every name means what it meant and nothing new is wrong.
 fn unchanged(before: &Analysis, after: &Analysis, moved: &Moved, new_name: &str) -> Result<(), String> {
-    let old: BTreeSet<(String, usize)> = messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
-    let new: Vec<Message> = messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
+    let old: BTreeSet<(String, usize)> =
+        messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
+    let new: Vec<Message> =
+        messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
     let wrong = |m: &Message| Err(format!("with the name `{new_name}` the program is wrong: {}", m.1));
     if let Some(m) = new.iter().find(|m| m.2) {
         return wrong(m);
     }
     let was = meanings(before).map(|(p, k)| (moved.place(&p), moved.key(k)));
     if !was.eq(meanings(after)) {
-        return Err(format!("`{new_name}` would change what a name means: something here is called that already"));
+        return Err(format!(
+            "`{new_name}` would change what a name means: something here is called that already"
+        ));
     }
     new.first().map_or(Ok(()), wrong)
 }

@@ -26,7 +26,8 @@ pub const TOKEN_TYPES: &[&str] = &[
 ];
 
 /// The modifiers in the order of their bits; `mutable` is a word of ours.
-pub const TOKEN_MODIFIERS: &[&str] = &["declaration", "readonly", "mutable", "defaultLibrary", "documentation"];
+pub const TOKEN_MODIFIERS: &[&str] =
+    &["declaration", "readonly", "mutable", "defaultLibrary", "documentation"];
 
 /// The number of a kind of tokens.
 ///

@@ -59,7 +59,8 @@ impl Server {
         let Some(document) = self.documents.remove(&path) else { return };
         self.ws.close(&path);
         if !self.client.pulls {
-            let nothing = lsp::PublishDiagnosticsParams { uri: document.uri, version: None, diagnostics: vec![] };
+            let nothing =
+                lsp::PublishDiagnosticsParams { uri: document.uri, version: None, diagnostics: vec![] };
             self.notify("textDocument/publishDiagnostics", nothing);
         }
         self.changed(&path);

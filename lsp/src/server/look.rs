@@ -180,7 +180,8 @@ impl Server {
     pub fn actions(&mut self, p: lsp::CodeActionParams) -> Answer<Option<Vec<lsp::CodeActionResponse>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
         let found = actions::actions(&mut self.ws, &path, lines.bytes(p.range));
-        let wanted = |a: &Action| p.context.only.as_ref().is_none_or(|only| only.iter().any(|o| covers(o, a.kind)));
+        let wanted =
+            |a: &Action| p.context.only.as_ref().is_none_or(|only| only.iter().any(|o| covers(o, a.kind)));
         let found: Vec<Action> = found.into_iter().filter(wanted).collect();
         let mended = found.iter().any(|a| a.diagnostic.is_some());
         let diagnostics = if mended { self.diagnostics(&path) } else { vec![] };
@@ -263,7 +264,8 @@ fn plain(snippet: &str) -> String {
             Some('}') => out.push('}'),
             Some('$') => {
                 open += usize::from(chars.as_str().starts_with('{'));
-                let digits = chars.as_str().trim_start_matches('{').trim_start_matches(|c: char| c.is_ascii_digit());
+                let digits =
+                    chars.as_str().trim_start_matches('{').trim_start_matches(|c: char| c.is_ascii_digit());
                 chars = digits.strip_prefix(':').unwrap_or(digits).chars();
             }
             _ => {}

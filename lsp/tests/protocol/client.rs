@@ -133,9 +133,10 @@ impl Client {
     /// The next diagnostics of a file that the server sends.
     pub fn pushed(&mut self, uri: &str) -> Value {
         loop {
-            let found = self.said.iter().position(|n| {
-                n.method == "textDocument/publishDiagnostics" && n.params["uri"] == uri
-            });
+            let found = self
+                .said
+                .iter()
+                .position(|n| n.method == "textDocument/publishDiagnostics" && n.params["uri"] == uri);
             match found {
                 Some(at) => return self.said.remove(at).params,
                 None => match self.next_message() {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, Memory, codes, position, range};
 
-const HELPER: &str = "/// Twice as much.\nfn twice[S: shape](x: tile[f32, S]) -> tile[f32, S] {\n    x + x\n}\n";
+const HELPER: &str =
+    "/// Twice as much.\nfn twice[S: shape](x: tile[f32, S]) -> tile[f32, S] {\n    x + x\n}\n";
 const ADD: &str = r#"use std::grid;
 use helper;
 
@@ -240,18 +241,24 @@ fn colours_and_hints() {
     let mut client = opened();
     let all = client.ok("textDocument/semanticTokens/full", about(URI));
     let all = decode(&client, ADD, &all);
-    for (word, kind) in [("BLOCK", "enumMember"), ("kernel", "keyword"), ("at", "variable"), ("x", "parameter")] {
+    for (word, kind) in
+        [("BLOCK", "enumMember"), ("kernel", "keyword"), ("at", "variable"), ("x", "parameter")]
+    {
         assert!(all.contains(&(word.into(), kind.into())), "{word} is no {kind} in {all:?}");
     }
     let line = position(ADD, "let at", 0, false)["line"].as_u64().unwrap();
-    let part = json!({ "start": { "line": line, "character": 0 }, "end": { "line": line + 1, "character": 0 } });
+    let part =
+        json!({ "start": { "line": line, "character": 0 }, "end": { "line": line + 1, "character": 0 } });
     let asked = json!({ "textDocument": { "uri": URI }, "range": part });
     let some = client.ok("textDocument/semanticTokens/range", asked.clone());
     let some = decode(&client, ADD, &some);
     assert!(some.len() < all.len() && some[0].0 == "let", "{some:?}");
 
     let hints = client.ok("textDocument/inlayHint", asked);
-    assert!(hints.as_array().unwrap().iter().any(|h| h["label"].as_str().unwrap().contains("i32")), "{hints}");
+    assert!(
+        hints.as_array().unwrap().iter().any(|h| h["label"].as_str().unwrap().contains("i32")),
+        "{hints}"
+    );
 }
 
 #[test]
@@ -282,7 +289,8 @@ fn actions_lenses_and_formatting() {
     let messy = ADD.replace("    let at = ", "  let   at=").replace("a + b\n", "a+b\n");
     client.change(URI, 4, json!([{ "text": messy }]));
     let options = json!({ "tabSize": 4, "insertSpaces": true });
-    let edits = client.ok("textDocument/formatting", json!({ "textDocument": { "uri": URI }, "options": options }));
+    let edits =
+        client.ok("textDocument/formatting", json!({ "textDocument": { "uri": URI }, "options": options }));
     assert_eq!(edits.as_array().unwrap().len(), 2, "{edits}");
     assert_eq!(apply(&messy, &edits), tk_fmt::format(&messy).unwrap());
     let line = range(&messy, "let   at", 0);
@@ -298,8 +306,10 @@ fn actions_lenses_and_formatting() {
 /// Applies edits of whole lines.
 fn apply(text: &str, edits: &Value) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let at = |p: &Value| lines.iter().take(p["line"].as_u64().unwrap() as usize).map(|l| l.len()).sum::<usize>()
-        + p["character"].as_u64().unwrap() as usize;
+    let at = |p: &Value| {
+        lines.iter().take(p["line"].as_u64().unwrap() as usize).map(|l| l.len()).sum::<usize>()
+            + p["character"].as_u64().unwrap() as usize
+    };
     let mut out = text.to_string();
     for edit in edits.as_array().unwrap().iter().rev() {
         let bytes = at(&edit["range"]["start"])..at(&edit["range"]["end"]);
@@ -312,7 +322,8 @@ fn apply(text: &str, edits: &Value) -> String {
 fn clients_that_can_do_little() {
     let disk = Memory::default();
     disk.write("/w/helper.tk", HELPER);
-    let mut client = Client::over(disk, json!({ "textDocument": { "hover": { "contentFormat": ["plaintext"] } } }));
+    let mut client =
+        Client::over(disk, json!({ "textDocument": { "hover": { "contentFormat": ["plaintext"] } } }));
     client.open(URI, ADD);
     client.pushed(URI);
     let hover = client.at("textDocument/hover", URI, position(ADD, "twice", 0, false));

@@ -36,10 +36,14 @@ fn positions_in_both_encodings() {
         client.change(URI, 3, json!([{ "range": { "start": end, "end": end }, "text": " c" }]));
         assert!(!client.pushed_codes(URI).is_empty());
         let far = json!({ "line": 1e30, "character": -7 });
-        client.change(URI, 4, json!([
-            { "range": { "start": { "line": 0, "character": 21 }, "end": end }, "text": "" },
-            { "range": { "start": far, "end": far }, "text": "fn g() -> i32 { f(1) }" },
-        ]));
+        client.change(
+            URI,
+            4,
+            json!([
+                { "range": { "start": { "line": 0, "character": 21 }, "end": end }, "text": "" },
+                { "range": { "start": far, "end": far }, "text": "fn g() -> i32 { f(1) }" },
+            ]),
+        );
         assert_eq!(client.pushed_codes(URI), NONE);
         // What is no range at all changes nothing.
         client.change(URI, 5, json!([{ "range": { "start": "here" }, "text": "nonsense" }]));
@@ -51,7 +55,8 @@ fn positions_in_both_encodings() {
 fn a_file_is_known_by_its_suffix_or_its_language() {
     let mut client = Client::new(json!({}));
     let open = |client: &Client, uri: &str, language: &str| {
-        let document = json!({ "uri": uri, "languageId": language, "version": 1, "text": "fn f() -> i32 { x }" });
+        let document =
+            json!({ "uri": uri, "languageId": language, "version": 1, "text": "fn f() -> i32 { x }" });
         client.notify("textDocument/didOpen", json!({ "textDocument": document }));
     };
     open(&client, "file:///w/a.md", "markdown");
@@ -60,7 +65,9 @@ fn a_file_is_known_by_its_suffix_or_its_language() {
     open(&client, "file:///elsewhere/x%20%C3%A4.tk", "rust");
     assert_eq!(client.pushed_codes("file:///elsewhere/x%20%C3%A4.tk"), ["E0201"]);
     assert!(client.said.is_empty(), "{:?}", client.said);
-    for uri in ["file:///w/a.md", "file:///w/missing.tk", "file:///w/missing", "", "nonsense", "untitled:x.tk"] {
+    for uri in
+        ["file:///w/a.md", "file:///w/missing.tk", "file:///w/missing", "", "nonsense", "untitled:x.tk"]
+    {
         assert_eq!(client.at("textDocument/hover", uri, json!({ "line": 0, "character": 3 })), Value::Null);
         assert_eq!(client.pulled(uri), json!([]));
     }
@@ -132,11 +139,17 @@ fn a_line_of_ten_megabytes() {
     client.open(URI, &comment);
     assert_eq!(codes(&client.pulled(URI)), NONE);
     let end = json!({ "line": 0, "character": (10 << 19) + 1 });
-    client.change(URI, 2, json!([{ "range": { "start": end, "end": end }, "text": "\nfn g() -> i32 { x } //" }]));
+    client.change(
+        URI,
+        2,
+        json!([{ "range": { "start": end, "end": end }, "text": "\nfn g() -> i32 { x } //" }]),
+    );
     let pulled = client.pulled(URI);
     assert_eq!(codes(&pulled), ["E0201"]);
     assert_eq!(pulled[0]["range"]["start"], json!({ "line": 1, "character": 16 }));
-    for method in ["textDocument/semanticTokens/full", "textDocument/foldingRange", "textDocument/documentSymbol"] {
+    for method in
+        ["textDocument/semanticTokens/full", "textDocument/foldingRange", "textDocument/documentSymbol"]
+    {
         client.ok(method, json!({ "textDocument": { "uri": URI } }));
     }
     assert_eq!(client.end(), 0);
@@ -163,7 +176,9 @@ fn the_file_system() {
     let text = "// \u{fffd}\nfn f() -> i32 { 1 }\n";
     assert_eq!(files.read(&format!("{base}/a.tk")).unwrap(), text);
     assert_eq!(files.read("std:/a.tk").unwrap(), text);
-    for missing in [format!("{base}/folder.tk"), format!("{base}/x.tk"), "a.tk".into(), "untitled:a.tk".into()] {
+    for missing in
+        [format!("{base}/folder.tk"), format!("{base}/x.tk"), "a.tk".into(), "untitled:a.tk".into()]
+    {
         assert!(files.read(&missing).is_err(), "{missing}");
     }
     std::fs::remove_dir_all(&root).unwrap();

@@ -13,7 +13,8 @@ fn the_beginning() {
     client.notify("textDocument/didOpen", json!({}));
     assert_eq!(client.request("textDocument/hover", json!({})).unwrap_err().code, -32002);
     // Whatever the client says of itself, it is served.
-    let odd = json!({ "capabilities": { "general": 5, "textDocument": [] }, "rootUri": 7, "workspaceFolders": {} });
+    let odd =
+        json!({ "capabilities": { "general": 5, "textDocument": [] }, "rootUri": 7, "workspaceFolders": {} });
     let hello = client.ok("initialize", odd);
     assert_eq!(hello["serverInfo"], json!({ "name": "tk", "version": "1.2.3" }));
     assert_eq!(hello["capabilities"]["positionEncoding"], "utf-16");

@@ -39,8 +39,36 @@ kernel k[N: i32 = 16](x: view[f32, 1], y: mut view[f32, 1])
 }
 ";
 const PIECES: &[&str] = &[
-    "", "", " ", "\n", "x", "y", "N", "f(1)", "b::g", "let z = 1;", "{", "}", "(", ")", ";", "\"", "//", "ä", "😀", "\r\n",
-    "fn h() -> i32 { 1 }\n", "use b;\n", "as f32", "[at]", ",", "mut ", "if x > 1 { 2 } else { 3 }", "+", "0", "1.5",
+    "",
+    "",
+    " ",
+    "\n",
+    "x",
+    "y",
+    "N",
+    "f(1)",
+    "b::g",
+    "let z = 1;",
+    "{",
+    "}",
+    "(",
+    ")",
+    ";",
+    "\"",
+    "//",
+    "ä",
+    "😀",
+    "\r\n",
+    "fn h() -> i32 { 1 }\n",
+    "use b;\n",
+    "as f32",
+    "[at]",
+    ",",
+    "mut ",
+    "if x > 1 { 2 } else { 3 }",
+    "+",
+    "0",
+    "1.5",
 ];
 
 /// The offset of a position in units of 16 bits that the test made itself.
