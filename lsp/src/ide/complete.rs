@@ -155,9 +155,7 @@ fn kind(a: &Analysis, s: &Symbol) -> CompletionKind {
         SymbolKind::Module(_) => K::Module,
         SymbolKind::Fn(id) => match a.checked.hir.fns.get(id.0 as usize).map(|f| f.kind) {
             Some(tk_sema::hir::FnKind::Kernel) => K::Kernel,
-            Some(tk_sema::hir::FnKind::Fn | tk_sema::hir::FnKind::Test) | None if s.owner.is_some() => {
-                K::Method
-            }
+            Some(tk_sema::hir::FnKind::Fn | tk_sema::hir::FnKind::Test) | None if s.owner.is_some() => K::Method,
             Some(tk_sema::hir::FnKind::Fn | tk_sema::hir::FnKind::Test) | None => K::Function,
         },
         SymbolKind::Struct(_) => K::Struct,

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::DType;
 use tk_sema::index::{Symbol, SymbolKind};
 use tk_syntax::FileId;
 use tk_syntax::token::{Tok, lex};
@@ -12,9 +11,8 @@ use tk_syntax::token::{Tok, lex};
 use super::navigate::{Key, key, uses};
 use super::{Analysis, Place, TextEdit, Workspace};
 
-/// Words with a meaning of their own that are no keywords.
-const TAKEN: &[&str] =
-    &["_", "self", "tile", "view", "dtype", "shape", "inf", "nan", "target", "device", "std"];
+/// Words that are names but never those of something declared.
+const TAKEN: &[&str] = &["_", "self", "std"];
 
 /// The name that would be renamed; `Err` is a sentence why it cannot be.
 pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Result<Place, String> {
@@ -60,19 +58,14 @@ fn valid(name: &str) -> Result<(), String> {
     if !one || !lexed.comments.is_empty() {
         return Err(format!("`{name}` is not a name"));
     }
-    if TAKEN.contains(&name) || DType::parse(name).is_some() {
+    if TAKEN.contains(&name) {
         return Err(format!("`{name}` has a meaning of its own"));
     }
     Ok(())
 }
 
 /// The edits that give what stands at an offset another name; `Err` is a sentence why that would break something.
-pub fn rename(
-    ws: &mut Workspace,
-    path: &str,
-    offset: usize,
-    new_name: &str,
-) -> Result<Vec<TextEdit>, String> {
+pub fn rename(ws: &mut Workspace, path: &str, offset: usize, new_name: &str) -> Result<Vec<TextEdit>, String> {
     let place = prepare(ws, path, offset)?;
     valid(new_name)?;
     let a = ws.analysis(path);
@@ -167,19 +160,15 @@ impl<'a> Moved<'a> {
 
 /// Whether every name means what it meant and nothing new is wrong.
 fn unchanged(before: &Analysis, after: &Analysis, moved: &Moved, new_name: &str) -> Result<(), String> {
-    let old: BTreeSet<(String, usize)> =
-        messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
-    let new: Vec<Message> =
-        messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
+    let old: BTreeSet<(String, usize)> = messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
+    let new: Vec<Message> = messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
     let wrong = |m: &Message| Err(format!("with the name `{new_name}` the program is wrong: {}", m.1));
     if let Some(m) = new.iter().find(|m| m.2) {
         return wrong(m);
     }
     let was = meanings(before).map(|(p, k)| (moved.place(&p), moved.key(k)));
     if !was.eq(meanings(after)) {
-        return Err(format!(
-            "`{new_name}` would change what a name means: something here is called that already"
-        ));
+        return Err(format!("`{new_name}` would change what a name means: something here is called that already"));
     }
     new.first().map_or(Ok(()), wrong)
 }
