@@ -82,6 +82,7 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
         text_document_sync: Some(lsp::TextDocumentSync::Options(lsp::TextDocumentSyncOptions {
             open_close: Some(true),
             change: Some(lsp::TextDocumentSyncKind::Incremental),
+            save: Some(lsp::Save::Bool(true)),
             ..Default::default()
         })),
         completion_provider: Some(lsp::CompletionOptions {

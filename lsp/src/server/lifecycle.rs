@@ -177,6 +177,7 @@ impl Server {
             "initialized" => self.watch(),
             "textDocument/didOpen" => self.did_open(params(given)?),
             "textDocument/didChange" => return self.did_change(params(given)?),
+            "textDocument/didSave" => self.did_save(params(given)?),
             "textDocument/didClose" => self.did_close(params(given)?),
             "workspace/didChangeWatchedFiles" => self.did_change_files(params(given)?),
             "workspace/didChangeWorkspaceFolders" => self.did_change_folders(params(given)?),

@@ -96,6 +96,10 @@ fn what_is_not_saved_counts() {
     client.disk.write("/w/b.tk", "fn two() -> i32 { 2 }\n");
     client.notify("workspace/didChangeWatchedFiles", changed(1));
     assert_eq!(client.pushed_codes(URI), NONE);
+    // A client that sees no changes of files says when it saves.
+    client.disk.remove("/w/b.tk");
+    client.notify("textDocument/didSave", json!({ "textDocument": { "uri": URI } }));
+    assert!(!client.pushed_codes(URI).is_empty());
     client.close(URI);
     assert_eq!(client.pushed_codes(URI), NONE);
     client.change(URI, 9, json!([{ "text": "" }]));
