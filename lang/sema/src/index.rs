@@ -201,6 +201,10 @@ fn find<'h>(e: &'h HExpr, span: Span, found: &mut Option<&'h HExpr>) {
 }
 
 fn value(hir: &Hir, e: &HExpr) -> Option<String> {
+    // A hole may stand for a constant that depends on itself.
+    if e.ty.is_err() {
+        return None;
+    }
     match Evaluator::new(hir, &Bindings::default()).expr(e).ok()? {
         v @ (CVal::Int(_) | CVal::Float(_) | CVal::Bool(_) | CVal::DType(_) | CVal::Shape(_) | CVal::Tuple(_)) => {
             Some(v.to_string())

@@ -128,8 +128,16 @@ fn expression(a: &Analysis, at: u32) -> Option<(Span, String)> {
 
 /// The value of a compile-time expression, where it is known.
 fn value(a: &Analysis, span: Span) -> String {
-    let own = a.checked.hir.fns.iter().enumerate().filter(|(_, f)| f.file == span.file);
-    let text = own.filter_map(|(i, _)| value_at(&a.checked.hir, tk_sema::hir::FnId(i as u32), span)).next();
+    let item = around(a.root().unwrap_or(&tk_syntax::ast::File::default()), span.start).into_iter().rev().find_map(|n| match n {
+        Node::Item(i) => match &i.kind {
+            ItemKind::Fn(f) => Some(f.name.span),
+            ItemKind::Test(t) => Some(t.name_span),
+            _no_body => None,
+        },
+        _inner => None,
+    });
+    let func = a.checked.hir.fns.iter().position(|f| Some(f.span) == item);
+    let text = func.and_then(|i| value_at(&a.checked.hir, tk_sema::hir::FnId(i as u32), span));
     match text {
         Some(v) if v != a.text(span) => format!("Value: `{v}`"),
         Some(_) | None => String::new(),

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::DType;
 use tk_sema::index::{Symbol, SymbolKind};
 use tk_syntax::FileId;
 use tk_syntax::token::{Tok, lex};
@@ -12,8 +11,8 @@ use tk_syntax::token::{Tok, lex};
 use super::navigate::{Key, key, uses};
 use super::{Analysis, Place, TextEdit, Workspace};
 
-/// Words with a meaning of their own that are no keywords.
-const TAKEN: &[&str] = &["_", "self", "tile", "view", "dtype", "shape", "inf", "nan", "target", "device", "std"];
+/// Words that are names but never those of something declared.
+const TAKEN: &[&str] = &["_", "self", "std"];
 
 /// The name that would be renamed; `Err` is a sentence why it cannot be.
 pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Result<Place, String> {
@@ -59,7 +58,7 @@ fn valid(name: &str) -> Result<(), String> {
     if !one || !lexed.comments.is_empty() {
         return Err(format!("`{name}` is not a name"));
     }
-    if TAKEN.contains(&name) || DType::parse(name).is_some() {
+    if TAKEN.contains(&name) {
         return Err(format!("`{name}` has a meaning of its own"));
     }
     Ok(())

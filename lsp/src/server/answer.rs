@@ -1,5 +1,6 @@
 //! Owns what an answer is: a result, or a code and a sentence why there is none.
 
+use gen_lsp_types as lsp;
 use lsp_server::{ErrorCode, ResponseError};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -30,12 +31,20 @@ impl From<Refusal> for ResponseError {
 }
 
 /// The parameters of a message. Positions that are no numbers of the protocol are moved to the nearest ones.
-pub fn params<P: DeserializeOwned>(params: Value) -> Answer<P> {
-    serde_json::from_value(params.clone()).or_else(|_| {
-        let mut moved = params;
-        clamp(&mut moved);
-        serde_json::from_value(moved).map_err(|e| Refusal::new(ErrorCode::InvalidParams, e.to_string()))
-    })
+pub fn params<P: DeserializeOwned>(mut params: Value) -> Answer<P> {
+    clamp(&mut params);
+    let invalid = |why: String| Refusal::new(ErrorCode::InvalidParams, why);
+    if broken_change(&params) {
+        return Err(invalid("the range of a change is none".into()));
+    }
+    serde_json::from_value(params).map_err(|e| invalid(e.to_string()))
+}
+
+/// Whether a change of a text has a range that is none: it would be taken for the text of the whole document.
+fn broken_change(params: &Value) -> bool {
+    let changes = params.get("contentChanges").and_then(Value::as_array);
+    let mut ranges = changes.into_iter().flatten().filter_map(|c| c.get("range"));
+    ranges.any(|r| serde_json::from_value::<lsp::Range>(r.clone()).is_err())
 }
 
 fn clamp(value: &mut Value) {
@@ -44,11 +53,9 @@ fn clamp(value: &mut Value) {
         Value::Object(fields) => {
             for (name, field) in fields {
                 match field.as_f64() {
-                    Some(n) if name == "line" || name == "character" => {
-                        // A cast from a float saturates.
-                        *field = (n as u32).into();
-                    }
-                    _ => clamp(field),
+                    // A cast from a float saturates.
+                    Some(n) if name == "line" || name == "character" => *field = (n as u32).into(),
+                    Some(_) | None => clamp(field),
                 }
             }
         }

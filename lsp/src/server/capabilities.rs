@@ -26,7 +26,8 @@ pub const TOKEN_TYPES: &[&str] = &[
 ];
 
 /// The modifiers in the order of their bits; `mutable` is a word of ours.
-pub const TOKEN_MODIFIERS: &[&str] = &["declaration", "readonly", "mutable", "defaultLibrary", "documentation"];
+pub const TOKEN_MODIFIERS: &[&str] =
+    &["declaration", "readonly", "mutable", "defaultLibrary", "documentation"];
 
 /// The number of a kind of tokens.
 ///
@@ -81,6 +82,7 @@ pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
         text_document_sync: Some(lsp::TextDocumentSync::Options(lsp::TextDocumentSyncOptions {
             open_close: Some(true),
             change: Some(lsp::TextDocumentSyncKind::Incremental),
+            save: Some(lsp::Save::Bool(true)),
             ..Default::default()
         })),
         completion_provider: Some(lsp::CompletionOptions {

@@ -1,5 +1,7 @@
 //! Owns what the client says about files: opened, changed, closed, changed on the disk.
 
+use std::collections::BTreeSet;
+
 use gen_lsp_types as lsp;
 use lsp_server::ErrorCode;
 use serde_json::Value;
@@ -53,13 +55,30 @@ impl Server {
         Ok(())
     }
 
+    /// An open file was stored. A client that cannot say which other files changed has not said so for those that were
+    /// read from the disk: they are read again.
+    pub fn did_save(&mut self, params: lsp::DidSaveTextDocumentParams) {
+        if self.client.watches {
+            return;
+        }
+        let open: Vec<String> = self.documents.iter().map(|(p, _)| p.clone()).collect();
+        let mut read = BTreeSet::new();
+        for path in &open {
+            read.extend(self.ws.analysis(path).read.iter().filter(|p| !open.contains(p)).cloned());
+        }
+        read.iter().for_each(|path| self.ws.changed_on_disk(path));
+        let path = self.path(&params.text_document.uri);
+        self.changed(&path);
+    }
+
     /// A file belongs to the disk again.
     pub fn did_close(&mut self, params: lsp::DidCloseTextDocumentParams) {
         let path = self.path(&params.text_document.uri);
         let Some(document) = self.documents.remove(&path) else { return };
         self.ws.close(&path);
         if !self.client.pulls {
-            let nothing = lsp::PublishDiagnosticsParams { uri: document.uri, version: None, diagnostics: vec![] };
+            let nothing =
+                lsp::PublishDiagnosticsParams { uri: document.uri, version: None, diagnostics: vec![] };
             self.notify("textDocument/publishDiagnostics", nothing);
         }
         self.changed(&path);

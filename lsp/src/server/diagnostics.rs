@@ -51,13 +51,18 @@ impl Server {
         Ok(if params.previous_result_id.as_ref() == Some(&id) {
             lsp::RelatedUnchangedDocumentDiagnosticReport {
                 related_documents: None,
-                unchanged_document_diagnostic_report: lsp::UnchangedDocumentDiagnosticReport { result_id: id },
+                unchanged_document_diagnostic_report: lsp::UnchangedDocumentDiagnosticReport {
+                    result_id: id,
+                },
             }
             .into()
         } else {
             lsp::RelatedFullDocumentDiagnosticReport {
                 related_documents: None,
-                full_document_diagnostic_report: lsp::FullDocumentDiagnosticReport { result_id: Some(id), items },
+                full_document_diagnostic_report: lsp::FullDocumentDiagnosticReport {
+                    result_id: Some(id),
+                    items,
+                },
             }
             .into()
         })

@@ -4,17 +4,13 @@
 //! syntax has no layout; then there are no edits, and the diagnostics say why.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
 
 use gen_lsp_types as lsp;
-use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+use imara_diff::{Algorithm, Diff, Hunk, InternedInput};
 
 use super::answer::Answer;
 use super::lifecycle::Server;
 use super::position::Lines;
-
-/// How long small edits are looked for; a long text of which every line changes is replaced as a whole.
-const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Server {
     /// `textDocument/formatting`
@@ -40,22 +36,28 @@ impl Server {
 /// The edits that make `new` of a range.
 fn edits(lines: &Lines, range: Range<usize>, new: &str) -> Vec<lsp::TextEdit> {
     let old = lines.text().get(range.clone()).unwrap_or("");
-    let split = |text| str::split_inclusive(text, '\n').collect::<Vec<_>>();
-    let (before, after) = (split(old), split(new));
-    // The byte at which each line starts, and the end.
-    let starts: Vec<usize> = before
-        .iter()
-        .map(|l| l.len())
-        .chain([0])
-        .scan(range.start, |at, length| Some(std::mem::replace(at, *at + length)))
-        .collect();
-    let at = |line: usize| starts.get(line).copied().unwrap_or(range.end);
-    let deadline = Instant::now().checked_add(PATIENCE);
-    let ops = capture_diff_slices_deadline(Algorithm::Myers, &before, &after, deadline);
-    let changed = ops.iter().filter(|op| op.tag() != DiffTag::Equal);
-    let edit = |op: &similar::DiffOp| lsp::TextEdit {
-        range: lines.range(at(op.old_range().start), at(op.old_range().end)),
-        new_text: after.get(op.new_range()).unwrap_or(&[]).concat(),
+    let diff = Diff::compute(Algorithm::Histogram, &InternedInput::new(old, new));
+    let (before, after) = (starts(old), starts(new));
+    let bytes = |starts: &[usize], lines: Range<u32>, end: usize| {
+        let at = |line: u32| starts.get(line as usize).copied().unwrap_or(end);
+        at(lines.start)..at(lines.end)
     };
-    changed.map(edit).collect()
+    let edit = |hunk: Hunk| {
+        let replaced = bytes(&before, hunk.before, old.len());
+        let written = bytes(&after, hunk.after, new.len());
+        lsp::TextEdit {
+            range: lines.range(range.start + replaced.start, range.start + replaced.end),
+            new_text: new.get(written).unwrap_or("").to_string(),
+        }
+    };
+    diff.hunks().map(edit).collect()
+}
+
+/// The byte at which each line starts.
+fn starts(text: &str) -> Vec<usize> {
+    let ends = text.split_inclusive('\n').scan(0, |at, line| {
+        *at += line.len();
+        Some(*at)
+    });
+    std::iter::once(0).chain(ends).collect()
 }

@@ -110,7 +110,8 @@ impl Server {
         if n.method != "$/cancelRequest" {
             return self.waiting.push_back(message);
         }
-        let Some(Ok(id)) = n.params.get("id").map(|id| serde_json::from_value::<RequestId>(id.clone())) else {
+        let Some(Ok(id)) = n.params.get("id").map(|id| serde_json::from_value::<RequestId>(id.clone()))
+        else {
             return;
         };
         let found = self.waiting.iter().position(|m| matches!(m, Message::Request(r) if r.id == id));
@@ -124,7 +125,8 @@ impl Server {
         match message {
             Message::Request(Request { id, method, params }) => {
                 let result = self.guarded(&method, |s| s.request(&method, params));
-                let broken = || Err(Refusal::new(ErrorCode::InternalError, format!("{method} broke; see the log")));
+                let broken =
+                    || Err(Refusal::new(ErrorCode::InternalError, format!("{method} broke; see the log")));
                 self.answer(id, result.unwrap_or_else(broken));
             }
             Message::Notification(Notification { method, params }) => {
@@ -163,7 +165,10 @@ impl Server {
         self.rebuild();
         value(lsp::InitializeResult {
             capabilities: capabilities(self.client.encoding),
-            server_info: Some(lsp::ServerInfo { name: "tk".into(), version: Some(self.config.version.clone()) }),
+            server_info: Some(lsp::ServerInfo {
+                name: "tk".into(),
+                version: Some(self.config.version.clone()),
+            }),
         })
     }
 
@@ -172,6 +177,7 @@ impl Server {
             "initialized" => self.watch(),
             "textDocument/didOpen" => self.did_open(params(given)?),
             "textDocument/didChange" => return self.did_change(params(given)?),
+            "textDocument/didSave" => self.did_save(params(given)?),
             "textDocument/didClose" => self.did_close(params(given)?),
             "workspace/didChangeWatchedFiles" => self.did_change_files(params(given)?),
             "workspace/didChangeWorkspaceFolders" => self.did_change_folders(params(given)?),

@@ -180,7 +180,8 @@ impl Server {
     pub fn actions(&mut self, p: lsp::CodeActionParams) -> Answer<Option<Vec<lsp::CodeActionResponse>>> {
         let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
         let found = actions::actions(&mut self.ws, &path, lines.bytes(p.range));
-        let wanted = |a: &Action| p.context.only.as_ref().is_none_or(|only| only.iter().any(|o| covers(o, a.kind)));
+        let wanted =
+            |a: &Action| p.context.only.as_ref().is_none_or(|only| only.iter().any(|o| covers(o, a.kind)));
         let found: Vec<Action> = found.into_iter().filter(wanted).collect();
         let mended = found.iter().any(|a| a.diagnostic.is_some());
         let diagnostics = if mended { self.diagnostics(&path) } else { vec![] };
@@ -251,14 +252,20 @@ fn covers(asked: &lsp::CodeActionKind, kind: ActionKind) -> bool {
 fn plain(snippet: &str) -> String {
     let mut out = String::new();
     let mut rest = snippet;
+    // How many `${` are open: another `}` is text.
+    let mut open = 0;
     while let Some(at) = rest.find(['$', '\\', '}']) {
         let (before, found) = rest.split_at(at);
         out.push_str(before);
         let mut chars = found.chars();
         match chars.next() {
             Some('\\') => out.extend(chars.next()),
+            Some('}') if open > 0 => open -= 1,
+            Some('}') => out.push('}'),
             Some('$') => {
-                let digits = chars.as_str().trim_start_matches('{').trim_start_matches(|c: char| c.is_ascii_digit());
+                open += usize::from(chars.as_str().starts_with('{'));
+                let digits =
+                    chars.as_str().trim_start_matches('{').trim_start_matches(|c: char| c.is_ascii_digit());
                 chars = digits.strip_prefix(':').unwrap_or(digits).chars();
             }
             _ => {}
@@ -284,5 +291,14 @@ fn completion_kind(kind: CompletionKind) -> lsp::CompletionItemKind {
         CompletionKind::Type => lsp::CompletionItemKind::Class,
         CompletionKind::Module => lsp::CompletionItemKind::Module,
         CompletionKind::Snippet => lsp::CompletionItemKind::Snippet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_snippet_without_places() {
+        let snippet = "for ${1:i} in range(0, ${2:n}) {\n    $0\n} \\$ \\} f($1)${0}";
+        assert_eq!(super::plain(snippet), "for i in range(0, n) {\n    \n} $ } f()");
     }
 }

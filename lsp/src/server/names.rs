@@ -39,7 +39,10 @@ impl Server {
     }
 
     /// `textDocument/documentHighlight`
-    pub fn highlights(&mut self, p: lsp::DocumentHighlightParams) -> Answer<Option<Vec<lsp::DocumentHighlight>>> {
+    pub fn highlights(
+        &mut self,
+        p: lsp::DocumentHighlightParams,
+    ) -> Answer<Option<Vec<lsp::DocumentHighlight>>> {
         let Some((path, at)) = self.at(&p.text_document_position_params) else { return Ok(None) };
         let found = navigate::highlight(&mut self.ws, &path, at);
         let highlights = found.iter().filter_map(|(place, writes)| {
@@ -51,7 +54,10 @@ impl Server {
     }
 
     /// `textDocument/prepareRename`
-    pub fn prepare_rename(&mut self, p: lsp::PrepareRenameParams) -> Answer<Option<lsp::PrepareRenameResult>> {
+    pub fn prepare_rename(
+        &mut self,
+        p: lsp::PrepareRenameParams,
+    ) -> Answer<Option<lsp::PrepareRenameResult>> {
         let Some((path, at)) = self.at(&p.text_document_position_params) else { return Ok(None) };
         let place = rename::prepare(&mut self.ws, &path, at).map_err(refused)?;
         let Some(lines) = self.lines(&place.path) else { return Ok(None) };

@@ -94,7 +94,8 @@ impl Server {
                 text_document_identifier: lsp::TextDocumentIdentifier { uri },
             };
             let edits = edits.into_iter().map(lsp::Edit::TextEdit).collect();
-            versioned.push(lsp::DocumentChange::TextDocumentEdit(lsp::TextDocumentEdit { text_document, edits }));
+            versioned
+                .push(lsp::DocumentChange::TextDocumentEdit(lsp::TextDocumentEdit { text_document, edits }));
         }
         Ok(match self.client.versions {
             true => lsp::WorkspaceEdit { document_changes: Some(versioned), ..Default::default() },

@@ -23,7 +23,9 @@ impl Server {
             "textDocument/documentHighlight" => {
                 self.on::<lsp::DocumentHighlightRequest>(given, Server::highlights)
             }
-            "textDocument/prepareRename" => self.on::<lsp::PrepareRenameRequest>(given, Server::prepare_rename),
+            "textDocument/prepareRename" => {
+                self.on::<lsp::PrepareRenameRequest>(given, Server::prepare_rename)
+            }
             "textDocument/rename" => self.on::<lsp::RenameRequest>(given, Server::rename),
             "textDocument/documentSymbol" => self.on::<lsp::DocumentSymbolRequest>(given, Server::symbols),
             "workspace/symbol" => self.on::<lsp::WorkspaceSymbolRequest>(given, Server::workspace_symbols),
@@ -38,7 +40,9 @@ impl Server {
             "callHierarchy/outgoingCalls" => {
                 self.on::<lsp::CallHierarchyOutgoingCallsRequest>(given, Server::outgoing)
             }
-            "textDocument/semanticTokens/full" => self.on::<lsp::SemanticTokensRequest>(given, Server::tokens),
+            "textDocument/semanticTokens/full" => {
+                self.on::<lsp::SemanticTokensRequest>(given, Server::tokens)
+            }
             "textDocument/semanticTokens/range" => {
                 self.on::<lsp::SemanticTokensRangeRequest>(given, Server::tokens_in)
             }

@@ -54,8 +54,7 @@ where
             let sent = match message {
                 Ok(message) => sender.send(message).is_ok(),
                 Err((id, code, why)) => {
-                    let answer =
-                        json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code as i32, "message": why } });
+                    let answer = json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code as i32, "message": why } });
                     write(&shared, |w| write_value(w, &answer))
                 }
             };
@@ -145,9 +144,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
     let params = fields.remove("params").unwrap_or_default();
     let id = fields.remove("id");
     match (fields.remove("method"), id) {
-        (Some(Value::String(method)), None) => {
-            Ok(Message::Notification(Notification { method, params }))
-        }
+        (Some(Value::String(method)), None) => Ok(Message::Notification(Notification { method, params })),
         (Some(Value::String(method)), Some(id)) => match serde_json::from_value::<RequestId>(id.clone()) {
             Ok(id) => Ok(Message::Request(Request { id, method, params })),
             Err(_) => {
@@ -219,7 +216,9 @@ mod tests {
             whole_pairs(r"a\ud83d\ude00b\ud83dc\ude00\\ud83d\n\u12"),
             r"a\ud83d\ude00b\ufffdc\ufffd\\ud83d\n\u12"
         );
-        assert!(matches!(parse(br#"{"method":"x\ud800"}"#), Ok(Message::Notification(n)) if n.method == "x\u{fffd}"));
+        assert!(
+            matches!(parse(br#"{"method":"x\ud800"}"#), Ok(Message::Notification(n)) if n.method == "x\u{fffd}")
+        );
     }
 
     #[test]
