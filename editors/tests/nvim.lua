@@ -274,6 +274,22 @@ test("a restart gives the files another server", function()
   end)
 end)
 
+test("the set-up of the page works as it stands there", function()
+  local page = table.concat(vim.fn.readfile(root .. "/editors/nvim/README.md"), "\n")
+  local setup = page:match("```lua\n(.-)```")
+  setup = setup:gsub("/path/to/editors/nvim", root .. "/editors/nvim")
+  setup = setup:gsub('{ "tk", "lsp" }', ("{ %q, 'lsp' }"):format(tk))
+  vim.cmd("TkRestart")
+  assert(loadstring(setup))()
+  local buffer = open(folder .. "/helpers.tk")
+  wait("mapping", function()
+    return vim.tbl_count(vim.tbl_filter(function(map)
+      return map.lhs == "gd"
+    end, vim.api.nvim_buf_get_keymap(buffer, "n"))) == 1
+  end)
+  equal(vim.bo[buffer].omnifunc, "v:lua.vim.lsp.omnifunc")
+end)
+
 io.stdout:write(("nvim: %d passed, %d failed\n"):format(passed, failed))
 vim.fn.delete(folder, "rf")
 vim.cmd(failed == 0 and "qall!" or "cquit 1")

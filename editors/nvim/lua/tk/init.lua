@@ -96,8 +96,8 @@ local function restart(options)
   again(100)
 end
 
--- `tk test FILE --filter NAME` in a terminal below.
-local function run_tests(cmd, tests)
+--- `tk test FILE --filter NAME` in a terminal below, by what a lens gives.
+function M.run_tests(cmd, tests)
   local words = { cmd, "test", vim.uri_to_fname(tests.uri) }
   if tests.filter and tests.filter ~= "" then
     vim.list_extend(words, { "--filter", tests.filter })
@@ -112,7 +112,7 @@ function M.setup(given)
   local options = vim.tbl_extend("force", defaults, given or {})
   if vim.lsp.commands then
     vim.lsp.commands["tk.runTests"] = function(command)
-      run_tests(options.cmd[1], command.arguments[1])
+      M.run_tests(options.cmd[1], command.arguments[1])
     end
   end
   local group = vim.api.nvim_create_augroup("tk", { clear = true })
