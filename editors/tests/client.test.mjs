@@ -2,9 +2,10 @@
 // on the two files of `workspace/`. What each feature answers in detail is tested beside the server.
 
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import test, { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
+import { lex } from "./grammar/lexer.mjs";
 import { Client, lsp } from "./lsp/client.mjs";
 
 let client, main, helpers;
@@ -358,6 +359,29 @@ test("a file is known by its suffix, whatever the language id; one outside of th
   await withDocument("../outside-of-the-workspace.tk", "fn f() -> i32 { wrong }\n", async (other) => {
     assert.equal((await pull(other)).items[0].code, "E0201");
   });
+});
+
+test("in every example a definition has the name that leads to it, and its references come back", async () => {
+  const examples = new URL("../../examples/", import.meta.url);
+  let count = 0;
+  for (const name of readdirSync(examples).filter((name) => name.endsWith(".tk"))) {
+    await withDocument(name, readFileSync(new URL(name, examples), "utf8"), async (document) => {
+      assert.deepEqual((await pull(document)).items.filter((d) => d.severity === lsp.DiagnosticSeverity.Error), []);
+      for (const token of lex(document.text).filter((token) => token.kind === "name")) {
+        const here = { textDocument: document.id, position: document.position(token.start) };
+        const where = `${name}:${here.position.line + 1}: ${token.text}`;
+        const [place] = [(await client.ask(lsp.DefinitionRequest.type, here)) ?? []].flat();
+        if (place?.uri !== document.uri) continue;
+        assert.equal(document.textOf(place.range), token.text, where);
+        const context = { includeDeclaration: true };
+        const found = await client.ask(lsp.ReferencesRequest.type, { ...here, context });
+        const starts = found.filter((l) => l.uri === document.uri).map((l) => document.offset(l.range.start));
+        assert.ok(starts.includes(token.start), `${where} is not among its references`);
+        count++;
+      }
+    });
+  }
+  assert.ok(count > 1500, `only ${count} names`);
 });
 
 test("what is asked wrongly, cancelled or unknown gets an answer, and the server goes on", async () => {

@@ -5,7 +5,7 @@
 local here = vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h")
 local root = vim.fn.fnamemodify(here, ":h:h")
 local tk = os.getenv("TK") or (root .. "/target/debug/tk")
-local WAIT = 5000
+local WAIT = 30000
 
 local folder = vim.fn.tempname()
 vim.fn.mkdir(folder .. "/.git", "p")
