@@ -53,6 +53,8 @@ pub enum Command {
     Test(TestArgs),
     /// Explain a diagnostic code, such as E0304
     Explain(ExplainArgs),
+    /// Serve an editor over standard input and output (the language server protocol)
+    Lsp(LspArgs),
     /// Print the completion script of a shell
     Completions(CompletionsArgs),
     /// Write the manual pages to a folder
@@ -205,6 +207,14 @@ pub struct ExplainArgs {
     /// The code, as it stands in a message
     #[arg(value_name = "CODE")]
     pub code: String,
+}
+
+/// `tk lsp`
+#[derive(Debug, Args)]
+pub struct LspArgs {
+    /// Accepted because editors give it; there is no other way
+    #[arg(long)]
+    pub stdio: bool,
 }
 
 /// `tk completions`

@@ -16,7 +16,8 @@ pub fn run(terminal: &Terminal, args: &ExplainArgs) -> Outcome {
     }
 }
 
-fn page(code: &str) -> Option<&'static str> {
+/// The page of a code.
+pub fn page(code: &str) -> Option<&'static str> {
     let name = tk_syntax::codes::find(code)?;
     PAGES.get_file(format!("{name}.md"))?.contents_utf8()
 }

@@ -9,6 +9,7 @@ mod explain;
 mod front;
 mod generate;
 mod input;
+mod lsp;
 mod report;
 mod run;
 mod suggest;
@@ -49,6 +50,7 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Run(args) => run::run(terminal, args),
         Command::Test(args) => test::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
+        Command::Lsp(_) => lsp::run(),
         Command::Completions(args) => generate::completions(terminal, args),
         Command::Man(args) => generate::man(args),
     }

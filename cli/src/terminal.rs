@@ -31,6 +31,8 @@ pub enum Failure {
         /// What it said.
         what: String,
     },
+    /// An editor went away without the end that the protocol asks for. Exit code 1.
+    Disconnected,
     /// Nobody reads the output any more: nothing is wrong.
     Closed,
 }
@@ -201,7 +203,7 @@ impl Terminal {
     pub fn finish(&self, outcome: Outcome) -> ExitCode {
         match outcome {
             Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
-            Err(Failure::Diagnostics) => ExitCode::from(1),
+            Err(Failure::Diagnostics | Failure::Disconnected) => ExitCode::from(1),
             Err(Failure::Reported) => ExitCode::from(2),
             Err(Failure::Sentence(text)) => {
                 // When this fails, the reader is gone, and the exit code says what there is to say.

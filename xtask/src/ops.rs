@@ -6,8 +6,9 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use tk_ops::rows::{CLASSES, is_operator};
-use tk_ops::table::{Accuracy, Effects, ElemResult, Param, ParamKind, Receiver, Row, Scheme};
+use tk_ops::reference;
+use tk_ops::rows::CLASSES;
+use tk_ops::table::{Accuracy, Effects, ElemResult, Row, Scheme};
 
 use crate::source;
 
@@ -51,7 +52,7 @@ fn page() -> String {
 }
 
 fn entry(out: &mut String, row: &Row) {
-    let _ = write!(out, "\n### `{}`\n\n", signature(row));
+    let _ = write!(out, "\n### `{}`\n\n", reference::signature(row).text);
     let _ = writeln!(out, "{}", row.doc.trim());
     let mut facts = vec![];
     match row.scheme {
@@ -68,18 +69,8 @@ fn entry(out: &mut String, row: &Row) {
         let _ = write!(out, "\n{}\n", facts.join(" "));
     }
     if !row.example.trim().is_empty() {
-        let _ = write!(out, "\n```tk\n{}```\n", example(row));
+        let _ = write!(out, "\n```tk\n{}```\n", reference::example(row));
     }
-}
-
-/// The example as a file: what is no file already becomes the body of a test.
-fn example(row: &Row) -> String {
-    let lines = row.example.trim().lines();
-    if row.example.trim_start().starts_with("kernel") {
-        return lines.map(|l| format!("{}\n", l.trim_end())).collect();
-    }
-    let body: String = lines.map(|l| format!("{}\n", format!("    {l}").trim_end())).collect();
-    format!("test \"{}\" {{\n{body}}}\n", row.name)
 }
 
 fn result_text(result: ElemResult) -> &'static str {
@@ -97,53 +88,4 @@ fn accuracy(accuracy: Accuracy) -> String {
         Accuracy::Rounded => "Accuracy: rounded.".to_string(),
         Accuracy::Ulp(n) => format!("Accuracy: {n} ulp."),
     }
-}
-
-fn signature(row: &Row) -> String {
-    let names: Vec<&str> = row.params.iter().map(|p| p.name).collect();
-    if is_operator(row) {
-        return match (row.name, names.as_slice()) {
-            ("as", _) => "x as T".to_string(),
-            (name, [a, b]) => format!("{a} {name} {b}"),
-            (name, rest) => format!("{}{}", name.trim_start_matches("unary "), rest.join(", ")),
-        };
-    }
-    let (on, params) = match row.receiver {
-        Receiver::None | Receiver::Test => ("", row.params),
-        Receiver::View => ("v.", row.params.get(1..).unwrap_or(&[])),
-        Receiver::Tile => ("t.", row.params.get(1..).unwrap_or(&[])),
-        Receiver::Buffer => ("b.", row.params.get(1..).unwrap_or(&[])),
-    };
-    let params: Vec<String> = params.iter().map(param).collect();
-    format!("{on}{}({})", row.name, params.join(", "))
-}
-
-fn param(p: &Param) -> String {
-    let kind = match p.kind {
-        ParamKind::Value => "",
-        ParamKind::Mask => ": mask",
-        ParamKind::Int => ": int",
-        ParamKind::Pointer => ": pointer",
-        ParamKind::View => ": view",
-        ParamKind::Shape => ": shape",
-        ParamKind::Axis => ": const axis",
-        ParamKind::ConstInt => ": const int",
-        ParamKind::ConstBool => ": const bool",
-        ParamKind::ConstFloat => ": const float",
-        ParamKind::ConstInts => ": const ints",
-        ParamKind::DType => ": dtype",
-        ParamKind::Fn => ": function",
-        ParamKind::Position => ": [int, ..]",
-        ParamKind::Positions => ": [int tile, ..]",
-        ParamKind::Word(words) => return word(p, words),
-        ParamKind::Str => ": text",
-        ParamKind::Rest => return format!("{}..", p.name),
-    };
-    let default = p.default.map(|d| format!(" = {d}")).unwrap_or_default();
-    format!("{}{kind}{default}", p.name)
-}
-
-fn word(p: &Param, words: &[&str]) -> String {
-    let default = p.default.map(|d| format!(" = {d}")).unwrap_or_default();
-    format!("{}: {}{default}", p.name, words.join(" | "))
 }

@@ -6,6 +6,7 @@ pub mod eval;
 mod float;
 pub mod op;
 pub mod philox;
+pub mod reference;
 pub mod rows;
 pub mod scalar;
 mod signature;

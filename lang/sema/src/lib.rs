@@ -8,6 +8,7 @@ pub mod contract;
 pub mod dump;
 pub mod eval;
 pub mod hir;
+pub mod index;
 mod lint;
 mod lower;
 pub mod poly;
@@ -17,7 +18,8 @@ pub mod target;
 pub mod types;
 mod visit;
 
-pub use check::check;
+pub use check::files::std_files;
+pub use check::{check, check_indexed};
 pub use check::names::closest;
 use tk_syntax::{Diagnostic, SourceMap};
 

@@ -4,7 +4,7 @@
 //! empty name; every hole stands for a syntax error that has been reported. The depth of a tree is limited
 //! ([`crate::MAX_DEPTH`]), so walking and dropping it recursively is safe.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::span::Span;
 
@@ -78,13 +78,13 @@ pub enum ItemKind {
     /// `const N: i32 = 4;`
     Const(Const),
     /// `struct S[N: i32] { x: f32, fn m(self) -> f32 { .. } }`
-    Struct(Rc<Struct>),
+    Struct(Arc<Struct>),
     /// `fn` or `kernel`.
-    Fn(Rc<Fn>),
+    Fn(Arc<Fn>),
     /// `export softmax[T = [f16, bf16]];`
     Export(Export),
     /// `test "name" { .. }`
-    Test(Rc<Test>),
+    Test(Arc<Test>),
     /// A hole.
     Err,
 }

@@ -1,6 +1,6 @@
 //! Owns the construction of statements and items, in the same way as [`crate::node`] does for the rest.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::ast::*;
 use crate::codes::SYNTAX;
@@ -85,13 +85,13 @@ impl Cx<'_> {
     /// `struct S[..] { .. }`
     pub fn structure(&mut self, name: Name, cparams: Vec<CParam>, body: usize) -> ItemKind {
         let (fields, methods) = self.bodies.get_mut(body).and_then(Option::take).unwrap_or_default();
-        ItemKind::Struct(Rc::new(Struct { name, cparams, fields, methods }))
+        ItemKind::Struct(Arc::new(Struct { name, cparams, fields, methods }))
     }
 
     /// `test "name" { .. }`
     pub fn test(&mut self, l: usize, name: &str, r: usize, block: usize) -> ItemKind {
         let (name, name_span) = (self.text_of(l, name), self.span(l, r));
-        ItemKind::Test(Rc::new(Test { name, name_span, body: self.take_block(block).node }))
+        ItemKind::Test(Arc::new(Test { name, name_span, body: self.take_block(block).node }))
     }
 
     /// A function or kernel. A kernel with a return type is reported here.

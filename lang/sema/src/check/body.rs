@@ -178,7 +178,7 @@ impl Cx<'_, '_> {
         match &e.kind {
             ExprKind::Path(p) => {
                 let [n] = p.segments.as_slice() else { return self.no_place(e) };
-                match self.lookup(&n.text) {
+                match self.lookup(n) {
                     Some(super::cx::Sym::Local(id)) => {
                         if self.lambda_depth > id.0 as usize {
                             return self.no_place(e);
@@ -186,7 +186,7 @@ impl Cx<'_, '_> {
                         Some((id, vec![], self.local(id).ty.clone()))
                     }
                     Some(_) => self.no_place(e),
-                    None if self.lookup_item(&n.text).is_some() => self.no_place(e),
+                    None if self.lookup_item(n).is_some() => self.no_place(e),
                     None => {
                         self.unknown_name(n);
                         None
@@ -234,6 +234,7 @@ impl Cx<'_, '_> {
             self.expr(value, None);
             return HStmtKind::Err;
         };
+        self.saw_write(place, id);
         let want = (!self.untyped.contains(&id) || !path.is_empty()).then_some(&ty);
         let h = if op.is_some() { self.expr(value, want) } else { self.open_expr(value, want) };
         let mut h = self.need_value(h);

@@ -5,6 +5,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::args::Params;
 use super::cx::{Cx, Sym};
+use super::record::Target;
 use super::subst::Subst;
 use super::{Def, Sig, Slot};
 use crate::hir::{CKind, FnId, FnKind, HExpr, HKind};
@@ -30,9 +31,9 @@ impl Cx<'_, '_> {
     fn names_item(&self, e: &ast::Expr) -> bool {
         match &e.kind {
             ExprKind::Path(p) => match p.segments.as_slice() {
-                [n] => match self.lookup(&n.text) {
+                [n] => match self.lookup(n) {
                     Some(_) => false,
-                    None => self.lookup_item(&n.text).is_some() || self.find_row(&n.text).is_some(),
+                    None => self.lookup_item(n).is_some() || self.find_row(&n.text).is_some(),
                 },
                 _ => true,
             },
@@ -46,7 +47,7 @@ impl Cx<'_, '_> {
 
     fn call_path(&mut self, p: &ast::Path, cargs: &[Index], args: &[ast::Arg], span: Span) -> HExpr {
         if let [n] = p.segments.as_slice() {
-            match self.lookup(&n.text) {
+            match self.lookup(n) {
                 Some(Sym::CVar(id)) => {
                     let callee = self.cvar_use(id, n.span);
                     return self.call_value(callee, args, span);
@@ -66,7 +67,7 @@ impl Cx<'_, '_> {
                 }
                 None => {}
             }
-            if self.lookup_item(&n.text).is_none() {
+            if self.lookup_item(n).is_none() {
                 return self.call_builtin(n, args, span);
             }
         }
@@ -91,6 +92,7 @@ impl Cx<'_, '_> {
 
     fn call_builtin(&mut self, n: &ast::Name, args: &[ast::Arg], span: Span) -> HExpr {
         if let Some(row) = self.find_row(&n.text) {
+            self.p.record.name(n, Target::Row(self.overload(row, args)));
             return self.builtin(row, None, args, span);
         }
         if let Some(d) = tk_ops::DType::parse(&n.text) {
@@ -142,7 +144,10 @@ impl Cx<'_, '_> {
             Ty::Struct(id, _) => {
                 let found = self.hir().strukt(*id).methods.iter().find(|m| m.0 == name.text).map(|m| m.1);
                 return match found {
-                    Some(f) => self.call_fn(f, cargs, Some(b), args, span),
+                    Some(f) => {
+                        self.saw_item(name, Def::Fn(f));
+                        self.call_fn(f, cargs, Some(b), args, span)
+                    }
                     None => {
                         let ty = b.ty.clone();
                         self.check_rest(args);
@@ -165,7 +170,10 @@ impl Cx<'_, '_> {
             _ => Receiver::None,
         };
         match tk_ops::rows::find(&name.text, receiver) {
-            Some(row) if receiver != Receiver::None => self.builtin(row, Some(b), args, span),
+            Some(row) if receiver != Receiver::None => {
+                self.p.record.name(name, Target::Row(row));
+                self.builtin(row, Some(b), args, span)
+            }
             _ => {
                 self.check_rest(args);
                 let h = self.member(base, name, span);
@@ -229,6 +237,7 @@ impl Cx<'_, '_> {
             self.check_rest(args);
             return HExpr::err(span);
         }
+        self.saw_args(id, &sig.slots, args);
         let Some(slots) = self.fn_slots(id, &sig, &name, this.is_some(), args, span) else {
             self.check_rest(args);
             return HExpr::err(span);
@@ -258,6 +267,7 @@ impl Cx<'_, '_> {
                 },
             }
         }
+        self.saw_call(span, id, &map);
         let ret = self.hir().func(id).ret.clone();
         let ret = self.subst_ty(&ret, &map);
         if out.iter().any(|h| h.ty.is_err()) {
@@ -370,6 +380,7 @@ impl Cx<'_, '_> {
                 }
                 return false;
             };
+            self.saw_cvar(n, p);
             let kind = self.hir().cvar(p).kind.clone();
             let is_fn = matches!(kind, CKind::Fn(..));
             if is_fn == first {

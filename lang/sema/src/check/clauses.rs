@@ -355,6 +355,7 @@ impl Cx<'_, '_> {
             let option = LAUNCH.iter().find(|l| l.0 == n.text);
             let values = match (cvar, option) {
                 (Some(c), _) => {
+                    self.saw_cvar(n, c);
                     self.follows_from_arguments(id, c, n.span);
                     self.value_list(c, &a.value)
                 }

@@ -421,7 +421,9 @@ impl Cx<'_, '_> {
                 self.set_const(id, ConstState::Active);
                 let (value, ty) = {
                     let mut cx = Cx::new(self.p, file, None);
-                    cx.const_value(&ast.0)
+                    let done = cx.const_value(&ast.0);
+                    cx.remember();
+                    done
                 };
                 self.p.const_depth -= 1;
                 self.p.hir.consts[index].value = value;

@@ -6,6 +6,7 @@ use tk_ops::DTypeSet;
 use tk_syntax::ast;
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
+use super::record::Pending;
 use super::{Def, Program};
 use crate::hir::{CKind, CVar, CVarId, ConstId, FnId, HExpr, HKind, Hir, Local, LocalId};
 use crate::poly::Poly;
@@ -168,6 +169,8 @@ pub(crate) struct Cx<'p, 'a> {
     /// Unknown names that were reported, and whether a syntax error hides names.
     pub unknown: BTreeSet<String>,
     pub holes: bool,
+    /// What an editor wants to know of it.
+    pub pending: Pending,
     /// How many such `if`s are open, as each doubles the work.
     pub splits: usize,
 }
@@ -199,6 +202,7 @@ impl<'p, 'a> Cx<'p, 'a> {
             split: None,
             unknown: BTreeSet::new(),
             holes: false,
+            pending: Pending::default(),
             splits: 0,
         }
     }
@@ -249,17 +253,27 @@ impl<'p, 'a> Cx<'p, 'a> {
         }
     }
 
-    pub fn lookup(&self, name: &str) -> Option<Sym> {
+    /// What a name of the body means.
+    pub fn lookup(&self, name: &ast::Name) -> Option<Sym> {
+        let sym = self.meaning(&name.text)?;
+        self.saw_symbol(name, sym);
+        Some(sym)
+    }
+
+    /// What is bound to a text that stands nowhere.
+    pub fn meaning(&self, name: &str) -> Option<Sym> {
         self.scopes.iter().rev().find_map(|s| s.get(name))
     }
 
     /// A name of the file, or of the prelude.
-    pub fn lookup_item(&self, name: &str) -> Option<Def> {
-        let own = self.p.files.get(self.file).and_then(|f| f.names.get(name)).map(|d| d.0);
-        own.or_else(|| {
+    pub fn lookup_item(&self, name: &ast::Name) -> Option<Def> {
+        let own = self.p.files.get(self.file).and_then(|f| f.names.get(&name.text)).map(|d| d.0);
+        let def = own.or_else(|| {
             let prelude = self.p.files.get(self.p.prelude?)?;
-            prelude.names.get(name).map(|d| d.0)
-        })
+            prelude.names.get(&name.text).map(|d| d.0)
+        })?;
+        self.saw_item(name, def);
+        Some(def)
     }
 
     pub fn new_local(&mut self, name: &ast::Name, ty: Ty, mutable: bool) -> LocalId {

@@ -47,6 +47,7 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
         let list = cx.value_list(c, &a.value);
         values.push((c, list));
     }
+    cx.remember();
     if cx.p.diags.len() > before || cx.hir().func(id).broken {
         return;
     }
@@ -75,6 +76,7 @@ impl Cx<'_, '_> {
         let known: Vec<(CVarId, String)> =
             f.cparams.iter().map(|c| (*c, self.hir().cvar(*c).name.clone())).collect();
         if let Some((c, _)) = known.iter().find(|k| k.1 == n.text) {
+            self.saw_cvar(n, *c);
             return Some(*c);
         }
         let message = format!("`{}` has no compile-time parameter `{}`", f.name, n.text);

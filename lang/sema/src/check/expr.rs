@@ -26,6 +26,12 @@ impl Cx<'_, '_> {
 
     /// An expression that is a statement, or the value of one or of a block.
     pub fn open_expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
+        let h = self.any_expr(e, want);
+        self.saw_type(e.span, &h.ty);
+        h
+    }
+
+    fn any_expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
         let span = e.span;
         match &e.kind {
             ExprKind::Err => HExpr::err(span),
@@ -130,13 +136,13 @@ impl Cx<'_, '_> {
             if n.text.is_empty() {
                 return HExpr::err(span);
             }
-            match self.lookup(&n.text) {
+            match self.lookup(n) {
                 Some(Sym::Local(id)) => return self.local_use(id, span),
                 Some(Sym::CVar(id)) => return self.cvar_use(id, span),
                 Some(Sym::Const(id)) => return self.const_use(id, span),
                 None => {}
             }
-            if self.lookup_item(&n.text).is_none() {
+            if self.lookup_item(n).is_none() {
                 return self.builtin_name(n, want, span);
             }
         }
@@ -241,13 +247,13 @@ impl Cx<'_, '_> {
     pub fn resolve_path(&mut self, p: &ast::Path) -> Option<Def> {
         match p.segments.as_slice() {
             [n] => {
-                let def = self.lookup_item(&n.text);
+                let def = self.lookup_item(n);
                 if def.is_none() && !n.text.is_empty() {
                     self.unknown_name(n);
                 }
                 def
             }
-            [m, n] => match self.lookup_item(&m.text) {
+            [m, n] => match self.lookup_item(m) {
                 Some(Def::Module(i)) => {
                     let before = self.p.diags.len();
                     let def = files::member(self.p, self.file, i, n);

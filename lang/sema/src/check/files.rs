@@ -1,11 +1,12 @@
 //! Owns files and imports: loads what `use` reaches, collects the names of each file, resolves imports.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tk_syntax::ast::{self, ItemKind};
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 
+use super::record::Target;
 use super::{ConstAst, ConstState, Def, FileInfo, Program, Sig, SigAst};
 use crate::hir::{ConstId, Contract, FnId, FnKind, HBlock, HConst, HExpr, HFn, HStruct, StructId};
 use crate::types::Ty;
@@ -44,7 +45,7 @@ fn add_file(p: &mut Program, key: String, shown: &str, text: &str) -> usize {
     let (tree, diags) = tk_syntax::parse(id, text);
     p.diags.extend(diags);
     let index = p.files.len();
-    let tree = Rc::new(tree);
+    let tree = Arc::new(tree);
     p.files.push(FileInfo { id, key, ast: tree.clone(), names: BTreeMap::new(), missing: BTreeSet::new() });
     for item in &tree.items {
         collect(p, index, id, item);
@@ -80,7 +81,7 @@ fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
                 value: HExpr::err(c.name.span),
                 span: c.name.span,
             });
-            p.consts.push(ConstState::Waiting { file, ast: Rc::new(ConstAst(c.clone())) });
+            p.consts.push(ConstState::Waiting { file, ast: Arc::new(ConstAst(c.clone())) });
             define(p, file, &c.name, Def::Const(cid));
         }
         ItemKind::Struct(s) => {
@@ -106,7 +107,7 @@ fn collect(p: &mut Program, file: usize, id: FileId, item: &ast::Item) {
             let fid = add_fn(p, file, id, item, f, None);
             define(p, file, &f.name, Def::Fn(fid));
         }
-        ItemKind::Export(e) => p.exports.push((file, Rc::new(e.clone()))),
+        ItemKind::Export(e) => p.exports.push((file, Arc::new(e.clone()))),
         ItemKind::Test(t) => {
             let f = empty_fn(t.name.clone(), FnKind::Test, id, t.name_span, item);
             p.hir.fns.push(f);
@@ -126,7 +127,7 @@ fn add_fn(
     file: usize,
     id: FileId,
     item: &ast::Item,
-    f: &Rc<ast::Fn>,
+    f: &Arc<ast::Fn>,
     owner: Option<StructId>,
 ) -> FnId {
     let fid = FnId(p.hir.fns.len() as u32);
@@ -172,6 +173,11 @@ fn empty_fn(name: String, kind: FnKind, file: FileId, span: Span, item: &ast::It
     }
 }
 
+/// The standard library as it was when the compiler was built: names (`grid` of `std::grid`) and texts.
+pub fn std_files() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILT_IN.iter().copied()
+}
+
 fn imports(p: &mut Program, file: usize) {
     let tree = p.files[file].ast.clone();
     for item in &tree.items {
@@ -191,6 +197,9 @@ fn imports(p: &mut Program, file: usize) {
                 let def = import_path(p, file, &u.path, false);
                 if let Some(name) = u.alias.as_ref().or(u.path.segments.last()) {
                     import(p, file, name, def);
+                }
+                if let (Some(alias), Some(target)) = (&u.alias, def.and_then(|d| p.target(d))) {
+                    p.record.aliases.push((alias.span, alias.text.clone(), target));
                 }
             }
         }
@@ -236,6 +245,9 @@ fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool
         p.report(d);
         return None;
     };
+    if let Some(name) = segs.get(segs.len() - rest.len() - 1) {
+        p.record.name(name, Target::Module(module));
+    }
     match rest {
         [] => Some(Def::Module(module)),
         [name] if !module_only => member(p, file, module, name),
@@ -269,7 +281,12 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
             p.report(d);
             None
         }
-        Some((def, _)) if !matches!(def, Def::Module(_)) => Some(def),
+        Some((def, _)) if !matches!(def, Def::Module(_)) => {
+            if let Some(target) = p.target(def) {
+                p.record.name(name, target);
+            }
+            Some(def)
+        }
         _ => {
             let names: Vec<String> = p.files[module].names.keys().cloned().collect();
             let mut d = Diagnostic::error(

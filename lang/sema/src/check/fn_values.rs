@@ -96,13 +96,13 @@ impl Cx<'_, '_> {
             ExprKind::Lambda(params, body) => self.lambda_with(params, body, ps, e.span),
             ExprKind::Path(p) => {
                 if let [n] = p.segments.as_slice()
-                    && self.lookup(&n.text).is_none()
-                    && self.lookup_item(&n.text).is_none()
+                    && self.lookup(n).is_none()
+                    && self.lookup_item(n).is_none()
                     && self.find_row(&n.text).is_some()
                 {
                     return self.builtin_ref(n, ps, e.span);
                 }
-                let is_item = matches!(p.segments.as_slice(), [n] if self.lookup(&n.text).is_some());
+                let is_item = matches!(p.segments.as_slice(), [n] if self.lookup(n).is_some());
                 if !is_item {
                     return match self.resolve_path(p) {
                         Some(Def::Fn(id)) => self.fn_ref(id, ps, e.span),

@@ -494,7 +494,7 @@ impl Cx<'_, '_> {
 
     /// A compile-time variable by name, for clauses.
     pub fn cvar_named(&self, name: &str) -> Option<crate::hir::CVarId> {
-        match self.lookup(name) {
+        match self.meaning(name) {
             Some(Sym::CVar(id)) => Some(id),
             _ => None,
         }

@@ -1,7 +1,7 @@
 //! Owns items: signatures of structs, functions and kernels, then their bodies and constants.
 
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tk_ops::DType;
 use tk_syntax::ast;
@@ -68,6 +68,7 @@ fn struct_defaults(p: &mut Program, id: StructId) {
     let mut cx = Cx::new(p, file, None);
     cx.rebind(&cx.hir().strukt(id).cparams.clone());
     cx.cparam_defaults(&s.cparams);
+    cx.remember();
 }
 
 fn struct_fields(p: &mut Program, id: StructId) {
@@ -310,6 +311,7 @@ fn fn_defaults(p: &mut Program, id: FnId) {
         cx.declare_params(&params, f);
     }
     cx.all_defaults(id, f);
+    cx.remember();
 }
 
 fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) -> Ty {
@@ -392,7 +394,7 @@ fn fn_body(p: &mut Program, id: FnId) {
     }
 }
 
-fn test_body(p: &mut Program, id: FnId, sig: &Sig, t: &Rc<ast::Test>) {
+fn test_body(p: &mut Program, id: FnId, sig: &Sig, t: &Arc<ast::Test>) {
     let mut cx = Cx::new(p, sig.file, Some(id));
     cx.in_test = true;
     let (mut body, ty) = cx.block(&t.body, None);
@@ -402,12 +404,13 @@ fn test_body(p: &mut Program, id: FnId, sig: &Sig, t: &Rc<ast::Test>) {
     }
     cx.zonk_block(&mut body);
     cx.zonk_locals();
+    cx.remember();
     let locals = std::mem::take(&mut cx.locals);
     let h = p.func_mut(id);
     (h.body, h.locals) = (body, locals);
 }
 
-fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Rc<ast::Fn>) {
+fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Arc<ast::Fn>) {
     let (cparams, params, ret) = {
         let h = p.hir.func(id);
         (h.cparams.clone(), h.params.clone(), h.ret.clone())
@@ -450,6 +453,7 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Rc<ast::Fn>) {
     }
     cx.zonk_block(&mut body);
     cx.zonk_locals();
+    cx.remember();
     let locals = std::mem::take(&mut cx.locals);
     let h = p.func_mut(id);
     (h.body, h.locals) = (body, locals);

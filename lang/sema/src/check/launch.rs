@@ -69,6 +69,7 @@ impl Cx<'_, '_> {
             declared: Some(sig.span),
             launch: true,
         };
+        self.saw_args(id, &sig.slots, args);
         let Some((slots, _)) = self.match_args(&ps, args, span) else {
             self.check_rest(args);
             return HExpr::err(span);
@@ -90,6 +91,7 @@ impl Cx<'_, '_> {
         if out.iter().any(|h| h.ty.is_err()) || map.values().any(|v| *v == CTerm::Err) {
             return HExpr::err(span);
         }
+        self.saw_call(span, id, &map);
         let consts: Vec<_> = sig
             .slots
             .iter()

@@ -5,6 +5,7 @@ use tk_syntax::ast::{self, ExprKind, PatKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, LoopCx};
+use super::record::Target;
 use crate::hir::{CKind, HBlock, HExpr, HKind, HPat, HStmtKind, StaticIter};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -52,8 +53,12 @@ impl Cx<'_, '_> {
         if let ExprKind::Call(f, args) = &iter.kind
             && let ExprKind::Path(p) = &f.kind
             && let [n] = p.segments.as_slice()
-            && self.lookup(&n.text).is_none()
+            && self.lookup(n).is_none()
         {
+            if let Some(row) = self.find_row(&n.text).filter(|r| matches!(r.name, "range" | "static_range")) {
+                self.p.record.name(n, Target::Row(row));
+                self.saw_row_args(row, args);
+            }
             match n.text.as_str() {
                 "range" => return self.range_loop(pat, args, iter.span, body),
                 "static_range" => return self.static_range(pat, args, iter.span, body),

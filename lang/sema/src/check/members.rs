@@ -5,6 +5,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use super::names::closest;
+use super::record::Target;
 use crate::hir::{HExpr, HKind};
 use crate::target::{DeviceFact, FactValue, TARGET, target_fact};
 use crate::types::{DTerm, Elem, Shape, Ty};
@@ -15,11 +16,11 @@ impl Cx<'_, '_> {
         if let ExprKind::Path(p) = &base.kind
             && let [n] = p.segments.as_slice()
         {
-            if let Some(d) = self.dtype_name(&n.text) {
+            if let Some(d) = self.dtype_name(n) {
                 return self.dtype_property(d, name, span);
             }
-            if self.lookup(&n.text).is_none()
-                && self.lookup_item(&n.text).is_none()
+            if self.lookup(n).is_none()
+                && self.lookup_item(n).is_none()
                 && (n.text == "target" || n.text == "device")
             {
                 return self.environment(&n.text, name, span);
@@ -231,6 +232,7 @@ impl Cx<'_, '_> {
         if let Some(i) = s.fields.iter().position(|f| f.0 == name.text) {
             let subst = s.cparams.iter().copied().zip(args.iter().cloned()).collect();
             let t = s.fields.get(i).map_or(Ty::Err, |f| self.subst_ty(&f.1, &subst));
+            self.p.record.name(name, Target::Place(s.fields.get(i).map_or(s.span, |f| f.2)));
             return Some((i as u32, t));
         }
         if name.text.is_empty() {

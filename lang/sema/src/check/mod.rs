@@ -16,9 +16,10 @@ mod cx;
 mod dtypes;
 mod exports;
 mod expr;
-mod files;
+pub(crate) mod files;
 mod fn_values;
 mod index;
+mod indexed;
 mod infer;
 mod items;
 mod launch;
@@ -27,6 +28,7 @@ mod members;
 pub(crate) mod names;
 mod operators;
 mod patterns;
+mod record;
 mod recursion;
 mod rows;
 mod rows_fold;
@@ -41,23 +43,36 @@ mod tables;
 mod types;
 mod zonk;
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use tk_syntax::{Diagnostic, FileId, SourceMap, Span, ast};
 
 use crate::hir::{CVarId, ConstId, FnId, HFn, Hir, StructId};
+use crate::index::Index;
 use crate::types::Ty;
 use crate::{Checked, Loader};
 
 /// Checks a file and everything that it uses.
 pub fn check(loader: &dyn Loader, path: &str) -> Checked {
+    run(loader, path, false).finish()
+}
+
+/// The same, with what an editor asks of the program.
+pub fn check_indexed(loader: &dyn Loader, path: &str) -> (Checked, Index) {
+    let mut program = run(loader, path, true);
+    let index = indexed::index(&mut program);
+    (program.finish(), index)
+}
+
+fn run<'a>(loader: &'a dyn Loader, path: &str, record: bool) -> Program<'a> {
     let mut program = Program::new(loader);
+    program.record.on = record;
     files::load(&mut program, path);
     items::signatures(&mut program);
     items::bodies(&mut program);
     recursion::find(&mut program);
     crate::lint::run(&mut program);
-    program.finish()
+    program
 }
 
 /// What a name of a file means.
@@ -75,7 +90,7 @@ pub(crate) struct FileInfo {
     pub id: FileId,
     /// `std::grid` or the path.
     pub key: String,
-    pub ast: Rc<ast::File>,
+    pub ast: Arc<ast::File>,
     pub names: std::collections::BTreeMap<String, (Def, Span)>,
     /// Names of imports that were not found: their uses are not reported again.
     pub missing: std::collections::BTreeSet<String>,
@@ -103,8 +118,8 @@ pub(crate) struct Sig {
 /// The source of a function.
 #[derive(Clone)]
 pub(crate) enum SigAst {
-    Fn(Rc<ast::Fn>),
-    Test(Rc<ast::Test>),
+    Fn(Arc<ast::Fn>),
+    Test(Arc<ast::Test>),
 }
 
 /// Where the check of a constant stands.
@@ -112,7 +127,7 @@ pub(crate) enum SigAst {
 pub(crate) enum ConstState {
     Waiting {
         file: usize,
-        ast: Rc<ConstAst>,
+        ast: Arc<ConstAst>,
     },
     Active,
     /// Its type; a flexible one takes the type that each use needs.
@@ -145,11 +160,11 @@ pub(crate) struct Program<'a> {
     pub hir: Hir,
     pub files: Vec<FileInfo>,
     pub sigs: Vec<Sig>,
-    pub structs: Vec<(usize, Rc<ast::Struct>)>,
+    pub structs: Vec<(usize, Arc<ast::Struct>)>,
     pub consts: Vec<ConstState>,
     /// How many constants are being checked, each inside the one before.
     pub const_depth: usize,
-    pub exports: Vec<(usize, Rc<ast::Export>)>,
+    pub exports: Vec<(usize, Arc<ast::Export>)>,
     /// Caller, callee, place.
     pub calls: Vec<(FnId, FnId, Span)>,
     /// Bodies whose check has begun, and those whose check has ended.
@@ -165,6 +180,8 @@ pub(crate) struct Program<'a> {
     pub pure: std::collections::BTreeMap<FnId, bool>,
     /// How many names were compared with unknown ones so far.
     pub compared: usize,
+    /// What an editor wants to know.
+    pub record: record::Recorder,
     /// The file of builtin functions written in the language.
     pub prelude: Option<usize>,
 }
@@ -191,6 +208,7 @@ impl<'a> Program<'a> {
             opaque_forms: vec![],
             pure: std::collections::BTreeMap::new(),
             compared: 0,
+            record: record::Recorder::default(),
             prelude: None,
         }
     }

@@ -7,6 +7,7 @@ use tk_ops::{DType, DTypeSet, Op};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
+use super::record::Target;
 use super::args::Params;
 use super::cx::Cx;
 use crate::hir::{HArg, HExpr, HKind};
@@ -56,6 +57,7 @@ impl Cx<'_, '_> {
                 "",
             );
         }
+        self.saw_row_args(row, args);
         let skip = usize::from(this.is_some());
         let params: Vec<&Param> = row.params.iter().skip(skip).collect();
         let ps = Params {
@@ -84,7 +86,7 @@ impl Cx<'_, '_> {
     }
 
     /// In tests `randn(shape, ..)` and its like are host rows; the device's are told apart by a list as first argument.
-    fn overload(&self, row: &'static Row, args: &[ast::Arg]) -> &'static Row {
+    pub fn overload(&self, row: &'static Row, args: &[ast::Arg]) -> &'static Row {
         if row.receiver != Receiver::Test {
             return row;
         }
@@ -368,6 +370,7 @@ impl Cx<'_, '_> {
     /// A builtin that will be called with these types.
     pub fn builtin_ref(&mut self, n: &ast::Name, ps: &[Ty], span: Span) -> HExpr {
         let Some(row) = self.find_row(&n.text) else { return HExpr::err(span) };
+        self.p.record.name(n, Target::Row(row));
         let required = row.params.iter().filter(|p| p.default.is_none()).count();
         let Scheme::Elementwise(..) = row.scheme else {
             return self.error(

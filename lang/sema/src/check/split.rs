@@ -24,6 +24,7 @@ pub(crate) struct Mark {
     flow: Flow,
     untyped: BTreeSet<LocalId>,
     broken: bool,
+    pending: (usize, usize),
 }
 
 impl Cx<'_, '_> {
@@ -41,6 +42,7 @@ impl Cx<'_, '_> {
             vars: self.vars.mark(),
             flow: self.flow(),
             untyped: self.untyped.clone(),
+            pending: self.pending.mark(),
             broken: self.func.is_some_and(|f| self.hir().func(f).broken),
         }
     }
@@ -53,6 +55,7 @@ impl Cx<'_, '_> {
             s.truncate(m.names);
         }
         self.vars.reset(m.vars);
+        self.pending.reset(m.pending);
         self.untyped = m.untyped;
         self.set_flow(m.flow);
         if let Some(f) = self.func {

@@ -4,6 +4,7 @@ use tk_syntax::ast::{self, Index};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
+use super::record::Target;
 use super::subst::Subst;
 use crate::hir::{HExpr, HKind, StructId};
 use crate::types::{CTerm, Ty};
@@ -26,6 +27,9 @@ impl Cx<'_, '_> {
         let mut ok = true;
         for a in args {
             let slot = a.name.as_ref().and_then(|n| s.fields.iter().position(|f| f.0 == n.text));
+            if let (Some(n), Some(f)) = (&a.name, slot.and_then(|i| s.fields.get(i))) {
+                self.p.record.name(n, Target::Place(f.2));
+            }
             let want = slot.and_then(|i| s.fields.get(i)).map(|f| self.subst_ty(&f.1, &map));
             let h = self.expr(&a.value, want.as_ref());
             let h = self.need_value(h);

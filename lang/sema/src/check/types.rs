@@ -102,7 +102,9 @@ impl Cx<'_, '_> {
         if let Some(d) = DType::parse(&name.text) {
             return self.no_args(args, span, Ty::scalar(d));
         }
-        match (self.lookup(&name.text), self.lookup_item(&name.text)) {
+        let sym = self.lookup(name);
+        let item = if sym.is_none() { self.lookup_item(name) } else { None };
+        match (sym, item) {
             (Some(Sym::CVar(id)), _) => match &self.hir().cvar(id).kind {
                 CKind::DType(_) => self.no_args(
                     args,
@@ -162,7 +164,7 @@ impl Cx<'_, '_> {
 
     /// `T.acc` of a dtype variable or type.
     pub fn dtype_member(&mut self, name: &ast::Name, member: &ast::Name) -> Option<DTerm> {
-        let base = self.dtype_name(&name.text);
+        let base = self.dtype_name(name);
         match (base, member.text.as_str()) {
             (Some(DTerm::Known(d)), "acc") => Some(DTerm::Known(d.acc())),
             (Some(DTerm::Param(id)), "acc") => Some(DTerm::Acc(id)),
@@ -189,13 +191,13 @@ impl Cx<'_, '_> {
     }
 
     /// A dtype name or variable.
-    pub fn dtype_name(&self, name: &str) -> Option<DTerm> {
+    pub fn dtype_name(&self, name: &ast::Name) -> Option<DTerm> {
         match self.lookup(name) {
             Some(Sym::CVar(id)) if matches!(self.hir().cvar(id).kind, CKind::DType(_)) => {
                 Some(DTerm::Param(id))
             }
             Some(_) => None,
-            None => DType::parse(name).map(DTerm::Known),
+            None => DType::parse(&name.text).map(DTerm::Known),
         }
     }
 
@@ -274,7 +276,7 @@ impl Cx<'_, '_> {
     pub fn shape_param(&self, e: &ast::Expr) -> Option<CVarId> {
         let ExprKind::Path(p) = &e.kind else { return None };
         let [n] = p.segments.as_slice() else { return None };
-        match self.lookup(&n.text) {
+        match self.lookup(n) {
             Some(Sym::CVar(id)) if self.hir().cvar(id).kind == CKind::Shape => Some(id),
             _ => None,
         }
@@ -347,7 +349,9 @@ impl Cx<'_, '_> {
                 Index::Expr(e) => (Some(i), e),
                 Index::Named(n, e) => {
                     let at = params.iter().position(|p| self.hir().cvar(*p).name == n.text);
-                    if at.is_none() {
+                    if let Some(p) = at.and_then(|at| params.get(at)) {
+                        self.saw_cvar(n, *p);
+                    } else {
                         self.error(
                             codes::ARGUMENT_NAME,
                             n.span,

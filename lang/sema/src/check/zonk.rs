@@ -51,7 +51,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn settle_cterm(&self, c: &CTerm) -> CTerm {
+    pub fn settle_cterm(&self, c: &CTerm) -> CTerm {
         match c {
             CTerm::DType(d) => CTerm::DType(self.settle(*d)),
             CTerm::Int(_) | CTerm::Shape(_) | CTerm::Expr(_) | CTerm::Err => c.clone(),

@@ -1,0 +1,382 @@
+//! Owns the layout of expressions, types and patterns.
+
+use crate::layout::{Keep, Layout, LineKind};
+use tk_syntax::Span;
+use tk_syntax::ast::*;
+use tk_syntax::token::Tok;
+
+/// How the elements of a list stand between its brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edges {
+    /// `(a, b)`
+    Tight,
+    /// `{ a, b }`
+    Spaced,
+    /// `(a, b)` where a single element keeps its comma.
+    Tuple,
+    /// `{ a, b }`, or one element on each line.
+    Column,
+}
+
+impl Layout<'_> {
+    /// An expression.
+    pub fn expr(&mut self, e: &Expr) {
+        if let ExprKind::Type(t) = &e.kind
+            && t.span == e.span
+        {
+            return self.ty(t);
+        }
+        let tuple = matches!(e.kind, ExprKind::Tuple(_));
+        let parens = self.own_parens(e.span, tuple);
+        let chain = matches!(e.kind, ExprKind::Binary(..)) && parens > 0;
+        (0..parens).for_each(|_| self.token());
+        if chain {
+            self.open();
+            self.indent();
+            self.line(LineKind::Soft);
+            self.chain(e);
+            self.last_line(LineKind::Soft, Keep::Nowhere);
+            self.token();
+            self.close();
+            (1..parens).for_each(|_| self.token());
+        } else {
+            self.bare(e);
+            (0..parens).for_each(|_| self.token());
+        }
+    }
+
+    /// An expression without the parentheses around it.
+    fn bare(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Path(path) => self.tokens_until(path.span.end),
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Bool(_) => self.token(),
+            ExprKind::None => self.token(),
+            // Holes come with errors.
+            ExprKind::Err => {}
+            ExprKind::Tuple(list) => self.list(list, Edges::Tuple, Self::expr, |_| false),
+            ExprKind::Array(list) => self.list(list, Edges::Tight, Self::expr, bracketed),
+            ExprKind::Unary(_, a) => {
+                self.token();
+                self.expr(a);
+            }
+            ExprKind::Binary(..) => {
+                self.open();
+                self.indent();
+                self.chain(e);
+                self.dedent();
+                self.close();
+            }
+            ExprKind::Cast(a, t) => {
+                self.expr(a);
+                self.space();
+                self.token();
+                self.space();
+                self.ty(t);
+            }
+            ExprKind::Index(a, list) => {
+                self.expr(a);
+                self.list(list, Edges::Tight, Self::index, |i| index_value(i).is_some_and(bracketed));
+            }
+            ExprKind::Call(f, args) => {
+                self.expr(f);
+                self.args(args, Edges::Tight);
+            }
+            ExprKind::Member(a, _) => {
+                self.expr(a);
+                self.token();
+                self.token();
+            }
+            ExprKind::If(..) | ExprKind::IfLet(..) | ExprKind::Block(_) => {
+                self.block_like(e);
+            }
+            ExprKind::Lambda(params, body) => self.lambda(params, body),
+            ExprKind::Type(t) => self.ty(t),
+            ExprKind::Return(value) => {
+                self.token();
+                if let Some(value) = value {
+                    self.space();
+                    self.expr(value);
+                }
+            }
+        }
+    }
+
+    /// How many pairs of parentheses stand around something without being a part of it. A tuple has a pair that is.
+    fn own_parens(&self, span: Span, tuple: bool) -> usize {
+        let source = self.source;
+        let mut count = 0;
+        let mut end = span.end as usize;
+        loop {
+            let at = self.next + count;
+            let partner = source.partner(at);
+            let pair = source.tok(at) == Some(Tok::LParen) && source.end(partner) == end && partner > at;
+            if !pair {
+                break;
+            }
+            count += 1;
+            end = source.end(partner.saturating_sub(1));
+        }
+        count.saturating_sub(usize::from(tuple))
+    }
+
+    /// Operands of one precedence with the operators between them; the caller has opened the group.
+    pub fn chain(&mut self, e: &Expr) {
+        let ExprKind::Binary(op, a, b) = &e.kind else { return self.expr(e) };
+        match &a.kind {
+            ExprKind::Binary(inner, ..)
+                if level(*inner) == level(*op) && self.own_parens(a.span, false) == 0 =>
+            {
+                self.chain(a);
+            }
+            _operand => self.expr(a),
+        }
+        self.line(LineKind::Blank);
+        self.token();
+        self.space();
+        self.expr(b);
+    }
+
+    /// An expression in front of a block. The brace of a condition of several lines stands alone.
+    pub fn head(&mut self, e: &Expr) {
+        if matches!(e.kind, ExprKind::Binary(..)) && self.own_parens(e.span, false) == 0 {
+            self.open();
+            self.indent();
+            self.chain(e);
+            self.dedent();
+            self.line(LineKind::Blank);
+            self.close();
+        } else {
+            self.expr(e);
+            self.space();
+        }
+    }
+
+    /// Arguments between brackets. A lambda or block at the end may be the only one that takes several lines.
+    pub fn args(&mut self, args: &[Arg], edges: Edges) {
+        self.list(args, edges, Self::arg, |a| bracketed(&a.value));
+    }
+
+    fn arg(&mut self, arg: &Arg) {
+        if arg.name.is_some() {
+            self.token();
+            let typed = self.peek() == Some(Tok::Colon);
+            if !typed {
+                self.space();
+            }
+            self.token();
+            self.space();
+        }
+        self.expr(&arg.value);
+    }
+
+    fn index(&mut self, index: &Index) {
+        match index {
+            Index::Expr(e) => self.expr(e),
+            Index::Slice(a, b, _) => {
+                a.iter().for_each(|e| self.expr(e));
+                self.token();
+                b.iter().for_each(|e| self.expr(e));
+            }
+            Index::Named(_, e) => {
+                self.token();
+                self.space();
+                self.token();
+                self.space();
+                self.expr(e);
+            }
+        }
+    }
+
+    /// Elements between brackets, with as many on a line as fit. A single one that brings its own brackets (`hugs`) is
+    /// laid out as if there were none around it.
+    pub fn list<T>(&mut self, items: &[T], edges: Edges, each: fn(&mut Self, &T), hugs: fn(&T) -> bool) {
+        let (first, close) = (self.next + 1, self.source.partner(self.next));
+        let last = close - usize::from(close > 0 && self.source.tok(close - 1) == Some(Tok::Comma));
+        let free = ![first, last, close].iter().any(|at| self.own_line_before(*at));
+        let (edge, between) = match edges {
+            Edges::Tight | Edges::Tuple => (LineKind::Soft, LineKind::Fill),
+            Edges::Spaced => (LineKind::Blank, LineKind::Fill),
+            Edges::Column => (LineKind::Blank, LineKind::Blank),
+        };
+        if let [item] = items
+            && free
+            && edges == Edges::Tight
+            && hugs(item)
+        {
+            self.token();
+            each(self, item);
+            self.drop_comma();
+            return self.token();
+        }
+        let list = self.open();
+        self.token();
+        self.indent();
+        if !items.is_empty() {
+            self.line(edge);
+        }
+        for (i, item) in items.iter().enumerate() {
+            let known = self.groups.len();
+            each(self, item);
+            if i + 1 < items.len() {
+                self.token();
+                self.line(between);
+            } else {
+                self.end_of_list(list, known, edges == Edges::Tuple && i == 0);
+            }
+        }
+        if items.is_empty() && !self.own_line_before(close) {
+            self.dedent();
+        } else {
+            self.last_line(edge, Keep::Nowhere);
+        }
+        self.token();
+        self.close();
+    }
+
+    /// The comma behind the last element, and whether that ends in a block that started with a later group than `known`.
+    fn end_of_list(&mut self, list: usize, known: usize, comma: bool) {
+        let block = self.last_block.filter(|(group, end)| *group >= known && *end == self.next);
+        if let Some((group, _)) = block {
+            self.hug(list, group);
+        }
+        if comma {
+            self.token();
+        } else {
+            self.drop_comma();
+            self.comma();
+        }
+    }
+
+    fn lambda(&mut self, params: &[(Pat, Option<Type>)], body: &Expr) {
+        let empty = self.peek() == Some(Tok::OrOr);
+        self.token();
+        if !empty {
+            if params.is_empty() {
+                // `||` would be another token.
+                self.space();
+            }
+            for (i, (pat, ty)) in params.iter().enumerate() {
+                self.pat(pat);
+                self.typed(ty.as_ref());
+                if i + 1 < params.len() {
+                    self.token();
+                    self.space();
+                } else {
+                    self.drop_comma();
+                }
+            }
+            self.token();
+        }
+        self.space();
+        self.expr(body);
+    }
+
+    /// `: T`
+    pub fn typed(&mut self, ty: Option<&Type>) {
+        if let Some(ty) = ty {
+            self.token();
+            self.space();
+            self.ty(ty);
+        }
+    }
+
+    /// A type.
+    pub fn ty(&mut self, t: &Type) {
+        let parens = self.own_parens(t.span, matches!(t.kind, TypeKind::Tuple(_)));
+        (0..parens).for_each(|_| self.token());
+        match &t.kind {
+            TypeKind::Path { path, member, args } => {
+                self.tokens_until(path.span.end);
+                if member.is_some() {
+                    self.token();
+                    self.token();
+                }
+                if let Some(args) = args {
+                    self.list(args, Edges::Tight, Self::index, |_| false);
+                }
+            }
+            TypeKind::Ptr { mutable, pointee } => {
+                self.token();
+                if *mutable {
+                    self.token();
+                    self.space();
+                }
+                self.ty(pointee);
+            }
+            TypeKind::Mut(t) => {
+                self.token();
+                self.space();
+                self.ty(t);
+            }
+            TypeKind::Option(t) => {
+                self.ty(t);
+                self.token();
+            }
+            TypeKind::Tuple(list) => self.list(list, Edges::Tuple, Self::ty, |_| false),
+            TypeKind::Fn(params, ret) => {
+                self.token();
+                self.list(params, Edges::Tight, Self::ty, |_| false);
+                self.space();
+                self.token();
+                self.space();
+                self.ty(ret);
+            }
+            TypeKind::Err => {}
+        }
+        (0..parens).for_each(|_| self.token());
+    }
+
+    /// A pattern.
+    pub fn pat(&mut self, p: &Pat) {
+        let parens = self.own_parens(p.span, matches!(p.kind, PatKind::Tuple(_)));
+        (0..parens).for_each(|_| self.token());
+        match &p.kind {
+            PatKind::Name { mutable, .. } => {
+                if *mutable {
+                    self.token();
+                    self.space();
+                }
+                self.token();
+            }
+            PatKind::Tuple(list) => self.list(list, Edges::Tuple, Self::pat, |_| false),
+            PatKind::Err => {}
+        }
+        (0..parens).for_each(|_| self.token());
+    }
+}
+
+/// Which operators may share a line's chain: those that bind equally.
+fn level(op: BinOp) -> u8 {
+    match op {
+        BinOp::Or => 0,
+        BinOp::And => 1,
+        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge => 2,
+        BinOp::BitOr => 3,
+        BinOp::BitXor => 4,
+        BinOp::BitAnd => 5,
+        BinOp::Shl | BinOp::Shr => 6,
+        BinOp::Add | BinOp::Sub => 7,
+        BinOp::Mul | BinOp::Div | BinOp::Rem => 8,
+    }
+}
+
+fn index_value(index: &Index) -> Option<&Expr> {
+    match index {
+        Index::Expr(e) => Some(e),
+        Index::Slice(..) | Index::Named(..) => None,
+    }
+}
+
+/// Whether an expression ends with brackets of its own, inside which lines can end.
+fn bracketed(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Tuple(list) | ExprKind::Array(list) => !list.is_empty(),
+        ExprKind::Call(_, args) => !args.is_empty(),
+        ExprKind::Lambda(_, body) => matches!(body.kind, ExprKind::Block(_)),
+        ExprKind::Block(_) => true,
+        ExprKind::Path(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => false,
+        ExprKind::Bool(_) | ExprKind::None | ExprKind::Unary(..) | ExprKind::Binary(..) => false,
+        ExprKind::Cast(..) | ExprKind::Index(..) | ExprKind::Member(..) | ExprKind::If(..) => false,
+        ExprKind::IfLet(..) | ExprKind::Type(_) | ExprKind::Return(_) | ExprKind::Err => false,
+    }
+}

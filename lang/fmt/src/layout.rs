@@ -1,0 +1,315 @@
+//! Owns the document: tokens and comments in the order of the text, with the places where a line may end and the
+//! groups that decide about them.
+//!
+//! A group is laid out flat, on one line, if it fits; otherwise its lines end. [`crate::print`] decides.
+//! Guarantees that every token and comment is in the document, in its order: the walk over the tree only says what
+//! stands between them. The one exception is a comma in front of a closing bracket.
+//!
+//! Where comments go: one that shares its line with what is in front of it stays at the end of a line, that is, it
+//! moves behind what follows it up to the next place where a line may end, and makes the line end there. Any other has a line of
+//! its own. A comment in front of `,` or `;` comes behind it. None of this depends on anything that the formatter
+//! changes, so formatting twice gives the same as formatting once.
+
+use crate::source::Source;
+use std::ops::Range;
+use tk_syntax::ast::Comment;
+use tk_syntax::token::Tok;
+
+/// A part of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// A token, by its number.
+    Token(usize),
+    /// A blank, unless a line ends there.
+    Space,
+    /// A comma, where the lines of the group end.
+    Comma,
+    /// A place where a line may end.
+    Line(Line),
+    /// The start of a group, by its number.
+    Open(usize),
+    /// Its end.
+    Close,
+    /// Lines that begin from here on stand further right.
+    Indent,
+    /// Undoes `Indent`.
+    Dedent,
+    /// A comment at the end of a line, which ends at the next place where it may.
+    Trailing(usize),
+    /// A comment that has its line for itself; it stands between two lines that end.
+    Comment(usize),
+}
+
+/// A place where a line may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// When it does.
+    pub kind: LineKind,
+    /// Whether it ends in any case.
+    pub forced: bool,
+    /// Whether an empty line follows.
+    pub empty: bool,
+}
+
+/// When a line ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineKind {
+    /// With the group; nothing otherwise.
+    Soft,
+    /// With the group; a blank otherwise.
+    Blank,
+    /// Where what follows up to the next one does not fit; a blank otherwise.
+    Fill,
+    /// Always. Between statements and the like; an empty line of the text is kept where `Keep` says so.
+    Hard(Keep),
+}
+
+/// Where an empty line of the text is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Nowhere.
+    Nowhere,
+    /// In front of comments and of what follows them.
+    Everywhere,
+    /// As `Everywhere`, but not directly here: this is the start of a block.
+    Behind,
+}
+
+impl Keep {
+    /// Whether a line is empty that may be, in front of the first thing of a gap or of a later one.
+    fn keeps(self, empty: bool, first: bool) -> bool {
+        match self {
+            Keep::Nowhere => false,
+            Keep::Everywhere => empty,
+            Keep::Behind => empty && !first,
+        }
+    }
+}
+
+/// How a group is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// The block that ends the last element of a list, by the number of its group. If that is the only part that does not
+    /// fit, it alone is laid out on several lines.
+    pub hugged: Option<usize>,
+}
+
+/// Builds a document.
+pub struct Layout<'s> {
+    /// What is laid out.
+    pub source: &'s Source<'s>,
+    /// The document so far.
+    pub ops: Vec<Op>,
+    /// The groups by their numbers.
+    pub groups: Vec<Group>,
+    /// The next token.
+    pub next: usize,
+    /// The next comment.
+    next_comment: usize,
+    /// Where in `ops` the last token ends.
+    gap: usize,
+    /// The last block that is no part of an `if` and not empty: its group, and the token behind it.
+    pub last_block: Option<(usize, usize)>,
+    /// The tokens of each list of statements or items, with the tokens of each of them.
+    pub lists: Vec<(Range<usize>, Vec<Range<usize>>)>,
+}
+
+impl<'s> Layout<'s> {
+    /// A document without anything in it.
+    pub fn new(source: &'s Source<'s>) -> Self {
+        Layout {
+            source,
+            ops: vec![],
+            groups: vec![],
+            next: 0,
+            next_comment: 0,
+            gap: 0,
+            last_block: None,
+            lists: vec![],
+        }
+    }
+
+    /// What the next token is.
+    pub fn peek(&self) -> Option<Tok<'s>> {
+        self.source.tok(self.next)
+    }
+
+    /// Where the next token starts.
+    pub fn at(&self) -> usize {
+        self.source.start(self.next)
+    }
+
+    /// Puts the next token.
+    pub fn token(&mut self) {
+        if self.next >= self.source.tokens.len() {
+            return;
+        }
+        let comments = self.comments();
+        let pushed_behind = matches!(self.peek(), Some(Tok::Comma | Tok::Semi));
+        let docs = self.source.comments.get(comments.clone());
+        // A doc comment belongs to the token that follows it.
+        if !pushed_behind || docs.is_some_and(|docs| docs.iter().any(|c: &Comment| c.doc)) {
+            self.finish_gap(comments);
+        }
+        self.ops.push(Op::Token(self.next));
+        self.next += 1;
+        self.gap = self.ops.len();
+    }
+
+    /// Puts the tokens that start before `end`, without blanks.
+    pub fn tokens_until(&mut self, end: u32) {
+        while self.next < self.source.tokens.len() && self.at() < end as usize {
+            self.token();
+        }
+    }
+
+    /// Leaves out the comma that comes next.
+    pub fn drop_comma(&mut self) {
+        if self.peek() == Some(Tok::Comma) {
+            self.next += 1;
+        }
+    }
+
+    /// A comma if the lines of the group end.
+    pub fn comma(&mut self) {
+        self.ops.push(Op::Comma);
+        self.gap = self.ops.len();
+    }
+
+    /// A blank.
+    pub fn space(&mut self) {
+        self.ops.push(Op::Space);
+    }
+
+    /// A blank, or the end of the line if comments stand here.
+    pub fn space_or_comments(&mut self) {
+        if self.comments().is_empty() {
+            self.space();
+        } else {
+            self.line(LineKind::Hard(Keep::Nowhere));
+        }
+    }
+
+    /// A place where a line may end.
+    pub fn line(&mut self, kind: LineKind) {
+        let forced = matches!(kind, LineKind::Hard(_));
+        self.ops.push(Op::Line(Line { kind, forced, empty: false }));
+    }
+
+    /// Starts a group; its number.
+    pub fn open(&mut self) -> usize {
+        self.ops.push(Op::Open(self.groups.len()));
+        self.groups.push(Group::default());
+        self.groups.len() - 1
+    }
+
+    /// Ends the group that was started last.
+    pub fn close(&mut self) {
+        self.ops.push(Op::Close);
+    }
+
+    /// Says which block ends a list.
+    pub fn hug(&mut self, list: usize, block: usize) {
+        if let Some(group) = self.groups.get_mut(list) {
+            group.hugged = Some(block);
+        }
+    }
+
+    /// Lines that begin from here on stand further right.
+    pub fn indent(&mut self) {
+        self.ops.push(Op::Indent);
+    }
+
+    /// Undoes the last `indent`.
+    pub fn dedent(&mut self) {
+        self.ops.push(Op::Dedent);
+    }
+
+    /// The end of what is between brackets: comments in front of the closing one, which stand as far right as the rest,
+    /// then a place where a line may end.
+    pub fn last_line(&mut self, kind: LineKind, keep: Keep) {
+        let forced = self.own_lines(keep) || matches!(kind, LineKind::Hard(_));
+        self.dedent();
+        self.ops.push(Op::Line(Line { kind, forced, empty: false }));
+    }
+
+    /// Puts the comments in front of the next token; whether one of them has a line of its own.
+    fn own_lines(&mut self, keep: Keep) -> bool {
+        let comments = self.trailing(self.comments());
+        for at in comments.clone() {
+            let empty = keep.keeps(self.source.empty_line_before_comment(at), at == comments.start);
+            self.ops.push(Op::Line(Line { kind: LineKind::Hard(keep), forced: true, empty }));
+            self.ops.push(Op::Comment(at));
+        }
+        !comments.is_empty()
+    }
+
+    /// Everything that is left: comments at the end of the file, and tokens if the walk has missed any.
+    pub fn finish(&mut self) {
+        while self.next < self.source.tokens.len() {
+            self.token();
+        }
+        self.own_lines(if self.ops.is_empty() { Keep::Behind } else { Keep::Everywhere });
+    }
+
+    /// The comments in front of the next token that are not in the document yet.
+    pub fn comments(&self) -> Range<usize> {
+        let end = self.at();
+        let rest = self.source.comments.get(self.next_comment..).unwrap_or(&[]);
+        let count = rest.iter().take_while(|c| (c.span.start as usize) < end).count();
+        self.next_comment..self.next_comment + count
+    }
+
+    /// Whether a comment in front of token `at` needs a line of its own.
+    pub fn own_line_before(&self, at: usize) -> bool {
+        let mut comments = self.source.comments_before(at);
+        comments.len() > 1 || comments.any(|c| !self.source.trails(c))
+    }
+
+    /// Puts the comment that stays on its line, if the first one does; the others.
+    fn trailing(&mut self, mut comments: Range<usize>) -> Range<usize> {
+        self.next_comment = comments.end;
+        if !comments.is_empty() && self.source.trails(comments.start) {
+            // Only the few parts since the last token move.
+            self.ops.insert(self.gap, Op::Trailing(comments.start));
+            comments.start += 1;
+        }
+        comments
+    }
+
+    /// Puts comments into the gap in front of the next token, and decides whether empty lines are kept.
+    fn finish_gap(&mut self, comments: Range<usize>) {
+        let comments = self.trailing(comments);
+        let gap = self.ops.get(self.gap..).unwrap_or(&[]);
+        let line = gap.iter().rposition(|op| matches!(op, Op::Line(_))).map(|i| i + self.gap);
+        let keep = match line.and_then(|at| self.ops.get(at)) {
+            Some(Op::Line(Line { kind: LineKind::Hard(keep), .. })) => *keep,
+            _other => Keep::Nowhere,
+        };
+        let kept = |empty: bool, first: bool| keep.keeps(empty, first);
+        let first = comments.is_empty();
+        let empty = kept(self.source.empty_line_before_token(self.next), first);
+        let hard = |empty| Op::Line(Line { kind: LineKind::Hard(keep), forced: true, empty });
+        let mut own = Vec::with_capacity(2 * comments.len());
+        for at in comments.clone() {
+            let empty = kept(self.source.empty_line_before_comment(at), at == comments.start);
+            own.extend([hard(empty), Op::Comment(at)]);
+        }
+        match line {
+            Some(at) => {
+                if let Some(Op::Line(line)) = self.ops.get_mut(at) {
+                    line.forced |= !own.is_empty();
+                    line.empty = empty;
+                }
+                self.ops.splice(at..at, own);
+            }
+            None if own.is_empty() => {}
+            None => {
+                self.indent();
+                self.ops.extend(own);
+                self.ops.push(hard(false));
+                self.dedent();
+            }
+        }
+    }
+}

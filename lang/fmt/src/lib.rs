@@ -1,0 +1,76 @@
+//! The one layout of source text: what `tk fmt` and an editor's "format" do.
+//!
+//! [`format()`] never changes what a program means: it puts other blanks and line breaks between the same tokens. Only a comma in
+//! front of a closing bracket comes and goes, and every comment stays. Formatting twice gives the same as once.
+//!
+//! On the way: [`source`] splits the text, `layout` takes tokens and comments in their order and is told by a walk over
+//! the tree (`item`, `stmt`, `expr`) what may stand between them, `print` decides where lines end.
+
+mod expr;
+mod item;
+mod layout;
+mod print;
+mod range;
+mod source;
+mod stmt;
+
+use std::ops::Range;
+
+use layout::Layout;
+use print::{Printed, print};
+use source::Source;
+use tk_syntax::ast::File;
+use tk_syntax::token::Tok;
+use tk_syntax::{Diagnostic, FileId, parse};
+
+/// The text in the one layout. A text with syntax errors is refused, with all of them; its [`FileId`] is 0.
+pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
+    let file = parsed(text)?;
+    let source = Source::new(text);
+    let layout = laid_out(&source, &file);
+    Ok(printed(&layout).map_or_else(|| text.to_string(), |p| p.text))
+}
+
+/// Formats the items or statements that a range of bytes touches: what is to be replaced, and by what. `None` if the
+/// text has syntax errors or nothing changes.
+pub fn format_range(text: &str, range: Range<usize>) -> Option<(Range<usize>, String)> {
+    let file = parsed(text).ok()?;
+    let source = Source::new(text);
+    let layout = laid_out(&source, &file);
+    let tokens = range::touched(&layout, &range)?;
+    range::replacement(&source, &printed(&layout)?, tokens)
+}
+
+fn parsed(text: &str) -> Result<File, Vec<Diagnostic>> {
+    let (file, diagnostics) = parse(FileId(0), text);
+    if diagnostics.iter().any(Diagnostic::is_error) { Err(diagnostics) } else { Ok(file) }
+}
+
+fn laid_out<'s>(source: &'s Source<'s>, file: &File) -> Layout<'s> {
+    let mut layout = Layout::new(source);
+    layout.file(file);
+    layout
+}
+
+/// The text in the one layout. `None` if that would be another program, which would be a mistake of this crate: an editor that
+/// formats on saving must not destroy anything.
+fn printed(layout: &Layout<'_>) -> Option<Printed> {
+    let printed = print(layout);
+    let same = same(layout.source, &Source::new(&printed.text));
+    debug_assert!(same, "another program:\n{}\n=>\n{}", layout.source.text, printed.text);
+    same.then_some(printed)
+}
+
+/// Whether two texts have the same tokens, but for commas in front of closing brackets, and the same comments.
+fn same(a: &Source<'_>, b: &Source<'_>) -> bool {
+    let comments =
+        |s: &Source<'_>| (0..s.comments.len()).map(|i| s.comment_text(i).to_string()).collect::<Vec<_>>();
+    comments(a) == comments(b) && essential(a).eq(essential(b))
+}
+
+fn essential<'a>(source: &'a Source<'_>) -> impl Iterator<Item = &'a str> {
+    let closes =
+        |at: usize| matches!(source.tok(at), Some(Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Bar));
+    let all = (0..source.tokens.len()).filter(move |i| source.tok(*i) != Some(Tok::Comma) || !closes(i + 1));
+    all.map(|i| source.token_text(i))
+}

@@ -1,0 +1,58 @@
+//! Owns formatting of a part of a file: which statements or items a range touches, and the piece of the laid out file
+//! that takes their place.
+//!
+//! A statement comes with the comments in front of it and the one that ends its last line, and with the line breaks in
+//! front of these. So a piece of the laid out file fits wherever the same piece of the text was.
+
+use crate::layout::Layout;
+use crate::print::Printed;
+use crate::source::Source;
+use std::ops::Range;
+
+/// The tokens of the statements or items that a range touches, of the innermost block that holds all of it. `None` if it
+/// touches nothing.
+pub fn touched(layout: &Layout<'_>, range: &Range<usize>) -> Option<Range<usize>> {
+    let source = layout.source;
+    let holds = |tokens: &Range<usize>| {
+        let start = if tokens.start == 0 { 0 } else { source.end(tokens.start - 1) };
+        start <= range.start && range.end <= source.start(tokens.end)
+    };
+    let innermost = |list: &&(Range<usize>, Vec<Range<usize>>)| list.0.len();
+    let (_, parts) = layout.lists.iter().filter(|list| holds(&list.0)).min_by_key(innermost)?;
+    let touches = |tokens: &&Range<usize>| {
+        let (start, end) = (source.start(tokens.start), source.end(tokens.end.saturating_sub(1)));
+        start < range.end && range.start < end
+            || range.is_empty() && start <= range.start && range.start <= end
+    };
+    let first = parts.iter().find(touches)?;
+    let last = parts.iter().rfind(touches)?;
+    Some(first.start..last.end)
+}
+
+/// What is to be replaced by what.
+pub fn replacement(
+    source: &Source<'_>,
+    printed: &Printed,
+    tokens: Range<usize>,
+) -> Option<(Range<usize>, String)> {
+    let (from, printed_from) = boundary(source, printed, tokens.start);
+    let (to, printed_to) = boundary(source, printed, tokens.end);
+    let text = printed.text.get(printed_from..printed_to)?;
+    (source.text.get(from..to)? != text).then(|| (from..to, text.to_string()))
+}
+
+/// Where what is in front of a token ends, with the comment at the end of its line: in the text, and laid out.
+fn boundary(source: &Source<'_>, printed: &Printed, token: usize) -> (usize, usize) {
+    let Some(before) = token.checked_sub(1) else { return (0, 0) };
+    let comments = source.comments_before(token);
+    let trails = !comments.is_empty() && source.trails(comments.start);
+    let known = comments.start + usize::from(trails);
+    let comment = known.checked_sub(1);
+    let end = match comment.and_then(|c| source.comments.get(c)) {
+        Some(c) if trails => c.span.end as usize,
+        Some(_) | None => source.end(before),
+    };
+    // A comment that was in front of the token may have moved behind it.
+    let laid_out = |ends: &[usize], at: Option<usize>| at.and_then(|at| ends.get(at)).copied().unwrap_or(0);
+    (end, laid_out(&printed.token_ends, Some(before)).max(laid_out(&printed.comment_ends, comment)))
+}

@@ -1,0 +1,143 @@
+//! Owns the text that is formatted, as tokens with the comments and the line breaks between them.
+//!
+//! Assumes that the text parses without an error, so that brackets are paired.
+
+use tk_syntax::FileId;
+use tk_syntax::ast::Comment;
+use tk_syntax::token::{Tok, Token, lex};
+
+/// A text as tokens and comments.
+pub struct Source<'s> {
+    /// The text.
+    pub text: &'s str,
+    /// The tokens in order.
+    pub tokens: Vec<Token<'s>>,
+    /// The comments in order.
+    pub comments: Vec<Comment>,
+    /// For each bracket the other one of its pair; for other tokens the token itself.
+    partners: Vec<usize>,
+    /// Line breaks between a token and the token or comment in front of it, at most 2.
+    breaks_before_token: Vec<u8>,
+    /// The same for comments. The first thing of a file counts as the first of a line.
+    breaks_before_comment: Vec<u8>,
+}
+
+impl<'s> Source<'s> {
+    /// Splits a text.
+    pub fn new(text: &'s str) -> Self {
+        let lexed = lex(FileId(0), text);
+        let mut source = Source {
+            text,
+            partners: partners(&lexed.tokens),
+            tokens: lexed.tokens,
+            comments: lexed.comments,
+            breaks_before_token: vec![],
+            breaks_before_comment: vec![],
+        };
+        source.count_breaks();
+        source
+    }
+
+    fn count_breaks(&mut self) {
+        let (mut end, mut comments) = (None, self.comments.iter().peekable());
+        let breaks = |end: &mut Option<usize>, start: usize, next: usize| {
+            let gap = end.map_or("\n", |end| self.text.get(end..start).unwrap_or(""));
+            *end = Some(next);
+            gap.bytes().filter(|b| *b == b'\n').take(2).count() as u8
+        };
+        let behind = [(usize::MAX, usize::MAX)];
+        for (start, next) in self.tokens.iter().map(|t| (t.start, t.end)).chain(behind) {
+            while let Some(c) = comments.next_if(|c| (c.span.start as usize) < start) {
+                let place = (c.span.start as usize, c.span.end as usize);
+                self.breaks_before_comment.push(breaks(&mut end, place.0, place.1));
+            }
+            let start = start.min(self.text.len());
+            self.breaks_before_token.push(breaks(&mut end, start, next));
+        }
+    }
+
+    /// The token that starts at an offset.
+    pub fn token_at(&self, start: u32) -> usize {
+        self.tokens.partition_point(|t| t.start < start as usize)
+    }
+
+    /// What token `at` is.
+    pub fn tok(&self, at: usize) -> Option<Tok<'s>> {
+        self.tokens.get(at).map(|t| t.tok)
+    }
+
+    /// Where token `at` starts; the end of the text behind the last one.
+    pub fn start(&self, at: usize) -> usize {
+        self.tokens.get(at).map_or(usize::MAX, |t| t.start)
+    }
+
+    /// Where token `at` ends.
+    pub fn end(&self, at: usize) -> usize {
+        self.tokens.get(at).map_or(self.text.len(), |t| t.end)
+    }
+
+    /// The text of token `at`.
+    pub fn token_text(&self, at: usize) -> &'s str {
+        self.tokens.get(at).and_then(|t| self.text.get(t.start..t.end)).unwrap_or("")
+    }
+
+    /// The text of comment `at`, without blanks at its end.
+    pub fn comment_text(&self, at: usize) -> &'s str {
+        let span = self.comments.get(at).map(|c| c.span).unwrap_or_default();
+        self.text.get(span.start as usize..span.end as usize).unwrap_or("").trim_end()
+    }
+
+    /// The other bracket of the pair.
+    pub fn partner(&self, at: usize) -> usize {
+        self.partners.get(at).copied().unwrap_or(at)
+    }
+
+    /// The comments directly in front of token `at`.
+    pub fn comments_before(&self, at: usize) -> std::ops::Range<usize> {
+        let from = if at == 0 { 0 } else { self.end(at - 1) };
+        let index = |place: usize| self.comments.partition_point(|c| (c.span.start as usize) < place);
+        index(from)..index(self.start(at))
+    }
+
+    /// Whether an empty line stands in front of token `at`.
+    pub fn empty_line_before_token(&self, at: usize) -> bool {
+        self.breaks_before_token.get(at).is_some_and(|b| *b > 1)
+    }
+
+    /// Whether an empty line stands in front of comment `at`.
+    pub fn empty_line_before_comment(&self, at: usize) -> bool {
+        self.breaks_before_comment.get(at).is_some_and(|b| *b > 1)
+    }
+
+    /// Whether a comment shares its line with what is in front of it. A doc comment belongs to what follows.
+    pub fn trails(&self, comment: usize) -> bool {
+        let same_line = self.breaks_before_comment.get(comment).is_some_and(|b| *b == 0);
+        same_line && self.comments.get(comment).is_some_and(|c| !c.doc)
+    }
+
+    /// Whether token `at` is the last one of its line.
+    pub fn ends_line(&self, at: usize) -> bool {
+        self.breaks_before_token.get(at + 1).is_none_or(|b| *b > 0) || !self.comments_before(at + 1).is_empty()
+    }
+}
+
+fn partners(tokens: &[Token<'_>]) -> Vec<usize> {
+    let mut partners: Vec<usize> = (0..tokens.len()).collect();
+    let mut open = vec![];
+    for (i, token) in tokens.iter().enumerate() {
+        match token.tok {
+            Tok::LParen | Tok::LBracket | Tok::LBrace => open.push(i),
+            Tok::RParen | Tok::RBracket | Tok::RBrace => {
+                if let Some(other) = open.pop() {
+                    for (at, to) in [(i, other), (other, i)] {
+                        if let Some(partner) = partners.get_mut(at) {
+                            *partner = to;
+                        }
+                    }
+                }
+            }
+            _other => {}
+        }
+    }
+    partners
+}

@@ -1,0 +1,255 @@
+//! Owns the changes that an editor offers for a place.
+
+use std::ops::Range;
+
+use tk_sema::index::SymbolKind;
+use tk_sema::types::{Elem, Ty};
+use tk_syntax::ast::{Arg, BinOp, Expr, ExprKind, Pat, PatKind, StmtKind};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::complete::{add_use, importable};
+use super::diagnostics::diagnostics;
+use super::scope::scope;
+use super::walk::{Node, around, each};
+use super::{Analysis, TextEdit, Workspace};
+
+/// What an action is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ActionKind {
+    /// It mends a diagnostic.
+    QuickFix,
+    /// It changes the form.
+    Refactor,
+}
+
+/// A change that an editor offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// What it does.
+    pub title: String,
+    /// What it is for.
+    pub kind: ActionKind,
+    /// The changes, not overlapping.
+    pub edits: Vec<TextEdit>,
+    /// The diagnostic that it mends, by its number in [`super::diagnostics::diagnostics`].
+    pub diagnostic: Option<usize>,
+}
+
+/// What can be done with a range.
+pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Action> {
+    let a = ws.analysis(path);
+    let mut out = vec![];
+    for (i, d) in diagnostics(ws, path).iter().enumerate() {
+        let s = d.primary.span;
+        if range.end < s.start as usize || (s.end as usize) < range.start {
+            continue;
+        }
+        for fix in &d.fixes {
+            let edits = fix.edits.iter().map(|e| TextEdit { place: a.place(e.span), text: e.text.clone() });
+            let (title, edits) = (fix.title.clone(), edits.collect());
+            out.push(Action { title, kind: ActionKind::QuickFix, edits, diagnostic: Some(i) });
+        }
+        imports(ws, &a, path, (i, d), &mut out);
+    }
+    let Some(at) = a.offset(range.start) else { return out };
+    if let Some(call) = memory_call(&a, at) {
+        masks(&a, &call, &mut out);
+        out.extend(to_view(&a, &call).filter(|x| checks(ws, &a, path, x)));
+    }
+    out
+}
+
+/// Whether nothing is wrong after an action that was not wrong before it.
+fn checks(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
+    let mut text = a.root_text().to_string();
+    for e in action.edits.iter().rev() {
+        let range = e.place.start..e.place.end;
+        if text.get(range.clone()).is_none() {
+            return false;
+        }
+        text.replace_range(range, &e.text);
+    }
+    let errors = |a: &Analysis| a.checked.diagnostics.iter().filter(|d| d.is_error()).count();
+    errors(&ws.analyse(path, &[(path.to_string(), text)].into())) <= errors(a)
+}
+
+/// Imports of what an unknown name could be.
+fn imports(ws: &mut Workspace, a: &Analysis, path: &str, found: (usize, &Diagnostic), out: &mut Vec<Action>) {
+    let (number, d) = found;
+    if d.code != codes::UNKNOWN_NAME {
+        return;
+    }
+    let name = a.text(d.primary.span);
+    let mut add = |what: String| {
+        let edit = add_use(a, path, &what);
+        let title = format!("import it: `use {what};`");
+        // A diagnostic may offer the same.
+        if !out.iter().any(|x: &Action| x.title == title) {
+            out.push(Action { title, kind: ActionKind::QuickFix, edits: vec![edit], diagnostic: Some(number) });
+        }
+    };
+    let all = importable(ws, path);
+    for (module, _) in all.get(name).into_iter().flatten() {
+        add(format!("{module}::{name}"));
+    }
+    // In `math::gelu` it is the file that is unknown.
+    let behind = a.root_text().get(d.primary.span.end as usize..).unwrap_or("");
+    if behind.trim_start().starts_with("::") {
+        let modules: std::collections::BTreeSet<&String> = all.values().flatten().map(|m| &m.0).collect();
+        modules.into_iter().filter(|m| m.rsplit("::").next() == Some(name)).for_each(|m| add(m.clone()));
+    }
+}
+
+/// `load(p, ..)` or `store(p, ..)`.
+struct MemoryCall<'a> {
+    whole: Span,
+    store: bool,
+    args: &'a [Arg],
+    pointer: &'a Expr,
+    /// The mask, if there is one.
+    mask: Option<&'a Expr>,
+}
+
+impl<'a> MemoryCall<'a> {
+    /// An argument by position or name.
+    fn arg(&self, position: usize, name: &str) -> Option<&'a Expr> {
+        let named = self.args.iter().find(|a| a.name.as_ref().is_some_and(|n| n.text == name));
+        let placed = self.args.get(position).filter(|a| a.name.is_none());
+        named.or(placed).map(|a| &a.value)
+    }
+}
+
+/// The innermost access through pointers around an offset.
+fn memory_call(a: &Analysis, at: u32) -> Option<MemoryCall<'_>> {
+    around(a.root()?, at).into_iter().rev().find_map(|n| {
+        let Node::Expr(e) = n else { return None };
+        let ExprKind::Call(f, args) = &e.kind else { return None };
+        let symbol = a.index.reference(f.span).and_then(|r| a.index.symbol(r.symbol))?;
+        let SymbolKind::Builtin(row) = symbol.kind else { return None };
+        let store = match row.name {
+            "load" => false,
+            "store" => true,
+            _other => return None,
+        };
+        let touches = |s: Span| s.start <= at && at <= s.end;
+        if !touches(f.span) && !args.first().is_some_and(|x| touches(x.value.span)) {
+            return None;
+        }
+        let pointer = &args.first().filter(|a| a.name.is_none())?.value;
+        let mut call = MemoryCall { whole: e.span, store, args, pointer, mask: None };
+        call.mask = call.arg(1 + usize::from(store), "mask");
+        Some(call)
+    })
+}
+
+/// Masks for an access without one: bool tiles of its shape that are there, and `offsets < n` for integer parameters.
+fn masks(a: &Analysis, call: &MemoryCall, out: &mut Vec<Action>) {
+    let Some(Ty::Tile { elem: Elem::Ptr { .. }, shape }) = a.index.type_of(call.pointer.span) else { return };
+    if call.mask.is_some() || shape.is_scalar() {
+        return;
+    }
+    let mut found: Vec<String> = vec![];
+    let mut limits: Vec<String> = vec![];
+    let Some(file) = a.root() else { return };
+    for n in scope(file, call.whole.start).names.iter().rev() {
+        let symbol = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol));
+        match symbol.map(|s| &s.kind) {
+            Some(SymbolKind::Local(Ty::Tile { elem, shape: have })) if have == shape => {
+                let bools = Elem::D(tk_sema::types::DTerm::Known(tk_ops::DType::Bool));
+                if *elem == bools {
+                    found.push(n.text.clone());
+                }
+            }
+            Some(SymbolKind::Param(t)) if *t == Ty::i32() || *t == Ty::scalar(tk_ops::DType::I64) => {
+                limits.push(n.text.clone());
+            }
+            _other => {}
+        }
+    }
+    if let Some((_, offsets)) = base_and_offsets(call.pointer) {
+        let o = a.text(offsets.span);
+        found.extend(limits.iter().rev().map(|n| format!("{o} < {n}")));
+    }
+    let last = call.args.last().map_or(call.whole, |x| x.value.span).after();
+    // By position where it may stand: named arguments come last.
+    let positional = call.args.iter().all(|x| x.name.is_none()) && call.args.len() == 1 + usize::from(call.store);
+    for mask in found.into_iter().take(3) {
+        let text = if positional { format!(", {mask}") } else { format!(", mask = {mask}") };
+        let edits = vec![TextEdit { place: a.place(last), text }];
+        let title = format!("mask the lanes with `{mask}`");
+        out.push(Action { title, kind: ActionKind::Refactor, edits, diagnostic: None });
+    }
+}
+
+/// The parts of `pointer + offsets`.
+fn base_and_offsets(e: &Expr) -> Option<(&Expr, &Expr)> {
+    match &e.kind {
+        ExprKind::Binary(BinOp::Add, p, o) => Some((p, o)),
+        _other => None,
+    }
+}
+
+/// `load(x + (start + arange(0, N)), offsets < n)` as `view(x, [n], [1]).load([start], [N])`. What lies past the end
+/// reads 0 and is not written, as with the mask.
+fn to_view(a: &Analysis, call: &MemoryCall) -> Option<Action> {
+    let (base, offsets) = base_and_offsets(call.pointer)?;
+    let simple = |e: &Expr| matches!(&e.kind, ExprKind::Path(_));
+    let mask = value_of(a, call.mask?);
+    let ExprKind::Binary(BinOp::Lt, left, limit) = &mask.kind else { return None };
+    if !simple(base) || a.text(left.span) != a.text(offsets.span) {
+        return None;
+    }
+    let (start, extent) = start_and_extent(a, value_of(a, offsets))?;
+    let known = ["mask", "other"];
+    if call.args.iter().filter_map(|x| x.name.as_ref()).any(|n| !known.contains(&n.text.as_str())) {
+        return None;
+    }
+    let text = |e: &Expr| a.text(e.span).to_string();
+    let start = start.map_or("0".to_string(), text);
+    let view = format!("view({}, [{}], [1])", text(base), text(limit));
+    let new = if call.store {
+        let value = call.arg(1, "value")?;
+        format!("{view}.store([{start}], {})", text(value))
+    } else {
+        let other = call.arg(2, "other").map(|o| format!(", other = {}", text(o))).unwrap_or_default();
+        format!("{view}.load([{start}], [{extent}]{other})")
+    };
+    let edits = vec![TextEdit { place: a.place(call.whole), text: new }];
+    let title = "go through a view, which masks itself".to_string();
+    Some(Action { title, kind: ActionKind::Refactor, edits, diagnostic: None })
+}
+
+/// The value that a name was declared with; any other expression itself.
+fn value_of<'a>(a: &'a Analysis, e: &'a Expr) -> &'a Expr {
+    let declared = || {
+        let r = a.index.reference(e.span)?;
+        let s = a.index.symbol(r.symbol)?;
+        let at = s.span.filter(|_| matches!(s.kind, SymbolKind::Local(_)) && !s.mutable)?;
+        let mut found = None;
+        each(a.root()?, &mut |n| {
+            if let Node::Stmt(x) = n
+                && let StmtKind::Let { pat: Pat { kind: PatKind::Name { name, .. }, .. }, init: Some(init), .. } = &x.kind
+                && name.span == at
+            {
+                found = Some(init);
+            }
+        });
+        found
+    };
+    if matches!(e.kind, ExprKind::Path(_)) { declared().unwrap_or(e) } else { e }
+}
+
+/// The parts of `start + arange(0, N)`, in either order, and of `arange(0, N)`.
+fn start_and_extent<'a>(a: &Analysis, e: &'a Expr) -> Option<(Option<&'a Expr>, String)> {
+    let extent = |e: &Expr| {
+        let ExprKind::Call(f, args) = &e.kind else { return None };
+        let [from, to] = args.as_slice() else { return None };
+        let plain = a.text(f.span) == "arange" && from.name.is_none() && to.name.is_none();
+        (plain && matches!(from.value.kind, ExprKind::Int(Some(0)))).then(|| a.text(to.value.span).to_string())
+    };
+    if let Some(n) = extent(e) {
+        return Some((None, n));
+    }
+    let (x, y) = base_and_offsets(e)?;
+    extent(y).map(|n| (Some(x), n)).or_else(|| extent(x).map(|n| (Some(y), n)))
+}

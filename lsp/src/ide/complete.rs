@@ -1,0 +1,314 @@
+//! Owns what can be written at a place.
+//!
+//! The context is read from the tokens ([`super::site`]), what exists from the analysis; so there is an answer in the
+//! middle of a line that cannot be read yet. An editor filters by what is typed: all names of a context are given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tk_sema::index::{Symbol, SymbolKind};
+use tk_sema::types::Ty;
+use tk_syntax::token::Tok;
+
+use super::site::Site;
+use super::{Analysis, Place, TextEdit, Workspace, describe};
+
+/// What a completion is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the words of the language")]
+pub enum CompletionKind {
+    Keyword,
+    Function,
+    Kernel,
+    Builtin,
+    Method,
+    Field,
+    Property,
+    Variable,
+    Parameter,
+    CompileTime,
+    Const,
+    Struct,
+    Type,
+    Module,
+    Argument,
+    Word,
+    Snippet,
+}
+
+/// One thing that can be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Its name.
+    pub label: String,
+    /// What it is.
+    pub kind: CompletionKind,
+    /// Its type or signature, on one line; may be empty.
+    pub detail: String,
+    /// Its documentation, in Markdown; may be empty.
+    pub doc: String,
+    /// What is written.
+    pub insert: String,
+    /// Whether `insert` has `$1`, `${2:name}` and `$0` for the editor to stop at.
+    pub snippet: bool,
+    /// What `insert` replaces.
+    pub replace: Place,
+    /// What else changes: an import.
+    pub extra: Vec<TextEdit>,
+}
+
+/// What can be written at an offset, in no order that says anything.
+pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion> {
+    let a = ws.analysis(path);
+    let Some(site) = Site::new(a.root_text(), offset) else { return vec![] };
+    let replace = Place { path: path.to_string(), start: site.start, end: site.end };
+    let mut list = List { replace, items: vec![], seen: BTreeSet::new() };
+    match (site.back(1), site.back(2)) {
+        (Some(Tok::Dot), _) => super::complete_member::after_dot(ws, &a, &site, &mut list),
+        (Some(Tok::PathSep), Some(Tok::Id(module))) => path_items(ws, &a, path, module, &mut list),
+        (Some(Tok::At), _) => ["fast", "noinline"].iter().for_each(|w| list.word(w, CompletionKind::Keyword)),
+        // A name that is being given.
+        (Some(Tok::Let | Tok::Mut | Tok::Fn | Tok::Kernel | Tok::Struct | Tok::Const | Tok::For), _) => {
+            if site.back(1) == Some(Tok::Let) {
+                list.word("mut", CompletionKind::Keyword);
+            }
+        }
+        _ if in_use(&site).is_some() => imports(ws, &a, path, &site, &mut list),
+        _ => super::complete_name::names(ws, &a, path, &site, &mut list),
+    }
+    list.items
+}
+
+/// Completions for one word.
+pub(super) struct List {
+    pub replace: Place,
+    pub items: Vec<Completion>,
+    seen: BTreeSet<String>,
+}
+
+impl List {
+    /// Adds a completion; of several with one label the first counts, as an inner name hides an outer one.
+    pub fn add(&mut self, label: &str, kind: CompletionKind, detail: &str, doc: &str) {
+        self.insert(label, kind, detail, doc, label, false);
+    }
+
+    pub fn word(&mut self, label: &str, kind: CompletionKind) {
+        self.add(label, kind, "", "");
+    }
+
+    pub fn insert(
+        &mut self,
+        label: &str,
+        kind: CompletionKind,
+        detail: &str,
+        doc: &str,
+        insert: &str,
+        snippet: bool,
+    ) {
+        if label.is_empty() || !self.seen.insert(label.to_string()) {
+            return;
+        }
+        self.items.push(Completion {
+            label: label.to_string(),
+            kind,
+            detail: detail.to_string(),
+            doc: doc.to_string(),
+            insert: insert.to_string(),
+            snippet,
+            replace: self.replace.clone(),
+            extra: vec![],
+        });
+    }
+
+    /// Adds what a name stands for.
+    pub fn symbol(&mut self, a: &Analysis, name: &str, s: &Symbol) {
+        let w = describe::words(a, s);
+        let kind = kind(a, s);
+        // What is called continues with its arguments; the editor asks for their names then.
+        self.add(name, kind, &w.code, &w.doc);
+    }
+
+    pub fn row(&mut self, row: &'static tk_ops::table::Row, kind: CompletionKind) {
+        let text = tk_ops::reference::signature(row).text;
+        self.add(row.name, kind, &text, &describe::row_doc(row));
+    }
+
+    pub fn snippet(&mut self, label: &str, detail: &str, body: &str) {
+        let key = format!("{label} (snippet)");
+        if self.seen.insert(key) {
+            self.items.push(Completion {
+                label: label.to_string(),
+                kind: CompletionKind::Snippet,
+                detail: detail.to_string(),
+                doc: String::new(),
+                insert: body.to_string(),
+                snippet: true,
+                replace: self.replace.clone(),
+                extra: vec![],
+            });
+        }
+    }
+}
+
+fn kind(a: &Analysis, s: &Symbol) -> CompletionKind {
+    use CompletionKind as K;
+    match &s.kind {
+        SymbolKind::Module(_) => K::Module,
+        SymbolKind::Fn(id) => match a.checked.hir.fns.get(id.0 as usize).map(|f| f.kind) {
+            Some(tk_sema::hir::FnKind::Kernel) => K::Kernel,
+            Some(tk_sema::hir::FnKind::Fn | tk_sema::hir::FnKind::Test) | None if s.owner.is_some() => K::Method,
+            Some(tk_sema::hir::FnKind::Fn | tk_sema::hir::FnKind::Test) | None => K::Function,
+        },
+        SymbolKind::Struct(_) => K::Struct,
+        SymbolKind::Field(..) => K::Field,
+        SymbolKind::Const(_) => K::Const,
+        SymbolKind::CVar(_) => K::CompileTime,
+        SymbolKind::Param(_) => K::Parameter,
+        SymbolKind::Local(_) => K::Variable,
+        SymbolKind::Alias(to) => describe::resolve(a, *to).map_or(K::Function, |to| kind(a, to)),
+        SymbolKind::Builtin(_) => K::Builtin,
+        SymbolKind::BuiltinParam(..) => K::Argument,
+    }
+}
+
+/// Where the `use` begins that the place lies in.
+fn in_use(site: &Site) -> Option<usize> {
+    let ahead = site.tokens.get(..site.before)?;
+    let start = ahead.iter().rposition(|t| matches!(t.tok, Tok::Use | Tok::Semi))?;
+    let inside = ahead.get(start + 1..)?;
+    // A `use` ends with its `;` or, where that is missing, with its line; a list may have several.
+    let list = inside.iter().any(|t| t.tok == Tok::LBrace);
+    let same_line = list || !(inside.iter().any(|t| t.first) || site.new_line);
+    let open = inside.last().is_none_or(|t| t.tok != Tok::RBrace);
+    (ahead.get(start)?.tok == Tok::Use && same_line && open).then_some(start)
+}
+
+fn imports(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {
+    let Some(start) = in_use(site) else { return };
+    let words: Vec<&str> = site
+        .tokens
+        .get(start + 1..site.before)
+        .unwrap_or(&[])
+        .iter()
+        .take_while(|t| t.tok != Tok::LBrace)
+        .filter_map(|t| if let Tok::Id(w) = t.tok { Some(w) } else { None })
+        .collect();
+    match words.as_slice() {
+        [] => {
+            list.add("std", CompletionKind::Module, "the standard library", "");
+            for name in siblings(ws, path) {
+                list.word(&name, CompletionKind::Module);
+            }
+        }
+        // `use std::math::{a, b`
+        [.., module] => path_items(ws, a, path, module, list),
+    }
+}
+
+/// The files beside one.
+fn siblings(ws: &Workspace, path: &str) -> Vec<String> {
+    let folder = path.rfind('/').map_or("", |i| path.get(..=i).unwrap_or(""));
+    let name = |f: &String| {
+        let rest = f.strip_prefix(folder)?.strip_suffix(".tk")?;
+        (!rest.contains('/') && f != path).then(|| rest.to_string())
+    };
+    ws.files().iter().filter_map(name).collect()
+}
+
+/// What may follow `std::` or the name of a file.
+fn path_items(ws: &mut Workspace, a: &Analysis, path: &str, module: &str, list: &mut List) {
+    if module == "std" {
+        for (name, _) in Workspace::std_files().filter(|f| f.0 != "prelude") {
+            list.word(name, CompletionKind::Module);
+        }
+        return;
+    }
+    let imported = a.index.symbols.iter().find_map(|s| match &s.kind {
+        SymbolKind::Module(f) if s.name == module => Some(a.checked.sources.get(*f)?.name.to_string()),
+        _other => None,
+    });
+    let std = Workspace::std_files().find(|f| f.0 == module).map(|f| f.1);
+    let folder = path.rfind('/').map_or("", |i| path.get(..=i).unwrap_or(""));
+    let beside = format!("{folder}{module}.tk");
+    let beside = ws.text(&beside).is_some().then_some(beside);
+    let Some(file) = imported.or(beside).or(std) else { return };
+    let other = ws.analysis(&file);
+    for s in public_items(&other) {
+        list.symbol(&other, &s.name, s);
+    }
+}
+
+/// The items of a file that others may use.
+pub(super) fn public_items(a: &Analysis) -> impl Iterator<Item = &Symbol> {
+    let own = |s: &&Symbol| s.span.is_some_and(|s| s.file == Analysis::ROOT) && s.owner.is_none();
+    a.index.symbols.iter().filter(own).filter(|s| {
+        let item = match s.kind {
+            SymbolKind::Fn(id) => {
+                a.checked.hir.fns.get(id.0 as usize).is_some_and(|f| f.kind != tk_sema::hir::FnKind::Test)
+            }
+            SymbolKind::Struct(_) => true,
+            SymbolKind::Const(_) => s.item != s.span,
+            SymbolKind::Module(_)
+            | SymbolKind::Field(..)
+            | SymbolKind::CVar(_)
+            | SymbolKind::Param(_)
+            | SymbolKind::Local(_)
+            | SymbolKind::Alias(_)
+            | SymbolKind::Builtin(_)
+            | SymbolKind::BuiltinParam(..) => false,
+        };
+        item && !s.name.starts_with('_')
+    })
+}
+
+/// Items of other files that could be imported: name, `use`, and the file.
+pub(super) fn importable(ws: &mut Workspace, path: &str) -> BTreeMap<String, Vec<(String, String)>> {
+    let mut out: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let mut files: Vec<(String, String)> = Workspace::std_files()
+        .filter(|f| f.0 != "prelude")
+        .map(|(name, file)| (format!("std::{name}"), file))
+        .collect();
+    let folder = path.rfind('/').map_or("", |i| path.get(..=i).unwrap_or("")).to_string();
+    files.extend(siblings(ws, path).into_iter().map(|s| (s.clone(), format!("{folder}{s}.tk"))));
+    for (module, file) in files {
+        let a = ws.analysis(&file);
+        for s in public_items(&a) {
+            out.entry(s.name.clone()).or_default().push((module.clone(), file.clone()));
+        }
+    }
+    out
+}
+
+/// The edit that adds a `use` line to a file.
+pub(super) fn add_use(a: &Analysis, path: &str, what: &str) -> TextEdit {
+    let uses = a.root().into_iter().flat_map(|f| &f.items);
+    let uses = uses.filter(|i| matches!(i.kind, tk_syntax::ast::ItemKind::Use(_)));
+    let place = |at: usize| Place { path: path.to_string(), start: at, end: at };
+    if let Some(last) = uses.last() {
+        return TextEdit { place: place(last.span.end as usize), text: format!("\nuse {what};") };
+    }
+    // Behind the comment that begins the file and is about nothing below it.
+    let first = a.root().and_then(|f| f.items.first()).map_or(0, |i| i.span.start as usize);
+    let head = a.root_text().get(..first).unwrap_or("");
+    let at = head.find("\n\n").filter(|_| head.trim_start().starts_with("//")).map_or(0, |i| i + 2);
+    TextEdit { place: place(at), text: format!("use {what};\n\n") }
+}
+
+/// Whether something of this type can be called on.
+pub(super) fn receiver(ty: &Ty) -> Option<tk_ops::table::Receiver> {
+    use tk_ops::table::Receiver;
+    match ty {
+        Ty::View { .. } => Some(Receiver::View),
+        Ty::Tile { .. } => Some(Receiver::Tile),
+        Ty::Buffer { .. } => Some(Receiver::Buffer),
+        Ty::Err
+        | Ty::Unit
+        | Ty::Never
+        | Ty::Option(_)
+        | Ty::Tuple(_)
+        | Ty::Struct(..)
+        | Ty::Fn(..)
+        | Ty::DType
+        | Ty::ShapeTy
+        | Ty::Str => None,
+    }
+}

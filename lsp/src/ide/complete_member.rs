@@ -1,0 +1,94 @@
+//! Owns what can be written behind a dot.
+
+use tk_sema::index::SymbolKind;
+use tk_sema::types::Ty;
+use tk_syntax::Span;
+
+use super::complete::{CompletionKind, List, receiver};
+use super::site::Site;
+use super::{Analysis, Workspace, describe};
+
+/// The members of what stands in front of the dot.
+pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut List) {
+    let Some(dot) = site.before.checked_sub(1).and_then(|i| site.tokens.get(i)).map(|t| t.start) else { return };
+    let facts = base_word(a, dot).map(describe::facts).unwrap_or_default();
+    if !facts.is_empty() {
+        return properties(&facts, list);
+    }
+    if let Some(t) = type_before(a, dot) {
+        return members(a, &t, list);
+    }
+    // The line cannot be read: with a name behind the dot it may be.
+    let mut text = a.root_text().to_string();
+    if site.start <= text.len() && text.is_char_boundary(site.start) && text.is_char_boundary(site.end) {
+        text.replace_range(site.start..site.end, "shape;");
+        let replaced = [(list.replace.path.clone(), text)].into();
+        let whole = ws.analyse(&list.replace.path, &replaced);
+        if let Some(t) = type_before(&whole, dot) {
+            members(&whole, &t, list);
+        }
+    }
+}
+
+/// The single name in front of a dot.
+fn base_word(a: &Analysis, dot: usize) -> Option<&str> {
+    let text = a.root_text().get(..dot)?;
+    let start = text.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |i| i + 1);
+    text.get(start..)
+}
+
+/// The type of the expression that ends at a dot.
+fn type_before(a: &Analysis, dot: usize) -> Option<Ty> {
+    let dot = u32::try_from(dot).ok()?;
+    let at = dot.checked_sub(1)?;
+    let name = a.index.reference_at(Analysis::ROOT, dot).filter(|r| r.span.end == dot);
+    let named = name.and_then(|r| a.index.symbol(r.symbol)).and_then(|s| match &s.kind {
+        SymbolKind::Local(t) | SymbolKind::Param(t) => Some(t.clone()),
+        SymbolKind::CVar(id) => {
+            let kind = a.checked.hir.cvars.get(id.0 as usize).map(|c| &c.kind);
+            matches!(kind, Some(tk_sema::hir::CKind::DType(_))).then_some(Ty::DType)
+        }
+        SymbolKind::Field(id, n) => {
+            Some(a.checked.hir.structs.get(id.0 as usize)?.fields.get(*n as usize)?.1.clone())
+        }
+        SymbolKind::Module(_)
+        | SymbolKind::Fn(_)
+        | SymbolKind::Struct(_)
+        | SymbolKind::Const(_)
+        | SymbolKind::Alias(_)
+        | SymbolKind::Builtin(_)
+        | SymbolKind::BuiltinParam(..) => None,
+    });
+    let word = base_word(a, dot as usize).and_then(tk_ops::DType::parse).map(|_| Ty::DType);
+    let ends_here = |e: &&(Span, Ty)| e.0.file == Analysis::ROOT && e.0.end == dot && e.0.start <= at;
+    let whole = a.index.expressions.iter().find(ends_here).map(|e| e.1.clone());
+    whole.or(named).or(word).filter(|t| !t.is_err())
+}
+
+fn properties(list: &[(&str, &str, &str)], out: &mut List) {
+    for (name, ty, doc) in list {
+        out.add(name, CompletionKind::Property, &format!("{name}: {ty}"), doc);
+    }
+}
+
+fn members(a: &Analysis, ty: &Ty, list: &mut List) {
+    properties(describe::properties(ty), list);
+    if let Some(r) = receiver(ty) {
+        tk_ops::rows::methods(r).filter(|r| describe::has_receiver(r)).for_each(|r| {
+            list.row(r, CompletionKind::Method);
+        });
+    }
+    if let Ty::Struct(id, _) = ty
+        && let Some(s) = a.checked.hir.structs.get(id.0 as usize)
+    {
+        for (name, ty, at) in &s.fields {
+            let doc = a.index.reference(*at).and_then(|r| a.index.symbol(r.symbol)).map(|s| s.doc.as_str());
+            list.add(name, CompletionKind::Field, &format!("{name}: {}", a.show(ty)), doc.unwrap_or_default());
+        }
+        for (name, f) in &s.methods {
+            let at = a.checked.hir.fns.get(f.0 as usize).map(|f| f.span);
+            let symbol = at.and_then(|s| a.index.reference(s)).and_then(|r| a.index.symbol(r.symbol));
+            symbol.into_iter().for_each(|s| list.symbol(a, name, s));
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Owns the words for symbols: their declaration on one line, their documentation, what stands behind a dot.
+
+use tk_ops::reference;
+use tk_ops::rows::is_operator;
+use tk_ops::table::{Accuracy, Effects, ParamKind, Receiver, Row};
+use tk_sema::index::{Symbol, SymbolId, SymbolKind, const_value};
+use tk_sema::show;
+use tk_sema::target::{DeviceFact, FactValue, TARGET};
+use tk_sema::types::Ty;
+use tk_syntax::ast::{Fn, Item, ItemKind};
+use tk_syntax::Span;
+
+use super::Analysis;
+use super::signature::Declared;
+
+/// A symbol in words.
+pub struct Words {
+    /// Its declaration.
+    pub code: String,
+    /// What is said of it, in Markdown.
+    pub doc: String,
+}
+
+/// What an alias stands for; any other symbol itself.
+pub fn resolve(a: &Analysis, mut id: SymbolId) -> Option<&Symbol> {
+    // An alias of an alias would be a chain through files; each link is a `use`.
+    for _ in 0..64 {
+        let s = a.index.symbol(id)?;
+        match s.kind {
+            SymbolKind::Alias(to) => id = to,
+            _ => return Some(s),
+        }
+    }
+    None
+}
+
+/// A symbol in words.
+pub fn words(a: &Analysis, s: &Symbol) -> Words {
+    let hir = &a.checked.hir;
+    let doc = s.doc.clone();
+    let (code, doc) = match &s.kind {
+        SymbolKind::Module(f) => {
+            let key = a.index.file(*f).map_or("", |f| f.key.as_str());
+            let names = a.index.file(*f).map(|f| public(&f.tree.items)).unwrap_or_default();
+            (format!("use {}", module_name(key)), names)
+        }
+        SymbolKind::Fn(_) => {
+            let declared = Declared::function(a, s, true, String::new());
+            (declared.map_or_else(|| s.name.clone(), |d| d.label), doc)
+        }
+        SymbolKind::Struct(_) => (strukt(a, s).unwrap_or_else(|| format!("struct {}", s.name)), doc),
+        SymbolKind::Field(id, n) => {
+            let field = hir.structs.get(id.0 as usize).and_then(|s| s.fields.get(*n as usize));
+            (format!("{}: {}", s.name, field.map_or("?".into(), |f| show::ty(hir, &f.1))), doc)
+        }
+        SymbolKind::Const(id) => {
+            let ty = hir.consts.get(id.0 as usize).map(|c| show::ty(hir, &c.value.ty)).unwrap_or_default();
+            let ty = if has_type(a, s) { format!(": {ty}") } else { String::new() };
+            let value = const_value(hir, *id).map(|v| format!(" = {v}")).unwrap_or_default();
+            (format!("const {}{ty}{value}", s.name), doc)
+        }
+        SymbolKind::CVar(id) => {
+            let written = s.item.filter(|i| Some(*i) != s.span).map(|i| line(a.text(i)));
+            let kind = hir.cvars.get(id.0 as usize).map_or("?".into(), |c| show::ckind(hir, &c.kind));
+            let code = written.unwrap_or_else(|| format!("{}: {kind}", s.name));
+            (code, said("Compile-time parameter", a, s, &doc))
+        }
+        SymbolKind::Param(ty) => {
+            (format!("{}: {}", s.name, a.show(ty)), said("Run-time parameter", a, s, &doc))
+        }
+        SymbolKind::Local(ty) => {
+            let word = if s.mutable { "let mut" } else { "let" };
+            (format!("{word} {}: {}", s.name, a.show(ty)), doc)
+        }
+        SymbolKind::Alias(to) => match resolve(a, *to) {
+            Some(to) => {
+                let w = words(a, to);
+                (w.code, w.doc)
+            }
+            None => (s.name.clone(), doc),
+        },
+        SymbolKind::Builtin(row) => (reference::signature(row).text, row_doc(row)),
+        SymbolKind::BuiltinParam(row, i) => (row_param(row, *i as usize), format!("Parameter of `{}`.", row.name)),
+    };
+    Words { code, doc }
+}
+
+/// The name of a file behind `use`.
+pub fn module_name(key: &str) -> &str {
+    if key.starts_with("std::") { key } else { key.rsplit('/').next().unwrap_or(key).trim_end_matches(".tk") }
+}
+
+/// The function or kernel whose name stands at a place, with its item.
+pub fn item_fn(a: &Analysis, name: Span) -> Option<(&Item, &Fn)> {
+    find_fn(&a.index.file(name.file)?.tree.items, name)
+}
+
+fn find_fn(items: &[Item], name: Span) -> Option<(&Item, &Fn)> {
+    items.iter().find_map(|i| match &i.kind {
+        ItemKind::Fn(f) if f.name.span == name => Some((i, &**f)),
+        ItemKind::Struct(s) => find_fn(&s.methods, name),
+        ItemKind::Fn(_)
+        | ItemKind::Use(_)
+        | ItemKind::Const(_)
+        | ItemKind::Export(_)
+        | ItemKind::Test(_)
+        | ItemKind::Err => None,
+    })
+}
+
+/// Whether a constant is declared with a type; without, a number takes the type that each use needs.
+fn has_type(a: &Analysis, s: &Symbol) -> bool {
+    let text = s.span.and_then(|at| {
+        let source = a.checked.sources.get(at.file)?;
+        source.text.get(at.end as usize..)
+    });
+    text.is_some_and(|t| t.trim_start().starts_with(':'))
+}
+
+fn strukt(a: &Analysis, s: &Symbol) -> Option<String> {
+    let file = &a.index.file(s.span?.file)?.tree;
+    file.items.iter().find_map(|i| match &i.kind {
+        ItemKind::Struct(x) if Some(x.name.span) == s.span => {
+            let cparams: Vec<String> = x.cparams.iter().map(|c| line(a.text(c.span))).collect();
+            let cparams = if cparams.is_empty() { String::new() } else { format!("[{}]", cparams.join(", ")) };
+            let fields: Vec<String> = x
+                .fields
+                .iter()
+                .map(|f| format!("{}: {}", f.name.text, f.ty.as_ref().map_or("?".into(), |t| line(a.text(t.span)))))
+                .collect();
+            Some(format!("struct {}{cparams} {{ {} }}", s.name, fields.join(", ")))
+        }
+        ItemKind::Struct(_)
+        | ItemKind::Fn(_)
+        | ItemKind::Use(_)
+        | ItemKind::Const(_)
+        | ItemKind::Export(_)
+        | ItemKind::Test(_)
+        | ItemKind::Err => None,
+    })
+}
+
+/// Whose parameter it is, in front of its own documentation.
+fn said(what: &str, a: &Analysis, s: &Symbol, doc: &str) -> String {
+    let owner = s.owner.and_then(|o| a.index.symbol(o));
+    let of = owner.map(|o| format!("{what} of `{}`.", o.name)).unwrap_or_default();
+    if doc.is_empty() || of.is_empty() { format!("{of}{doc}") } else { format!("{of}\n\n{doc}") }
+}
+
+/// The names of a file that others may use.
+fn public(items: &[Item]) -> String {
+    let names: Vec<String> = items
+        .iter()
+        .filter_map(|i| match &i.kind {
+            ItemKind::Fn(f) => Some(&f.name.text),
+            ItemKind::Struct(s) => Some(&s.name.text),
+            ItemKind::Const(c) => Some(&c.name.text),
+            ItemKind::Use(_) | ItemKind::Export(_) | ItemKind::Test(_) | ItemKind::Err => None,
+        })
+        .filter(|n| !n.starts_with('_') && !n.is_empty())
+        .map(|n| format!("`{n}`"))
+        .collect();
+    names.join(", ")
+}
+
+/// Text on one line.
+pub fn line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    text.replace("( ", "(").replace("[ ", "[").replace(", )", ")").replace(",)", ")").replace(" ]", "]")
+}
+
+/// What the table says of a builtin.
+pub fn row_doc(row: &Row) -> String {
+    let mut out = row.doc.trim().to_string();
+    let accuracy = match (row.effects, row.accuracy) {
+        (Effects::Pure, Accuracy::Rounded) => "Accuracy: rounded.".to_string(),
+        (Effects::Pure, Accuracy::Ulp(n)) => format!("Accuracy: {n} ulp."),
+        (Effects::Pure, Accuracy::Exact) | (Effects::Read | Effects::Write | Effects::Ordered, _) => String::new(),
+    };
+    if !accuracy.is_empty() {
+        out += &format!("\n\n{accuracy}");
+    }
+    if !row.example.trim().is_empty() {
+        out += &format!("\n\n```tk\n{}```", reference::example(row));
+    }
+    out
+}
+
+/// A parameter of a builtin as its signature shows it.
+pub fn row_param(row: &Row, i: usize) -> String {
+    let s = reference::signature(row);
+    let skip = usize::from(has_receiver(row));
+    let range = i.checked_sub(skip).and_then(|i| s.params.get(i)).cloned();
+    range.and_then(|r| s.text.get(r)).map_or_else(|| row.name.to_string(), str::to_string)
+}
+
+/// Whether the first parameter is what stands in front of the dot.
+pub fn has_receiver(row: &Row) -> bool {
+    match row.receiver {
+        Receiver::None | Receiver::Test => false,
+        Receiver::View | Receiver::Tile | Receiver::Buffer => !is_operator(row),
+    }
+}
+
+/// The words that may stand for a parameter.
+pub fn param_words(kind: ParamKind) -> &'static [&'static str] {
+    match kind {
+        ParamKind::Word(words) => words,
+        ParamKind::ConstBool => &["true", "false"],
+        ParamKind::Value
+        | ParamKind::Mask
+        | ParamKind::Int
+        | ParamKind::Pointer
+        | ParamKind::View
+        | ParamKind::Shape
+        | ParamKind::Axis
+        | ParamKind::ConstInt
+        | ParamKind::ConstFloat
+        | ParamKind::ConstInts
+        | ParamKind::DType
+        | ParamKind::Fn
+        | ParamKind::Position
+        | ParamKind::Positions
+        | ParamKind::Str
+        | ParamKind::Rest => &[],
+    }
+}
+
+/// What stands behind the dot of a value without brackets: name, type, meaning.
+pub fn properties(ty: &Ty) -> &'static [(&'static str, &'static str, &'static str)] {
+    match ty {
+        Ty::View { .. } => &[
+            ("shape", "(i32, ..)", "The extents, one for each dimension."),
+            ("strides", "(i64, ..)", "The distances of neighbours in elements, one for each dimension."),
+            ("ptr", "pointer", "The pointer to its first element."),
+            ("T", "view", "The same memory with the dimensions in reverse order."),
+        ],
+        Ty::Tile { .. } => &[
+            ("shape", "shape", "The extents, known at compile time."),
+            ("T", "tile", "The transposed tile, of rank 2."),
+        ],
+        Ty::Buffer { .. } => &[
+            ("shape", "shape", "The extents, known at compile time."),
+            ("T", "buffer", "The same memory with the dimensions in reverse order."),
+        ],
+        Ty::DType => DTYPE_FACTS,
+        Ty::Err
+        | Ty::Unit
+        | Ty::Never
+        | Ty::Option(_)
+        | Ty::Tuple(_)
+        | Ty::Struct(..)
+        | Ty::Fn(..)
+        | Ty::ShapeTy
+        | Ty::Str => &[],
+    }
+}
+
+/// What stands behind the dot of an element type.
+pub const DTYPE_FACTS: &[(&str, &str, &str)] = &[
+    ("bits", "i32", "How many bits an element has."),
+    ("min", "T", "The least finite value."),
+    ("max", "T", "The greatest finite value."),
+    ("acc", "dtype", "In which type sums are formed: f32 for narrow floats, i32 for narrow integers, else the type itself."),
+];
+
+/// What stands behind `target.` and `device.`: name, type, meaning.
+pub fn facts(of: &str) -> Vec<(&'static str, &'static str, &'static str)> {
+    let ty = |v: FactValue| match v {
+        FactValue::Bool(_) => "bool",
+        FactValue::Int(_) => "i32",
+    };
+    let device = |f: DeviceFact| match f {
+        DeviceFact::Sms => (f.name(), "i32", "How many multiprocessors it has; threads on the CPU."),
+        DeviceFact::Smem => (f.name(), "i32", "Bytes of shared memory of one program."),
+    };
+    match of {
+        "target" => TARGET.iter().map(|f| (f.name, ty(f.cpu), f.doc)).collect(),
+        "device" => DeviceFact::ALL.into_iter().map(device).collect(),
+        _ => vec![],
+    }
+}

@@ -1,0 +1,84 @@
+//! Owns what of a file can be folded away.
+
+use tk_syntax::ast::ItemKind;
+use tk_syntax::token::{Tok, lex};
+
+use super::{Analysis, Workspace};
+
+/// What is folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FoldKind {
+    /// A block, a list.
+    Region,
+    /// Comment lines.
+    Comment,
+    /// `use` lines.
+    Imports,
+}
+
+/// A part that can be folded away; it has more than one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fold {
+    /// First byte.
+    pub start: usize,
+    /// One past the last byte.
+    pub end: usize,
+    /// What it is.
+    pub kind: FoldKind,
+}
+
+/// What can be folded away, in order.
+pub fn folding(ws: &mut Workspace, path: &str) -> Vec<Fold> {
+    let a = ws.analysis(path);
+    let text = a.root_text();
+    let mut out = brackets(text);
+    let comments = lex(Analysis::ROOT, text).comments;
+    let lines = comments.iter().map(|c| (c.span.start as usize, c.span.end as usize));
+    runs(text, lines, FoldKind::Comment, &mut out);
+    let uses = a.root().into_iter().flat_map(|f| &f.items).filter(|i| matches!(i.kind, ItemKind::Use(_)));
+    runs(text, uses.map(|i| (i.span.start as usize, i.span.end as usize)), FoldKind::Imports, &mut out);
+    out.retain(|f| text.get(f.start..f.end).is_some_and(|t| t.contains('\n')));
+    out.sort();
+    out
+}
+
+/// What stands between brackets.
+fn brackets(text: &str) -> Vec<Fold> {
+    let mut open: Vec<(usize, Tok)> = vec![];
+    let mut out = vec![];
+    for t in lex(Analysis::ROOT, text).tokens {
+        let opener = match t.tok {
+            Tok::LBrace | Tok::LParen | Tok::LBracket => {
+                open.push((t.start, t.tok));
+                continue;
+            }
+            Tok::RBrace => Tok::LBrace,
+            Tok::RParen => Tok::LParen,
+            Tok::RBracket => Tok::LBracket,
+            _other => continue,
+        };
+        // A bracket without a partner is skipped: the outer ones still pair.
+        if let Some(i) = open.iter().rposition(|o| o.1 == opener) {
+            let start = open.get(i).map_or(t.start, |o| o.0);
+            open.truncate(i);
+            out.push(Fold { start, end: t.end, kind: FoldKind::Region });
+        }
+    }
+    out
+}
+
+/// Parts that follow each other with nothing but one line break between them.
+fn runs(text: &str, parts: impl Iterator<Item = (usize, usize)>, kind: FoldKind, out: &mut Vec<Fold>) {
+    let mut run: Option<Fold> = None;
+    for (start, end) in parts {
+        match &mut run {
+            Some(r) if joined(text, r.end, start) => r.end = end,
+            _none_or_apart => out.extend(run.replace(Fold { start, end, kind })),
+        }
+    }
+    out.extend(run);
+}
+
+fn joined(text: &str, end: usize, start: usize) -> bool {
+    text.get(end..start).is_some_and(|gap| gap.trim().is_empty() && gap.matches('\n').count() == 1)
+}

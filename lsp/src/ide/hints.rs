@@ -1,0 +1,121 @@
+//! Owns what is shown between the words: inferred types and compile-time arguments.
+
+use std::ops::Range;
+
+use tk_sema::hir::CVarId;
+use tk_sema::index::SymbolKind;
+use tk_sema::show;
+use tk_sema::types::CTerm;
+use tk_syntax::ast::{Expr, ExprKind, Index, Pat, StmtKind};
+
+use super::scope::pattern;
+use super::walk::{Node, each};
+use super::{Analysis, Workspace};
+
+/// What a hint says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HintKind {
+    /// The type of a variable.
+    Type,
+    /// Compile-time arguments of a call.
+    Argument,
+}
+
+/// Text that is shown but not written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hint {
+    /// Where.
+    pub offset: usize,
+    /// The text.
+    pub label: String,
+    /// What it says.
+    pub kind: HintKind,
+    /// Whether it belongs to what follows it.
+    pub before: bool,
+}
+
+/// The hints of a range, in order.
+pub fn hints(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Hint> {
+    let a = ws.analysis(path);
+    let Some(file) = a.root() else { return vec![] };
+    let mut out = vec![];
+    let wanted = |n: &Node| (n.span().start as usize) < range.end && range.start < n.span().end as usize;
+    each(file, &mut |n| match n {
+        Node::Stmt(s) if wanted(&n) => match &s.kind {
+            StmtKind::Let { pat, ty: None, .. } | StmtKind::For { pat, .. } => types(&a, pat, &mut out),
+            _other => {}
+        },
+        Node::Expr(e) if wanted(&n) => match &e.kind {
+            ExprKind::Call(f, _) => out.extend(arguments(&a, e, f)),
+            ExprKind::Lambda(params, _) => {
+                params.iter().filter(|p| p.1.is_none()).for_each(|p| types(&a, &p.0, &mut out));
+            }
+            _other => {}
+        },
+        _other => {}
+    });
+    out.retain(|h| range.contains(&h.offset) || h.offset == range.end);
+    out.sort_by_key(|h| h.offset);
+    out
+}
+
+/// The types of the names of a pattern.
+fn types(a: &Analysis, p: &Pat, out: &mut Vec<Hint>) {
+    let mut names = vec![];
+    pattern(p, &mut names);
+    for n in names {
+        let symbol = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol));
+        let label = symbol.and_then(|s| match &s.kind {
+            SymbolKind::Local(ty) | SymbolKind::Param(ty) if !ty.is_err() => Some(format!(": {}", a.show(ty))),
+            _compile_time => None,
+        });
+        let offset = n.span.end as usize;
+        out.extend(label.map(|label| Hint { offset, label, kind: HintKind::Type, before: false }));
+    }
+}
+
+/// The compile-time arguments of a call that were not written and do not come from a default.
+fn arguments(a: &Analysis, call: &Expr, callee: &Expr) -> Option<Hint> {
+    let fact = a.index.call(call.span)?;
+    let hir = &a.checked.hir;
+    let (written, offset): (Vec<&str>, u32) = match &callee.kind {
+        ExprKind::Index(_, items) => {
+            let name = |i: &'_ Index| match i {
+                Index::Named(n, _) => Some(n.span),
+                Index::Expr(_) | Index::Slice(..) => None,
+            };
+            (items.iter().filter_map(name).map(|s| a.text(s)).collect(), callee.span.end.saturating_sub(1))
+        }
+        _name => (vec![], callee.span.end),
+    };
+    let inferred: Vec<(CVarId, CTerm)> = fact
+        .cargs
+        .iter()
+        .filter(|(c, _)| {
+            let known = hir.cvars.get(c.0 as usize);
+            known.is_some_and(|v| v.default.is_none() && !written.contains(&v.name.as_str()))
+        })
+        .cloned()
+        .collect();
+    let list = cargs(a, &inferred);
+    if list.is_empty() {
+        return None;
+    }
+    let label = if written.is_empty() { format!("[{list}]") } else { format!(", {list}") };
+    Some(Hint { offset: offset as usize, label, kind: HintKind::Argument, before: false })
+}
+
+/// `T = f16, BM = 64`
+pub(super) fn cargs(a: &Analysis, list: &[(CVarId, CTerm)]) -> String {
+    let hir = &a.checked.hir;
+    let one = |(c, t): &(CVarId, CTerm)| {
+        let name = &hir.cvars.get(c.0 as usize)?.name;
+        let value = match t {
+            CTerm::Expr(e) => super::describe::line(a.text(e.span)),
+            CTerm::Err => return None,
+            CTerm::Int(_) | CTerm::DType(_) | CTerm::Shape(_) => show::cterm(hir, t),
+        };
+        Some(format!("{name} = {value}"))
+    };
+    list.iter().filter_map(one).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,184 @@
+//! Owns the ways from a name to its definition and its uses.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tk_ops::table::Row;
+use tk_sema::index::{Symbol, SymbolKind};
+use tk_sema::types::Ty;
+
+use super::{Analysis, Place, Workspace, describe};
+
+/// A symbol as all analyses know it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Key {
+    /// What is declared at a place.
+    Declared(Place),
+    /// A file.
+    File(String),
+    /// A builtin, or a parameter of one.
+    Builtin(&'static Row, Option<u32>),
+}
+
+/// A symbol as all analyses know it.
+pub(super) fn key(a: &Analysis, s: &Symbol) -> Option<Key> {
+    Some(match &s.kind {
+        SymbolKind::Module(f) => Key::File(a.checked.sources.get(*f)?.name.to_string()),
+        SymbolKind::Builtin(row) => Key::Builtin(row, None),
+        SymbolKind::BuiltinParam(row, i) => Key::Builtin(row, Some(*i)),
+        SymbolKind::Fn(_)
+        | SymbolKind::Struct(_)
+        | SymbolKind::Field(..)
+        | SymbolKind::Const(_)
+        | SymbolKind::CVar(_)
+        | SymbolKind::Param(_)
+        | SymbolKind::Local(_)
+        | SymbolKind::Alias(_) => Key::Declared(a.place(s.span?)),
+    })
+}
+
+/// Where what stands at an offset is defined.
+pub fn definition(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
+    let a = ws.analysis(path);
+    let found = a.symbol_at(offset).and_then(|(_, s)| declared(&a, s));
+    found.into_iter().collect()
+}
+
+fn declared(a: &Analysis, s: &Symbol) -> Option<Place> {
+    match s.kind {
+        SymbolKind::Module(f) => {
+            Some(Place { path: a.checked.sources.get(f)?.name.to_string(), start: 0, end: 0 })
+        }
+        // From another name the way leads on to what it stands for.
+        SymbolKind::Alias(to) => declared(a, describe::resolve(a, to)?),
+        SymbolKind::Fn(_)
+        | SymbolKind::Struct(_)
+        | SymbolKind::Field(..)
+        | SymbolKind::Const(_)
+        | SymbolKind::CVar(_)
+        | SymbolKind::Param(_)
+        | SymbolKind::Local(_)
+        | SymbolKind::Builtin(_)
+        | SymbolKind::BuiltinParam(..) => s.span.map(|s| a.place(s)),
+    }
+}
+
+/// Where the struct is defined that is the type of what stands at an offset.
+pub fn type_definition(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
+    let a = ws.analysis(path);
+    let Some(at) = a.offset(offset) else { return vec![] };
+    let hir = &a.checked.hir;
+    let ty = a.symbol_at(offset).and_then(|(_, s)| match &s.kind {
+        SymbolKind::Local(t) | SymbolKind::Param(t) => Some(t.clone()),
+        SymbolKind::Field(id, n) => Some(hir.structs.get(id.0 as usize)?.fields.get(*n as usize)?.1.clone()),
+        SymbolKind::Const(id) => Some(hir.consts.get(id.0 as usize)?.value.ty.clone()),
+        SymbolKind::Struct(id) => Some(Ty::Struct(*id, vec![])),
+        SymbolKind::Module(_)
+        | SymbolKind::Fn(_)
+        | SymbolKind::CVar(_)
+        | SymbolKind::Alias(_)
+        | SymbolKind::Builtin(_)
+        | SymbolKind::BuiltinParam(..) => None,
+    });
+    let ty = ty.or_else(|| a.index.expression_at(Analysis::ROOT, at).map(|e| e.1.clone()));
+    let mut structs = vec![];
+    if let Some(t) = ty {
+        structs_of(&t, &mut structs);
+    }
+    structs.iter().filter_map(|id| hir.structs.get(id.0 as usize)).map(|s| a.place(s.span)).collect()
+}
+
+fn structs_of(t: &Ty, out: &mut Vec<tk_sema::hir::StructId>) {
+    match t {
+        Ty::Struct(id, _) => out.push(*id),
+        Ty::Tuple(ts) => ts.iter().for_each(|t| structs_of(t, out)),
+        Ty::Option(t) => structs_of(t, out),
+        Ty::Err
+        | Ty::Unit
+        | Ty::Never
+        | Ty::Tile { .. }
+        | Ty::View { .. }
+        | Ty::Buffer { .. }
+        | Ty::Fn(..)
+        | Ty::DType
+        | Ty::ShapeTy
+        | Ty::Str => {}
+    }
+}
+
+/// Every use of what stands at an offset, in all files of the workspace.
+pub fn references(ws: &mut Workspace, path: &str, offset: usize, with_declaration: bool) -> Vec<Place> {
+    let a = ws.analysis(path);
+    let Some((_, symbol)) = a.symbol_at(offset) else { return vec![] };
+    let Some(key) = key(&a, symbol) else { return vec![] };
+    let mut found: Vec<Place> = uses(ws, path, &a, symbol, &key).into_iter().map(|u| u.place).collect();
+    if !with_declaration && let Key::Declared(at) = &key {
+        found.retain(|p| p != at);
+    }
+    found
+}
+
+/// A use of a symbol.
+pub(super) struct Use {
+    pub place: Place,
+    /// The file as a root.
+    pub analysis: Arc<Analysis>,
+}
+
+/// Every use of a symbol, sorted by place.
+pub(super) fn uses(ws: &mut Workspace, path: &str, a: &Arc<Analysis>, s: &Symbol, key: &Key) -> Vec<Use> {
+    let mut files = BTreeSet::from([path.to_string()]);
+    if !inside(s) {
+        files.extend(a.read.iter().cloned());
+        files.extend(ws.files());
+    }
+    let mut out = vec![];
+    for f in files {
+        // A file that does not contain the name does not use it, under whatever name it imports it.
+        if f != path && ws.text(&f).is_none_or(|t| !t.contains(&s.name)) {
+            continue;
+        }
+        let a = ws.analysis(&f);
+        for place in uses_in(&a, key) {
+            out.push(Use { place, analysis: a.clone() });
+        }
+    }
+    out.sort_by(|x, y| x.place.cmp(&y.place));
+    out.dedup_by(|x, y| x.place == y.place);
+    out
+}
+
+/// The uses of a symbol in the file that was asked for.
+fn uses_in(a: &Analysis, wanted: &Key) -> Vec<Place> {
+    let Some(id) = a.index.symbols.iter().position(|s| key(a, s).as_ref() == Some(wanted)) else {
+        return vec![];
+    };
+    let own = a.index.references_in(Analysis::ROOT).iter();
+    own.filter(|r| r.symbol.0 as usize == id).map(|r| a.place(r.span)).collect()
+}
+
+/// Whether no other file can name it.
+fn inside(s: &Symbol) -> bool {
+    match s.kind {
+        SymbolKind::Local(_) | SymbolKind::Alias(_) => true,
+        // A constant of a body is no item of its file.
+        SymbolKind::Const(_) => s.item == s.span || s.item.is_none(),
+        SymbolKind::Module(_)
+        | SymbolKind::Fn(_)
+        | SymbolKind::Struct(_)
+        | SymbolKind::Field(..)
+        | SymbolKind::CVar(_)
+        | SymbolKind::Param(_)
+        | SymbolKind::Builtin(_)
+        | SymbolKind::BuiltinParam(..) => false,
+    }
+}
+
+/// Every use in this file, with whether it writes.
+pub fn highlight(ws: &mut Workspace, path: &str, offset: usize) -> Vec<(Place, bool)> {
+    let a = ws.analysis(path);
+    let Some(at) = a.offset(offset) else { return vec![] };
+    let Some(here) = a.index.reference_at(Analysis::ROOT, at) else { return vec![] };
+    let own = a.index.references_in(Analysis::ROOT).iter();
+    own.filter(|r| r.symbol == here.symbol).map(|r| (a.place(r.span), r.write)).collect()
+}

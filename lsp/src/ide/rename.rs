@@ -1,0 +1,192 @@
+//! Owns renaming, and when it is refused.
+//!
+//! What a new name would break is not guessed: the edited texts are checked, and every name must mean what it meant.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tk_sema::index::{Symbol, SymbolKind};
+use tk_syntax::FileId;
+use tk_syntax::token::{Tok, lex};
+
+use super::navigate::{Key, key, uses};
+use super::{Analysis, Place, TextEdit, Workspace};
+
+/// Words that are names but never those of something declared.
+const TAKEN: &[&str] = &["_", "self", "std"];
+
+/// The name that would be renamed; `Err` is a sentence why it cannot be.
+pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Result<Place, String> {
+    let a = ws.analysis(path);
+    let Some((span, symbol)) = a.symbol_at(offset) else {
+        return Err("there is no name here that the program declares".into());
+    };
+    renamable(&a, symbol)?;
+    Ok(a.place(span))
+}
+
+/// Whether a symbol can have another name at all.
+fn renamable(a: &Analysis, s: &Symbol) -> Result<(), String> {
+    match s.kind {
+        SymbolKind::Builtin(_) | SymbolKind::BuiltinParam(..) => {
+            return Err(format!("`{}` is built into the language", s.name));
+        }
+        SymbolKind::Module(_) => {
+            return Err(format!("`{}` is a file; rename the file instead", s.name));
+        }
+        SymbolKind::Fn(_)
+        | SymbolKind::Struct(_)
+        | SymbolKind::Field(..)
+        | SymbolKind::Const(_)
+        | SymbolKind::CVar(_)
+        | SymbolKind::Param(_)
+        | SymbolKind::Local(_)
+        | SymbolKind::Alias(_) => {}
+    }
+    if s.span.is_none_or(|s| Workspace::is_std(&a.place(s).path)) {
+        return Err(format!("`{}` belongs to the standard library", s.name));
+    }
+    if s.name == "self" {
+        return Err("`self` is how a method names its value".into());
+    }
+    Ok(())
+}
+
+/// Whether a text can be a name.
+fn valid(name: &str) -> Result<(), String> {
+    let lexed = lex(FileId(0), name);
+    let one = matches!(lexed.tokens.as_slice(), [t] if matches!(t.tok, Tok::Id(id) if id == name));
+    if !one || !lexed.comments.is_empty() {
+        return Err(format!("`{name}` is not a name"));
+    }
+    if TAKEN.contains(&name) {
+        return Err(format!("`{name}` has a meaning of its own"));
+    }
+    Ok(())
+}
+
+/// The edits that give what stands at an offset another name; `Err` is a sentence why that would break something.
+pub fn rename(ws: &mut Workspace, path: &str, offset: usize, new_name: &str) -> Result<Vec<TextEdit>, String> {
+    let place = prepare(ws, path, offset)?;
+    valid(new_name)?;
+    let a = ws.analysis(path);
+    let Some((_, symbol)) = a.symbol_at(offset) else { return Ok(vec![]) };
+    let Some(key) = key(&a, symbol) else { return Ok(vec![]) };
+    if symbol.name == new_name {
+        return Ok(vec![]);
+    }
+    let mut affected: BTreeMap<String, std::sync::Arc<Analysis>> = BTreeMap::from([(place.path, a.clone())]);
+    let mut edits = vec![];
+    for u in uses(ws, path, &a, symbol, &key) {
+        if Workspace::is_std(&u.place.path) {
+            return Err(format!("`{}` is used by the standard library", symbol.name));
+        }
+        affected.insert(u.place.path.clone(), u.analysis);
+        edits.push(TextEdit { place: u.place, text: new_name.to_string() });
+    }
+    // A file that uses a changed one may see another name by it.
+    for f in ws.files() {
+        let reads = |a: &Analysis| a.read.iter().any(|r| affected.contains_key(r));
+        let open_or_near = affected.contains_key(&f) || !matches!(key, Key::Declared(_));
+        if !open_or_near && ws.text(&f).is_some_and(|t| t.contains(new_name)) {
+            let a = ws.analysis(&f);
+            if reads(&a) {
+                affected.insert(f, a);
+            }
+        }
+    }
+    let moved = Moved::new(&edits);
+    let texts = moved.texts(ws);
+    for (file, before) in &affected {
+        let after = ws.analyse(file, &texts);
+        unchanged(before, &after, &moved, new_name)?;
+    }
+    Ok(edits)
+}
+
+/// How places move by edits.
+struct Moved<'a> {
+    /// The edits of each file, in order.
+    edits: BTreeMap<&'a str, Vec<&'a TextEdit>>,
+}
+
+impl<'a> Moved<'a> {
+    fn new(all: &'a [TextEdit]) -> Self {
+        let mut edits: BTreeMap<&str, Vec<&TextEdit>> = BTreeMap::new();
+        for e in all {
+            edits.entry(e.place.path.as_str()).or_default().push(e);
+        }
+        edits.values_mut().for_each(|list| list.sort());
+        Moved { edits }
+    }
+
+    /// The texts of the files with their edits.
+    fn texts(&self, ws: &Workspace) -> BTreeMap<String, String> {
+        let mut out = BTreeMap::new();
+        for (path, edits) in &self.edits {
+            let mut text = ws.text(path).unwrap_or_default();
+            for e in edits.iter().rev() {
+                let range = e.place.start..e.place.end;
+                if text.get(range.clone()).is_some() {
+                    text.replace_range(range, &e.text);
+                }
+            }
+            out.insert((*path).to_string(), text);
+        }
+        out
+    }
+
+    /// Where an offset of a file has gone.
+    fn offset(&self, path: &str, offset: usize) -> usize {
+        let before = self.edits.get(path).into_iter().flatten().filter(|e| e.place.end <= offset);
+        before.fold(offset, |at, e| at + e.text.len() - (e.place.end - e.place.start))
+    }
+
+    /// Where a place has gone; one with an edit at its start has become the new text.
+    fn place(&self, p: &Place) -> Place {
+        let start = self.offset(&p.path, p.start);
+        let edited = self.edits.get(p.path.as_str()).into_iter().flatten().any(|e| e.place == *p);
+        let len = self.edits.get(p.path.as_str()).and_then(|e| e.first()).map_or(0, |e| e.text.len());
+        let end = if edited { start + len } else { self.offset(&p.path, p.end) };
+        Place { path: p.path.clone(), start, end }
+    }
+
+    fn key(&self, k: Key) -> Key {
+        match k {
+            Key::Declared(p) => Key::Declared(self.place(&p)),
+            Key::File(_) | Key::Builtin(..) => k,
+        }
+    }
+}
+
+/// Whether every name means what it meant and nothing new is wrong.
+fn unchanged(before: &Analysis, after: &Analysis, moved: &Moved, new_name: &str) -> Result<(), String> {
+    let old: BTreeSet<(String, usize)> = messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
+    let new: Vec<Message> = messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
+    let wrong = |m: &Message| Err(format!("with the name `{new_name}` the program is wrong: {}", m.1));
+    if let Some(m) = new.iter().find(|m| m.2) {
+        return wrong(m);
+    }
+    let was = meanings(before).map(|(p, k)| (moved.place(&p), moved.key(k)));
+    if !was.eq(meanings(after)) {
+        return Err(format!("`{new_name}` would change what a name means: something here is called that already"));
+    }
+    new.first().map_or(Ok(()), wrong)
+}
+
+/// The names of the root file with their meanings, in order.
+fn meanings(a: &Analysis) -> impl Iterator<Item = (Place, Key)> {
+    let own = a.index.references_in(Analysis::ROOT).iter();
+    own.filter_map(|r| Some((a.place(r.span), key(a, a.index.symbol(r.symbol)?)?)))
+}
+
+/// A code and where it is reported, the message, and whether it is an error.
+type Message = ((String, usize), String, bool);
+
+/// What is reported, by code and place.
+fn messages(a: &Analysis, place: &dyn Fn(&Place) -> Place) -> Vec<Message> {
+    let one = |d: &tk_syntax::Diagnostic| {
+        let p = place(&a.place(d.primary.span));
+        ((format!("{}:{}", d.code.0, p.path), p.start), d.message.clone(), d.is_error())
+    };
+    a.checked.diagnostics.iter().map(one).collect()
+}

@@ -1,0 +1,209 @@
+//! Owns the open files over those of the disk, and the analyses of them.
+//!
+//! An analysis is kept until a file changes that it read. Whatever the files hold, there is an analysis: of a file that
+//! cannot be read, an empty one with the reason.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tk_sema::index::{Index, Symbol};
+use tk_sema::{Checked, Loader};
+use tk_syntax::{FileId, Span, ast};
+
+use super::Place;
+
+/// How many analyses of files that are not open are kept; a search through a workspace makes one of each file.
+const MAX_KEPT: usize = 256;
+
+/// In front of the names of the standard library's files, which have no place on a disk.
+const STD: &str = "std:/";
+
+/// The files below the open ones.
+pub trait Disk: Send + Sync {
+    /// The text of a file, bytes that are no UTF-8 replaced; `Err` is one sentence for the user.
+    fn read(&self, path: &str) -> Result<String, String>;
+    /// The `*.tk` files below a folder.
+    fn list(&self, root: &str) -> Vec<String>;
+}
+
+/// One file as the root, with everything that it uses.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The program.
+    pub checked: Checked,
+    /// What its names and expressions mean.
+    pub index: Index,
+    /// The files that were asked for, those that could not be read included.
+    pub read: BTreeSet<String>,
+}
+
+impl Analysis {
+    /// The file that was asked for.
+    pub const ROOT: FileId = FileId(0);
+
+    /// Where a span stands.
+    pub fn place(&self, span: Span) -> Place {
+        let path = self.checked.sources.get(span.file).map(|s| s.name.to_string()).unwrap_or_default();
+        Place { path, start: span.start as usize, end: span.end as usize }
+    }
+
+    /// The text of a span.
+    pub fn text(&self, span: Span) -> &str {
+        self.checked.sources.text(span)
+    }
+
+    /// The text of the file that was asked for.
+    pub fn root_text(&self) -> &str {
+        self.checked.sources.get(Self::ROOT).map_or("", |s| &s.text)
+    }
+
+    /// The tree of the file that was asked for; `None` where it could not be read.
+    pub fn root(&self) -> Option<&ast::File> {
+        self.index.file(Self::ROOT).map(|f| &*f.tree)
+    }
+
+    /// The offset if it lies in the text, at the start of a character.
+    pub fn offset(&self, offset: usize) -> Option<u32> {
+        self.root_text().is_char_boundary(offset).then(|| u32::try_from(offset).ok()).flatten()
+    }
+
+    /// The symbol that stands at an offset and its name there.
+    pub fn symbol_at(&self, offset: usize) -> Option<(Span, &Symbol)> {
+        let r = self.index.reference_at(Self::ROOT, self.offset(offset)?)?;
+        Some((r.span, self.index.symbol(r.symbol)?))
+    }
+
+    /// A type in the user's words.
+    pub fn show(&self, ty: &tk_sema::types::Ty) -> String {
+        tk_sema::show::ty(&self.checked.hir, ty)
+    }
+}
+
+/// Open files over a disk, with the analyses that were asked for.
+pub struct Workspace {
+    disk: Box<dyn Disk>,
+    roots: Vec<String>,
+    overlays: BTreeMap<String, Arc<str>>,
+    /// What was read from the disk; `None` where there was nothing.
+    cached: RefCell<BTreeMap<String, Result<Arc<str>, String>>>,
+    analyses: BTreeMap<String, Arc<Analysis>>,
+}
+
+/// Where an analysis gets its files from: the workspace, with some texts replaced.
+struct Files<'a> {
+    ws: &'a Workspace,
+    replaced: &'a BTreeMap<String, String>,
+    read: RefCell<BTreeSet<String>>,
+}
+
+impl Loader for Files<'_> {
+    fn load(&self, path: &str) -> Result<String, String> {
+        self.read.borrow_mut().insert(path.to_string());
+        match self.replaced.get(path) {
+            Some(text) => Ok(text.clone()),
+            None => self.ws.load(path).map(|t| t.to_string()),
+        }
+    }
+
+    fn std(&self, name: &str) -> Option<(String, String)> {
+        let path = format!("{STD}{name}.tk");
+        self.load(&path).ok().map(|text| (path, text))
+    }
+}
+
+impl Workspace {
+    /// A workspace of some folders.
+    pub fn new(disk: Box<dyn Disk>, roots: Vec<String>) -> Self {
+        let (overlays, cached, analyses) = Default::default();
+        Workspace { disk, roots, overlays, cached, analyses }
+    }
+
+    /// Takes the text of a file from the editor: when it is opened and after every change.
+    pub fn open(&mut self, path: &str, text: String) {
+        if self.overlays.get(path).is_some_and(|before| **before == *text) {
+            return;
+        }
+        self.overlays.insert(path.to_string(), text.into());
+        self.forget(path);
+    }
+
+    /// Takes the text of a file from the disk again.
+    pub fn close(&mut self, path: &str) {
+        self.overlays.remove(path);
+        self.changed_on_disk(path);
+    }
+
+    /// The text of a file as it is now; `None` where there is none.
+    pub fn text(&self, path: &str) -> Option<String> {
+        self.load(path).ok().map(|t| t.to_string())
+    }
+
+    /// Forgets what was read from a file of the disk.
+    pub fn changed_on_disk(&mut self, path: &str) {
+        self.cached.borrow_mut().remove(path);
+        if !self.overlays.contains_key(path) {
+            self.forget(path);
+        }
+    }
+
+    /// The analysis of a file as the root.
+    pub fn analysis(&mut self, path: &str) -> Arc<Analysis> {
+        if let Some(a) = self.analyses.get(path) {
+            return a.clone();
+        }
+        if self.analyses.len() >= MAX_KEPT {
+            let overlays = &self.overlays;
+            self.analyses.retain(|p, _| overlays.contains_key(p));
+        }
+        let a = Arc::new(self.analyse(path, &BTreeMap::new()));
+        self.analyses.insert(path.to_string(), a.clone());
+        a
+    }
+
+    /// The analysis of a file as it would be with other texts, which is not kept.
+    pub fn analyse(&self, path: &str, replaced: &BTreeMap<String, String>) -> Analysis {
+        let files = Files { ws: self, replaced, read: RefCell::default() };
+        let (checked, index) = tk_sema::check_indexed(&files, path);
+        Analysis { checked, index, read: files.read.into_inner() }
+    }
+
+    /// The open files whose analysis reads a file.
+    pub fn dependents(&mut self, path: &str) -> Vec<String> {
+        let open: Vec<String> = self.overlays.keys().cloned().collect();
+        open.into_iter().filter(|p| self.analysis(p).read.contains(path)).collect()
+    }
+
+    /// Every file of the workspace, and every open one.
+    pub fn files(&self) -> BTreeSet<String> {
+        let mut all: BTreeSet<String> = self.overlays.keys().cloned().collect();
+        all.extend(self.roots.iter().flat_map(|r| self.disk.list(r)));
+        all
+    }
+
+    /// The files of the standard library by their names in `use`.
+    pub fn std_files() -> impl Iterator<Item = (&'static str, String)> {
+        tk_sema::std_files().map(|(name, _)| (name, format!("{STD}{name}.tk")))
+    }
+
+    /// Whether a file belongs to the standard library.
+    pub fn is_std(path: &str) -> bool {
+        path.starts_with(STD)
+    }
+
+    fn load(&self, path: &str) -> Result<Arc<str>, String> {
+        if let Some(text) = self.overlays.get(path) {
+            return Ok(text.clone());
+        }
+        if let Some(name) = path.strip_prefix(STD) {
+            let found = tk_sema::std_files().find(|f| Some(f.0) == name.strip_suffix(".tk"));
+            return found.map(|f| f.1.into()).ok_or_else(|| format!("the standard library has no `{name}`"));
+        }
+        let read = || self.disk.read(path).map(Arc::from);
+        self.cached.borrow_mut().entry(path.to_string()).or_insert_with(read).clone()
+    }
+
+    fn forget(&mut self, path: &str) {
+        self.analyses.retain(|_, a| !a.read.contains(path));
+    }
+}

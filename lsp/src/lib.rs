@@ -1,0 +1,7 @@
+//! The language server.
+//!
+//! [`ide`] answers questions about programs with plain data: paths and bytes. It knows neither the protocol nor JSON
+//! nor how an editor counts characters. [`server`] carries the answers over the protocol.
+
+pub mod ide;
+pub mod server;

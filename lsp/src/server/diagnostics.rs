@@ -1,0 +1,121 @@
+//! Owns how diagnostics reach the client: sent when nothing else is to do, or asked for.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use gen_lsp_types as lsp;
+use serde_json::json;
+use tk_syntax::codes::{self, Code};
+use tk_syntax::{Severity, SourceMap, Span};
+
+use super::Config;
+use super::answer::Answer;
+use super::lifecycle::Server;
+use crate::ide::Place;
+
+/// The codes of what can be removed; editors show it faded.
+const UNNECESSARY: &[Code] = &[
+    codes::UNUSED_VARIABLE,
+    codes::UNUSED_MUT,
+    codes::UNUSED_IMPORT,
+    codes::UNUSED_PRIVATE,
+    codes::UNUSED_RESULT,
+];
+
+impl Server {
+    /// Sends the diagnostics of an open file, unless the client asks for them or has them.
+    pub fn push(&mut self, path: &str) {
+        if self.client.pulls {
+            self.due.clear();
+            return;
+        }
+        self.documents.forget_others();
+        let Some(document) = self.documents.get(path) else { return };
+        let (uri, version) = (document.uri.clone(), document.version);
+        let diagnostics = self.diagnostics(path);
+        let now = Some((version, diagnostics.clone()));
+        let Some(document) = self.documents.get_mut(path) else { return };
+        if document.sent != now {
+            document.sent = now;
+            let params = lsp::PublishDiagnosticsParams { uri, version: Some(version), diagnostics };
+            self.notify("textDocument/publishDiagnostics", params);
+        }
+    }
+
+    /// Answers with the diagnostics of a file, or that they have not changed.
+    pub fn pull(&mut self, params: lsp::DocumentDiagnosticParams) -> Answer<lsp::DocumentDiagnosticReport> {
+        let document = self.document(&params.text_document);
+        let items = document.map(|(path, _)| self.diagnostics(&path)).unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        items.hash(&mut hasher);
+        let id = format!("{:016x}", hasher.finish());
+        Ok(if params.previous_result_id.as_ref() == Some(&id) {
+            lsp::RelatedUnchangedDocumentDiagnosticReport {
+                related_documents: None,
+                unchanged_document_diagnostic_report: lsp::UnchangedDocumentDiagnosticReport {
+                    result_id: id,
+                },
+            }
+            .into()
+        } else {
+            lsp::RelatedFullDocumentDiagnosticReport {
+                related_documents: None,
+                full_document_diagnostic_report: lsp::FullDocumentDiagnosticReport {
+                    result_id: Some(id),
+                    items,
+                },
+            }
+            .into()
+        })
+    }
+
+    /// The diagnostics of a file.
+    pub fn diagnostics(&mut self, path: &str) -> Vec<lsp::Diagnostic> {
+        let found = crate::ide::diagnostics::diagnostics(&mut self.ws, path);
+        let analysis = self.ws.analysis(path);
+        found.iter().filter_map(|d| self.diagnostic(d, &analysis.checked.sources)).collect()
+    }
+
+    /// The file that explains a code; looked for once.
+    fn page(&mut self, code: Code) -> Option<lsp::Uri> {
+        let Config { library, page, .. } = &self.config;
+        let find = || Some(library.page(code.0, page(code.0)?)?.into());
+        self.pages.entry(code.0).or_insert_with(find).clone()
+    }
+
+    fn diagnostic(&mut self, d: &tk_syntax::Diagnostic, sources: &SourceMap) -> Option<lsp::Diagnostic> {
+        let mut message = d.message.clone();
+        for line in std::iter::once(&d.primary.text).chain(&d.notes).filter(|t| !t.is_empty()) {
+            message.push('\n');
+            message.push_str(line);
+        }
+        let range = self.range(&place(sources, d.primary.span)?)?;
+        let related = d.secondary.iter().filter_map(|label| {
+            let location = self.location(&place(sources, label.span)?)?;
+            let text = if label.text.is_empty() { "here" } else { &label.text };
+            Some(lsp::DiagnosticRelatedInformation { location, message: text.into() })
+        });
+        let related: Vec<_> = related.collect();
+        let page = self.page(d.code);
+        let titles: Vec<&str> = d.fixes.iter().map(|f| f.title.as_str()).collect();
+        Some(lsp::Diagnostic {
+            range,
+            severity: Some(match d.severity {
+                Severity::Error => lsp::DiagnosticSeverity::Error,
+                Severity::Warning => lsp::DiagnosticSeverity::Warning,
+                Severity::Note => lsp::DiagnosticSeverity::Information,
+            }),
+            code: Some(lsp::Code::String(d.code.0.into())),
+            code_description: page.map(|href| lsp::CodeDescription { href }),
+            source: Some("tk".into()),
+            message: lsp::Message::String(message),
+            tags: UNNECESSARY.contains(&d.code).then(|| vec![lsp::DiagnosticTag::Unnecessary]),
+            related_information: (!related.is_empty()).then_some(related),
+            data: (!titles.is_empty()).then(|| json!({ "fixes": titles })),
+        })
+    }
+}
+
+fn place(sources: &SourceMap, span: Span) -> Option<Place> {
+    let path = sources.get(span.file)?.name.to_string();
+    Some(Place { path, start: span.start as usize, end: span.end as usize })
+}

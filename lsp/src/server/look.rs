@@ -1,0 +1,304 @@
+//! Owns the answers about what is shown around the text: hover, completion, signatures, hints, colours, folds, lenses,
+//! actions.
+
+use gen_lsp_types as lsp;
+use serde_json::json;
+
+use super::answer::Answer;
+use super::capabilities::{token_modifiers, token_type};
+use super::lifecycle::Server;
+use super::position::{Lines, clip};
+use crate::ide::actions::{Action, ActionKind};
+use crate::ide::complete::{Completion, CompletionKind};
+use crate::ide::folding::FoldKind;
+use crate::ide::hints::HintKind;
+use crate::ide::lens::{Lens, LensCommand};
+use crate::ide::tokens::Token;
+use crate::ide::{actions, complete, folding, hints, hover, lens, selection, signature, tokens};
+
+/// The command of a lens that runs tests. The client runs it, in a terminal: the server never runs code of a program.
+const RUN_TESTS: &str = "tk.runTests";
+
+impl Server {
+    /// `textDocument/hover`
+    pub fn hover(&mut self, p: lsp::HoverParams) -> Answer<Option<lsp::Hover>> {
+        let Some((path, at)) = self.at(&p.text_document_position_params) else { return Ok(None) };
+        let Some(found) = hover::hover(&mut self.ws, &path, at) else { return Ok(None) };
+        let contents = lsp::Contents::MarkupContent(self.markup(found.markdown));
+        Ok(Some(lsp::Hover { contents, range: self.range(&found.place) }))
+    }
+
+    /// `textDocument/completion`
+    pub fn completion(&mut self, p: lsp::CompletionParams) -> Answer<Option<lsp::CompletionResponse>> {
+        let Some((path, at)) = self.at(&p.text_document_position_params) else { return Ok(None) };
+        let found = complete::complete(&mut self.ws, &path, at);
+        let items: Vec<_> =
+            found.into_iter().enumerate().filter_map(|(i, c)| self.completion_item(i, c)).collect();
+        Ok(Some(items.into()))
+    }
+
+    fn completion_item(&mut self, number: usize, c: Completion) -> Option<lsp::CompletionItem> {
+        let range = self.range(&c.replace)?;
+        let snippet = c.snippet && self.client.snippets;
+        let new_text = if c.snippet && !snippet { plain(&c.insert) } else { c.insert };
+        let extra: Vec<_> = c
+            .extra
+            .iter()
+            .filter_map(|e| Some(lsp::TextEdit { range: self.range(&e.place)?, new_text: e.text.clone() }))
+            .collect();
+        let format = if snippet { lsp::InsertTextFormat::Snippet } else { lsp::InsertTextFormat::PlainText };
+        Some(lsp::CompletionItem {
+            label: c.label,
+            kind: Some(completion_kind(c.kind)),
+            detail: (!c.detail.is_empty()).then_some(c.detail),
+            documentation: self.documentation(c.doc),
+            // Clients sort by the label otherwise; the order has a meaning.
+            sort_text: Some(format!("{number:05}")),
+            insert_text_format: Some(format),
+            text_edit: Some(lsp::TextEdit { range, new_text }.into()),
+            additional_text_edits: (!extra.is_empty()).then_some(extra),
+            ..Default::default()
+        })
+    }
+
+    /// `textDocument/signatureHelp`
+    pub fn signature(&mut self, p: lsp::SignatureHelpParams) -> Answer<Option<lsp::SignatureHelp>> {
+        let Some((path, at)) = self.at(&p.text_document_position_params) else { return Ok(None) };
+        let Some(found) = signature::signature(&mut self.ws, &path, at) else { return Ok(None) };
+        // Inside of a label the protocol counts units of 16 bits, whatever was agreed for positions.
+        let units = |at: usize| clip(found.label.get(..at).unwrap_or(&found.label).encode_utf16().count());
+        let parameters = found.params.iter().map(|(range, doc)| lsp::ParameterInformation {
+            label: lsp::ParameterInformationLabel::Tuple((units(range.start), units(range.end))),
+            documentation: self.documentation(doc.clone()),
+        });
+        let active = found.active.map(|n| lsp::ActiveParameter::Int(clip(n)));
+        let information = lsp::SignatureInformation {
+            label: found.label.clone(),
+            documentation: self.documentation(found.doc.clone()),
+            parameters: Some(parameters.collect()),
+            active_parameter: active.clone(),
+        };
+        Ok(Some(lsp::SignatureHelp {
+            signatures: vec![information],
+            active_signature: Some(0),
+            active_parameter: active,
+        }))
+    }
+
+    /// `textDocument/inlayHint`
+    pub fn hints(&mut self, p: lsp::InlayHintParams) -> Answer<Option<Vec<lsp::InlayHint>>> {
+        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let found = hints::hints(&mut self.ws, &path, lines.bytes(p.range));
+        let hints = found.into_iter().map(|h| lsp::InlayHint {
+            position: lines.position(h.offset),
+            label: lsp::Label::String(h.label),
+            kind: match h.kind {
+                HintKind::Type => Some(lsp::InlayHintKind::Type),
+                // What the protocol calls a parameter is the name of one.
+                HintKind::Argument => None,
+            },
+            text_edits: None,
+            tooltip: None,
+            padding_left: None,
+            padding_right: h.before.then_some(true),
+            data: None,
+        });
+        Ok(Some(hints.collect()))
+    }
+
+    /// `textDocument/semanticTokens/full`
+    pub fn tokens(&mut self, p: lsp::SemanticTokensParams) -> Answer<Option<lsp::SemanticTokens>> {
+        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        Ok(Some(encode(&lines, tokens::tokens(&mut self.ws, &path, None))))
+    }
+
+    /// `textDocument/semanticTokens/range`
+    pub fn tokens_in(&mut self, p: lsp::SemanticTokensRangeParams) -> Answer<Option<lsp::SemanticTokens>> {
+        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        Ok(Some(encode(&lines, tokens::tokens(&mut self.ws, &path, Some(lines.bytes(p.range))))))
+    }
+
+    /// `textDocument/foldingRange`
+    pub fn folding(&mut self, p: lsp::FoldingRangeParams) -> Answer<Option<Vec<lsp::FoldingRange>>> {
+        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let whole = self.client.folds_lines;
+        let folds = folding::folding(&mut self.ws, &path).into_iter().filter_map(|f| {
+            let lsp::Range { start, end } = lines.range(f.start, f.end);
+            // What follows in the last line would be folded away with it.
+            let spared = u32::from(whole && lines.more_in_line(f.end));
+            let end_line = end.line.saturating_sub(spared);
+            (end_line > start.line).then(|| lsp::FoldingRange {
+                start_line: start.line,
+                start_character: (!whole).then_some(start.character),
+                end_line,
+                end_character: (!whole).then_some(end.character),
+                kind: Some(match f.kind {
+                    FoldKind::Region => lsp::FoldingRangeKind::Region,
+                    FoldKind::Comment => lsp::FoldingRangeKind::Comment,
+                    FoldKind::Imports => lsp::FoldingRangeKind::Imports,
+                }),
+                collapsed_text: None,
+            })
+        });
+        Ok(Some(folds.collect()))
+    }
+
+    /// `textDocument/selectionRange`
+    pub fn selection(&mut self, p: lsp::SelectionRangeParams) -> Answer<Option<Vec<lsp::SelectionRange>>> {
+        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let ranges = p.positions.iter().map(|position| {
+            let at = lines.offset(*position);
+            let around = selection::selection(&mut self.ws, &path, at);
+            let outer = around.iter().rev().fold(None, |parent, place| {
+                let range = lines.range(place.start, place.end);
+                Some(Box::new(lsp::SelectionRange { range, parent }))
+            });
+            outer.map_or(lsp::SelectionRange { range: lines.range(at, at), parent: None }, |r| *r)
+        });
+        Ok(Some(ranges.collect()))
+    }
+
+    /// `textDocument/codeLens`
+    pub fn lenses(&mut self, p: lsp::CodeLensParams) -> Answer<Option<Vec<lsp::CodeLens>>> {
+        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let found = lens::lens(&mut self.ws, &path);
+        let lenses = found.into_iter().map(|Lens { place, title, command }| {
+            let (command, arguments) = match command {
+                LensCommand::RunTests { path, filter } => {
+                    let arguments = json!({ "uri": self.uri(&path), "filter": filter });
+                    (RUN_TESTS, Some(vec![arguments]))
+                }
+                LensCommand::Info => ("", None),
+            };
+            let command = lsp::Command { title, tooltip: None, command: command.into(), arguments };
+            lsp::CodeLens { range: lines.range(place.start, place.end), command: Some(command), data: None }
+        });
+        Ok(Some(lenses.collect()))
+    }
+
+    /// `textDocument/codeAction`
+    pub fn actions(&mut self, p: lsp::CodeActionParams) -> Answer<Option<Vec<lsp::CodeActionResponse>>> {
+        let Some((path, lines)) = self.document(&p.text_document) else { return Ok(None) };
+        let found = actions::actions(&mut self.ws, &path, lines.bytes(p.range));
+        let wanted =
+            |a: &Action| p.context.only.as_ref().is_none_or(|only| only.iter().any(|o| covers(o, a.kind)));
+        let found: Vec<Action> = found.into_iter().filter(wanted).collect();
+        let mended = found.iter().any(|a| a.diagnostic.is_some());
+        let diagnostics = if mended { self.diagnostics(&path) } else { vec![] };
+        let mut answer = vec![];
+        for (i, action) in found.iter().enumerate() {
+            // The first fix of a diagnostic is the best one.
+            let first = !found.iter().take(i).any(|a| a.diagnostic == action.diagnostic);
+            let mends = action.diagnostic.and_then(|n| diagnostics.get(n)).cloned();
+            let Ok(edit) = self.workspace_edit(&action.edits) else { continue };
+            let action = lsp::CodeAction {
+                title: action.title.clone(),
+                kind: Some(action_kind(action.kind)),
+                is_preferred: (mends.is_some() && first).then_some(true),
+                diagnostics: mends.map(|d| vec![d]),
+                edit: Some(edit),
+                ..Default::default()
+            };
+            answer.push(lsp::CodeActionResponse::CodeAction(action));
+        }
+        Ok(Some(answer))
+    }
+
+    fn markup(&self, value: String) -> lsp::MarkupContent {
+        let kind = if self.client.markdown { lsp::MarkupKind::Markdown } else { lsp::MarkupKind::PlainText };
+        lsp::MarkupContent { kind, value }
+    }
+
+    fn documentation(&self, text: String) -> Option<lsp::Documentation> {
+        (!text.is_empty()).then(|| self.markup(text).into())
+    }
+}
+
+/// Numbers five for each token: lines and columns from the token before it, length, type, modifiers.
+fn encode(lines: &Lines, tokens: Vec<Token>) -> lsp::SemanticTokens {
+    let mut before = lsp::Position::default();
+    let data = tokens.iter().filter_map(|t| {
+        let lsp::Range { start, end } = lines.range(t.start, t.end);
+        if start.line != end.line || start >= end || start < before {
+            return None;
+        }
+        let delta_line = start.line - before.line;
+        let column = if delta_line == 0 { before.character } else { 0 };
+        before = start;
+        Some(lsp::SemanticToken {
+            delta_line,
+            delta_start: start.character - column,
+            length: end.character - start.character,
+            token_type: token_type(t.kind),
+            token_modifiers_bitset: token_modifiers(t.modifiers),
+        })
+    });
+    lsp::SemanticTokens { result_id: None, data: data.collect() }
+}
+
+fn action_kind(kind: ActionKind) -> lsp::CodeActionKind {
+    match kind {
+        ActionKind::QuickFix => lsp::CodeActionKind::QuickFix,
+        ActionKind::Refactor => lsp::CodeActionKind::Refactor,
+    }
+}
+
+/// Whether a client that asks for a kind asks for this one: kinds are paths, and the empty one is all.
+fn covers(asked: &lsp::CodeActionKind, kind: ActionKind) -> bool {
+    *asked == lsp::CodeActionKind::Empty || *asked == action_kind(kind)
+}
+
+/// A snippet without the places to stop at, for clients that have none: `${1:name}` is `name`.
+fn plain(snippet: &str) -> String {
+    let mut out = String::new();
+    let mut rest = snippet;
+    // How many `${` are open: another `}` is text.
+    let mut open = 0;
+    while let Some(at) = rest.find(['$', '\\', '}']) {
+        let (before, found) = rest.split_at(at);
+        out.push_str(before);
+        let mut chars = found.chars();
+        match chars.next() {
+            Some('\\') => out.extend(chars.next()),
+            Some('}') if open > 0 => open -= 1,
+            Some('}') => out.push('}'),
+            Some('$') => {
+                open += usize::from(chars.as_str().starts_with('{'));
+                let digits =
+                    chars.as_str().trim_start_matches('{').trim_start_matches(|c: char| c.is_ascii_digit());
+                chars = digits.strip_prefix(':').unwrap_or(digits).chars();
+            }
+            _ => {}
+        }
+        rest = chars.as_str();
+    }
+    out + rest
+}
+
+fn completion_kind(kind: CompletionKind) -> lsp::CompletionItemKind {
+    match kind {
+        CompletionKind::Keyword | CompletionKind::Word => lsp::CompletionItemKind::Keyword,
+        CompletionKind::Function | CompletionKind::Kernel | CompletionKind::Builtin => {
+            lsp::CompletionItemKind::Function
+        }
+        CompletionKind::Method => lsp::CompletionItemKind::Method,
+        CompletionKind::Field => lsp::CompletionItemKind::Field,
+        CompletionKind::Property | CompletionKind::Argument => lsp::CompletionItemKind::Property,
+        CompletionKind::Variable | CompletionKind::Parameter => lsp::CompletionItemKind::Variable,
+        CompletionKind::CompileTime => lsp::CompletionItemKind::TypeParameter,
+        CompletionKind::Const => lsp::CompletionItemKind::Constant,
+        CompletionKind::Struct => lsp::CompletionItemKind::Struct,
+        CompletionKind::Type => lsp::CompletionItemKind::Class,
+        CompletionKind::Module => lsp::CompletionItemKind::Module,
+        CompletionKind::Snippet => lsp::CompletionItemKind::Snippet,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_snippet_without_places() {
+        let snippet = "for ${1:i} in range(0, ${2:n}) {\n    $0\n} \\$ \\} f($1)${0}";
+        assert_eq!(super::plain(snippet), "for i in range(0, n) {\n    \n} $ } f()");
+    }
+}

@@ -1,0 +1,59 @@
+//! The protocol: how editors ask [`crate::ide`] and hear the answers. Nothing else of the compiler knows it.
+//!
+//! May assume nothing about the client. Guarantees an answer to every request, in the order of the requests and for the
+//! newest text; that a mistake of the compiler is an error for one request and nothing more; and that no code of a
+//! program is run.
+
+mod answer;
+mod capabilities;
+mod changes;
+mod client;
+mod diagnostics;
+mod disk;
+mod documents;
+mod format;
+mod library;
+mod lifecycle;
+mod look;
+mod names;
+mod places;
+mod position;
+mod requests;
+mod transport;
+mod uri;
+
+use std::sync::Arc;
+
+use lsp_server::Connection;
+
+use crate::ide::Disk;
+
+pub use disk::Files;
+pub use library::Library;
+pub use transport::serve;
+
+/// Bytes of the stack on which the compiler runs, as in the command `tk`: its walks are recursive.
+const STACK: usize = 64 << 20;
+
+/// What the server needs from the program that it is a part of.
+#[derive(Clone)]
+pub struct Config {
+    /// The files below the open ones.
+    pub disk: Arc<dyn Disk>,
+    /// Where an editor opens the standard library and the pages of codes.
+    pub library: Library,
+    /// The page of a diagnostic code.
+    pub page: fn(&str) -> Option<&'static str>,
+    /// The version of the program.
+    pub version: String,
+}
+
+/// Serves a client until it is gone or says `exit`; returns the exit code: 0 after `shutdown`, otherwise 1.
+pub fn run(connection: Connection, config: Config) -> u8 {
+    let serve = move || lifecycle::Server::new(connection, config).serve();
+    let thread = std::thread::Builder::new().name("tk-lsp".into()).stack_size(STACK).spawn(serve);
+    match thread.map(std::thread::JoinHandle::join) {
+        Ok(Ok(code)) => code,
+        Ok(Err(_)) | Err(_) => 101,
+    }
+}

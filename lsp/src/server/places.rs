@@ -1,0 +1,105 @@
+//! Owns the way between what a client names (URIs, positions) and what [`crate::ide`] names (paths, bytes).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gen_lsp_types as lsp;
+use lsp_server::ErrorCode;
+
+use super::answer::{Answer, Refusal};
+use super::lifecycle::Server;
+use super::position::Lines;
+use super::uri;
+use crate::ide::{Place, TextEdit};
+
+/// In front of the paths of the standard library.
+const STD: &str = "std:/";
+
+impl Server {
+    /// The path of a URI. A file of the standard library has one path, wherever it was opened.
+    pub fn path(&self, uri: &lsp::Uri) -> String {
+        let path = uri::path(uri.as_ref());
+        let known = |p: &String| self.ws.text(p).is_some();
+        let std = self.config.library.std_of(&path).map(|name| format!("{STD}{name}"));
+        std.filter(known).unwrap_or(path)
+    }
+
+    /// The URI of a path; a file of the standard library may have none.
+    pub fn uri(&self, path: &str) -> Option<lsp::Uri> {
+        if let Some(document) = self.documents.get(path) {
+            return Some(document.uri.clone());
+        }
+        match path.strip_prefix(STD) {
+            Some(name) => Some(self.config.library.std(name, &self.ws.text(path)?)?.into()),
+            None => Some(uri::uri(path).into()),
+        }
+    }
+
+    /// The lines of a file that is open or a source file of the disk.
+    pub fn lines(&mut self, path: &str) -> Option<Arc<Lines>> {
+        let (ws, encoding) = (&self.ws, self.client.encoding);
+        self.documents.lines(path, || {
+            let text = path.ends_with(".tk").then(|| ws.text(path)).flatten()?;
+            Some(Lines::new(Arc::from(&*text), encoding))
+        })
+    }
+
+    /// The path of a document with its lines; nothing for what is no source file.
+    pub fn document(&mut self, document: &lsp::TextDocumentIdentifier) -> Option<(String, Arc<Lines>)> {
+        let path = self.path(&document.uri);
+        let lines = self.lines(&path)?;
+        Some((path, lines))
+    }
+
+    /// The path and the byte of a position.
+    pub fn at(&mut self, at: &lsp::TextDocumentPositionParams) -> Option<(String, usize)> {
+        let (path, lines) = self.document(&at.text_document)?;
+        Some((path, lines.offset(at.position)))
+    }
+
+    /// The range of a place.
+    pub fn range(&mut self, place: &Place) -> Option<lsp::Range> {
+        Some(self.lines(&place.path)?.range(place.start, place.end))
+    }
+
+    /// The location of a place.
+    pub fn location(&mut self, place: &Place) -> Option<lsp::Location> {
+        Some(lsp::Location { uri: self.uri(&place.path)?, range: self.range(place)? })
+    }
+
+    /// The locations of places.
+    pub fn locations(&mut self, places: &[Place]) -> Vec<lsp::Location> {
+        places.iter().filter_map(|p| self.location(p)).collect()
+    }
+
+    /// Edits of files, for the versions of them that the client has.
+    pub fn workspace_edit(&mut self, edits: &[TextEdit]) -> Answer<lsp::WorkspaceEdit> {
+        let mut files: BTreeMap<&str, Vec<lsp::TextEdit>> = BTreeMap::new();
+        for edit in edits {
+            let path = edit.place.path.as_str();
+            let range = self.range(&edit.place).filter(|_| !path.starts_with(STD));
+            let why = || Refusal::new(ErrorCode::RequestFailed, format!("{path} cannot be changed"));
+            let edit = lsp::TextEdit { range: range.ok_or_else(why)?, new_text: edit.text.clone() };
+            files.entry(path).or_default().push(edit);
+        }
+        let (mut changes, mut versioned) = (std::collections::HashMap::new(), vec![]);
+        for (path, edits) in files {
+            let Some(uri) = self.uri(path) else { continue };
+            if !self.client.versions {
+                changes.insert(uri, edits);
+                continue;
+            }
+            let text_document = lsp::OptionalVersionedTextDocumentIdentifier {
+                version: self.documents.get(path).map(|d| d.version),
+                text_document_identifier: lsp::TextDocumentIdentifier { uri },
+            };
+            let edits = edits.into_iter().map(lsp::Edit::TextEdit).collect();
+            versioned
+                .push(lsp::DocumentChange::TextDocumentEdit(lsp::TextDocumentEdit { text_document, edits }));
+        }
+        Ok(match self.client.versions {
+            true => lsp::WorkspaceEdit { document_changes: Some(versioned), ..Default::default() },
+            false => lsp::WorkspaceEdit { changes: Some(changes), ..Default::default() },
+        })
+    }
+}

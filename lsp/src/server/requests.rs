@@ -1,0 +1,68 @@
+//! Owns the table of requests: which method is answered by which function.
+
+use gen_lsp_types::{self as lsp, Request};
+use lsp_server::ErrorCode;
+use serde_json::Value;
+
+use super::answer::{Answer, Refusal, params};
+use super::lifecycle::{Server, value};
+
+impl Server {
+    /// Answers a request of a client that has said who it is.
+    pub fn dispatch(&mut self, method: &str, given: Value) -> Answer<Value> {
+        match method {
+            "textDocument/diagnostic" => self.on::<lsp::DocumentDiagnosticRequest>(given, Server::pull),
+            "textDocument/hover" => self.on::<lsp::HoverRequest>(given, Server::hover),
+            "textDocument/completion" => self.on::<lsp::CompletionRequest>(given, Server::completion),
+            "textDocument/signatureHelp" => self.on::<lsp::SignatureHelpRequest>(given, Server::signature),
+            "textDocument/definition" => self.on::<lsp::DefinitionRequest>(given, Server::definition),
+            "textDocument/typeDefinition" => {
+                self.on::<lsp::TypeDefinitionRequest>(given, Server::type_definition)
+            }
+            "textDocument/references" => self.on::<lsp::ReferencesRequest>(given, Server::references),
+            "textDocument/documentHighlight" => {
+                self.on::<lsp::DocumentHighlightRequest>(given, Server::highlights)
+            }
+            "textDocument/prepareRename" => {
+                self.on::<lsp::PrepareRenameRequest>(given, Server::prepare_rename)
+            }
+            "textDocument/rename" => self.on::<lsp::RenameRequest>(given, Server::rename),
+            "textDocument/documentSymbol" => self.on::<lsp::DocumentSymbolRequest>(given, Server::symbols),
+            "workspace/symbol" => self.on::<lsp::WorkspaceSymbolRequest>(given, Server::workspace_symbols),
+            "textDocument/foldingRange" => self.on::<lsp::FoldingRangeRequest>(given, Server::folding),
+            "textDocument/selectionRange" => self.on::<lsp::SelectionRangeRequest>(given, Server::selection),
+            "textDocument/prepareCallHierarchy" => {
+                self.on::<lsp::CallHierarchyPrepareRequest>(given, Server::prepare_calls)
+            }
+            "callHierarchy/incomingCalls" => {
+                self.on::<lsp::CallHierarchyIncomingCallsRequest>(given, Server::incoming)
+            }
+            "callHierarchy/outgoingCalls" => {
+                self.on::<lsp::CallHierarchyOutgoingCallsRequest>(given, Server::outgoing)
+            }
+            "textDocument/semanticTokens/full" => {
+                self.on::<lsp::SemanticTokensRequest>(given, Server::tokens)
+            }
+            "textDocument/semanticTokens/range" => {
+                self.on::<lsp::SemanticTokensRangeRequest>(given, Server::tokens_in)
+            }
+            "textDocument/inlayHint" => self.on::<lsp::InlayHintRequest>(given, Server::hints),
+            "textDocument/codeAction" => self.on::<lsp::CodeActionRequest>(given, Server::actions),
+            "textDocument/codeLens" => self.on::<lsp::CodeLensRequest>(given, Server::lenses),
+            "textDocument/formatting" => self.on::<lsp::DocumentFormattingRequest>(given, Server::format),
+            "textDocument/rangeFormatting" => {
+                self.on::<lsp::DocumentRangeFormattingRequest>(given, Server::format_range)
+            }
+            _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
+        }
+    }
+
+    fn on<R: Request>(
+        &mut self,
+        given: Value,
+        answer: fn(&mut Server, R::Params) -> Answer<R::Result>,
+    ) -> Answer<Value> {
+        let result = answer(self, params(given)?)?;
+        value(result)
+    }
+}

@@ -1,0 +1,9 @@
+//! Drives the server as an editor does: every request once, positions in both encodings, and whatever goes wrong.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod client;
+mod features;
+mod files;
+mod hostile;
+mod life;
+mod random;
