@@ -9,12 +9,12 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 TK := target/debug/tk
 PYTHON := .venv/bin/python
 
-.PHONY: demo test setup build format lint unit kernels numpy evidence tidy bless
+.PHONY: demo test setup build format lint unit kernels numpy evidence editors tidy bless
 
 demo: build
 	@scripts/demo $(TK)
 
-test: setup format lint unit kernels numpy evidence tidy
+test: setup format lint unit kernels numpy evidence editors tidy
 	@echo "make test: everything is green"
 
 setup:
@@ -43,6 +43,11 @@ numpy: unit
 # Conversions, integers, orders, random numbers and functions against NumPy, ml_dtypes and mpmath.
 evidence: unit
 	$(PYTHON) tests/evidence/evidence.py --tk $(TK)
+
+# The grammar, the extension for VS Code, and the language server by two clients that are not ours.
+editors: unit
+	@scripts/setup editors
+	TK=$(abspath $(TK)) editors/tests/run
 
 tidy: unit
 	cargo xtask tidy

@@ -1,0 +1,279 @@
+-- Owns what somebody sees of the language in Neovim 0.7 and newer, through Neovim's own client: run by `run` as
+--     TK=.. nvim --headless --clean --cmd 'set rtp^=editors/nvim' -S editors/tests/nvim.lua
+-- Prints a line for each test and `nvim: N passed, M failed`; the exit code is 1 if one failed.
+
+local here = vim.fn.fnamemodify(debug.getinfo(1, "S").source:sub(2), ":p:h")
+local root = vim.fn.fnamemodify(here, ":h:h")
+local tk = os.getenv("TK") or (root .. "/target/debug/tk")
+local WAIT = 5000
+
+local folder = vim.fn.tempname()
+vim.fn.mkdir(folder .. "/.git", "p")
+for _, name in ipairs({ "main.tk", "helpers.tk" }) do
+  vim.fn.writefile(vim.fn.readfile(here .. "/workspace/" .. name), folder .. "/" .. name)
+end
+
+local passed, failed = 0, 0
+local function test(name, run)
+  local ok, message = pcall(run)
+  if ok then
+    passed = passed + 1
+  else
+    failed = failed + 1
+  end
+  io.stdout:write((ok and "ok " or "not ok ") .. name .. (ok and "" or ("\n  " .. tostring(message))) .. "\n")
+end
+
+local function equal(found, expected)
+  if not vim.deep_equal(found, expected) then
+    error(("found %s, expected %s"):format(vim.inspect(found), vim.inspect(expected)), 2)
+  end
+end
+
+local function wait(what, check)
+  if not vim.wait(WAIT, check, 20) then
+    error("no " .. what .. " in " .. WAIT .. " ms", 2)
+  end
+end
+
+local function open(name)
+  vim.cmd("silent edit! " .. vim.fn.fnameescape(name))
+  return vim.api.nvim_get_current_buf()
+end
+
+-- Puts the cursor on the first place of a text.
+local function go(pattern)
+  vim.api.nvim_win_set_cursor(0, { 1, 0 })
+  if vim.fn.search("\\V" .. pattern, "cW") == 0 then
+    error("there is no " .. pattern, 2)
+  end
+end
+
+local function clients()
+  return (vim.lsp.get_clients or vim.lsp.get_active_clients)()
+end
+
+local function text(buffer)
+  return table.concat(vim.api.nvim_buf_get_lines(buffer or 0, 0, -1, false), "\n")
+end
+
+local function replace(from, to)
+  local buffer = vim.api.nvim_get_current_buf()
+  local lines = vim.split((text(buffer):gsub(vim.pesc(from), (to:gsub("%%", "%%%%")))), "\n")
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, lines)
+end
+
+local function messages()
+  local all = vim.tbl_map(function(d)
+    return d.message
+  end, vim.diagnostic.get(0))
+  return table.concat(all, "\n")
+end
+
+local attached = 0
+require("tk").setup({
+  cmd = { tk, "lsp" },
+  on_attach = function()
+    attached = attached + 1
+  end,
+})
+local main = open(folder .. "/main.tk")
+
+test("a .tk file has its type, options and colours", function()
+  equal(vim.bo.filetype, "tk")
+  equal(vim.bo.commentstring, "// %s")
+  equal(vim.bo.shiftwidth, 4)
+  local function group(pattern)
+    go(pattern)
+    local at = vim.api.nvim_win_get_cursor(0)
+    return vim.fn.synIDattr(vim.fn.synID(at[1], at[2] + 1, 1), "name")
+  end
+  equal(group("use"), "tkInclude")
+  equal(group("/// y"), "tkDoc")
+  equal(group("@fast"), "tkAttribute")
+  equal(group("kernel"), "tkFunctionWord")
+  equal(group("double["), "tkDefinition")
+  equal(group("BLOCK"), "tkCompileTime")
+  equal(group("i32"), "tkType")
+  equal(group("128"), "tkNumber")
+  equal(group("grid(cdiv"), "tkClause")
+  equal(group("shape[0]"), "tkMember")
+  equal(group("every element"), "tkString")
+  equal(group("1e-6"), "tkFloat")
+end)
+
+test("the server is attached, once for two files of one folder", function()
+  wait("server", function()
+    return attached == 1
+  end)
+  open(folder .. "/helpers.tk")
+  wait("server", function()
+    return attached == 2
+  end)
+  equal(#clients(), 1)
+  equal(clients()[1].name, "tk")
+  equal(vim.loop.fs_realpath(clients()[1].config.root_dir), vim.loop.fs_realpath(folder))
+  vim.api.nvim_set_current_buf(main)
+end)
+
+test("diagnostics follow the text", function()
+  replace("program_id(0) * BLOCK", "program_id(0) * BLOK")
+  wait("diagnostic", function()
+    return messages():find("there is no `BLOK` here", 1, true)
+  end)
+  local found = vim.diagnostic.get(main)
+  equal(#found, 1)
+  equal({ found[1].lnum, found[1].source, found[1].severity }, { 9, "tk", vim.diagnostic.severity.ERROR })
+  replace("BLOK", "BLOCK")
+  wait("text without diagnostics", function()
+    return #vim.diagnostic.get(main) == 0
+  end)
+end)
+
+test("hover shows a type with its shape, and documentation", function()
+  local function hover(pattern, expected)
+    go(pattern)
+    vim.lsp.buf.hover()
+    local shown
+    wait("window", function()
+      for _, window in ipairs(vim.api.nvim_list_wins()) do
+        if vim.api.nvim_win_get_config(window).relative ~= "" then
+          shown = { window, text(vim.api.nvim_win_get_buf(window)) }
+        end
+      end
+      return shown ~= nil
+    end)
+    vim.api.nvim_win_close(shown[1], true)
+    for _, part in ipairs(expected) do
+      assert(shown[2]:find(part, 1, true), ("no %s in %s"):format(part, shown[2]))
+    end
+  end
+  hover("values = x", { "values: tile[T, BLOCK]" })
+  hover("twice(values)", { "fn twice", "Twice its argument." })
+end)
+
+test("definition goes to other files and into the library", function()
+  local function definition(pattern, name, line)
+    vim.api.nvim_set_current_buf(main)
+    go(pattern)
+    vim.lsp.buf.definition()
+    wait("definition of " .. pattern, function()
+      local at = vim.api.nvim_get_current_line()
+      return vim.fn.expand("%:t") == name and at:find(line, 1, true)
+    end)
+  end
+  definition("values))", "main.tk", "let values")
+  definition("twice(values)", "helpers.tk", "fn twice")
+  definition("grouped(pid", "grid.tk", "fn grouped")
+  wait("server of the library", function()
+    return vim.tbl_count(vim.lsp.buf_get_clients(0)) == 1
+  end)
+  vim.api.nvim_set_current_buf(main)
+end)
+
+test("references fill the quickfix list, across files", function()
+  go("twice(values)")
+  vim.fn.setqflist({})
+  vim.lsp.buf.references()
+  wait("list", function()
+    return #vim.fn.getqflist() > 0
+  end)
+  local found = vim.tbl_map(function(item)
+    return vim.fn.fnamemodify(vim.fn.bufname(item.bufnr), ":t") .. ":" .. item.lnum
+  end, vim.fn.getqflist())
+  table.sort(found)
+  vim.cmd("cclose")
+  vim.api.nvim_set_current_buf(main)
+  equal(found, { "helpers.tk:4", "main.tk:1", "main.tk:12", "main.tk:28" })
+end)
+
+test("rename changes every file", function()
+  local helpers = vim.fn.bufnr(folder .. "/helpers.tk")
+  local before = { text(main), text(helpers) }
+  go("twice(values)")
+  vim.lsp.buf.rename("doubled")
+  wait("change", function()
+    return text(main) ~= before[1] and text(helpers) ~= before[2]
+  end)
+  equal(text(main), (before[1]:gsub("twice", "doubled")))
+  equal(text(helpers), (before[2]:gsub("twice", "doubled")))
+  wait("text without diagnostics", function()
+    return #vim.diagnostic.get(main) == 0
+  end)
+end)
+
+test("a rename that would break the program changes nothing", function()
+  local before = text(main)
+  local shown
+  local notify = vim.notify
+  vim.notify = function(message)
+    shown = message
+  end
+  go("values = x")
+  vim.lsp.buf.rename("start")
+  wait("refusal", function()
+    return shown ~= nil
+  end)
+  vim.notify = notify
+  assert(shown:find("start", 1, true), shown)
+  equal(text(main), before)
+end)
+
+test("formatting lays a file out", function()
+  local expected = text(main)
+  replace("let start = program_id(0) * BLOCK;", "let   start=program_id( 0 )*BLOCK ;")
+  assert(text(main) ~= expected, "nothing to format")
+  if vim.lsp.buf.format then
+    vim.lsp.buf.format({ timeout_ms = WAIT })
+  else
+    vim.lsp.buf.formatting_sync(nil, WAIT)
+  end
+  equal(text(main), expected)
+end)
+
+test("indentation agrees with the formatter", function()
+  for _, name in ipairs({ "main.tk", "helpers.tk" }) do
+    local buffer = open(folder .. "/" .. name)
+    local expected = text(buffer)
+    vim.cmd([[silent %substitute/^ *//e]])
+    assert(text(buffer) ~= expected, "nothing to indent")
+    vim.cmd("silent normal! gg=G")
+    equal(text(buffer), expected)
+    vim.cmd("silent edit!")
+  end
+end)
+
+test("the lens of a kernel runs its tests in a terminal", function()
+  vim.api.nvim_set_current_buf(main)
+  go("double[")
+  vim.lsp.codelens.refresh()
+  wait("lens", function()
+    return #vim.lsp.codelens.get(main) > 0
+  end)
+  local lens = vim.tbl_filter(function(l)
+    return l.range.start.line == vim.fn.line(".") - 1
+  end, vim.lsp.codelens.get(main))[1]
+  vim.lsp.commands[lens.command.command](lens.command, { bufnr = main, client_id = clients()[1].id })
+  wait("result", function()
+    return text():find("1 passed, 0 failed", 1, true)
+  end)
+  vim.cmd("bwipeout!")
+end)
+
+test("a restart gives the files another server", function()
+  vim.api.nvim_set_current_buf(main)
+  local before = clients()[1].id
+  vim.cmd("TkRestart")
+  wait("server", function()
+    local now = clients()
+    return #now == 1 and now[1].id > before and now[1].initialized and vim.lsp.buf_is_attached(main, now[1].id)
+  end)
+  replace("let start", "let strat")
+  wait("diagnostic", function()
+    return messages():find("`start`", 1, true)
+  end)
+end)
+
+io.stdout:write(("nvim: %d passed, %d failed\n"):format(passed, failed))
+vim.fn.delete(folder, "rf")
+vim.cmd(failed == 0 and "qall!" or "cquit 1")
