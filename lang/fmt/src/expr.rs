@@ -48,10 +48,11 @@ impl Layout<'_> {
     /// An expression without the parentheses around it.
     fn bare(&mut self, e: &Expr) {
         match &e.kind {
-            ExprKind::Path(_) | ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) => {
-                self.tokens_until(e.span.end);
-            }
-            ExprKind::Bool(_) | ExprKind::None | ExprKind::Err => self.tokens_until(e.span.end),
+            ExprKind::Path(path) => self.tokens_until(path.span.end),
+            ExprKind::Int(_) | ExprKind::Float(_) | ExprKind::Str(_) | ExprKind::Bool(_) => self.token(),
+            ExprKind::None => self.token(),
+            // Holes come with errors.
+            ExprKind::Err => {}
             ExprKind::Tuple(list) => self.list(list, Edges::Tuple, Self::expr, |_| false),
             ExprKind::Array(list) => self.list(list, Edges::Tight, Self::expr, bracketed),
             ExprKind::Unary(_, a) => {
@@ -320,7 +321,7 @@ impl Layout<'_> {
                 self.space();
                 self.ty(ret);
             }
-            TypeKind::Err => self.tokens_until(t.span.end),
+            TypeKind::Err => {}
         }
         (0..parens).for_each(|_| self.token());
     }
@@ -338,7 +339,7 @@ impl Layout<'_> {
                 self.token();
             }
             PatKind::Tuple(list) => self.list(list, Edges::Tuple, Self::pat, |_| false),
-            PatKind::Err => self.tokens_until(p.span.end),
+            PatKind::Err => {}
         }
         (0..parens).for_each(|_| self.token());
     }

@@ -57,7 +57,7 @@ fn laid_out<'s>(source: &'s Source<'s>, file: &File) -> Layout<'s> {
 fn printed(layout: &Layout<'_>) -> Option<Printed> {
     let printed = print(layout);
     let same = same(layout.source, &Source::new(&printed.text));
-    debug_assert!(same, "{}\n=>\n{}", layout.source.text, printed.text);
+    debug_assert!(same, "another program:\n{}\n=>\n{}", layout.source.text, printed.text);
     same.then_some(printed)
 }
 

@@ -40,10 +40,12 @@ pub fn print(layout: &Layout<'_>) -> Printed {
         indent: 0,
         margin: 0,
         space: false,
+        trailing: None,
         frames: vec![],
         broken: None,
     };
     printer.run();
+    printer.end_line();
     let Printer { mut out, .. } = printer;
     if !out.text.is_empty() && !out.text.ends_with('\n') {
         out.text.push('\n');
@@ -214,6 +216,8 @@ struct Printer<'a> {
     margin: usize,
     /// Whether a blank comes before the next token.
     space: bool,
+    /// The comment that ends the line.
+    trailing: Option<usize>,
     frames: Vec<Frame>,
     /// The group that is the hugged block of the one around it.
     broken: Option<usize>,
@@ -243,11 +247,10 @@ impl Printer<'_> {
                 Op::Close => {
                     self.frames.pop();
                 }
-                Op::Indent => self.indent += STEP,
-                Op::Dedent => self.indent = self.indent.saturating_sub(STEP),
+                Op::Indent => self.indent += self.step(),
+                Op::Dedent => self.indent = self.indent.saturating_sub(self.step()),
                 Op::Trailing(at) => {
-                    self.space = true;
-                    self.comment(at);
+                    self.trailing = Some(at);
                     if self.measures.ends_line.get(at) == Some(&true) {
                         self.indent += STEP;
                         self.newline(false);
@@ -257,6 +260,11 @@ impl Printer<'_> {
                 Op::Comment(at) => self.comment(at),
             }
         }
+    }
+
+    /// Columns that an element of the current group stands further right: around a hugged block none, since no line ends there.
+    fn step(&self) -> usize {
+        if self.frames.last().is_some_and(|f| f.mode == Mode::Hugging) { 0 } else { STEP }
     }
 
     fn text(&mut self, text: &str) {
@@ -283,12 +291,21 @@ impl Printer<'_> {
         set(&mut self.out.comment_ends, Some(at), self.out.text.len());
     }
 
+    /// Puts the comment that ends the line, if there is one.
+    fn end_line(&mut self) {
+        if let Some(at) = self.trailing.take() {
+            self.space = true;
+            self.comment(at);
+        }
+    }
+
     /// The column at which the next token would start.
     fn next_column(&self) -> usize {
         if self.column == 0 { self.margin } else { self.column + usize::from(self.space) }
     }
 
     fn newline(&mut self, empty: bool) {
+        self.end_line();
         (self.space, self.margin) = (false, self.indent);
         if self.out.text.is_empty() {
             return;

@@ -115,14 +115,10 @@ impl<'s> Source<'s> {
         same_line && self.comments.get(comment).is_some_and(|c| !c.doc)
     }
 
-    /// Whether a line ends directly behind token `at`, not counting a comment.
+    /// Whether token `at` is the last one of its line.
     pub fn ends_line(&self, at: usize) -> bool {
-        let comments = self.comments_before(at + 1);
-        let breaks = match comments.is_empty() {
-            true => self.breaks_before_token.get(at + 1),
-            false => self.breaks_before_comment.get(comments.start),
-        };
-        breaks.is_none_or(|b| *b > 0)
+        self.breaks_before_token.get(at + 1).is_none_or(|b| *b > 0)
+            || !self.comments_before(at + 1).is_empty()
     }
 }
 
