@@ -1,13 +1,14 @@
-//! Measures the interpreter: `cargo bench -p tk-interp [-- word]`. Prints the best of several runs of each kernel, of
-//! those whose name contains the word.
+//! Measures the interpreter: `cargo bench -p tk-interp --bench speed [-- WORD]`. `scripts/bench` puts NumPy beside it.
+#![allow(missing_docs, reason = "the macros of criterion make functions")]
 #![allow(clippy::panic, reason = "a benchmark stops where these fail")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
-use std::time::Instant;
+use std::time::Duration;
 
 use common::*;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tk_interp::{Arg, Memory, Options, launch};
 use tk_ops::{Buf, DType, philox};
 use tk_tile::{FuncId, Id};
@@ -93,62 +94,51 @@ kernel @count(v0 "out": *mut i32, v1 "n": i32) {
   return
 }"#;
 
-/// Whether the command line asks for this kernel.
-fn wanted(name: &str) -> bool {
-    std::env::args().skip(1).find(|a| !a.starts_with("--")).is_none_or(|word| name.contains(&word))
+/// What a kernel is launched with.
+struct Case<'a> {
+    name: &'a str,
+    text: &'a str,
+    args: &'a [Arg],
+    grid: [u32; 3],
+    /// What a launch does: bytes moved, or operations.
+    work: Throughput,
 }
 
-fn best(name: &str, work: f64, unit: &str, text: &str, args: &[Arg], grid: [u32; 3], memory: &Memory) {
-    if !wanted(name) {
-        return;
-    }
-    let module = module(text);
-    for threads in [Some(1), None] {
+/// Measures a kernel with one thread and with as many as there are.
+fn measure(c: &mut Criterion, memory: &Memory, case: Case) {
+    let module = module(case.text);
+    let mut group = c.benchmark_group(case.name);
+    group.throughput(case.work).sample_size(20).measurement_time(Duration::from_secs(2));
+    for (name, threads) in [("one thread", Some(1)), ("all threads", None)] {
         let options = Options { threads, ..Options::default() };
-        let times = (0..7).map(|_| {
-            let start = Instant::now();
-            launch(&module, FuncId::new(0), args, grid, memory, &options).unwrap_or_else(|e| panic!("{e}"));
-            start.elapsed().as_secs_f64()
-        });
-        let time = times.fold(f64::INFINITY, f64::min);
-        let threads = threads.map_or("all threads".into(), |n| format!("{n} thread"));
-        println!("{name}, {threads}: {:.2} ms, {:.1} {unit}", time * 1e3, work / time / 1e9);
+        let run = || launch(&module, FuncId::new(0), case.args, case.grid, memory, &options);
+        group.bench_function(name, |b| b.iter(|| run().unwrap_or_else(|e| panic!("{e}"))));
     }
+    group.finish();
 }
 
-fn main() {
+fn benches(c: &mut Criterion) {
     let m = Memory::new();
     let n = 1usize << 24;
     let (x, y, z) = (f32s(&m, &ramp(n)), f32s(&m, &ramp(n)), f32s(&m, &vec![0.0; n]));
-    let bytes = 3.0 * 4.0 * n as f64;
-    best(
-        "add 2^24 f32",
-        bytes,
-        "GB/s",
-        ADD,
-        &[ptr(x), ptr(y), ptr(z), int(n as i128)],
-        [n as u32 / 1024, 1, 1],
-        &m,
-    );
+    let args = [ptr(x), ptr(y), ptr(z), int(n as i128)];
+    let (grid, work) = ([n as u32 / 1024, 1, 1], Throughput::Bytes(12 * n as u64));
+    measure(c, &m, Case { name: "add 2^24 f32", text: ADD, args: &args, grid, work });
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         let name = format!("matmul 1024^3 {dtype}");
-        if !wanted(&name) {
-            continue;
-        }
         let text = MATMUL.replace("ELEM", dtype.name());
         let [a, b] = [1, 2].map(|seed| alloc(&m, Buf::from_f64(dtype, &philox::randn(seed, 1 << 20))));
         let args = [a, b, z].map(|x| tensor(x, &[1024, 1024]));
-        best(&name, 2.0 * 1024f64.powi(3), "GFLOP/s", &text, &args, [8, 8, 1], &m);
+        let work = Throughput::Elements(2 << 30);
+        measure(c, &m, Case { name: &name, text: &text, args: &args, grid: [8, 8, 1], work });
     }
     let rows = |b| tensor(b, &[4096, 1024]);
-    best(
-        "softmax 4096 x 1024 f32",
-        8.0 * 4096.0 * 1024.0,
-        "GB/s",
-        SOFTMAX,
-        &[rows(x), rows(z)],
-        [4096, 1, 1],
-        &m,
-    );
-    best("scalar loop", 2e9 * 2.0, "M instructions/s", COUNT, &[ptr(z), int(2_000_000)], [1, 1, 1], &m);
+    let (args, work) = ([rows(x), rows(z)], Throughput::Bytes(8 * 4096 * 1024));
+    let name = "softmax 4096 x 1024 f32";
+    measure(c, &m, Case { name, text: SOFTMAX, args: &args, grid: [4096, 1, 1], work });
+    let (args, work) = ([ptr(z), int(2_000_000)], Throughput::Elements(2_000_000 * 2));
+    measure(c, &m, Case { name: "scalar loop", text: COUNT, args: &args, grid: [1, 1, 1], work });
 }
+
+criterion_group!(all, benches);
+criterion_main!(all);

@@ -32,9 +32,9 @@ impl Pointer {
     /// The pointer to nothing.
     pub const NULL: Pointer = Pointer { entry: NOWHERE, disp: 0, offset: 0 };
 
-    /// This many elements further; a sum that overflows wraps, which leaves every buffer.
+    /// This many elements further; a sum that overflows stays at the end of all addresses, outside of every buffer.
     pub fn add(self, elements: i64) -> Pointer {
-        Pointer { offset: self.offset.wrapping_add(elements), ..self }
+        Pointer { offset: self.offset.saturating_add(elements), ..self }
     }
 
     /// The same address as a pointer to elements of another size.

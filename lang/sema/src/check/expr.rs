@@ -194,9 +194,14 @@ impl Cx<'_, '_> {
         self.unknown_name(n)
     }
 
+    /// Whether this is the name of an import that was not found, which has been reported.
+    pub fn is_missing(&self, name: &str) -> bool {
+        self.p.files.get(self.file).is_some_and(|f| f.missing.contains(name))
+    }
+
     /// Reports an unknown name with the nearest known one.
     pub fn unknown_name(&mut self, n: &ast::Name) -> HExpr {
-        if self.holes || !self.unknown.insert(n.text.clone()) {
+        if self.holes || self.is_missing(&n.text) || !self.unknown.insert(n.text.clone()) {
             if let Some(f) = self.func {
                 self.p.func_mut(f).broken = true;
             }
@@ -268,6 +273,7 @@ impl Cx<'_, '_> {
                     );
                     None
                 }
+                None if self.is_missing(&m.text) => None,
                 None => {
                     let mut d = Diagnostic::error(
                         codes::UNKNOWN_NAME,

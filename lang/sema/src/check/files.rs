@@ -1,6 +1,6 @@
 //! Owns files and imports: loads what `use` reaches, collects the names of each file, resolves imports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tk_syntax::ast::{self, ItemKind};
@@ -46,7 +46,7 @@ fn add_file(p: &mut Program, key: String, shown: &str, text: &str) -> usize {
     p.diags.extend(diags);
     let index = p.files.len();
     let tree = Arc::new(tree);
-    p.files.push(FileInfo { id, key, ast: tree.clone(), names: BTreeMap::new() });
+    p.files.push(FileInfo { id, key, ast: tree.clone(), names: BTreeMap::new(), missing: BTreeSet::new() });
     for item in &tree.items {
         collect(p, index, id, item);
     }
@@ -184,23 +184,34 @@ fn imports(p: &mut Program, file: usize) {
         let ItemKind::Use(u) = &item.kind else { continue };
         match &u.names {
             Some(names) => {
-                let Some(Def::Module(m)) = import_path(p, file, &u.path, true) else { continue };
+                let module = import_path(p, file, &u.path, true);
                 for n in names {
-                    if let Some(def) = member(p, file, m, n) {
-                        define(p, file, n, def);
-                    }
+                    let def = match module {
+                        Some(Def::Module(m)) => member(p, file, m, n),
+                        Some(_) | None => None,
+                    };
+                    import(p, file, n, def);
                 }
             }
             None => {
-                let Some(def) = import_path(p, file, &u.path, false) else { continue };
-                let last = u.path.segments.last();
-                if let Some(name) = u.alias.as_ref().or(last) {
-                    define(p, file, name, def);
+                let def = import_path(p, file, &u.path, false);
+                if let Some(name) = u.alias.as_ref().or(u.path.segments.last()) {
+                    import(p, file, name, def);
                 }
-                if let (Some(alias), Some(target)) = (&u.alias, p.target(def)) {
+                if let (Some(alias), Some(target)) = (&u.alias, def.and_then(|d| p.target(d))) {
                     p.record.aliases.push((alias.span, alias.text.clone(), target));
                 }
             }
+        }
+    }
+}
+
+/// Defines the name of an import, or remembers that it was not found.
+fn import(p: &mut Program, file: usize, name: &ast::Name, def: Option<Def>) {
+    match def {
+        Some(def) => define(p, file, name, def),
+        None => {
+            p.files[file].missing.insert(name.text.clone());
         }
     }
 }

@@ -153,11 +153,32 @@ impl Cx<'_, '_> {
 
     /// Checks defaults: earlier parameters are visible, in kernels run-time parameters too.
     pub fn cparam_defaults(&mut self, list: &[ast::CParam]) {
-        for c in list {
+        for (i, c) in list.iter().enumerate() {
             let (Some(e), Some(id)) = (&c.default, self.cvar_named(&c.name.text)) else { continue };
             self.cvar_default(id, e);
             self.mark_default(id, e);
+            self.only_earlier(id, list.get(i..).unwrap_or_default());
         }
+    }
+
+    /// Reports a default that uses its own parameter or one behind it: those have no value yet.
+    fn only_earlier(&mut self, id: CVarId, from_here: &[ast::CParam]) {
+        let later: Vec<CVarId> = from_here.iter().filter_map(|c| self.cvar_named(&c.name.text)).collect();
+        let mut todo: Vec<&HExpr> = self.hir().cvar(id).default.iter().collect();
+        let mut found = None;
+        while let Some(h) = todo.pop() {
+            if let HKind::CVar(used) = &h.kind
+                && later.contains(used)
+            {
+                found = Some((*used, h.span));
+            }
+            crate::visit::look(h, &mut |inner| todo.push(inner));
+        }
+        let Some((used, span)) = found else { return };
+        let name = self.hir().cvar(used).name.clone();
+        let message = format!("a default uses the parameters in front of it, and `{name}` has no value yet");
+        self.error(codes::UNKNOWN_NAME, span, message, "");
+        self.p.hir.cvars[id.0 as usize].default = Some(HExpr::err(span));
     }
 
     /// A default that is wrong is a hole, so that nobody misses it.

@@ -92,6 +92,8 @@ pub(crate) struct FileInfo {
     pub key: String,
     pub ast: Arc<ast::File>,
     pub names: std::collections::BTreeMap<String, (Def, Span)>,
+    /// Names of imports that were not found: their uses are not reported again.
+    pub missing: std::collections::BTreeSet<String>,
 }
 
 /// How the parameters in `(..)` map to run-time parameters and compile-time ones.

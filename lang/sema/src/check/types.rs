@@ -145,6 +145,9 @@ impl Cx<'_, '_> {
     }
 
     fn unknown_type(&mut self, name: &ast::Name) {
+        if self.is_missing(&name.text) {
+            return;
+        }
         let types = DType::ALL.map(DType::name).into_iter().chain(["tile", "view", "dtype", "shape"]);
         let near = self.nearest(&name.text, &types.collect::<Vec<_>>(), &[]);
         let mut d = Diagnostic::error(

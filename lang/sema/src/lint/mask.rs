@@ -8,7 +8,8 @@
 //! - W0501: an open dimension that the mask does not compare while it compares another one, or no mask at all.
 //! - W0502: lanes that are compared by `<=` with the parameter that `cdiv` rounds up.
 //!
-//! Lanes that are wrapped or limited (`%`, `minimum`, `clamp`, `where`) are not open, and a kernel that promises how
+//! What runs only under a condition that is decided at run time is left alone, because the condition may say that the
+//! block is a full one; so are workspaces, whose size the kernel chooses. Lanes that are wrapped or limited (`%`, `minimum`, `clamp`, `where`) are not open, and a kernel that promises how
 //! sizes divide (`%` or `==` in a `require`, `assume`, `multiple_of`) is left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,9 +29,13 @@ pub(super) fn run(cx: &mut Cx) {
             continue;
         }
         let facts = Facts::of(f);
+        let guards = guards(f);
         let mut seen = BTreeSet::new();
         for (name, ptr, mask) in accesses {
-            cover(cx, &facts, name, ptr, mask);
+            let guarded = guards.iter().any(|g| g.start <= ptr.span.start && ptr.span.end <= g.end);
+            if !guarded && !is_workspace(f, ptr) {
+                cover(cx, &facts, name, ptr, mask);
+            }
             mask.iter().for_each(|m| strict(cx, &facts, m, &mut seen));
         }
     }
@@ -55,10 +60,41 @@ fn promises(f: &HFn) -> bool {
     found
 }
 
+/// Where the program runs only under a condition that is decided when it runs, such as that its block is a full one: the
+/// arms of an `if`, and what follows one that may leave.
+fn guards(f: &HFn) -> Vec<Span> {
+    let mut guards = vec![];
+    each(&f.body, &mut |_| {}, &mut |e| {
+        if let HKind::If { cond, then, els } = &e.kind
+            && !cond.konst
+        {
+            guards.push(Span { start: cond.span.end, ..e.span });
+            let (mut by_stmt, mut by_expr) = (false, false);
+            for arm in std::iter::once(then).chain(els) {
+                let mut stmt = |s: &HStmt| by_stmt |= matches!(s.kind, HStmtKind::Return(_));
+                each(arm, &mut stmt, &mut |e| by_expr |= matches!(e.kind, HKind::Return(_)));
+            }
+            if by_stmt || by_expr {
+                guards.push(Span { start: e.span.end, end: u32::MAX, ..e.span });
+            }
+        }
+    });
+    guards
+}
+
+/// Whether pointers lead into a workspace, whose size the kernel chooses.
+fn is_workspace(f: &HFn, ptr: &HExpr) -> bool {
+    let mut found = false;
+    each_in(ptr, &mut |_| {}, &mut |e| {
+        found |= matches!(&e.kind, HKind::Local(id) if f.contract.scratch.iter().any(|s| s.local == *id));
+    });
+    found
+}
+
 /// Name, pointers and mask of a load or store through pointers.
 fn access(e: &HExpr) -> Option<(&'static str, &HExpr, Option<&HExpr>)> {
     let HKind::Builtin(row, args) = &e.kind else { return None };
-    if !matches!(row.op, Op::Memory(MemoryOp::Load | MemoryOp::Store)) {
+    if !matches!(row.op, Op::Memory(MemoryOp::Load | MemoryOp::Store) | Op::Atomic(_)) {
         return None;
     }
     let HArg::Expr(ptr) = args.first()? else { return None };
@@ -216,6 +252,10 @@ impl<'a> Facts<'a> {
                 (Op::Elementwise(ElementwiseOp::Mul), [HArg::Expr(a), HArg::Expr(b)]) => {
                     (b.konst && self.is_program(a)) || (a.konst && self.is_program(b))
                 }
+                (
+                    Op::Elementwise(ElementwiseOp::Add) | Op::Memory(MemoryOp::PtrAdd),
+                    [HArg::Expr(a), HArg::Expr(b)],
+                ) => self.begins_block(a) || self.begins_block(b),
                 _ => false,
             },
             _other => false,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tk_tile::Loc;
 
 use super::clock::Known;
-use super::shadow::Shadow;
+use super::shadow::{Shadow, Touch};
 use super::{ALIAS, RACE, UNWRITTEN};
 use crate::fault::Fault;
 use crate::memory::BufferId;
@@ -166,33 +166,14 @@ impl Checker {
     ) -> Result<(), Box<Fault>> {
         let mut guard = self.state();
         let State { history, shadows, .. } = &mut *guard;
-        let me = history.stamp(entry.param.as_ref().map(|(i, _)| *i), access);
-        let len = entry.allocation.len();
+        let by = history.stamp(entry.param.as_ref().map(|(i, _)| *i), access);
         let shadow = shadows.entry(entry.allocation.id).or_default();
-        let Some((cells, grain)) = shadow.cells(len, start, count, size) else {
-            let message = format!("there is no memory to check the accesses to {len} bytes");
-            return Err(Box::new(Fault::run(message)));
-        };
-        // Neighbours mostly have the same past: what was found right is not judged again.
-        let mut right = 0;
-        for (i, cell) in cells.iter_mut().enumerate() {
-            for before in [cell.write, cell.read, cell.other] {
-                if before == 0 || before == me || before == right {
-                    continue;
-                }
-                if let Some(wrong) = self.judge(history, before, me) {
-                    let element = (start + i * grain) / size;
-                    return Err(self.report(history, entry, element, before, me, wrong));
-                }
-                right = before;
-            }
-            if access.writes {
-                cell.wrote(me);
-            } else {
-                cell.was_read(me, &history.stamps);
-            }
+        let touch = Touch { start, bytes: count * size, size, by };
+        let judge = |before| self.judge(history, before, by);
+        match shadow.touch(entry.allocation.len(), touch, &history.stamps, judge) {
+            Some((byte, before, wrong)) => Err(self.report(history, entry, byte / size, (before, by), wrong)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether an access conflicts with one before it.
@@ -220,8 +201,7 @@ impl Checker {
         history: &History,
         entry: &Entry,
         element: usize,
-        before: StampId,
-        now: StampId,
+        (before, now): (StampId, StampId),
         wrong: Wrong,
     ) -> Box<Fault> {
         let stamp = |id: StampId| history.stamps.get(id as usize).copied();

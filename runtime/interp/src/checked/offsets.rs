@@ -93,7 +93,6 @@ impl Slice<'_> {
                     out.extend(operand(0));
                 }
             }
-            Op::Elementwise(ElementwiseOp::Select) => out.extend(inst.operands.get(1..).unwrap_or_default()),
             Op::Create(CreateOp::Splat) | Op::Shape(_) => out.extend(&inst.operands),
             Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous) => out.extend(operand(0)),
             Op::Control(ControlOp::For) => {

@@ -64,9 +64,15 @@ impl Meaning {
     fn new(op: AtomicOp, args: &Args<'_, '_>) -> Meaning {
         // Atomics of a block are for the lanes of one program: to another one they are plain accesses.
         let atomic = args.step.attrs.str("scope") != Some("block");
+        let unread = args.step.defs.first().is_none_or(|d| d.dead);
         let order = if atomic { args.step.attrs.str("order").unwrap_or_default() } else { "" };
         Meaning {
-            access: Access { reads: op != AtomicOp::Store, writes: op != AtomicOp::Load, atomic },
+            // An exchange whose result nobody reads is a store.
+            access: Access {
+                reads: op != AtomicOp::Store && !(op == AtomicOp::Xchg && unread),
+                writes: op != AtomicOp::Load,
+                atomic,
+            },
             order: Ordering {
                 acquire: matches!(order, "acquire" | "acq_rel"),
                 release: matches!(order, "release" | "acq_rel"),

@@ -40,7 +40,7 @@ pub(super) fn add(args: &mut Args<'_, '_>) -> Result<(), Fault> {
                     let mut sum = Vec::with_capacity(n);
                     for_offsets(&first, |o| sum.push(o));
                     let mut at = sum.iter_mut();
-                    for_offsets(&by, |o| at.next().into_iter().for_each(|s| *s = s.wrapping_add(o)));
+                    for_offsets(&by, |o| at.next().into_iter().for_each(|s| *s = s.saturating_add(o)));
                     Value::Offsets(base, Arc::new(Buf::I64(sum)))
                 }
                 other => {
@@ -154,6 +154,11 @@ pub(super) fn store(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault>
     let mask = lanes.mask()?;
     let fail = |d: Denied| d.fault("`store`", elem, ADVICE);
     match &p {
+        // Checked mode looks at what each lane writes there.
+        Value::Ptr(p) if space.checker.is_some() && n > 1 => {
+            let buf = stored(elem, value, n, space)?;
+            write(space, &Lanes::Each(&vec![*p; n]), mask, &buf).map_err(fail)
+        }
         Value::Ptr(p) => {
             // Of the lanes that write one place the last one wins.
             let last = match mask {

@@ -34,7 +34,7 @@ pub(super) fn run(cx: &mut Cx) {
         eval.function();
         if let Some(found) = eval.finish() {
             for one in found {
-                let d = report::diagnostic(cx.sources, &one);
+                let d = report::diagnostic(cx.hir, cx.sources, &one);
                 cx.warn(d);
             }
         }

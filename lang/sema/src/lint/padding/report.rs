@@ -1,11 +1,12 @@
 //! Owns how W0504 looks: where padding counts, where it comes from, and the `where` that mends it.
 
-use tk_ops::{MemoryOp, Op, ReduceOp};
+use tk_ops::{DType, MemoryOp, Op, ReduceOp};
 use tk_syntax::{Diagnostic, SourceMap, codes};
 
 use super::super::warning;
 use super::state::{State, Tile, number};
-use crate::hir::{HArg, HExpr, HKind};
+use super::values::dtype;
+use crate::hir::{HArg, HExpr, HKind, Hir};
 
 /// A reduction in which padding counts.
 pub(super) struct Found<'a> {
@@ -25,8 +26,22 @@ pub(super) struct Found<'a> {
     pub op: ReduceOp,
 }
 
-/// The identity as people write it.
-fn identity(op: ReduceOp) -> &'static str {
+/// The identity as people write it, for elements of this type.
+fn identity(op: ReduceOp, dtype: Option<DType>) -> &'static str {
+    match (op, dtype) {
+        (ReduceOp::Sum | ReduceOp::XorSum | ReduceOp::Max | ReduceOp::ArgMax, Some(DType::Bool)) => "false",
+        (ReduceOp::Prod | ReduceOp::Min | ReduceOp::ArgMin, Some(DType::Bool)) => "true",
+        (op, Some(d)) if d.is_int() && matches!(op, ReduceOp::Max | ReduceOp::ArgMax) => {
+            "the smallest integer"
+        }
+        (op, Some(d)) if d.is_int() && matches!(op, ReduceOp::Min | ReduceOp::ArgMin) => {
+            "the largest integer"
+        }
+        (op, _) => of_numbers(op),
+    }
+}
+
+fn of_numbers(op: ReduceOp) -> &'static str {
     match op {
         ReduceOp::Sum | ReduceOp::XorSum | ReduceOp::Custom => "0",
         ReduceOp::Prod => "1",
@@ -37,8 +52,9 @@ fn identity(op: ReduceOp) -> &'static str {
     }
 }
 
-pub(super) fn diagnostic(sources: &SourceMap, f: &Found) -> Diagnostic {
-    let wanted = identity(f.op);
+pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnostic {
+    let dtype = dtype(hir, &f.value.ty);
+    let wanted = identity(f.op, dtype);
     let now = match f.state {
         State::Known(c) if c.as_bool().is_some() => format!("is {}", number(c) != 0.0),
         State::Known(c) => format!("is {}", number(c)),
@@ -56,7 +72,8 @@ pub(super) fn diagnostic(sources: &SourceMap, f: &Found) -> Diagnostic {
     let Some(origin) = f.from.origin else { return d };
     d = d.label(origin.span, "padded where the mask is false or the view ends");
     let value = sources.text(f.value.span);
-    let fits = !f.from.moved && origin_rank(origin) == Some(f.from.dims.len());
+    // A number in words is no text of a program.
+    let fits = !f.from.moved && !wanted.contains(' ') && origin_rank(origin) == Some(f.from.dims.len());
     match inside(sources, origin).filter(|_| fits && !value.contains('\n')) {
         Some(inside) => d.fix(
             format!("give the padding the value {wanted}"),

@@ -326,7 +326,7 @@ fn rank(t: &Ty) -> Option<usize> {
 }
 
 /// The element type; of a generic one a member of its bound that stands for the others.
-fn dtype(hir: &Hir, t: &Ty) -> Option<DType> {
+pub(super) fn dtype(hir: &Hir, t: &Ty) -> Option<DType> {
     let member = |c| match &hir.cvar(c).kind {
         CKind::DType(set) if set.has(DType::F32) => Some(DType::F32),
         CKind::DType(set) => set.iter().next(),
