@@ -53,7 +53,19 @@ fn after_edit<R>(c: &mut Criterion, name: &str, ask: impl Fn(&mut Workspace, usi
     });
 }
 
+/// Asks about the middle of the file again and again without an edit.
+fn again<R>(c: &mut Criterion, name: &str, ask: impl Fn(&mut Workspace, usize) -> R) {
+    let text = file(2000);
+    let middle = text.len() / 2;
+    let at = middle + text.get(middle..).unwrap().find("program_id").unwrap();
+    let mut ws = Workspace::new(Box::new(Empty), vec!["/".into()]);
+    ws.open(PATH, text);
+    c.bench_function(name, |b| b.iter(|| ask(&mut ws, at + 3)));
+}
+
 fn benches(c: &mut Criterion) {
+    again(c, "hover", |ws, at| hover::hover(ws, PATH, at).unwrap());
+    again(c, "completion", |ws, at| complete::complete(ws, PATH, at));
     after_edit(c, "diagnostics after an edit", |ws, _| diagnostics::diagnostics(ws, PATH));
     after_edit(c, "hover after an edit", |ws, at| hover::hover(ws, PATH, at).unwrap());
     after_edit(c, "definition after an edit", |ws, at| navigate::definition(ws, PATH, at));

@@ -10,8 +10,8 @@ use std::fmt::Write;
 
 use support::{draw, folder, root, workspace};
 use tk_lsp::ide::{
-    Place, TextEdit, Workspace, actions, calls, complete, diagnostics, folding, hints, hover, lens, navigate, rename,
-    selection, signature, symbols, tokens,
+    Place, TextEdit, Workspace, actions, calls, complete, diagnostics, folding, hints, hover, lens, navigate,
+    rename, selection, signature, symbols, tokens,
 };
 
 #[test]
@@ -108,7 +108,8 @@ fn one(ws: &mut Workspace, path: &str, at: usize, feature: &str) -> String {
         "signature" => match signature::signature(ws, path, at) {
             Some(s) => {
                 let active = s.active.and_then(|i| s.params.get(i));
-                let under = active.map(|(r, d)| format!("{}{} {d}", " ".repeat(r.start), "^".repeat(r.len())));
+                let under =
+                    active.map(|(r, d)| format!("{}{} {d}", " ".repeat(r.start), "^".repeat(r.len())));
                 format!("{}\n{}\n", s.label, under.unwrap_or_default().trim_end())
             }
             None => "nothing\n".into(),
@@ -131,13 +132,28 @@ fn whole(ws: &mut Workspace, path: &str, feature: &str) -> String {
         "diagnostics" => {
             let a = ws.analysis(path);
             let found = diagnostics::diagnostics(ws, path);
-            found.iter().map(|d| draw(ws, &a.place(d.primary.span), &format!("{}: {}", d.code.0, d.message))).collect()
+            found
+                .iter()
+                .map(|d| draw(ws, &a.place(d.primary.span), &format!("{}: {}", d.code.0, d.message)))
+                .collect()
         }
         "symbols" => symbols::document(ws, path).iter().map(|s| outline(s, 0)).collect(),
-        "search" => symbols::workspace(ws, "sm").iter().map(|s| format!("{} {:?} {}\n", s.name, s.kind, s.place.path)).collect(),
+        "search" => symbols::workspace(ws, "sm")
+            .iter()
+            .map(|s| format!("{} {:?} {}\n", s.name, s.kind, s.place.path))
+            .collect(),
         "folding" => {
             let found = folding::folding(ws, path);
-            found.iter().map(|f| draw(ws, &Place { path: path.into(), start: f.start, end: f.end }, &format!("{:?}", f.kind))).collect()
+            found
+                .iter()
+                .map(|f| {
+                    draw(
+                        ws,
+                        &Place { path: path.into(), start: f.start, end: f.end },
+                        &format!("{:?}", f.kind),
+                    )
+                })
+                .collect()
         }
         "hints" => {
             let mut text = ws.text(path).unwrap();
@@ -149,9 +165,15 @@ fn whole(ws: &mut Workspace, path: &str, feature: &str) -> String {
         "tokens" => {
             let found = tokens::tokens(ws, path, None);
             let text = ws.text(path).unwrap();
-            found.iter().map(|t| format!("{:<16} {:?}{}\n", &text[t.start..t.end], t.kind, modifiers(t.modifiers))).collect()
+            found
+                .iter()
+                .map(|t| format!("{:<16} {:?}{}\n", &text[t.start..t.end], t.kind, modifiers(t.modifiers)))
+                .collect()
         }
-        "lens" => lens::lens(ws, path).iter().map(|l| draw(ws, &l.place, &format!("{}: {:?}", l.title, l.command))).collect(),
+        "lens" => lens::lens(ws, path)
+            .iter()
+            .map(|l| draw(ws, &l.place, &format!("{}: {:?}", l.title, l.command)))
+            .collect(),
         other => panic!("no feature is called {other}"),
     }
 }
@@ -192,7 +214,9 @@ fn call_hierarchy(ws: &mut Workspace, path: &str, at: usize) -> String {
     let Some(s) = calls::prepare(ws, path, at) else { return "nothing\n".into() };
     let mut out = format!("{:?} {}\n", s.kind, s.name);
     let (file, name) = (s.name_place.path.clone(), s.name_place.start);
-    for (word, found) in [("called by", calls::incoming(ws, &file, name)), ("calls", calls::outgoing(ws, &file, name))] {
+    for (word, found) in
+        [("called by", calls::incoming(ws, &file, name)), ("calls", calls::outgoing(ws, &file, name))]
+    {
         for c in found {
             let _ = write!(out, "{word} {:?} {}\n{}", c.symbol.kind, c.symbol.name, list(ws, &c.places));
         }

@@ -5,8 +5,8 @@ mod support;
 
 use support::{folder, workspace};
 use tk_lsp::ide::{
-    Workspace, actions, calls, complete, diagnostics, folding, hints, hover, lens, navigate, rename, selection, signature,
-    symbols, tokens,
+    Workspace, actions, calls, complete, diagnostics, folding, hints, hover, lens, navigate, rename,
+    selection, signature, symbols, tokens,
 };
 
 /// What is asked of a place.
@@ -19,7 +19,10 @@ fn ask_at(ws: &mut Workspace, path: &str, at: usize) {
     let _ = rename::prepare(ws, path, at);
     let around = selection::selection(ws, path, at);
     for (inner, outer) in around.iter().zip(around.iter().skip(1)) {
-        assert!(outer.start <= inner.start && inner.end <= outer.end && inner != outer, "{inner:?} in {outer:?}");
+        assert!(
+            outer.start <= inner.start && inner.end <= outer.end && inner != outer,
+            "{inner:?} in {outer:?}"
+        );
     }
     calls::prepare(ws, path, at);
 }
@@ -122,7 +125,10 @@ fn broken_texts() {
 
 #[test]
 fn files_that_are_not_there() {
-    let mut ws = workspace(&[("a.tk", "use b; use c; fn f(x: f32) -> f32 { b::g(x) }"), ("b.tk", "use a; fn g(x: f32) -> f32 { x }")]);
+    let mut ws = workspace(&[
+        ("a.tk", "use b; use c; fn f(x: f32) -> f32 { b::g(x) }"),
+        ("b.tk", "use a; fn g(x: f32) -> f32 { x }"),
+    ]);
     for path in ["/w/none.tk", "", "std:/none.tk", "std:/prelude.tk"] {
         assert_eq!(ws.text(path).is_some(), path == "std:/prelude.tk");
         if ws.text(path).is_some() {
@@ -167,13 +173,23 @@ fn renaming_there_and_back() {
         let mut ws = workspace(&[(&name, &text)]);
         for t in tokens::tokens(&mut ws, &path, None).into_iter().filter(|t| t.modifiers.declaration) {
             let before = &text[t.start..t.end];
-            let (there, at) = renamed(&mut ws, &path, t.start, "fresh_name").unwrap_or_else(|e| panic!("{name}: {before}: {e}"));
+            let (there, at) = renamed(&mut ws, &path, t.start, "fresh_name")
+                .unwrap_or_else(|e| panic!("{name}: {before}: {e}"));
             assert!(!there.is_empty() && there != text);
             let mut other = workspace(&[(&name, &there)]);
-            let (back, _) = renamed(&mut other, &path, at, before).unwrap_or_else(|e| panic!("{name}: {before}: {e}"));
+            let (back, _) =
+                renamed(&mut other, &path, at, before).unwrap_or_else(|e| panic!("{name}: {before}: {e}"));
             assert_eq!(back, text, "{name}: {before}");
             count += 1;
         }
     }
     assert!(count > 300, "only {count} names");
+}
+
+#[test]
+fn analyses_may_go_to_other_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<tk_lsp::ide::Analysis>();
+    fn sent<T: Send>() {}
+    sent::<Workspace>();
 }

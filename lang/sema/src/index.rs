@@ -206,9 +206,12 @@ fn value(hir: &Hir, e: &HExpr) -> Option<String> {
         return None;
     }
     match Evaluator::new(hir, &Bindings::default()).expr(e).ok()? {
-        v @ (CVal::Int(_) | CVal::Float(_) | CVal::Bool(_) | CVal::DType(_) | CVal::Shape(_) | CVal::Tuple(_)) => {
-            Some(v.to_string())
-        }
+        v @ (CVal::Int(_)
+        | CVal::Float(_)
+        | CVal::Bool(_)
+        | CVal::DType(_)
+        | CVal::Shape(_)
+        | CVal::Tuple(_)) => Some(v.to_string()),
         CVal::Str(_) | CVal::Fn(_) | CVal::View(_) | CVal::Unit | CVal::None => None,
     }
 }

@@ -19,8 +19,8 @@ pub mod types;
 mod visit;
 
 pub use check::files::std_files;
-pub use check::{check, check_indexed};
 pub use check::names::closest;
+pub use check::{check, check_indexed};
 use tk_syntax::{Diagnostic, SourceMap};
 
 /// Where source text comes from; the only way in which this crate reaches files.

@@ -85,7 +85,12 @@ fn imports(ws: &mut Workspace, a: &Analysis, path: &str, found: (usize, &Diagnos
         let title = format!("import it: `use {what};`");
         // A diagnostic may offer the same.
         if !out.iter().any(|x: &Action| x.title == title) {
-            out.push(Action { title, kind: ActionKind::QuickFix, edits: vec![edit], diagnostic: Some(number) });
+            out.push(Action {
+                title,
+                kind: ActionKind::QuickFix,
+                edits: vec![edit],
+                diagnostic: Some(number),
+            });
         }
     };
     let all = importable(ws, path);
@@ -172,7 +177,8 @@ fn masks(a: &Analysis, call: &MemoryCall, out: &mut Vec<Action>) {
     }
     let last = call.args.last().map_or(call.whole, |x| x.value.span).after();
     // By position where it may stand: named arguments come last.
-    let positional = call.args.iter().all(|x| x.name.is_none()) && call.args.len() == 1 + usize::from(call.store);
+    let positional =
+        call.args.iter().all(|x| x.name.is_none()) && call.args.len() == 1 + usize::from(call.store);
     for mask in found.into_iter().take(3) {
         let text = if positional { format!(", {mask}") } else { format!(", mask = {mask}") };
         let edits = vec![TextEdit { place: a.place(last), text }];
@@ -228,7 +234,11 @@ fn value_of<'a>(a: &'a Analysis, e: &'a Expr) -> &'a Expr {
         let mut found = None;
         each(a.root()?, &mut |n| {
             if let Node::Stmt(x) = n
-                && let StmtKind::Let { pat: Pat { kind: PatKind::Name { name, .. }, .. }, init: Some(init), .. } = &x.kind
+                && let StmtKind::Let {
+                    pat: Pat { kind: PatKind::Name { name, .. }, .. },
+                    init: Some(init),
+                    ..
+                } = &x.kind
                 && name.span == at
             {
                 found = Some(init);
@@ -245,7 +255,8 @@ fn start_and_extent<'a>(a: &Analysis, e: &'a Expr) -> Option<(Option<&'a Expr>, 
         let ExprKind::Call(f, args) = &e.kind else { return None };
         let [from, to] = args.as_slice() else { return None };
         let plain = a.text(f.span) == "arange" && from.name.is_none() && to.name.is_none();
-        (plain && matches!(from.value.kind, ExprKind::Int(Some(0)))).then(|| a.text(to.value.span).to_string())
+        (plain && matches!(from.value.kind, ExprKind::Int(Some(0))))
+            .then(|| a.text(to.value.span).to_string())
     };
     if let Some(n) = extent(e) {
         return Some((None, n));

@@ -67,7 +67,8 @@ fn add(out: &mut Vec<Call>, symbol: Symbol, place: Place) {
 /// The function whose name stands at a place.
 fn named(a: &Analysis, name: Span) -> Option<Symbol> {
     let (item, _) = describe::item_fn(a, name)?;
-    let method = a.index.reference(name).and_then(|r| a.index.symbol(r.symbol)).is_some_and(|s| s.owner.is_some());
+    let method =
+        a.index.reference(name).and_then(|r| a.index.symbol(r.symbol)).is_some_and(|s| s.owner.is_some());
     symbols::of_fn(&a.checked.sources, &a.place(name).path, item, method)
 }
 

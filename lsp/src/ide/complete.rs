@@ -155,7 +155,9 @@ fn kind(a: &Analysis, s: &Symbol) -> CompletionKind {
         SymbolKind::Module(_) => K::Module,
         SymbolKind::Fn(id) => match a.checked.hir.fns.get(id.0 as usize).map(|f| f.kind) {
             Some(tk_sema::hir::FnKind::Kernel) => K::Kernel,
-            Some(tk_sema::hir::FnKind::Fn | tk_sema::hir::FnKind::Test) | None if s.owner.is_some() => K::Method,
+            Some(tk_sema::hir::FnKind::Fn | tk_sema::hir::FnKind::Test) | None if s.owner.is_some() => {
+                K::Method
+            }
             Some(tk_sema::hir::FnKind::Fn | tk_sema::hir::FnKind::Test) | None => K::Function,
         },
         SymbolKind::Struct(_) => K::Struct,
@@ -280,10 +282,10 @@ pub(super) fn importable(ws: &mut Workspace, path: &str) -> BTreeMap<String, Vec
 
 /// The edit that adds a `use` line to a file.
 pub(super) fn add_use(a: &Analysis, path: &str, what: &str) -> TextEdit {
-    let uses = a.root().into_iter().flat_map(|f| &f.items);
-    let uses = uses.filter(|i| matches!(i.kind, tk_syntax::ast::ItemKind::Use(_)));
+    let items = a.root().map_or(&[][..], |f| &f.items);
+    let last = items.iter().rfind(|i| matches!(i.kind, tk_syntax::ast::ItemKind::Use(_)));
     let place = |at: usize| Place { path: path.to_string(), start: at, end: at };
-    if let Some(last) = uses.last() {
+    if let Some(last) = last {
         return TextEdit { place: place(last.span.end as usize), text: format!("\nuse {what};") };
     }
     // Behind the comment that begins the file and is about nothing below it.

@@ -10,7 +10,9 @@ use super::{Analysis, Workspace, describe};
 
 /// The members of what stands in front of the dot.
 pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut List) {
-    let Some(dot) = site.before.checked_sub(1).and_then(|i| site.tokens.get(i)).map(|t| t.start) else { return };
+    let Some(dot) = site.before.checked_sub(1).and_then(|i| site.tokens.get(i)).map(|t| t.start) else {
+        return;
+    };
     let facts = base_word(a, dot).map(describe::facts).unwrap_or_default();
     if !facts.is_empty() {
         return properties(&facts, list);
@@ -83,7 +85,12 @@ fn members(a: &Analysis, ty: &Ty, list: &mut List) {
     {
         for (name, ty, at) in &s.fields {
             let doc = a.index.reference(*at).and_then(|r| a.index.symbol(r.symbol)).map(|s| s.doc.as_str());
-            list.add(name, CompletionKind::Field, &format!("{name}: {}", a.show(ty)), doc.unwrap_or_default());
+            list.add(
+                name,
+                CompletionKind::Field,
+                &format!("{name}: {}", a.show(ty)),
+                doc.unwrap_or_default(),
+            );
         }
         for (name, f) in &s.methods {
             let at = a.checked.hir.fns.get(f.0 as usize).map(|f| f.span);

@@ -85,7 +85,8 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
     let Some(d) = Declared::of(a, symbol) else { return false };
     let range = if c.open == Tok::LParen { d.run.clone() } else { d.fixed.clone() };
     // Those in front of the place may be given by position.
-    let passed = range.start + if c.open == Tok::LParen { c.position.saturating_sub(c.given.len()) } else { 0 };
+    let passed =
+        range.start + if c.open == Tok::LParen { c.position.saturating_sub(c.given.len()) } else { 0 };
     for i in range.filter(|i| c.named.is_none() && *i >= passed) {
         let (Some(name), Some((at, doc))) = (d.names.get(i), d.params.get(i)) else { continue };
         if !c.given.contains(&name.as_str()) {
@@ -120,7 +121,11 @@ fn item(site: &Site, list: &mut List) {
     let kernel = "kernel ${1:name}[${2:BLOCK: i32 = 1024}](${3:x: view[f32, 1], y: mut view[f32, 1]})\n    \
                   grid(${4:cdiv(x.shape[0], BLOCK)})\n{\n    $0\n}";
     list.snippet("kernel", "a kernel with its grid", kernel);
-    list.snippet("fn", "a function", "fn ${1:name}[S: shape](${2:x: tile[f32, S]}) -> ${3:tile[f32, S]} {\n    $0\n}");
+    list.snippet(
+        "fn",
+        "a function",
+        "fn ${1:name}[S: shape](${2:x: tile[f32, S]}) -> ${3:tile[f32, S]} {\n    $0\n}",
+    );
     list.snippet("test", "a test", "test \"${1:name}\" {\n    $0\n}");
     list.snippet("struct", "a struct", "struct ${1:Name} {\n    ${2:x: f32},\n}");
 }

@@ -7,8 +7,8 @@ use tk_sema::index::{Symbol, SymbolId, SymbolKind, const_value};
 use tk_sema::show;
 use tk_sema::target::{DeviceFact, FactValue, TARGET};
 use tk_sema::types::Ty;
-use tk_syntax::ast::{Fn, Item, ItemKind};
 use tk_syntax::Span;
+use tk_syntax::ast::{Fn, Item, ItemKind};
 
 use super::Analysis;
 use super::signature::Declared;
@@ -80,7 +80,9 @@ pub fn words(a: &Analysis, s: &Symbol) -> Words {
             None => (s.name.clone(), doc),
         },
         SymbolKind::Builtin(row) => (reference::signature(row).text, row_doc(row)),
-        SymbolKind::BuiltinParam(row, i) => (row_param(row, *i as usize), format!("Parameter of `{}`.", row.name)),
+        SymbolKind::BuiltinParam(row, i) => {
+            (row_param(row, *i as usize), format!("Parameter of `{}`.", row.name))
+        }
     };
     Words { code, doc }
 }
@@ -122,11 +124,14 @@ fn strukt(a: &Analysis, s: &Symbol) -> Option<String> {
     file.items.iter().find_map(|i| match &i.kind {
         ItemKind::Struct(x) if Some(x.name.span) == s.span => {
             let cparams: Vec<String> = x.cparams.iter().map(|c| line(a.text(c.span))).collect();
-            let cparams = if cparams.is_empty() { String::new() } else { format!("[{}]", cparams.join(", ")) };
+            let cparams =
+                if cparams.is_empty() { String::new() } else { format!("[{}]", cparams.join(", ")) };
             let fields: Vec<String> = x
                 .fields
                 .iter()
-                .map(|f| format!("{}: {}", f.name.text, f.ty.as_ref().map_or("?".into(), |t| line(a.text(t.span)))))
+                .map(|f| {
+                    format!("{}: {}", f.name.text, f.ty.as_ref().map_or("?".into(), |t| line(a.text(t.span))))
+                })
                 .collect();
             Some(format!("struct {}{cparams} {{ {} }}", s.name, fields.join(", ")))
         }
@@ -175,7 +180,9 @@ pub fn row_doc(row: &Row) -> String {
     let accuracy = match (row.effects, row.accuracy) {
         (Effects::Pure, Accuracy::Rounded) => "Accuracy: rounded.".to_string(),
         (Effects::Pure, Accuracy::Ulp(n)) => format!("Accuracy: {n} ulp."),
-        (Effects::Pure, Accuracy::Exact) | (Effects::Read | Effects::Write | Effects::Ordered, _) => String::new(),
+        (Effects::Pure, Accuracy::Exact) | (Effects::Read | Effects::Write | Effects::Ordered, _) => {
+            String::new()
+        }
     };
     if !accuracy.is_empty() {
         out += &format!("\n\n{accuracy}");
@@ -261,7 +268,11 @@ pub const DTYPE_FACTS: &[(&str, &str, &str)] = &[
     ("bits", "i32", "How many bits an element has."),
     ("min", "T", "The least finite value."),
     ("max", "T", "The greatest finite value."),
-    ("acc", "dtype", "In which type sums are formed: f32 for narrow floats, i32 for narrow integers, else the type itself."),
+    (
+        "acc",
+        "dtype",
+        "In which type sums are formed: f32 for narrow floats, i32 for narrow integers, else the type itself.",
+    ),
 ];
 
 /// What stands behind `target.` and `device.`: name, type, meaning.

@@ -66,7 +66,9 @@ fn types(a: &Analysis, p: &Pat, out: &mut Vec<Hint>) {
     for n in names {
         let symbol = a.index.reference(n.span).and_then(|r| a.index.symbol(r.symbol));
         let label = symbol.and_then(|s| match &s.kind {
-            SymbolKind::Local(ty) | SymbolKind::Param(ty) if !ty.is_err() => Some(format!(": {}", a.show(ty))),
+            SymbolKind::Local(ty) | SymbolKind::Param(ty) if !ty.is_err() => {
+                Some(format!(": {}", a.show(ty)))
+            }
             _compile_time => None,
         });
         let offset = n.span.end as usize;

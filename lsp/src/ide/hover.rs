@@ -2,9 +2,9 @@
 
 use tk_ops::DType;
 use tk_sema::index::{SymbolKind, value_at};
+use tk_syntax::Span;
 use tk_syntax::ast::{ExprKind, ItemKind, StmtKind};
 use tk_syntax::token::{Tok, lex};
-use tk_syntax::Span;
 
 use super::describe::{self, words};
 use super::walk::{Node, around};
@@ -80,7 +80,9 @@ fn property(a: &Analysis, at: u32) -> Option<(Span, String)> {
     let nodes = around(a.root()?, at);
     let member = nodes.iter().rev().find_map(|n| match n {
         Node::Expr(e) => match &e.kind {
-            ExprKind::Member(base, name) if name.span.start <= at && at <= name.span.end => Some((e.span, base, name)),
+            ExprKind::Member(base, name) if name.span.start <= at && at <= name.span.end => {
+                Some((e.span, base, name))
+            }
             _other => None,
         },
         _other => None,
@@ -90,14 +92,21 @@ fn property(a: &Analysis, at: u32) -> Option<(Span, String)> {
         let of_value = a.index.type_of(base.span).map_or(describe::DTYPE_FACTS, describe::properties);
         let found = facts.iter().chain(of_value).find(|p| p.0 == name.text)?;
         let ty = a.index.type_of(whole).map_or_else(|| found.1.to_string(), |t| a.show(t));
-        return Some((name.span, card(&format!("{}: {ty}", name.text), &[value(a, whole), found.2.to_string()])));
+        return Some((
+            name.span,
+            card(&format!("{}: {ty}", name.text), &[value(a, whole), found.2.to_string()]),
+        ));
     }
     let text = a.root_text();
     let token = token_at(text, at)?;
     let word = a.text(token);
     let doc = match word {
-        "tile" => "tile[T, D0, D1, ..]\n```\n\nA tile of values; its extents are known at compile time.\n\n```tk\nlet x: tile[f32, 4, 8] = zeros([4, 8], f32);",
-        "view" => "view[T, R]\n```\n\nDevice memory with extents and strides, of rank R; `mut view` can be written to.\n\n```tk\nx.load([i * BM, 0], [BM, BK])",
+        "tile" => {
+            "tile[T, D0, D1, ..]\n```\n\nA tile of values; its extents are known at compile time.\n\n```tk\nlet x: tile[f32, 4, 8] = zeros([4, 8], f32);"
+        }
+        "view" => {
+            "view[T, R]\n```\n\nDevice memory with extents and strides, of rank R; `mut view` can be written to.\n\n```tk\nx.load([i * BM, 0], [BM, BK])"
+        }
         _ => {
             let d = DType::parse(word)?;
             let kind = if d.is_float() { "float" } else { "element type" };
@@ -119,7 +128,8 @@ fn expression(a: &Analysis, at: u32) -> Option<(Span, String)> {
         Node::Stmt(s) => matches!(s.kind, StmtKind::Const(_)),
         _other => false,
     });
-    let number = |n: &Node| matches!(n, Node::Expr(e) if matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_)));
+    let number =
+        |n: &Node| matches!(n, Node::Expr(e) if matches!(e.kind, ExprKind::Int(_) | ExprKind::Float(_)));
     if open && nodes.last().is_some_and(number) {
         return None;
     }
@@ -128,14 +138,17 @@ fn expression(a: &Analysis, at: u32) -> Option<(Span, String)> {
 
 /// The value of a compile-time expression, where it is known.
 fn value(a: &Analysis, span: Span) -> String {
-    let item = around(a.root().unwrap_or(&tk_syntax::ast::File::default()), span.start).into_iter().rev().find_map(|n| match n {
-        Node::Item(i) => match &i.kind {
-            ItemKind::Fn(f) => Some(f.name.span),
-            ItemKind::Test(t) => Some(t.name_span),
-            _no_body => None,
-        },
-        _inner => None,
-    });
+    let item = around(a.root().unwrap_or(&tk_syntax::ast::File::default()), span.start)
+        .into_iter()
+        .rev()
+        .find_map(|n| match n {
+            Node::Item(i) => match &i.kind {
+                ItemKind::Fn(f) => Some(f.name.span),
+                ItemKind::Test(t) => Some(t.name_span),
+                _no_body => None,
+            },
+            _inner => None,
+        });
     let func = a.checked.hir.fns.iter().position(|f| Some(f.span) == item);
     let text = func.and_then(|i| value_at(&a.checked.hir, tk_sema::hir::FnId(i as u32), span));
     match text {

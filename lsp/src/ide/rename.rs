@@ -65,7 +65,12 @@ fn valid(name: &str) -> Result<(), String> {
 }
 
 /// The edits that give what stands at an offset another name; `Err` is a sentence why that would break something.
-pub fn rename(ws: &mut Workspace, path: &str, offset: usize, new_name: &str) -> Result<Vec<TextEdit>, String> {
+pub fn rename(
+    ws: &mut Workspace,
+    path: &str,
+    offset: usize,
+    new_name: &str,
+) -> Result<Vec<TextEdit>, String> {
     let place = prepare(ws, path, offset)?;
     valid(new_name)?;
     let a = ws.analysis(path);
@@ -82,17 +87,6 @@ pub fn rename(ws: &mut Workspace, path: &str, offset: usize, new_name: &str) -> 
         }
         affected.insert(u.place.path.clone(), u.analysis);
         edits.push(TextEdit { place: u.place, text: new_name.to_string() });
-    }
-    // A file that uses a changed one may see another name by it.
-    for f in ws.files() {
-        let reads = |a: &Analysis| a.read.iter().any(|r| affected.contains_key(r));
-        let open_or_near = affected.contains_key(&f) || !matches!(key, Key::Declared(_));
-        if !open_or_near && ws.text(&f).is_some_and(|t| t.contains(new_name)) {
-            let a = ws.analysis(&f);
-            if reads(&a) {
-                affected.insert(f, a);
-            }
-        }
     }
     let moved = Moved::new(&edits);
     let texts = moved.texts(ws);
@@ -160,15 +154,19 @@ impl<'a> Moved<'a> {
 
 /// Whether every name means what it meant and nothing new is wrong.
 fn unchanged(before: &Analysis, after: &Analysis, moved: &Moved, new_name: &str) -> Result<(), String> {
-    let old: BTreeSet<(String, usize)> = messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
-    let new: Vec<Message> = messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
+    let old: BTreeSet<(String, usize)> =
+        messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
+    let new: Vec<Message> =
+        messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
     let wrong = |m: &Message| Err(format!("with the name `{new_name}` the program is wrong: {}", m.1));
     if let Some(m) = new.iter().find(|m| m.2) {
         return wrong(m);
     }
     let was = meanings(before).map(|(p, k)| (moved.place(&p), moved.key(k)));
     if !was.eq(meanings(after)) {
-        return Err(format!("`{new_name}` would change what a name means: something here is called that already"));
+        return Err(format!(
+            "`{new_name}` would change what a name means: something here is called that already"
+        ));
     }
     new.first().map_or(Ok(()), wrong)
 }

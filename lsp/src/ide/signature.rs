@@ -49,7 +49,8 @@ pub(super) fn callee<'a>(a: &'a Analysis, site: &Site, call: &CallSite) -> Optio
     found.or_else(|| {
         // A call that cannot be read has no meaning yet; a name of the file has one all the same.
         let name = a.root_text().get(t.start..t.end)?;
-        let method = call.callee.checked_sub(1).and_then(|i| site.tokens.get(i)).is_some_and(|t| t.tok == Tok::Dot);
+        let method =
+            call.callee.checked_sub(1).and_then(|i| site.tokens.get(i)).is_some_and(|t| t.tok == Tok::Dot);
         let fits = |s: &&Symbol| match &s.kind {
             SymbolKind::Fn(_) => s.owner.is_some() == method,
             SymbolKind::Struct(_) => !method,
@@ -113,7 +114,8 @@ impl Declared {
         let (_, f) = describe::item_fn(a, s.span?)?;
         let word = if f.kernel { "kernel" } else { "fn" };
         let mut d = Declared::empty(format!("{word} {}", f.name.text), doc);
-        let fixed = f.cparams.iter().map(|c| (c.name.text.clone(), describe::line(a.text(c.span)), String::new()));
+        let fixed =
+            f.cparams.iter().map(|c| (c.name.text.clone(), describe::line(a.text(c.span)), String::new()));
         d.list(('[', ']'), fixed.collect());
         d.fixed = 0..d.params.len();
         let own = f.params.iter().skip(usize::from(s.owner.is_some() && !this));

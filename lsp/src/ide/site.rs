@@ -43,7 +43,8 @@ impl<'s> Site<'s> {
             return None;
         }
         let lexed = lex(Analysis::ROOT, text);
-        let comment = |c: &tk_syntax::ast::Comment| (c.span.start as usize) < offset && offset <= c.span.end as usize;
+        let comment =
+            |c: &tk_syntax::ast::Comment| (c.span.start as usize) < offset && offset <= c.span.end as usize;
         if lexed.comments.iter().any(comment) {
             return None;
         }
@@ -74,7 +75,8 @@ impl<'s> Site<'s> {
         if !matches!(self.tokens.get(callee)?.tok, Tok::Id(_)) {
             return None;
         }
-        let mut site = CallSite { open: bracket, callee, position: 0, named: None, fresh: true, given: vec![] };
+        let mut site =
+            CallSite { open: bracket, callee, position: 0, named: None, fresh: true, given: vec![] };
         let inside = self.tokens.get(open + 1..)?;
         let mut depth = 0usize;
         for (i, t) in inside.iter().enumerate() {
@@ -151,7 +153,25 @@ fn is_word(t: Tok) -> bool {
     use Tok::*;
     matches!(
         t,
-        Id(_) | Use | Const | Struct | Fn | Kernel | Let | Mut | If | Else | For | In | While | Break | Continue
-            | Return | As | True | False | None
+        Id(_)
+            | Use
+            | Const
+            | Struct
+            | Fn
+            | Kernel
+            | Let
+            | Mut
+            | If
+            | Else
+            | For
+            | In
+            | While
+            | Break
+            | Continue
+            | Return
+            | As
+            | True
+            | False
+            | None
     )
 }

@@ -128,7 +128,9 @@ impl Outline<'_> {
                 let name = self.text(e.path.span);
                 Some(self.make(&name, SymbolKind::Export, String::new(), i.span, e.path.span))
             }
-            ItemKind::Test(t) => Some(self.make(&t.name, SymbolKind::Test, String::new(), i.span, t.name_span)),
+            ItemKind::Test(t) => {
+                Some(self.make(&t.name, SymbolKind::Test, String::new(), i.span, t.name_span))
+            }
         }
     }
 

@@ -5,8 +5,8 @@ use std::ops::Range;
 use tk_ops::DType;
 use tk_sema::hir::{CKind, FnKind};
 use tk_sema::index::{Reference, Symbol, SymbolKind};
-use tk_syntax::token::{Tok, lex};
 use tk_syntax::Span;
+use tk_syntax::token::{Tok, lex};
 
 use super::{Analysis, Workspace, describe};
 
@@ -119,7 +119,9 @@ fn meaning(a: &Analysis, r: Reference, s: &Symbol) -> (TokenKind, Modifiers) {
             m.fixed = true;
             match hir.cvars.get(id.0 as usize).map(|c| &c.kind) {
                 Some(CKind::DType(_) | CKind::Shape | CKind::Fn(..)) => TokenKind::TypeParameter,
-                Some(CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Err) | None => TokenKind::CompileTime,
+                Some(CKind::Int(_) | CKind::Float(_) | CKind::Bool | CKind::Err) | None => {
+                    TokenKind::CompileTime
+                }
             }
         }
         SymbolKind::Param(_) => TokenKind::Parameter,
@@ -138,14 +140,13 @@ fn meaning(a: &Analysis, r: Reference, s: &Symbol) -> (TokenKind, Modifiers) {
 fn plain(tok: Tok, before: Option<Tok>, next: Option<Tok>) -> Option<(TokenKind, Modifiers)> {
     use Tok::*;
     let kind = match tok {
-        Use | Const | Struct | Fn | Kernel | Let | Mut | If | Else | For | In | While | Break | Continue | Return
-        | As | True | False | None | Test | Export | AssertError | Clause(_) => TokenKind::Keyword,
+        Use | Const | Struct | Fn | Kernel | Let | Mut | If | Else | For | In | While | Break | Continue
+        | Return | As | True | False | None | Test | Export | AssertError | Clause(_) => TokenKind::Keyword,
         Id(name) => match (name, before, next) {
             (_, Some(At), _) => TokenKind::Decorator,
             (_, Some(Dot), _) => TokenKind::Property,
-            ("test" | "assert_error", _, Some(Str(_))) | ("export", Option::None | Some(RBrace | Semi), Some(Id(_))) => {
-                TokenKind::Keyword
-            }
+            ("test" | "assert_error", _, Some(Str(_)))
+            | ("export", Option::None | Some(RBrace | Semi), Some(Id(_))) => TokenKind::Keyword,
             (_, Some(RParen | RBrace | RBracket), Some(LParen)) => TokenKind::Keyword,
             (_, Some(Kernel | Fn), _) => TokenKind::Function,
             (_, Some(Struct), _) => TokenKind::Struct,
@@ -172,8 +173,10 @@ fn plain(tok: Tok, before: Option<Tok>, next: Option<Tok>) -> Option<(TokenKind,
             return Option::None;
         }
         Arrow | Question | Assign | AddAssign | SubAssign | MulAssign | DivAssign | RemAssign | AndAssign
-        | OrAssign | XorAssign | ShlAssign | ShrAssign | Plus | Minus | Star | Slash | Percent | Amp | Bar | Caret
-        | Shl | Shr | AndAnd | OrOr | Bang | EqEq | Ne | Lt | Le | Gt | Ge => TokenKind::Operator,
+        | OrAssign | XorAssign | ShlAssign | ShrAssign | Plus | Minus | Star | Slash | Percent | Amp
+        | Bar | Caret | Shl | Shr | AndAnd | OrOr | Bang | EqEq | Ne | Lt | Le | Gt | Ge => {
+            TokenKind::Operator
+        }
         Bad | Hole | Block(_) | Rows(_) | Body(_) | StartStmt | StartItem | StartRow | StartField => {
             return Option::None;
         }

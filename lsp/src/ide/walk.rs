@@ -2,8 +2,8 @@
 
 use tk_syntax::Span;
 use tk_syntax::ast::{
-    Arg, Attr, Block, CParam, Clause, Const, Expr, ExprKind, File, Index, Item, ItemKind, Param, Pat, PatKind, Stmt,
-    StmtKind, TuneRow, Type, TypeKind,
+    Arg, Attr, Block, CParam, Clause, Const, Expr, ExprKind, File, Index, Item, ItemKind, Param, Pat,
+    PatKind, Stmt, StmtKind, TuneRow, Type, TypeKind,
 };
 
 /// A part of a tree.
@@ -189,7 +189,9 @@ fn stmt<'a>(s: &'a Stmt, f: &mut dyn FnMut(Node<'a>)) {
 fn ty<'a>(t: &'a Type, f: &mut dyn FnMut(Node<'a>)) {
     match &t.kind {
         TypeKind::Path { args, .. } => args.iter().flatten().for_each(|i| index(i, f)),
-        TypeKind::Ptr { pointee: inner, .. } | TypeKind::Mut(inner) | TypeKind::Option(inner) => f(Node::Type(inner)),
+        TypeKind::Ptr { pointee: inner, .. } | TypeKind::Mut(inner) | TypeKind::Option(inner) => {
+            f(Node::Type(inner))
+        }
         TypeKind::Tuple(ts) => ts.iter().for_each(|t| f(Node::Type(t))),
         TypeKind::Fn(ps, r) => {
             ps.iter().for_each(|t| f(Node::Type(t)));

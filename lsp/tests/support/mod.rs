@@ -50,7 +50,11 @@ pub fn draw(ws: &Workspace, p: &Place, note: &str) -> String {
     let stop = text[p.start..].find('\n').map_or(text.len(), |i| p.start + i);
     let end = p.end.min(stop);
     let number = text[..p.start].matches('\n').count() + 1;
-    let more = if p.end > stop { format!(" .. {} lines", text[p.start..p.end].matches('\n').count() + 1) } else { String::new() };
+    let more = if p.end > stop {
+        format!(" .. {} lines", text[p.start..p.end].matches('\n').count() + 1)
+    } else {
+        String::new()
+    };
     let width = text[p.start..end].chars().count().max(1);
     let pad = text[begin..p.start].chars().count();
     let name = p.path.trim_start_matches("/w/");

@@ -7,9 +7,9 @@ use tk_ops::{DType, DTypeSet, Op};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use super::record::Target;
 use super::args::Params;
 use super::cx::Cx;
+use super::record::Target;
 use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Shape, Ty};
