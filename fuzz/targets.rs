@@ -20,14 +20,18 @@ fn text(data: &[u8]) -> String {
     String::from_utf8_lossy(&data[..data.len().min(LONGEST)]).into_owned()
 }
 
-/// A source text parses; whatever is said about it has a place in it.
+/// A source text parses; whatever is said about it has a place in it. Laid out it is the same program, and stays so.
 pub fn parse(data: &[u8]) {
     let text = text(data);
     let mut sources = SourceMap::default();
     let id = sources.add("fuzz.tk", &text);
     let (file, diagnostics) = tk_syntax::parse(id, &text);
     said(&sources, &diagnostics);
-    dump(&file);
+    let tree = dump(&file);
+    if let Ok(once) = tk_fmt::format(&text) {
+        assert_eq!(dump(&tk_syntax::parse(id, &once).0), tree);
+        assert_eq!(tk_fmt::format(&once).as_deref(), Ok(once.as_str()));
+    }
 }
 
 /// One file without others beside it.

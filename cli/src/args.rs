@@ -51,6 +51,8 @@ pub enum Command {
     Run(RunArgs),
     /// Run the `test` blocks of files
     Test(TestArgs),
+    /// Lay out files in the one style of the language
+    Fmt(FmtArgs),
     /// Explain a diagnostic code, such as E0304
     Explain(ExplainArgs),
     /// Serve an editor over standard input and output (the language server protocol)
@@ -198,6 +200,20 @@ pub struct TestArgs {
     /// Where to run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
     pub device: DeviceName,
+}
+
+/// `tk fmt`
+#[derive(Debug, Args)]
+pub struct FmtArgs {
+    /// Files to rewrite, and folders whose `.tk` files to rewrite; `-` reads standard input and prints the result
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Write nothing; print what would change, and fail if there is anything
+    #[arg(long)]
+    pub check: bool,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
 }
 
 /// `tk explain`

@@ -63,6 +63,20 @@ impl Inputs {
         Ok(self.stdin_name.clone())
     }
 
+    /// The name of a file of the command line in messages, and its text, exactly: what is not UTF-8 is one sentence.
+    pub fn exact(&self, path: &str) -> Result<(String, String), String> {
+        let name = if path == STDIN { self.stdin_name.as_str() } else { path };
+        let mut bytes = vec![];
+        let read = match path {
+            STDIN => std::io::stdin().lock().read_to_end(&mut bytes),
+            _ => std::fs::File::open(path).and_then(|mut f| f.read_to_end(&mut bytes)),
+        };
+        read.map_err(|e| format!("cannot read {name}: {}", reason(&e)))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|e| format!("cannot read {name}: no UTF-8 at byte {}", e.utf8_error().valid_up_to()))?;
+        Ok((name.to_string(), text))
+    }
+
     /// The source files that were asked for, with what was in them; `None` for one that could not be read.
     pub fn read(&self) -> BTreeMap<PathBuf, Option<String>> {
         self.read.borrow().clone()

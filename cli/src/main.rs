@@ -5,7 +5,9 @@
 
 mod args;
 mod check;
+mod diff;
 mod explain;
+mod fmt;
 mod front;
 mod generate;
 mod input;
@@ -49,6 +51,7 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Check(args) => check::run(terminal, args),
         Command::Run(args) => run::run(terminal, args),
         Command::Test(args) => test::run(terminal, args),
+        Command::Fmt(args) => fmt::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
         Command::Lsp(_) => lsp::run(),
         Command::Completions(args) => generate::completions(terminal, args),

@@ -20,6 +20,8 @@ pub enum Line<'a> {
     Array(Array<'a>),
     /// What `tk check --emit` prints of a file.
     Emitted { file: &'a str, form: &'static str, text: &'a str },
+    /// A file that `tk fmt` has rewritten, or that `tk fmt --check` would; with the text if it is standard input.
+    Formatted { file: &'a str, text: Option<&'a str> },
     /// A fact that is no mistake.
     Note { message: &'a str },
     /// The end of a round of `--watch`.

@@ -151,7 +151,7 @@ impl Layout<'_> {
         if c.rows.is_empty() && self.comments().is_empty() {
             self.dedent();
         } else {
-            self.last_line(LineKind::Hard(keep), keep);
+            self.last_line(LineKind::Hard(Keep::Nowhere), keep);
         }
         self.token();
     }
@@ -215,7 +215,7 @@ impl Layout<'_> {
         }
         self.strays((item.span.end as usize).saturating_sub(1));
         let keep = if first { Keep::Behind } else { Keep::Everywhere };
-        self.last_line(LineKind::Hard(keep), keep);
+        self.last_line(LineKind::Hard(Keep::Nowhere), keep);
         self.token();
     }
 }

@@ -247,8 +247,8 @@ impl Printer<'_> {
                 Op::Close => {
                     self.frames.pop();
                 }
-                Op::Indent => self.indent += STEP,
-                Op::Dedent => self.indent = self.indent.saturating_sub(STEP),
+                Op::Indent => self.indent += self.step(),
+                Op::Dedent => self.indent = self.indent.saturating_sub(self.step()),
                 Op::Trailing(at) => {
                     self.trailing = Some(at);
                     if self.measures.ends_line.get(at) == Some(&true) {
@@ -260,6 +260,11 @@ impl Printer<'_> {
                 Op::Comment(at) => self.comment(at),
             }
         }
+    }
+
+    /// Columns that an element of the current group stands further right: around a hugged block none, since no line ends there.
+    fn step(&self) -> usize {
+        if self.frames.last().is_some_and(|f| f.mode == Mode::Hugging) { 0 } else { STEP }
     }
 
     fn text(&mut self, text: &str) {

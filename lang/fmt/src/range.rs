@@ -15,7 +15,7 @@ pub fn touched(layout: &Layout<'_>, range: &Range<usize>) -> Option<Range<usize>
     let source = layout.source;
     let holds = |tokens: &Range<usize>| {
         let start = if tokens.start == 0 { 0 } else { source.end(tokens.start - 1) };
-        start <= range.start && range.end <= source.start(tokens.end)
+        start <= range.start && range.start <= range.end && range.end <= source.start(tokens.end)
     };
     let innermost = |list: &&(Range<usize>, Vec<Range<usize>>)| list.0.len();
     let (_, parts) = layout.lists.iter().filter(|list| holds(&list.0)).min_by_key(innermost)?;

@@ -117,7 +117,8 @@ impl<'s> Source<'s> {
 
     /// Whether token `at` is the last one of its line.
     pub fn ends_line(&self, at: usize) -> bool {
-        self.breaks_before_token.get(at + 1).is_none_or(|b| *b > 0) || !self.comments_before(at + 1).is_empty()
+        self.breaks_before_token.get(at + 1).is_none_or(|b| *b > 0)
+            || !self.comments_before(at + 1).is_empty()
     }
 }
 

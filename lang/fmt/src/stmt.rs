@@ -113,7 +113,7 @@ impl Layout<'_> {
         self.strays((block.span.end as usize).saturating_sub(1));
         self.lists.push((begin..self.next, stmts));
         let keep = if first { Keep::Behind } else { Keep::Everywhere };
-        self.last_line(if flat { LineKind::Blank } else { LineKind::Hard(keep) }, keep);
+        self.last_line(if flat { LineKind::Blank } else { LineKind::Hard(Keep::Nowhere) }, keep);
         self.token();
     }
 

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Random, comments, files, formatted, samples};
+use common::{comments, files, formatted, samples, seeds};
 use tk_fmt::format;
 use tk_syntax::token::lex;
 use tk_syntax::{Diagnostic, FileId, parse};
@@ -46,26 +46,27 @@ fn every_program_of_the_repository() {
 /// However a program was laid out before: what decides is not where its lines ended, but for blocks on one line.
 #[test]
 fn other_line_breaks_give_the_same() {
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for (_, text) in samples() {
-        let tokens = lex(FileId(0), &text).tokens;
-        for _ in 0..4 {
-            let mut other = String::new();
-            let mut end = 0;
-            for t in &tokens {
-                let gap = &text[end..t.start];
-                other.push_str(match random.below(8) {
-                    _ if gap.contains("//") => gap,
-                    0 => "\n\n\n",
-                    1 => "\n      ",
-                    2 => " \t ",
-                    _ => gap,
-                });
-                other.push_str(&text[t.start..t.end]);
-                end = t.end;
-            }
-            if !parse(FileId(0), &other).1.iter().any(Diagnostic::is_error) {
-                formatted(&other);
+    for mut random in seeds() {
+        for (_, text) in samples() {
+            let tokens = lex(FileId(0), &text).tokens;
+            for _ in 0..4 {
+                let mut other = String::new();
+                let mut end = 0;
+                for t in &tokens {
+                    let gap = &text[end..t.start];
+                    other.push_str(match random.below(8) {
+                        _ if gap.contains("//") => gap,
+                        0 => "\n\n\n",
+                        1 => "\n      ",
+                        2 => " \t ",
+                        _ => gap,
+                    });
+                    other.push_str(&text[t.start..t.end]);
+                    end = t.end;
+                }
+                if !parse(FileId(0), &other).1.iter().any(Diagnostic::is_error) {
+                    formatted(&other);
+                }
             }
         }
     }
@@ -105,22 +106,23 @@ fn a_comment_at_every_token_boundary() {
 
 #[test]
 fn many_comments_at_random_boundaries() {
-    let mut random = Random(0x2545_f491_4f6c_dd1d);
-    for text in items() {
-        let tokens = lex(FileId(0), &text).tokens;
-        for _ in 0..10 {
-            let mut other = text.clone();
-            let mut added = false;
-            for (i, token) in tokens.iter().enumerate().rev() {
-                if random.below(6) == 0 {
-                    let way = [0, 0, 0, 1, 1, 2][random.below(6)];
-                    added = true;
-                    other = with_comment(&other, token.start, way, &format!("c{i}"));
+    for mut random in seeds() {
+        for text in items() {
+            let tokens = lex(FileId(0), &text).tokens;
+            for _ in 0..10 {
+                let mut other = text.clone();
+                let mut added = false;
+                for (i, token) in tokens.iter().enumerate().rev() {
+                    if random.below(6) == 0 {
+                        let way = [0, 0, 0, 1, 1, 2][random.below(6)];
+                        added = true;
+                        other = with_comment(&other, token.start, way, &format!("c{i}"));
+                    }
                 }
-            }
-            if !parse(FileId(0), &other).1.iter().any(Diagnostic::is_error) {
-                formatted(&other);
-                assert!(!added || comments(&other).len() > comments(&text).len());
+                if !parse(FileId(0), &other).1.iter().any(Diagnostic::is_error) {
+                    formatted(&other);
+                    assert!(!added || comments(&other).len() > comments(&text).len());
+                }
             }
         }
     }
@@ -129,15 +131,16 @@ fn many_comments_at_random_boundaries() {
 /// Texts with errors are refused, whatever is wrong.
 #[test]
 fn broken_programs_are_refused_or_formatted() {
-    let mut random = Random(0x0123_4567_89ab_cdef);
-    for (_, text) in samples() {
-        let tokens = lex(FileId(0), &text).tokens;
-        for _ in 0..30 {
-            let t = tokens[random.below(tokens.len())];
-            let other = format!("{}{}", &text[..t.start], &text[t.end..]);
-            match format(&other) {
-                Ok(_) => drop(formatted(&other)),
-                Err(diagnostics) => assert!(diagnostics.iter().any(Diagnostic::is_error)),
+    for mut random in seeds() {
+        for (_, text) in samples() {
+            let tokens = lex(FileId(0), &text).tokens;
+            for _ in 0..30 {
+                let t = tokens[random.below(tokens.len())];
+                let other = format!("{}{}", &text[..t.start], &text[t.end..]);
+                match format(&other) {
+                    Ok(_) => drop(formatted(&other)),
+                    Err(diagnostics) => assert!(diagnostics.iter().any(Diagnostic::is_error)),
+                }
             }
         }
     }

@@ -102,7 +102,7 @@ pub fn reason(error: &io::Error) -> String {
     chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Writes several files: all to temporary names first, then each to its own.
+/// Writes several files: all to temporary names first, then each to its own. A file that exists keeps its permissions.
 ///
 /// If one cannot be written, none of the temporary files is left and no file has changed, unless moving a file to
 /// its own name fails. The error is one sentence.
@@ -116,7 +116,10 @@ pub fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
         let temporary =
             path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
         written.push((temporary.clone(), path));
-        fs::write(&temporary, bytes).map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))
+        let kept = fs::metadata(path).ok().map(|m| m.permissions());
+        fs::write(&temporary, bytes)
+            .and_then(|()| kept.map_or(Ok(()), |kept| fs::set_permissions(&temporary, kept)))
+            .map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))
     });
     let result = result.and_then(|()| {
         written.iter().try_for_each(|(temporary, path)| {

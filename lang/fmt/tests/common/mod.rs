@@ -109,6 +109,14 @@ pub fn samples() -> Vec<(String, String)> {
 /// A fixed sequence of numbers that look random (xorshift).
 pub struct Random(pub u64);
 
+/// `TK_SEEDS=0..100` tries other random places than every run of the tests.
+pub fn seeds() -> impl Iterator<Item = Random> {
+    let range = std::env::var("TK_SEEDS").unwrap_or("0..1".into());
+    let (from, to) = range.split_once("..").unwrap();
+    let seeds = from.parse::<u64>().unwrap()..to.parse().unwrap();
+    seeds.map(|seed| Random((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+}
+
 impl Random {
     pub fn below(&mut self, n: usize) -> usize {
         self.0 ^= self.0 << 13;

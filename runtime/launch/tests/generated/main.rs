@@ -38,6 +38,18 @@ fn problem(seed: u64) -> Option<String> {
 }
 
 #[test]
+fn layout_changes_no_program() {
+    let dump = |text: &str| tk_syntax::dump(&tk_syntax::parse(tk_syntax::FileId(0), text).0);
+    for seed in seeds() {
+        let (items, _) = stmts::generate(seed);
+        let text = program::text(&items);
+        let once = tk_fmt::format(&text).unwrap();
+        assert_eq!(dump(&text), dump(&once), "seed {seed}");
+        assert_eq!(tk_fmt::format(&once).unwrap(), once, "seed {seed}");
+    }
+}
+
+#[test]
 fn passes_change_no_result() {
     let seeds = seeds();
     let next = AtomicU64::new(seeds.start);
