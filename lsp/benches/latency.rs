@@ -10,6 +10,7 @@
     reason = "a benchmark stops where these fail"
 )]
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ use tk_lsp::server::{Config, Files, Library, run};
 const KERNELS: &str = include_str!("../../lang/sema/benches/kernels.tk");
 const HEAD: &str = "use std::grid;\nuse std::math;\n\nconst LOG2E = 1.4426950408889634;\n\n";
 const LINES: usize = 2000;
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 100;
 const URI: &str = "file:///w/main.tk";
 
 fn file() -> String {
@@ -34,31 +35,45 @@ fn file() -> String {
     text
 }
 
-struct Client(Connection);
+struct Client {
+    connection: Connection,
+    /// The version of the last diagnostics.
+    seen: Cell<u64>,
+}
 
 impl Client {
     fn notify(&self, method: &str, params: Value) {
-        self.0.sender.send(Notification { method: method.into(), params }.into()).unwrap();
+        let message = Notification { method: method.into(), params };
+        self.connection.sender.send(message.into()).unwrap();
     }
 
     fn request(&self, method: &str, params: Value) -> (Duration, Value) {
         let start = Instant::now();
-        self.0.sender.send(Request { id: 1.into(), method: method.into(), params }.into()).unwrap();
+        let message = Request { id: 1.into(), method: method.into(), params };
+        self.connection.sender.send(message.into()).unwrap();
         loop {
-            if let Message::Response(r) = self.0.receiver.recv().unwrap() {
-                return (start.elapsed(), r.response_result.unwrap());
+            if let Some(result) = self.receive() {
+                return (start.elapsed(), result);
             }
         }
     }
 
-    fn diagnostics(&self, version: usize) {
-        loop {
-            if let Message::Notification(n) = self.0.receiver.recv().unwrap()
-                && n.method == "textDocument/publishDiagnostics"
-                && n.params["version"] == version
-            {
-                return;
+    /// The next message: the result of an answer.
+    fn receive(&self) -> Option<Value> {
+        match self.connection.receiver.recv().unwrap() {
+            Message::Response(r) => return Some(r.response_result.unwrap()),
+            Message::Notification(n) if n.method == "textDocument/publishDiagnostics" => {
+                self.seen.set(n.params["version"].as_u64().unwrap());
             }
+            Message::Notification(_) | Message::Request(_) => {}
+        }
+        None
+    }
+
+    /// Waits for the diagnostics of a version.
+    fn diagnostics(&self, version: u64) {
+        while self.seen.get() != version {
+            self.receive();
         }
     }
 }
@@ -99,7 +114,7 @@ fn main() {
         version: String::new(),
     };
     let server = std::thread::spawn(move || run(server, config));
-    let client = Client(client);
+    let client = Client { connection: client, seen: Cell::new(u64::MAX) };
     client.request("initialize", json!({ "capabilities": {} }));
     let document = json!({ "uri": URI, "languageId": "tk", "version": 0, "text": text });
     client.notify("textDocument/didOpen", json!({ "textDocument": document }));
@@ -115,7 +130,7 @@ fn main() {
         let at = &places[round % places.len()];
         let all = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 60, "character": 0 } });
         let asked = json!({ "textDocument": { "uri": URI }, "position": at, "range": all });
-        let key = |version: usize, insert: bool| {
+        let key = |version: u64, insert: bool| {
             let end = json!({ "line": at["line"], "character": at["character"].as_u64().unwrap() + u64::from(!insert) });
             let change =
                 json!({ "range": { "start": at, "end": end }, "text": if insert { "q" } else { "" } });

@@ -76,7 +76,7 @@ impl Server {
             label: found.label.clone(),
             documentation: self.documentation(found.doc.clone()),
             parameters: Some(parameters.collect()),
-            active_parameter: active.clone(),
+            active_parameter: active,
         };
         Ok(Some(lsp::SignatureHelp {
             signatures: vec![information],
