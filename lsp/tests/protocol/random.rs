@@ -104,7 +104,7 @@ fn the_same_as_a_fresh_server() {
     let mut text = START.to_string();
     old.open(URI, &text);
     for version in 2..EDITS + 2 {
-        if random.below(40) == 0 || text.len() > 1500 {
+        if random.below(40) == 0 || text.len() > 700 {
             text = START.to_string();
             old.change(URI, version, json!([{ "text": text }]));
         } else {
