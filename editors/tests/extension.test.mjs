@@ -181,5 +181,6 @@ test("words, comments and doc comments", () => {
   assert.equal(configuration.comments.lineComment, "//");
   const [doc, signature] = configuration.onEnterRules.map((rule) => new RegExp(rule.beforeText));
   assert.ok(doc.test("    /// text") && !doc.test("//// text") && !doc.test("// text") && !doc.test("let x = 1; /// text"));
-  assert.ok(signature.test("@fast kernel f(x: view[f32, 1])") && !signature.test("fn f(x: f32)"));
+  for (const line of ["@fast kernel f(x: view[f32, 1])", "](x: view[f32, 1])", ")"]) assert.ok(signature.test(line), line);
+  assert.ok(!signature.test("fn f(x: f32)"));
 });

@@ -13,19 +13,21 @@ function! s:code(lnum) abort
   return substitute(substitute(getline(a:lnum), '"\%([^"\\]\|\\.\)*"', '""', 'g'), '//.*$', '', '')
 endfunction
 
+let s:clause = '\%(grid\|launch\|require\|prefer\|tune\|alias\|scratch\)'
+
 function! TkIndent() abort
   let l:before = prevnonblank(v:lnum - 1)
   if l:before == 0 | return 0 | endif
   let l:indent = indent(l:before)
   if s:code(l:before) =~# '[{(\[]\s*\%(|[^|]*|\s*\)\?$'
     let l:indent += shiftwidth()
-  elseif s:code(l:before) =~# '^\%(@\w\+\s\+\)*kernel\>.*)\s*$' && getline(v:lnum) !~# '^\s*{'
+  elseif s:code(l:before) =~# '^\%()\|\](.*)\|\%(@\w\+\s\+\)*kernel\>.*)\)\s*$' && getline(v:lnum) !~# '^\s*{'
     " The clauses of a kernel.
     let l:indent += shiftwidth()
   endif
   if getline(v:lnum) =~# '^\s*[]})]'
     let l:indent -= shiftwidth()
-  elseif getline(v:lnum) =~# '^\s*{' && s:code(l:before) =~# '^\s\+\%(grid\|launch\|require\|prefer\|tune\|alias\|scratch\)\s*(.*)\s*$'
+  elseif getline(v:lnum) =~# '^\s*{\s*$' && s:code(l:before) =~# '^\s\+\%([)}]\|' . s:clause . '\s*(.*)\)\s*$'
     " The body behind the clauses.
     let l:indent -= shiftwidth()
   endif
