@@ -82,7 +82,16 @@ fn completions_and_manual_pages_are_made() {
     pages.sort();
     assert_eq!(
         pages,
-        ["tk-check.1", "tk-completions.1", "tk-explain.1", "tk-man.1", "tk-run.1", "tk-test.1", "tk.1"]
+        [
+            "tk-check.1",
+            "tk-completions.1",
+            "tk-explain.1",
+            "tk-fmt.1",
+            "tk-man.1",
+            "tk-run.1",
+            "tk-test.1",
+            "tk.1"
+        ]
     );
     let page = std::fs::read_to_string(folder.path("share/man1/tk-run.1")).unwrap();
     assert!(page.contains(".TH tk-run 1") && page.contains("arange:i32"), "{page}");
