@@ -151,7 +151,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Arguments between brackets. A lambda or block at the end may be the only one that takes several lines.
+    /// Arguments between brackets. One that ends with the block of a lambda may be the only one that takes several lines.
     pub fn args(&mut self, args: &[Arg], edges: Edges) {
         self.list(args, edges, Self::arg, |a| bracketed(&a.value));
     }
@@ -191,8 +191,9 @@ impl Layout<'_> {
     /// laid out as if there were none around it.
     pub fn list<T>(&mut self, items: &[T], edges: Edges, each: fn(&mut Self, &T), hugs: fn(&T) -> bool) {
         let (first, close) = (self.next + 1, self.source.partner(self.next));
+        // What is in front of a comma that goes comes together with what is behind it.
         let last = close - usize::from(close > 0 && self.source.tok(close - 1) == Some(Tok::Comma));
-        let free = ![first, last, close].iter().any(|at| self.own_line_before(*at));
+        let free = !self.own_lines_in(first..first) && !self.own_lines_in(last..close);
         let (edge, between) = match edges {
             Edges::Tight | Edges::Tuple => (LineKind::Soft, LineKind::Fill),
             Edges::Spaced => (LineKind::Blank, LineKind::Fill),
@@ -208,7 +209,20 @@ impl Layout<'_> {
             self.drop_comma();
             return self.token();
         }
-        let list = self.open();
+        self.open_list(items, (edge, between), edges == Edges::Tuple, each);
+        self.close();
+    }
+
+    /// A list whose group stays open, so that what follows it must fit on the line too if the list is on one.
+    pub fn open_list<T>(
+        &mut self,
+        items: &[T],
+        (edge, between): (LineKind, LineKind),
+        tuple: bool,
+        each: fn(&mut Self, &T),
+    ) {
+        let close = self.source.partner(self.next);
+        let (list, mut blocks) = (self.open(), vec![]);
         self.token();
         self.indent();
         if !items.is_empty() {
@@ -217,34 +231,27 @@ impl Layout<'_> {
         for (i, item) in items.iter().enumerate() {
             let known = self.groups.len();
             each(self, item);
+            let block = self.last_block.filter(|(group, end)| *group >= known && *end == self.next);
+            blocks.extend(block.map(|(group, _)| group));
             if i + 1 < items.len() {
                 self.token();
                 self.line(between);
+            } else if tuple && i == 0 {
+                self.token();
             } else {
-                self.end_of_list(list, known, edges == Edges::Tuple && i == 0);
+                self.drop_comma();
+                self.comma();
             }
         }
-        if items.is_empty() && !self.own_line_before(close) {
+        if let [block] = blocks.as_slice() {
+            self.hug(list, *block);
+        }
+        if items.is_empty() && !self.own_lines_in(close..close) {
             self.dedent();
         } else {
             self.last_line(edge, Keep::Nowhere);
         }
         self.token();
-        self.close();
-    }
-
-    /// The comma behind the last element, and whether that ends in a block that started with a later group than `known`.
-    fn end_of_list(&mut self, list: usize, known: usize, comma: bool) {
-        let block = self.last_block.filter(|(group, end)| *group >= known && *end == self.next);
-        if let Some((group, _)) = block {
-            self.hug(list, group);
-        }
-        if comma {
-            self.token();
-        } else {
-            self.drop_comma();
-            self.comma();
-        }
     }
 
     fn lambda(&mut self, params: &[(Pat, Option<Type>)], body: &Expr) {

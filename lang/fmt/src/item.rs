@@ -68,13 +68,14 @@ impl Layout<'_> {
         self.space();
         self.token();
         self.cparams(&f.cparams);
-        self.list(&f.params, Edges::Tight, Self::param, |_| false);
+        self.open_list(&f.params, (LineKind::Soft, LineKind::Fill), false, Self::param);
         if let Some(ret) = &f.ret {
             self.space();
             self.token();
             self.space();
             self.ty(ret);
         }
+        self.close();
         if f.clauses.is_empty() {
             self.space_or_comments();
         } else {

@@ -89,8 +89,8 @@ impl Keep {
 /// How a group is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Group {
-    /// The block that ends the last element of a list, by the number of its group. If that is the only part that does not
-    /// fit, it alone is laid out on several lines.
+    /// The block that ends an element of a list, by the number of its group, if no other element ends so. If that is
+    /// the only part that does not fit, it alone is laid out on several lines.
     pub hugged: Option<usize>,
 }
 
@@ -208,7 +208,7 @@ impl<'s> Layout<'s> {
         self.ops.push(Op::Close);
     }
 
-    /// Says which block ends a list.
+    /// Says which block ends an element of a list.
     pub fn hug(&mut self, list: usize, block: usize) {
         if let Some(group) = self.groups.get_mut(list) {
             group.hugged = Some(block);
@@ -260,9 +260,11 @@ impl<'s> Layout<'s> {
         self.next_comment..self.next_comment + count
     }
 
-    /// Whether a comment in front of token `at` needs a line of its own.
-    pub fn own_line_before(&self, at: usize) -> bool {
-        let mut comments = self.source.comments_before(at);
+    /// Whether a comment needs a line of its own that stands in front of one token, or from there to another.
+    pub fn own_lines_in(&self, tokens: Range<usize>) -> bool {
+        let (first, last) =
+            (self.source.comments_before(tokens.start), self.source.comments_before(tokens.end));
+        let mut comments = first.start..last.end;
         comments.len() > 1 || comments.any(|c| !self.source.trails(c))
     }
 

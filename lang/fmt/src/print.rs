@@ -337,8 +337,10 @@ impl Printer<'_> {
         let Some(block) = self.groups.get(group).and_then(|g| g.hugged) else { return Mode::Broken };
         let start = m.opens.get(block).copied().unwrap_or(close);
         let first = m.next_line(start);
-        let only = !m.forced(open, start) && !m.forced(m.end(start), close);
-        if only && column + m.columns(open, first) <= WIDTH {
+        let end = m.end(start);
+        let only = !m.forced(open, start) && !m.forced(end, close);
+        let behind = self.margin + 1 + m.columns(end, rest);
+        if only && column + m.columns(open, first) <= WIDTH && behind <= WIDTH {
             self.broken = Some(block);
             return Mode::Hugging;
         }

@@ -59,14 +59,24 @@ fn lists() {
         formatted(&format!("const A = f([{}]);", many(10, ","))),
         format!("const A = f([\n    {},\n    {},\n]);\n", many(8, ", "), many(2, ", "))
     );
-    // A lambda at the end is alone on several lines; anywhere else it stands between other lines.
+    // A lambda with a block is alone on several lines, unless there are two.
     assert_eq!(
         formatted("const A = reduce(x, axis = 1, combine = |a, b| { let c = a; c + b });"),
         "const A = reduce(x, axis = 1, combine = |a, b| {\n    let c = a;\n    c + b\n});\n"
     );
     assert_eq!(
-        formatted("const A = reduce(|a, b| { let c = a; c + b }, x, y);"),
-        "const A = reduce(\n    |a, b| {\n        let c = a;\n        c + b\n    },\n    x, y,\n);\n"
+        formatted("const A = map(|a, b| { let c = a; c + b }, x, y);"),
+        "const A = map(|a, b| {\n    let c = a;\n    c + b\n}, x, y);\n"
+    );
+    assert_eq!(
+        formatted("const A = f(|a| { b(); a }, x, |a| a, || { c(); d });"),
+        "const A = f(\n    |a| {\n        b();\n        a\n    },\n    x, |a| a,\n    || {\n        c();\n        d\n    },\n);\n"
+    );
+    // The parameters give way before the type of the result.
+    let name = "n".repeat(50);
+    assert_eq!(
+        formatted(&format!("fn {name}(first: tile[f32, N], b: i32) -> tile[f32, N] {{}}")),
+        format!("fn {name}(\n    first: tile[f32, N], b: i32,\n) -> tile[f32, N] {{}}\n")
     );
     // Commas: of a tuple of one always, otherwise where the lines end.
     assert_eq!(formatted("const A = f(a,b,);const B=(1,);"), "const A = f(a, b);\nconst B = (1,);\n");
