@@ -34,6 +34,7 @@ unit: setup
 
 # `tk` was built by `unit`, for its tests of the command.
 kernels: unit
+	$(TK) fmt --check examples stdlib
 	$(TK) check examples/*.tk stdlib/*.tk
 	$(TK) test examples/*.tk stdlib/*.tk
 
@@ -50,4 +51,5 @@ tidy: unit
 # Writes generated pages and rendered messages anew. Read every changed line before committing.
 bless:
 	cargo xtask ops
+	TK_BLESS=1 cargo test --package tk-fmt --test pages
 	TK_BLESS=1 cargo test --package tk-cli --test spec
