@@ -56,4 +56,5 @@ tidy: unit
 # Writes generated pages and rendered messages anew. Read every changed line before committing.
 bless:
 	cargo xtask ops
+	TK_BLESS=1 cargo test --package tk-fmt --test pages
 	TK_BLESS=1 cargo test --package tk-cli --test spec
