@@ -367,7 +367,7 @@ impl<'s> Cutter<'s> {
             Head::If if !new_line && following.is_some_and(continues) => false,
             Head::If => following != Some(Tok::Else),
             Head::Simple => new_line && !matches!(following, Some(Tok::Else | Tok::Semi | Tok::RBrace)),
-            Head::Line => new_line && following != Some(Tok::Semi),
+            Head::Line => new_line && !matches!(following, Some(Tok::Else | Tok::Semi)),
             Head::Entry | Head::None => false,
         };
         if complete {

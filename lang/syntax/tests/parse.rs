@@ -262,3 +262,11 @@ fn line_ends_and_marks() {
     assert_eq!(file.comments[0].text, " c");
     assert_eq!(dump(&file), "fn f\n  let x\n    1\n  value\n    x\n");
 }
+
+#[test]
+fn the_other_arm_of_a_constant_may_stand_on_the_next_line() {
+    let file = parsed("const A = if B { 1 }\nelse { 2 };\nconst B = true;");
+    let ItemKind::Const(c) = &file.items[0].kind else { panic!("no constant") };
+    assert!(matches!(c.value.kind, ExprKind::If(..)));
+    assert_eq!(file.items.len(), 2);
+}
