@@ -164,7 +164,8 @@ test("indentation rules agree with how the examples and the library are laid out
         assert.equal(indentation(line), indentation(before) + step, `${name}:${i + 2}: ${line}`);
         checked++;
       }
-      const statement = /^ *(?:let|for|if|return|\/\/|assert)/.test(line) && !/[=,]$/.test(before);
+      // The condition of an entry of `tune` may stand below it.
+      const statement = /^ *(?:let|for|if|return|\/\/|assert)/.test(line) && !/[=,}]$/.test(before);
       if (statement && indentation(line) > indentation(before)) {
         assert.ok(step, `${name}:${i + 2}: nothing says why this is indented: ${line}`);
       }

@@ -278,8 +278,11 @@ test("a restart gives the files another server", function()
   local before = clients()[1].id
   vim.cmd("TkRestart")
   wait("server", function()
-    local now = clients()
-    return #now == 1 and now[1].id > before and now[1].initialized and vim.lsp.buf_is_attached(main, now[1].id)
+    -- The file of the standard library that was visited may have brought a server for its own folder.
+    local fresh = vim.tbl_filter(function(client)
+      return client.id > before and client.initialized and vim.lsp.buf_is_attached(main, client.id)
+    end, clients())
+    return #fresh == 1 and vim.lsp.get_client_by_id(before) == nil
   end)
   replace("let start", "let strat")
   wait("diagnostic", function()

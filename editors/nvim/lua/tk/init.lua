@@ -82,7 +82,8 @@ end
 local function restart(options)
   local old = vim.tbl_filter(alive, vim.tbl_values(running))
   running = {}
-  vim.lsp.stop_client(old)
+  -- By force: what is restarted may not be answering.
+  vim.lsp.stop_client(old, true)
   local function again(tries)
     local ended = #vim.tbl_filter(alive, old) == 0
     if ended or tries == 0 then
