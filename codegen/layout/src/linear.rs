@@ -1,0 +1,1 @@
+//! Owns the algebra of linear layouts.

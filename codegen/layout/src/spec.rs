@@ -1,0 +1,80 @@
+//! Owns facts about targets: [`TargetSpec`] says what a machine can do, never who made it.
+//!
+//! Guarantees that nothing else holds such a number: passes and emission ask here.
+
+/// What a machine can do. Sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetSpec {
+    /// The name on the command line: `sm_90a`, `sim`.
+    pub name: &'static str,
+    /// Lanes that execute one instruction.
+    pub warp_size: u32,
+    /// The most lanes of one program.
+    pub max_threads: u32,
+    /// The most shared memory of one program.
+    pub shared_bytes: u32,
+    /// Shared memory that needs no opt-in at the launch.
+    pub default_shared_bytes: u32,
+    /// Banks of shared memory, four bytes wide each.
+    pub shared_banks: u32,
+    /// The widest access of one lane to memory.
+    pub vector_bytes: u32,
+    /// 32-bit registers of one lane.
+    pub registers: u32,
+    /// Copies to shared memory run beside the program.
+    pub has_async_copy: bool,
+    /// Whole tiles are copied by one instruction.
+    pub has_tma: bool,
+    /// bf16 has add and multiply, not only fused multiply-add.
+    pub has_bf16_arithmetic: bool,
+    /// Conversions from and to fp8 are instructions.
+    pub has_f8_conversion: bool,
+}
+
+/// NVIDIA Ampere, A100.
+pub const SM_80: TargetSpec = TargetSpec {
+    name: "sm_80",
+    warp_size: 32,
+    max_threads: 1024,
+    shared_bytes: 163 << 10,
+    default_shared_bytes: 48 << 10,
+    shared_banks: 32,
+    vector_bytes: 16,
+    registers: 255,
+    has_async_copy: true,
+    has_tma: false,
+    has_bf16_arithmetic: false,
+    has_f8_conversion: false,
+};
+
+/// NVIDIA Hopper, H100 and H200.
+pub const SM_90A: TargetSpec = TargetSpec {
+    name: "sm_90a",
+    shared_bytes: 227 << 10,
+    has_tma: true,
+    has_bf16_arithmetic: true,
+    has_f8_conversion: true,
+    ..SM_80
+};
+
+/// The simulator with warps of 32 lanes.
+pub const SIM_32: TargetSpec = TargetSpec {
+    name: "sim",
+    shared_bytes: 227 << 10,
+    has_async_copy: false,
+    has_tma: false,
+    has_bf16_arithmetic: false,
+    has_f8_conversion: false,
+    ..SM_80
+};
+
+/// The simulator with warps of 64 lanes.
+pub const SIM_64: TargetSpec = TargetSpec { name: "sim64", warp_size: 64, ..SIM_32 };
+
+/// The targets that code can be generated for, by name.
+pub const TARGETS: &[&TargetSpec] = &[&SM_80, &SM_90A, &SIM_32, &SIM_64];
+
+/// The target with this name.
+pub fn target(name: &str) -> Option<&'static TargetSpec> {
+    TARGETS.iter().find(|t| t.name == name).copied()
+}

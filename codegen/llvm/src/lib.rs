@@ -1,0 +1,5 @@
+//! LLVM emission of scheduled kernels, and the simulated target.
+
+pub mod math;
+pub mod scalar;
+pub mod sim;

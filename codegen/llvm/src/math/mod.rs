@@ -1,0 +1,1 @@
+//! Owns functions of floats, written in terms of arithmetic that every target has.

@@ -1,0 +1,1 @@
+//! Owns the recipe of each elementwise operation for one element.

@@ -1,0 +1,1 @@
+//! Owns the simulated target: lanes as fibers.
