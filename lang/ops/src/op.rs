@@ -277,6 +277,29 @@ ops! {
     }
 }
 
+ops! {
+    /// What only the code of a machine has; passes of `codegen/layout` bring it in, and no tile module holds it. Shared
+    /// memory is in buffers of the scheduled kernel; attribute `buffer` is the number of one. An element of a tile lies at
+    /// `start` + the sum of its coordinates times `strides`, or where `bases` says: the exclusive or of one entry for
+    /// each bit of its coordinates.
+    MachineOp {
+        /// The same tile, its elements in other registers and lanes.
+        Convert = "convert",
+        /// `shared_store(v)`.
+        SharedStore = "shared_store",
+        /// `shared_load()`.
+        SharedLoad = "shared_load",
+        /// `shared_gather(at..)`: the element at the sum of the operands times `strides`.
+        SharedGather = "shared_gather",
+        /// `shared_add(at, value, mask)`: adds to the element `at`; i32.
+        SharedAdd = "shared_add",
+        /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
+        SharedDot = "shared_dot",
+        /// All threads of the program have arrived, and what they wrote to shared memory is visible.
+        Barrier = "barrier",
+    }
+}
+
 /// An operation of the tile IR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the classes document themselves")]
@@ -292,6 +315,7 @@ pub enum Op {
     Random(RandomOp),
     Control(ControlOp),
     Host(HostOp),
+    Machine(MachineOp),
 }
 
 impl Op {
@@ -309,6 +333,7 @@ impl Op {
             Op::Random(o) => o.name(),
             Op::Control(o) => o.name(),
             Op::Host(o) => o.name(),
+            Op::Machine(o) => o.name(),
         }
     }
 
@@ -325,7 +350,8 @@ impl Op {
         let x = RandomOp::ALL.iter().map(|o| Op::Random(*o));
         let k = ControlOp::ALL.iter().map(|o| Op::Control(*o));
         let h = HostOp::ALL.iter().map(|o| Op::Host(*o));
-        e.chain(c).chain(s).chain(m).chain(a).chain(r).chain(n).chain(d).chain(x).chain(k).chain(h)
+        let l = MachineOp::ALL.iter().map(|o| Op::Machine(*o));
+        e.chain(c).chain(s).chain(m).chain(a).chain(r).chain(n).chain(d).chain(x).chain(k).chain(h).chain(l)
     }
 
     /// The operation with this name.

@@ -4,7 +4,7 @@
 //! rows of the op table must agree for those that a user can write (there is a test).
 
 use tk_ops::table::Effects;
-use tk_ops::{AtomicOp, ControlOp, CreateOp, HostOp, MemoryOp, Op};
+use tk_ops::{AtomicOp, ControlOp, CreateOp, HostOp, MachineOp, MemoryOp, Op};
 
 use crate::ir::{Func, InstId};
 
@@ -33,6 +33,15 @@ pub fn effects(op: Op) -> Effects {
             | AtomicOp::Store => Effects::Ordered,
         },
         Op::Control(o) => control(o),
+        Op::Machine(o) => match o {
+            MachineOp::Convert => Effects::Pure,
+            MachineOp::SharedStore
+            | MachineOp::SharedLoad
+            | MachineOp::SharedGather
+            | MachineOp::SharedAdd
+            | MachineOp::SharedDot
+            | MachineOp::Barrier => Effects::Ordered,
+        },
         // What happens on the host happens in the order in which it is written.
         Op::Host(o) => match o {
             HostOp::Buffer

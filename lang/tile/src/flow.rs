@@ -54,7 +54,8 @@ pub fn flow(op: Op) -> Flow {
         | Op::Scan(_)
         | Op::Dot(_)
         | Op::Random(_)
-        | Op::Host(_) => Flow::Plain,
+        | Op::Host(_)
+        | Op::Machine(_) => Flow::Plain,
     }
 }
 

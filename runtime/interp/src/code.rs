@@ -366,6 +366,7 @@ fn is_pointwise(op: Op) -> bool {
         | Op::Dot(_)
         | Op::Random(_)
         | Op::Control(_)
-        | Op::Host(_) => false,
+        | Op::Host(_)
+        | Op::Machine(_) => false,
     }
 }

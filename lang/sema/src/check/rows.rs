@@ -408,7 +408,8 @@ impl Cx<'_, '_> {
             | Op::Dot(_)
             | Op::Random(_)
             | Op::Control(_)
-            | Op::Host(_) => self.other_row(s),
+            | Op::Host(_)
+            | Op::Machine(_) => self.other_row(s),
         }
     }
 }

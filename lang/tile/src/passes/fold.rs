@@ -197,7 +197,13 @@ impl<'a> Facts<'a> {
             Op::Shape(o) => self.shape(o, inst, result),
             Op::Memory(o) => self.memory(o, inst),
             Op::Reduce(o) => self.reduce(o, inst),
-            Op::Atomic(_) | Op::Scan(_) | Op::Dot(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) => None,
+            Op::Atomic(_)
+            | Op::Scan(_)
+            | Op::Dot(_)
+            | Op::Random(_)
+            | Op::Control(_)
+            | Op::Host(_)
+            | Op::Machine(_) => None,
         }
     }
 

@@ -217,7 +217,8 @@ impl Hoist<'_> {
             | Op::Reduce(_)
             | Op::Dot(_)
             | Op::Random(_)
-            | Op::Host(_) => false,
+            | Op::Host(_)
+            | Op::Machine(_) => false,
         }
     }
 
@@ -240,7 +241,13 @@ fn cheap(op: Op) -> bool {
     match op {
         Op::Elementwise(_) | Op::Create(_) | Op::Shape(_) | Op::Memory(_) => true,
         Op::Control(o) => matches!(o, ControlOp::ProgramId | ControlOp::NumPrograms),
-        Op::Atomic(_) | Op::Reduce(_) | Op::Scan(_) | Op::Dot(_) | Op::Random(_) | Op::Host(_) => false,
+        Op::Atomic(_)
+        | Op::Reduce(_)
+        | Op::Scan(_)
+        | Op::Dot(_)
+        | Op::Random(_)
+        | Op::Host(_)
+        | Op::Machine(_) => false,
     }
 }
 
@@ -259,6 +266,7 @@ fn makes_no_tile(op: Op) -> bool {
         | Op::Dot(_)
         | Op::Random(_)
         | Op::Control(_)
-        | Op::Host(_) => false,
+        | Op::Host(_)
+        | Op::Machine(_) => false,
     }
 }

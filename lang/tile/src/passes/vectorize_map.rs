@@ -95,7 +95,8 @@ impl Vectorize<'_> {
                     | Op::Scan(_)
                     | Op::Dot(_)
                     | Op::Random(_)
-                    | Op::Host(_) => false,
+                    | Op::Host(_)
+                    | Op::Machine(_) => false,
                 }
         })
     }

@@ -147,6 +147,7 @@ pub(super) fn inst(module: &Module, func: &Func, inst: &Inst, signatures: &Signa
         Op::Dot(o) => dot(cx, o),
         Op::Random(o) => random(cx, o),
         Op::Control(o) => control::control(cx, o, signatures),
+        Op::Machine(o) => fault(V15, format!("`{}` is an operation of scheduled kernels", o.name())),
         Op::Host(o) => {
             ensure(func.kind == FuncKind::Test, V15, || "a host operation outside of a test".into())?;
             control::host(cx, o)

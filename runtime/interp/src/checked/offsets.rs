@@ -112,7 +112,8 @@ impl Slice<'_> {
             | Op::Dot(_)
             | Op::Random(_)
             | Op::Control(_)
-            | Op::Host(_) => {}
+            | Op::Host(_)
+            | Op::Machine(_) => {}
         }
     }
 
