@@ -1,1 +1,0 @@
-//! Owns the algebra of linear layouts.

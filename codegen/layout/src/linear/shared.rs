@@ -1,0 +1,1 @@
+//! Owns layouts of shared memory.
