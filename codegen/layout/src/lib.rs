@@ -1,6 +1,19 @@
 //! Machine-aware compilation without LLVM: who holds which element of a tile, what moves, and where it lies meanwhile.
 
+pub mod access;
+pub mod assign;
+pub mod axis;
+pub mod convert;
+pub mod kernel;
+pub mod layout;
 pub mod linear;
+pub mod lower;
+pub mod natural;
+pub mod pipeline;
+pub mod shared;
 pub mod spec;
 
+pub use axis::ArgFacts;
+pub use kernel::{Kernel, Setting};
+pub use layout::Layout;
 pub use spec::TargetSpec;

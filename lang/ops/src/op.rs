@@ -289,9 +289,14 @@ ops! {
         SharedStore = "shared_store",
         /// `shared_load()`.
         SharedLoad = "shared_load",
-        /// `shared_gather(at..)`: the element at the sum of the operands times `strides`.
+        /// `shared_gather(at)`: the elements at these positions along `axis`, at their own along the other dimensions.
         SharedGather = "shared_gather",
-        /// `shared_add(at, value, mask)`: adds to the element `at`; i32.
+        /// `shared_scatter(v, at)`: to these positions along `axis`.
+        SharedScatter = "shared_scatter",
+        /// `shared_rank(v)`: how many of the `k` elements along `axis` in the buffer come before each; equal ones in
+        /// their order, NaN last; attribute `descending`; i32.
+        SharedRank = "shared_rank",
+        /// `shared_add(at [, mask])`: adds one to the i32 at each position below `k`.
         SharedAdd = "shared_add",
         /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
         SharedDot = "shared_dot",

@@ -38,6 +38,8 @@ pub fn effects(op: Op) -> Effects {
             MachineOp::SharedStore
             | MachineOp::SharedLoad
             | MachineOp::SharedGather
+            | MachineOp::SharedScatter
+            | MachineOp::SharedRank
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
             | MachineOp::Barrier => Effects::Ordered,

@@ -1,0 +1,114 @@
+//! Owns the kernels of the last two stages: [`LaidOut`] (who holds which element) and [`Scheduled`] (what lies in shared
+//! memory, and where threads wait for each other).
+//!
+//! Guarantees that either is only made by its verifier.
+
+use tk_tile::{Func, Id, Module, ValueId};
+
+use crate::axis::ArgFacts;
+use crate::layout::{Layout, Threads};
+use crate::spec::TargetSpec;
+
+/// An interned layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LayoutId(pub u32);
+
+impl std::fmt::Display for LayoutId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "l{}", self.0)
+    }
+}
+
+/// Interned layouts.
+#[derive(Clone, Debug, Default)]
+pub struct Layouts {
+    list: Vec<Layout>,
+}
+
+impl Layouts {
+    /// The id of a layout.
+    pub fn intern(&mut self, layout: Layout) -> LayoutId {
+        if let Some(i) = self.list.iter().position(|l| *l == layout) {
+            return LayoutId(i as u32);
+        }
+        self.list.push(layout);
+        LayoutId(self.list.len() as u32 - 1)
+    }
+
+    /// The layout of an id that this table issued.
+    pub fn get(&self, id: LayoutId) -> &Layout {
+        &self.list[id.0 as usize]
+    }
+
+    /// The layout of an id, if this table issued it.
+    pub fn find(&self, id: LayoutId) -> Option<&Layout> {
+        self.list.get(id.0 as usize)
+    }
+
+    /// All of them, in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (LayoutId, &Layout)> {
+        self.list.iter().enumerate().map(|(i, l)| (LayoutId(i as u32), l))
+    }
+}
+
+/// What a kernel is compiled for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// The machine.
+    pub spec: &'static TargetSpec,
+    /// Warps of a program, as `launch(warps = n)` counts them.
+    pub warps: u32,
+    /// What is known of the flattened parameters.
+    pub facts: Vec<ArgFacts>,
+}
+
+impl Setting {
+    /// The threads of a program.
+    pub fn threads(&self) -> Threads {
+        Threads {
+            lane_bits: self.spec.warp_size.trailing_zeros(),
+            warp_bits: self.warps.next_power_of_two().trailing_zeros(),
+        }
+    }
+}
+
+/// A kernel of one function with the layout of every tile.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The types, and the kernel as the only function.
+    pub module: Module,
+    /// The layouts.
+    pub layouts: Layouts,
+    /// The layout of each value; scalars and views have none.
+    pub of: Vec<Option<LayoutId>>,
+    /// What it is compiled for.
+    pub setting: Setting,
+    /// What lies in shared memory; empty before it is scheduled.
+    pub buffers: Vec<Buffer>,
+}
+
+/// A piece of shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its size.
+    pub bytes: u32,
+    /// Where it begins: a multiple of 16. Buffers whose contents are not alive at the same time may share places.
+    pub offset: u32,
+}
+
+impl Kernel {
+    /// The function.
+    pub fn func(&self) -> &Func {
+        &self.module.funcs[tk_tile::FuncId(0)]
+    }
+
+    /// The layout of a value; `None` for scalars and views.
+    pub fn layout(&self, v: ValueId) -> Option<&Layout> {
+        self.of.get(v.index()).copied().flatten().and_then(|l| self.layouts.find(l))
+    }
+
+    /// Bytes of shared memory.
+    pub fn shared_bytes(&self) -> u32 {
+        self.buffers.iter().map(|b| b.offset + b.bytes).max().unwrap_or(0)
+    }
+}

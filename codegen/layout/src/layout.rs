@@ -1,0 +1,277 @@
+//! Owns [`Layout`]: who holds which element of a tile with any extents.
+//!
+//! A tile is cut into *atoms*: blocks whose extents are powers of two, on which a [`LinearLayout`] says who holds what.
+//! An odd factor of an extent repeats the atom, always in registers: 96 elements are three atoms of 32. An extent
+//! without a useful factor is rounded up, and the elements behind the real extent are *padding*: somebody holds them,
+//! nobody may look at them ([`padded`]).
+//!
+//! May assume extents of at least 1 and at most 2^20. Guarantees that layouts of equal shapes have equal atoms, so that
+//! only what the threads hold can differ.
+
+use crate::linear::{InDim, LinearLayout};
+
+/// How an extent is cut: `2^log2` elements of an atom, `repeats` times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Log2 of the extent of the atom.
+    pub log2: u32,
+    /// How many atoms.
+    pub repeats: u32,
+}
+
+/// The smallest extent of an atom that is repeated: below it the threads of a warp would find too little to share.
+const SMALLEST_ATOM: u32 = 16;
+/// The most repeats, which are all in registers of each thread.
+const MOST_REPEATS: u32 = 15;
+
+/// How an extent is cut. A power of two is one atom; otherwise the cut with the least padding, and among these the one
+/// with the largest atom.
+pub fn cut(extent: u32) -> Cut {
+    let whole = extent.next_power_of_two();
+    let mut best = Cut { log2: whole.trailing_zeros(), repeats: 1 };
+    let mut atom = whole / 2;
+    while atom >= SMALLEST_ATOM {
+        let repeats = extent.div_ceil(atom);
+        if repeats > MOST_REPEATS {
+            break;
+        }
+        if repeats * atom < (best.repeats << best.log2) {
+            best = Cut { log2: atom.trailing_zeros(), repeats };
+        }
+        atom /= 2;
+    }
+    best
+}
+
+/// The extent with its padding.
+pub fn padded(extent: u32) -> u32 {
+    let cut = cut(extent);
+    cut.repeats << cut.log2
+}
+
+/// Log2 of the lanes of a warp and of the warps of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threads {
+    /// Bits of the lane number.
+    pub lane_bits: u32,
+    /// Bits of the warp number.
+    pub warp_bits: u32,
+}
+
+impl Threads {
+    /// How many there are.
+    pub fn count(self) -> u32 {
+        1 << (self.lane_bits + self.warp_bits)
+    }
+}
+
+/// Who holds which element of a tile: registers of lanes of warps. A register number is that inside of the atom, plus
+/// the number of the atom times the registers of an atom; atoms are numbered in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    atom: LinearLayout,
+    repeats: Vec<u32>,
+}
+
+impl Layout {
+    /// The layout with this atom for a tile of this shape.
+    pub fn new(atom: LinearLayout, shape: &[u32]) -> Layout {
+        let repeats = shape.iter().map(|n| cut(*n).repeats).collect();
+        Layout { atom, repeats }
+    }
+
+    /// Each thread holds `vector` neighbours along the fastest dimension, lanes continue along `order`, then warps; what
+    /// is left over repeats in registers.
+    pub fn blocked(shape: &[u32], order: &[usize], vector: u32, threads: Threads) -> Layout {
+        let bits: Vec<u32> = shape.iter().map(|n| cut(*n).log2).collect();
+        let mut left = bits.clone();
+        let mut take = |wanted: u32| -> Vec<u32> {
+            let mut taken = vec![0; bits.len()];
+            let mut wanted = wanted;
+            for d in order {
+                if let (Some(left), Some(taken)) = (left.get_mut(*d), taken.get_mut(*d)) {
+                    *taken = wanted.min(*left);
+                    *left -= *taken;
+                    wanted -= *taken;
+                }
+            }
+            // What finds no element holds what others hold: zero bases, along the slowest dimension.
+            if let Some(taken) = order.last().and_then(|d| taken.get_mut(*d)) {
+                *taken += wanted;
+            }
+            taken
+        };
+        let fastest = order.first().and_then(|d| bits.get(*d)).copied().unwrap_or(0);
+        // The vector is along the fastest dimension only.
+        let register = take(vector.max(1).ilog2().min(fastest));
+        let lane = take(threads.lane_bits);
+        let warp = take(threads.warp_bits);
+        Layout::new(LinearLayout::blocked(&bits, order, &register, &lane, &warp), shape)
+    }
+
+    /// The atom.
+    pub fn atom(&self) -> &LinearLayout {
+        &self.atom
+    }
+
+    /// How often the atom is repeated along each dimension.
+    pub fn repeats(&self) -> &[u32] {
+        &self.repeats
+    }
+
+    /// Registers of each thread.
+    pub fn registers(&self) -> usize {
+        self.repeats.iter().map(|r| *r as usize).product::<usize>() << self.atom.bits(InDim::Register)
+    }
+
+    /// What a register adds to the coordinates of its thread, which are those of register 0: exclusive or inside of the
+    /// atom, sum over atoms. No bit of it is set in the coordinates of a thread if [`Layout::is_disjoint`].
+    pub fn register(&self, register: usize) -> Vec<u32> {
+        let per_atom = 1usize << self.atom.bits(InDim::Register);
+        let mut coords = self.atom.apply((register % per_atom) as u32, 0, 0);
+        let mut number = register / per_atom;
+        for (d, repeats) in self.repeats.iter().enumerate().rev() {
+            let at = (number % *repeats as usize) as u32;
+            number /= *repeats as usize;
+            if let (Some(c), Some(bits)) = (coords.get_mut(d), self.atom.out_bits().get(d)) {
+                *c += at << bits;
+            }
+        }
+        coords
+    }
+
+    /// The coordinates of an element that a thread holds.
+    pub fn coords(&self, register: usize, lane: u32, warp: u32) -> Vec<u32> {
+        let per_atom = 1usize << self.atom.bits(InDim::Register);
+        let inside = self.atom.apply((register % per_atom) as u32, lane, warp);
+        let start = self.register(register / per_atom * per_atom);
+        inside.iter().zip(&start).map(|(a, b)| a + b).collect()
+    }
+
+    /// Whether adding is as good as exclusive or.
+    pub fn is_disjoint(&self) -> bool {
+        self.atom.is_disjoint()
+    }
+
+    /// Neighbours along a dimension in consecutive registers, from register 0 on: a power of two.
+    pub fn vector(&self, dim: usize) -> u32 {
+        1 << self.atom.vector_log2(dim)
+    }
+
+    /// The layout of what is left when a dimension is folded away; every thread that held a part holds the result.
+    pub fn without(&self, axis: usize) -> Layout {
+        let mut repeats = self.repeats.clone();
+        if axis < repeats.len() {
+            repeats.remove(axis);
+        }
+        Layout { atom: self.atom.slice_dim(axis), repeats }
+    }
+
+    /// With a dimension of extent 1 before dimension `at`.
+    pub fn with_unit(&self, at: usize) -> Layout {
+        let mut repeats = self.repeats.clone();
+        repeats.insert(at.min(repeats.len()), 1);
+        Layout { atom: self.atom.expand_dim(at), repeats }
+    }
+
+    /// The layout of what a dimension of extent 1 holds before it is repeated to a tile of this layout.
+    pub fn collapsed(&self, axis: usize) -> Layout {
+        self.without(axis).with_unit(axis)
+    }
+
+    /// Dimension i is dimension `perm[i]`.
+    pub fn permuted(&self, perm: &[usize]) -> Layout {
+        let repeats = perm.iter().map(|p| self.repeats.get(*p).copied().unwrap_or(1)).collect();
+        Layout { atom: self.atom.permute_dims(perm), repeats }
+    }
+
+    /// The layout after a reshape, if no element has to move for it: without repeats and padding, by relabelling bits.
+    pub fn reshaped(&self, from: &[u32], to: &[u32]) -> Option<Layout> {
+        let plain = |shape: &[u32]| shape.iter().all(|n| n.is_power_of_two());
+        if !plain(from) || !plain(to) {
+            return None;
+        }
+        let bits: Vec<u32> = to.iter().map(|n| n.trailing_zeros()).collect();
+        Some(Layout { atom: self.atom.reshape(&bits)?, repeats: vec![1; to.len()] })
+    }
+
+    /// With a new last dimension of 2, both elements of which every thread holds, the second in the upper half of its
+    /// registers.
+    pub fn paired(&self) -> Option<Layout> {
+        if self.repeats.iter().any(|r| *r != 1) {
+            return None;
+        }
+        let mut bits = self.atom.out_bits().to_vec();
+        bits.push(1);
+        let rank = bits.len();
+        let mut register = self.bases(InDim::Register, |mut b| {
+            b.push(0);
+            b
+        });
+        let mut pair = vec![0; rank];
+        if let Some(last) = pair.last_mut() {
+            *last = 1;
+        }
+        register.push(pair);
+        let widen = |mut b: Vec<u32>| {
+            b.push(0);
+            b
+        };
+        let (lane, warp) = (self.bases(InDim::Lane, widen), self.bases(InDim::Warp, widen));
+        let atom = LinearLayout::new(&bits, register, lane, warp).ok()?;
+        Some(Layout { atom, repeats: vec![1; rank] })
+    }
+
+    /// What the threads hold behind a fold of `axis` inside of each warp: one partial result for each warp along it, the
+    /// extent of `axis` in the result; 1 if no warp shares the dimension.
+    pub fn partial(&self, axis: usize) -> (Layout, u32) {
+        let folded = |mut b: Vec<u32>| {
+            if let Some(c) = b.get_mut(axis) {
+                *c = 0;
+            }
+            b
+        };
+        let mut register = self.bases(InDim::Register, folded);
+        register.retain(|b| b.iter().any(|c| *c != 0));
+        let lane = self.bases(InDim::Lane, folded);
+        let mut warps = 0;
+        let mut warp = self.bases(InDim::Warp, |b| b);
+        for c in warp.iter_mut().filter_map(|b| b.get_mut(axis)).filter(|c| **c != 0) {
+            *c = 1 << warps;
+            warps += 1;
+        }
+        let mut bits = self.atom.out_bits().to_vec();
+        let mut repeats = self.repeats.clone();
+        if let (Some(b), Some(r)) = (bits.get_mut(axis), repeats.get_mut(axis)) {
+            *b = warps;
+            *r = 1;
+        }
+        let atom = LinearLayout::new(&bits, register, lane, warp).unwrap_or_else(|_| self.atom.clone());
+        (Layout { atom, repeats }, 1 << warps)
+    }
+
+    /// All of dimension `axis`, which has extent `2^bits`, in registers of every thread that holds one of it.
+    pub fn gathered(&self, axis: usize, bits: u32) -> Layout {
+        let kept = self.without(axis);
+        let widen = |mut b: Vec<u32>| {
+            b.insert(axis.min(b.len()), 0);
+            b
+        };
+        let rank = self.repeats.len();
+        let mut register: Vec<Vec<u32>> =
+            (0..bits).map(|i| (0..rank).map(|d| if d == axis { 1 << i } else { 0 }).collect()).collect();
+        register.extend(kept.bases(InDim::Register, widen));
+        let (lane, warp) = (kept.bases(InDim::Lane, widen), kept.bases(InDim::Warp, widen));
+        let mut out = kept.atom.out_bits().to_vec();
+        out.insert(axis.min(out.len()), bits);
+        let mut repeats = kept.repeats.clone();
+        repeats.insert(axis.min(repeats.len()), 1);
+        let atom = LinearLayout::new(&out, register, lane, warp).unwrap_or_else(|_| self.atom.clone());
+        Layout { atom, repeats }
+    }
+
+    /// The bases of one input, each changed.
+    fn bases(&self, dim: InDim, change: impl Fn(Vec<u32>) -> Vec<u32> + Copy) -> Vec<Vec<u32>> {
+        (0..self.atom.bits(dim)).filter_map(|i| self.atom.basis(dim, i)).map(change).collect()
+    }
+}

@@ -1,0 +1,436 @@
+//! Owns the first half of layout assignment: the *natural* layout of each tile, in which it is computed once.
+//!
+//! Loads, stores and matrix products are anchors: they choose what suits memory or the instruction. From there layouts
+//! spread forward through elementwise operations, reductions and loops. What is cheap and depends on no anchor (the
+//! number of the element, constants, masks, pointers made of these) is *free*: it has no layout of its own and is made
+//! again in each layout in which it is needed ([`crate::assign`]).
+//!
+//! May assume a verified kernel without calls.
+
+use tk_ops::{ControlOp, CreateOp, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
+use tk_tile::{BlockId, Def, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
+
+use crate::access::{Access, access};
+use crate::axis::AxisInfo;
+use crate::kernel::{LayoutId, Layouts, Setting};
+use crate::layout::{Layout, Threads};
+
+/// How a value is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The same in every thread: scalars and views.
+    Uniform,
+    /// Computed once, in this layout.
+    Fixed(LayoutId),
+    /// Made wherever it is needed; the layout from which it would cost nothing, if there is one.
+    Free(Option<LayoutId>),
+}
+
+impl Held {
+    /// The layout that it has or would like.
+    pub fn layout(self) -> Option<LayoutId> {
+        match self {
+            Held::Fixed(l) => Some(l),
+            Held::Free(l) => l,
+            Held::Uniform => None,
+        }
+    }
+}
+
+/// The natural layouts of a kernel.
+#[derive(Debug)]
+pub struct Natural<'a> {
+    module: &'a Module,
+    func: &'a Func,
+    axis: &'a AxisInfo,
+    setting: &'a Setting,
+    threads: Threads,
+    /// The layouts so far.
+    pub layouts: Layouts,
+    held: Vec<Option<Held>>,
+}
+
+impl<'a> Natural<'a> {
+    /// Chooses them.
+    pub fn new(module: &'a Module, func: &'a Func, axis: &'a AxisInfo, setting: &'a Setting) -> Natural<'a> {
+        let held = vec![None; func.values.len()];
+        let threads = setting.threads();
+        let mut n = Natural { module, func, axis, setting, threads, layouts: Layouts::default(), held };
+        n.block(func.body);
+        n
+    }
+
+    /// How a value is held.
+    pub fn held(&self, v: ValueId) -> Held {
+        self.held.get(v.index()).copied().flatten().unwrap_or(Held::Uniform)
+    }
+
+    /// The layout in which a tile exists: its own, or for what is free the one it would like.
+    pub fn wanted(&mut self, v: ValueId) -> LayoutId {
+        match self.held(v).layout() {
+            Some(l) => l,
+            None => {
+                let shape = self.shape(v).to_vec();
+                self.default(&shape)
+            }
+        }
+    }
+
+    /// How the accesses of an instruction are best made.
+    pub fn access(&self, inst: &Inst) -> Option<Access> {
+        access(self.module, self.func, self.axis, self.setting.spec, inst)
+    }
+
+    fn ty(&self, v: ValueId) -> &'a Type {
+        self.module.types.get(self.func.ty(v))
+    }
+
+    fn shape(&self, v: ValueId) -> &'a [u32] {
+        self.ty(v).shape().unwrap_or(&[])
+    }
+
+    fn is_tile(&self, v: ValueId) -> bool {
+        !self.shape(v).is_empty()
+    }
+
+    /// What a tile without any anchor gets: rows of neighbours.
+    pub fn default(&mut self, shape: &[u32]) -> LayoutId {
+        let order: Vec<usize> = (0..shape.len()).rev().collect();
+        self.blocked(shape, &order, DEFAULT_VECTOR)
+    }
+
+    fn blocked(&mut self, shape: &[u32], order: &[usize], vector: u32) -> LayoutId {
+        // Every thread has work before any has a vector.
+        let each = (shape.iter().product::<u32>() / self.threads.count()).max(1);
+        self.layouts.intern(Layout::blocked(shape, order, vector.min(each), self.threads))
+    }
+
+    /// The layout for an access to memory.
+    pub fn coalesced(&mut self, shape: &[u32], access: &Access) -> LayoutId {
+        self.blocked(shape, &access.order, access.vector)
+    }
+
+    /// The layout in which a dimension lies inside of one warp, neighbours first in registers, then in lanes.
+    pub fn along(&mut self, shape: &[u32], axis: usize) -> LayoutId {
+        let mut order: Vec<usize> = (0..shape.len()).rev().filter(|d| *d != axis).collect();
+        order.insert(0, axis);
+        let bits = shape.get(axis).map_or(0, |n| crate::layout::cut(*n).log2);
+        let vector = 1 << bits.saturating_sub(self.threads.lane_bits);
+        self.layouts.intern(Layout::blocked(shape, &order, vector, self.threads))
+    }
+
+    fn set(&mut self, v: ValueId, held: Held) {
+        let held = if self.is_tile(v) { held } else { Held::Uniform };
+        if let Some(slot) = self.held.get_mut(v.index()) {
+            *slot = Some(held);
+        }
+    }
+
+    fn block(&mut self, block: BlockId) {
+        for i in self.func.blocks[block].insts.clone() {
+            self.inst(i);
+        }
+    }
+
+    fn inst(&mut self, id: InstId) {
+        let inst = &self.func.insts[id];
+        match inst.op {
+            Op::Control(ControlOp::For) => self.for_loop(inst),
+            Op::Control(ControlOp::While) => self.while_loop(inst),
+            Op::Control(ControlOp::If) => {
+                inst.blocks.iter().for_each(|b| self.block(*b));
+                let arms: Vec<ValueId> = inst.blocks.first().map_or(vec![], |b| self.ends(*b).to_vec());
+                for (r, v) in inst.results.iter().zip(arms) {
+                    if self.is_tile(*r) {
+                        let l = self.wanted(v);
+                        self.set(*r, Held::Fixed(l));
+                    }
+                }
+            }
+            Op::Elementwise(_)
+            | Op::Create(_)
+            | Op::Shape(_)
+            | Op::Memory(_)
+            | Op::Atomic(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Dot(_)
+            | Op::Random(_)
+            | Op::Control(_)
+            | Op::Host(_)
+            | Op::Machine(_) => {
+                for r in &inst.results {
+                    if self.is_tile(*r) {
+                        let held = self.result(inst, *r);
+                        self.set(*r, held);
+                    }
+                }
+            }
+        }
+    }
+
+    fn ends(&self, block: BlockId) -> &'a [ValueId] {
+        rewrite::yielded(self.func, block)
+    }
+
+    /// What a loop carries keeps the layout with which it enters; if that is free, that of what a trip yields, or of
+    /// whoever uses it in the loop.
+    fn carried(&mut self, args: &[ValueId], init: &[ValueId], bodies: &[BlockId], ends: BlockId) {
+        let mut open = vec![];
+        for (a, i) in args.iter().zip(init) {
+            match self.held(*i) {
+                Held::Fixed(l) => self.set(*a, Held::Fixed(l)),
+                Held::Free(_) | Held::Uniform => {
+                    self.set(*a, Held::Free(None));
+                    open.push(*a);
+                }
+            }
+        }
+        bodies.iter().for_each(|b| self.block(*b));
+        let ends = self.ends(ends).to_vec();
+        let skip = ends.len().saturating_sub(args.len());
+        for (n, a) in args.iter().enumerate().filter(|(_, a)| open.contains(a)) {
+            if !self.is_tile(*a) {
+                continue;
+            }
+            let yielded = ends.get(n + skip).and_then(|v| self.held(*v).layout());
+            let layout = yielded.or_else(|| self.user(*a, bodies));
+            let shape = self.shape(*a).to_vec();
+            let layout = layout.unwrap_or_else(|| self.default(&shape));
+            self.set(*a, Held::Fixed(layout));
+        }
+        bodies.iter().for_each(|b| self.block(*b));
+    }
+
+    /// The layout of what is computed or loaded with a value, elementwise, inside of these blocks.
+    fn user(&self, v: ValueId, bodies: &[BlockId]) -> Option<LayoutId> {
+        let mut reached = vec![v];
+        for b in bodies {
+            for i in tk_tile::walk::insts_in(self.func, *b) {
+                let inst = &self.func.insts[i];
+                let like =
+                    matches!(inst.op, Op::Elementwise(_) | Op::Memory(MemoryOp::PtrAdd | MemoryOp::Load));
+                if !like || !inst.operands.iter().any(|o| reached.contains(o)) {
+                    continue;
+                }
+                for r in &inst.results {
+                    match self.held(*r) {
+                        Held::Fixed(l) => return Some(l),
+                        Held::Free(_) | Held::Uniform => reached.push(*r),
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn for_loop(&mut self, inst: &Inst) {
+        let ([_, _, _, init @ ..], [body]) = (inst.operands.as_slice(), inst.blocks.as_slice()) else {
+            return;
+        };
+        let args = self.func.blocks[*body].args.clone();
+        let Some((iv, args)) = args.split_first() else { return };
+        self.set(*iv, Held::Uniform);
+        self.carried(args, init, &[*body], *body);
+        for (r, a) in inst.results.iter().zip(args) {
+            self.set(*r, self.held(*a));
+        }
+    }
+
+    fn while_loop(&mut self, inst: &Inst) {
+        let [decides, body] = inst.blocks.as_slice() else { return };
+        let args = self.func.blocks[*decides].args.clone();
+        let forwarded: Vec<ValueId> = self.ends(*decides).iter().skip(1).copied().collect();
+        let inner = self.func.blocks[*body].args.clone();
+        // First what is carried, so that what is forwarded is known when the second block is looked at.
+        for (a, i) in args.iter().zip(&inst.operands) {
+            let shape = self.shape(*a).to_vec();
+            let layout = self.held(*i).layout().unwrap_or_else(|| self.default(&shape));
+            self.set(*a, Held::Fixed(layout));
+        }
+        self.block(*decides);
+        for ((b, r), v) in inner.iter().zip(&inst.results).zip(&forwarded) {
+            if self.is_tile(*b) {
+                let layout = self.wanted(*v);
+                self.set(*b, Held::Fixed(layout));
+                self.set(*r, Held::Fixed(layout));
+            }
+        }
+        self.block(*body);
+    }
+
+    /// The layout of the first tile among these that is held, or would like to be, in one.
+    fn like(&self, values: &[ValueId]) -> Option<LayoutId> {
+        let tiles = || values.iter().filter(|v| self.is_tile(**v)).map(|v| self.held(*v));
+        let fixed = tiles().find_map(|h| if let Held::Fixed(l) = h { Some(l) } else { None });
+        fixed.or_else(|| tiles().find_map(Held::layout))
+    }
+
+    fn like_or_default(&mut self, values: &[ValueId], result: ValueId) -> LayoutId {
+        let shape = self.shape(result).to_vec();
+        let same: Vec<ValueId> = values.iter().copied().filter(|v| self.shape(*v) == shape).collect();
+        self.like(&same).unwrap_or_else(|| self.default(&shape))
+    }
+
+    fn result(&mut self, inst: &Inst, r: ValueId) -> Held {
+        let ops = &inst.operands;
+        match inst.op {
+            Op::Create(
+                CreateOp::Const | CreateOp::Arange | CreateOp::Splat | CreateOp::Undef | CreateOp::Table,
+            ) => Held::Free(None),
+            Op::Elementwise(op) => self.elementwise(is_cheap(op), ops, r),
+            Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous) | Op::Memory(MemoryOp::PtrAdd) => {
+                self.elementwise(true, ops, r)
+            }
+            Op::Memory(MemoryOp::ViewInside) => Held::Free(None),
+            Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad) => {
+                let shape = self.shape(r).to_vec();
+                let layout = match self.access(inst) {
+                    Some(a) => self.coalesced(&shape, &a),
+                    None => self.default(&shape),
+                };
+                Held::Fixed(layout)
+            }
+            Op::Memory(_) | Op::Atomic(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) | Op::Machine(_) => {
+                Held::Fixed(self.like_or_default(ops, r))
+            }
+            Op::Shape(op) => self.shaped(op, inst, r),
+            Op::Reduce(op) => {
+                let Some(x) = ops.first() else { return Held::Free(None) };
+                let axis = axis_of(inst);
+                let from = if op == tk_ops::ReduceOp::Custom {
+                    let shape = self.shape(*x).to_vec();
+                    self.along(&shape, axis)
+                } else {
+                    self.wanted(*x)
+                };
+                let layout = self.layouts.get(from).without(axis);
+                Held::Fixed(self.layouts.intern(layout))
+            }
+            Op::Scan(op) => self.scanned(op, inst, r),
+            Op::Dot(DotOp::Dot | DotOp::DotScaled) => {
+                let shape = self.shape(r).to_vec();
+                Held::Fixed(self.product(&shape))
+            }
+        }
+    }
+
+    /// The accumulator of a matrix product of plain multiplications: a small square of neighbours in each thread, since
+    /// a factor that was read serves a row or column of it.
+    fn product(&mut self, shape: &[u32]) -> LayoutId {
+        self.blocked(shape, &[1, 0], DEFAULT_VECTOR)
+    }
+
+    fn elementwise(&mut self, cheap: bool, ops: &[ValueId], r: ValueId) -> Held {
+        let free = ops.iter().filter(|v| self.is_tile(**v)).all(|v| matches!(self.held(*v), Held::Free(_)));
+        if free && cheap {
+            return Held::Free(self.like(ops));
+        }
+        Held::Fixed(self.like_or_default(ops, r))
+    }
+
+    fn shaped(&mut self, op: ShapeOp, inst: &Inst, r: ValueId) -> Held {
+        let to = self.shape(r).to_vec();
+        let Some(x) = inst.operands.first().copied() else { return Held::Free(None) };
+        let from = self.shape(x).to_vec();
+        let layout = match op {
+            ShapeOp::Broadcast => return Held::Free(None),
+            ShapeOp::Reshape if is_unit(&from, &to) => {
+                let hint = self.held(x).layout().map(|l| units(self.layouts.get(l), &from, &to));
+                return Held::Free(hint.map(|l| self.layouts.intern(l)));
+            }
+            ShapeOp::Permute => {
+                let perm = permutation(inst);
+                let hint = self.held(x).layout().map(|l| self.layouts.get(l).permuted(&perm));
+                return Held::Free(hint.map(|l| self.layouts.intern(l)));
+            }
+            ShapeOp::Reshape if !from.is_empty() => {
+                let l = self.wanted(x);
+                self.layouts.get(l).reshaped(&from, &to)
+            }
+            ShapeOp::Join => {
+                let l = self.wanted(x);
+                self.layouts.get(l).paired()
+            }
+            ShapeOp::Split => {
+                let l = self.wanted(x);
+                Some(self.layouts.get(l).without(to.len()))
+            }
+            ShapeOp::Reshape | ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Cat | ShapeOp::Interleave => None,
+        };
+        Held::Fixed(match layout {
+            Some(l) => self.layouts.intern(l),
+            None => self.default(&to),
+        })
+    }
+
+    fn scanned(&mut self, op: ScanOp, inst: &Inst, r: ValueId) -> Held {
+        let shape = self.shape(r).to_vec();
+        let axis = axis_of(inst);
+        Held::Fixed(match op {
+            ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom => self.along(&shape, axis),
+            ScanOp::Gather => {
+                let at: Vec<ValueId> = inst.operands.iter().skip(1).copied().collect();
+                self.like_or_default(&at, r)
+            }
+            ScanOp::Sort | ScanOp::TopK | ScanOp::Histogram => self.default(&shape),
+        })
+    }
+}
+
+/// Neighbours in a thread where nothing asks for a number: four 32-bit registers are one access to shared memory.
+const DEFAULT_VECTOR: u32 = 4;
+
+/// What is made again rather than moved: an instruction or two for an element.
+fn is_cheap(op: ElementwiseOp) -> bool {
+    !matches!(
+        op,
+        ElementwiseOp::Exp
+            | ElementwiseOp::Exp2
+            | ElementwiseOp::Log
+            | ElementwiseOp::Log2
+            | ElementwiseOp::Sin
+            | ElementwiseOp::Cos
+            | ElementwiseOp::Tanh
+            | ElementwiseOp::Erf
+            | ElementwiseOp::Pow
+            | ElementwiseOp::Sqrt
+            | ElementwiseOp::Rsqrt
+    )
+}
+
+/// The attribute `axis`; the last dimension without it.
+pub fn axis_of(inst: &Inst) -> usize {
+    inst.attrs.int("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(usize::MAX)
+}
+
+/// The attribute `perm`.
+pub fn permutation(inst: &Inst) -> Vec<usize> {
+    inst.attrs.ints("perm").unwrap_or(&[]).iter().filter_map(|p| usize::try_from(*p).ok()).collect()
+}
+
+/// Whether a reshape only adds or removes dimensions of extent 1.
+pub fn is_unit(from: &[u32], to: &[u32]) -> bool {
+    let real = |s: &[u32]| s.iter().copied().filter(|n| *n != 1).collect::<Vec<u32>>();
+    real(from) == real(to)
+}
+
+/// A layout behind a reshape that only adds or removes dimensions of extent 1.
+pub fn units(layout: &Layout, from: &[u32], to: &[u32]) -> Layout {
+    let mut out = layout.clone();
+    for d in (0..from.len()).rev().filter(|d| from.get(*d) == Some(&1)) {
+        out = out.without(d);
+    }
+    for d in (0..to.len()).filter(|d| to.get(*d) == Some(&1)) {
+        out = out.with_unit(d);
+    }
+    out
+}
+
+/// The instruction that defines a value.
+pub fn definition(func: &Func, v: ValueId) -> Option<InstId> {
+    match func.values[v].def {
+        Def::Inst(i, _) => Some(i),
+        Def::Arg(_, _) => None,
+    }
+}
