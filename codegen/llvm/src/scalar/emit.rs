@@ -5,7 +5,7 @@
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::intrinsics::Intrinsic;
-use inkwell::types::{BasicType, BasicTypeEnum, FloatType, IntType};
+use inkwell::types::{BasicTypeEnum, FloatType, IntType};
 use inkwell::values::{
     BasicMetadataValueEnum, BasicValue, BasicValueEnum, FastMathFlags, FloatValue, IntValue, ValueKind,
 };
