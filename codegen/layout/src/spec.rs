@@ -33,8 +33,8 @@ pub struct TargetSpec {
     pub has_f16_arithmetic: bool,
     /// Conversions of floats to integers truncate and saturate; NaN gives 0 where neither side has 64 bits.
     pub float_to_int_saturates: bool,
-    /// The larger and the smaller of two floats are instructions: -0 < +0, and NaN loses. For the types of up to 32
-    /// bits there are those where NaN wins, too.
+    /// The larger and the smaller of two floats of up to 32 bits are instructions, where NaN loses and where it wins;
+    /// both order -0 below +0.
     pub has_float_min_max: bool,
 }
 

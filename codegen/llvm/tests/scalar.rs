@@ -268,11 +268,6 @@ fn store<'c>(s: &Scalars<'_, 'c>, p: PointerValue<'c>, i: IntValue<'c>, v: Basic
     s.builder.build_store(at, v).unwrap();
 }
 
-/// What stands in for functions of other modules.
-fn no_functions<'c>() -> Box<Math<'c>> {
-    Box::new(|_, _, _, _| None)
-}
-
 /// `name(n, a, b, c, out)`: a loop over the elements; `body` gives the result from the operands.
 fn emit_loop<'c>(
     s: &Scalars<'_, 'c>,
@@ -314,8 +309,8 @@ fn emit<'c>(
     cases: &[Case],
 ) -> Module<'c> {
     let module = context.create_module("scalar");
-    let math = no_functions();
-    let s = Scalars { context, builder, module: &module, spec, math: &*math };
+    let math: &Math<'_, '_> = &|_, _, _, _| None;
+    let s = Scalars { context, builder, module: &module, spec, math };
     for (i, case) in cases.iter().enumerate() {
         emit_loop(&s, &format!("case_{i}"), &case.from, case.to, |args| {
             let from: Vec<Option<DType>> = case.from.iter().map(|d| Some(*d)).collect();
@@ -329,13 +324,13 @@ fn emit<'c>(
 /// `f(n, a, b, c, out)`.
 type Compiled = unsafe extern "C" fn(u64, *const u8, *const u8, *const u8, *mut u8);
 
-fn run(f: Compiled, args: &[Buf], to: DType) -> Buf {
+fn run(f: Compiled, count: u64, args: &[Buf], to: DType) -> Buf {
     let n = args[0].len();
     let bytes: Vec<Vec<u8>> = args.iter().map(Buf::to_le_bytes).collect();
     let at = |i: usize| bytes.get(i).map_or(std::ptr::null(), |b| b.as_ptr());
     let mut out = vec![0u8; n * to.bytes()];
-    // SAFETY: every buffer has `n` elements of the types that the function was written for.
-    unsafe { f(n as u64, at(0), at(1), at(2), out.as_mut_ptr()) };
+    // SAFETY: every buffer has at least `count` elements of the types that the function was written for.
+    unsafe { f(count, at(0), at(1), at(2), out.as_mut_ptr()) };
     Buf::from_le_bytes(to, &out).unwrap()
 }
 
@@ -354,43 +349,48 @@ fn difference(found: &Buf, expected: &Buf) -> Option<usize> {
     })
 }
 
-/// Compares these cases on this machine with the interpreter; `passes` are LLVM's.
-fn compare(cases: &[Case], passes: &str) {
+/// Compares these cases on this machine with the interpreter.
+fn compare(cases: &[Case]) {
     let context = Context::create();
     let builder = context.create_builder();
     let module = emit(&context, &builder, &SIM_32, cases);
+    let mut last: (Vec<DType>, Vec<Buf>) = (Vec::new(), Vec::new());
+    let args = |i: usize| {
+        if last.0 != cases[i].from {
+            last = (cases[i].from.clone(), inputs(&cases[i].from));
+        }
+        last.1.clone()
+    };
+    let count = |args: &[Buf]| args[0].len() as u64;
+    run_all(&module, cases, args, count);
+}
+
+/// Runs `case_0`, `case_1`, .. of a module and compares with the interpreter. `count` is what the loop is told of the
+/// number of elements.
+fn run_all(
+    module: &Module<'_>,
+    cases: &[Case],
+    mut args: impl FnMut(usize) -> Vec<Buf>,
+    count: impl Fn(&[Buf]) -> u64,
+) {
     Target::initialize_native(&InitializationConfig::default()).unwrap();
-    let triple = TargetMachine::get_default_triple();
-    let machine = machine(&triple, "generic", "");
-    module.run_passes(passes, &machine, PassBuilderOptions::create()).unwrap();
+    let machine = machine(&TargetMachine::get_default_triple(), "generic", "");
+    module.run_passes("default<O1>", &machine, PassBuilderOptions::create()).unwrap();
     let engine = module.create_jit_execution_engine(OptimizationLevel::None).unwrap();
     let mut wrong = Vec::new();
-    let mut last: (Vec<DType>, Vec<Buf>) = (Vec::new(), Vec::new());
     for (i, case) in cases.iter().enumerate() {
-        if last.0 != case.from {
-            last = (case.from.clone(), inputs(&case.from));
-        }
-        let args = &last.1;
-        // SAFETY: it was emitted with this signature.
-        let f = unsafe { engine.get_function::<Compiled>(&format!("case_{i}")) }.unwrap();
-        // SAFETY: the engine lives until the end.
-        let found = run(unsafe { f.into_raw() }, args, case.to);
+        let args = args(i);
+        // SAFETY: it was emitted with this signature, and the engine lives until the end.
+        let f = unsafe { engine.get_function::<Compiled>(&format!("case_{i}")).unwrap().into_raw() };
+        let found = run(f, count(&args), &args, case.to);
         let operands: Vec<Operand<'_>> = args.iter().map(Operand::Buf).collect();
         let expected = eval::elementwise(case.op, &operands, case.to, args[0].len(), false).unwrap();
         if let Some(at) = difference(&found, &expected) {
-            let given: Vec<String> =
-                args.iter().map(|a| format!("{} ({:#x})", a.get(at), a.get(at).bits())).collect();
-            wrong.push(format!(
-                "{} {:?} -> {} of {}: {} ({:#x}) instead of {} ({:#x})",
-                case.op.name(),
-                case.from,
-                case.to,
-                given.join(", "),
-                found.get(at),
-                found.get(at).bits(),
-                expected.get(at),
-                expected.get(at).bits(),
-            ));
+            let shown = |b: &Buf| format!("{} ({:#x})", b.get(at), b.get(at).bits());
+            let given: Vec<String> = args.iter().map(shown).collect();
+            let (name, to, given) = (case.op.name(), case.to, given.join(", "));
+            let (found, expected) = (shown(&found), shown(&expected));
+            wrong.push(format!("{name} {:?} -> {to} of {given}: {found} instead of {expected}", case.from));
         }
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
@@ -410,18 +410,18 @@ fn selected(keep: impl Fn(&Case) -> bool) -> Vec<Case> {
 #[test]
 fn integers_and_bools_are_those_of_the_interpreter() {
     let class = |d: DType| d.is_int() || d == DType::Bool;
-    compare(&selected(|c| class(c.from[0]) && c.op != ElementwiseOp::Cast), "default<O1>");
+    compare(&selected(|c| class(c.from[0]) && c.op != ElementwiseOp::Cast));
 }
 
 #[test]
 fn floats_are_those_of_the_interpreter() {
     let class = |d: DType| d.is_int() || d == DType::Bool;
-    compare(&selected(|c| !class(c.from[0]) && c.op != ElementwiseOp::Cast), "default<O1>");
+    compare(&selected(|c| !class(c.from[0]) && c.op != ElementwiseOp::Cast));
 }
 
 #[test]
 fn conversions_are_those_of_the_interpreter() {
-    compare(&selected(|c| c.op == ElementwiseOp::Cast), "default<O1>");
+    compare(&selected(|c| c.op == ElementwiseOp::Cast));
 }
 
 /// The assembly for an NVIDIA machine.
@@ -434,13 +434,160 @@ fn assembly(spec: &'static TargetSpec, features: &str, cases: &[Case]) -> String
     let machine = machine(&triple, spec.name, features);
     module.set_triple(&triple);
     module.set_data_layout(&machine.get_target_data().get_data_layout());
-    module.run_passes("default<O3>", &machine, PassBuilderOptions::create()).unwrap();
+    let options = PassBuilderOptions::create();
+    options.set_loop_unrolling(false);
+    module.run_passes("default<O3>", &machine, options).unwrap();
     let text = machine.write_to_memory_buffer(&module, FileType::Assembly).unwrap();
     String::from_utf8_lossy(text.as_slice()).into_owned()
 }
 
 #[test]
-fn dump() {
-    std::fs::write("/tmp/scal80.ptx", assembly(&SM_80, "+ptx74", &cases())).unwrap();
-    std::fs::write("/tmp/scal90.ptx", assembly(&SM_90A, "+ptx83", &cases())).unwrap();
+fn the_recipes_pass_through_the_back_end_of_ampere() {
+    let text = assembly(&SM_80, "+ptx74", &cases());
+    // Instructions of later machines, which LLVM would write unasked.
+    for later in ["cvt.f32.bf16", "add.rn.bf16", "setp.lt.bf16", "e4m3x2"] {
+        assert!(!text.contains(later), "{later}");
+    }
+    for instruction in ["cvt.rn.bf16.f32", "fma.rn.bf16", "add.rn.f16", "max.NaN.bf16", "cvt.rzi.s32.f32"] {
+        assert!(text.contains(instruction), "{instruction}");
+    }
+    assert!(!text.contains("call"), "a function is called");
+}
+
+#[test]
+fn the_recipes_pass_through_the_back_end_of_hopper() {
+    let text = assembly(&SM_90A, "+ptx83", &cases());
+    let some =
+        ["add.rn.bf16", "cvt.rn.satfinite.e4m3x2.f32", "cvt.rn.f16x2.e5m2x2", "max.NaN.f32", "max.f32"];
+    for instruction in some {
+        assert!(text.contains(instruction), "{instruction}");
+    }
+    assert!(!text.contains("call"), "a function is called");
+}
+
+/// The text of `case` with functions that are the negation of their first operand.
+fn text(
+    spec: &'static TargetSpec,
+    case: &Case,
+    fast: bool,
+    known: &[ElementwiseOp],
+) -> Result<String, Error> {
+    let context = Context::create();
+    let (builder, module) = (context.create_builder(), context.create_module("scalar"));
+    let math: &Math<'_, '_> = &|op, _, _, args| {
+        let x = args.first()?.into_float_value();
+        known.contains(&op).then(|| builder.build_float_neg(x, "hook").unwrap().into())
+    };
+    let s = Scalars { context: &context, builder: &builder, module: &module, spec, math };
+    let mut error = None;
+    emit_loop(&s, "f", &case.from, case.to, |args| {
+        let from: Vec<Option<DType>> = case.from.iter().map(|d| Some(*d)).collect();
+        Ok(s.elementwise(case.op, &from, Some(case.to), fast, args).unwrap_or_else(|e| {
+            error = Some(e);
+            args[0]
+        }))
+    });
+    error.map_or_else(|| Ok(module.print_to_string().to_string()), Err)
+}
+
+fn same(op: ElementwiseOp, d: DType) -> Case {
+    Case { op, from: vec![d; op.arity()], to: d }
+}
+
+#[test]
+fn functions_come_from_the_hook() {
+    use ElementwiseOp::{Div, Exp, Pow, Sqrt};
+    for op in [Exp, Pow] {
+        for (d, width) in [(DType::F16, Width::F32), (DType::F32, Width::F32), (DType::F64, Width::F64)] {
+            assert_eq!(text(&SIM_32, &same(op, d), false, &[]), Err(Error::NoFunction(op, width)));
+            let ty = if d == DType::F64 { "double" } else { "float" };
+            let found = text(&SIM_32, &same(op, d), false, &[op]).unwrap();
+            assert!(found.contains(&format!("%hook = fneg {ty}")), "{found}");
+        }
+    }
+    // Division and square root are exact without `fast`, and may be with it.
+    for op in [Div, Sqrt] {
+        let case = same(op, DType::F32);
+        let exact = text(&SM_80, &case, false, &[op]).unwrap();
+        let hooked = text(&SM_80, &case, true, &[op]).unwrap();
+        let fast = text(&SM_80, &case, true, &[]).unwrap();
+        assert!(!exact.contains("hook") && hooked.contains("hook"));
+        assert!(fast.contains("arcp contract afn"), "{fast}");
+    }
+}
+
+#[test]
+fn only_fast_arithmetic_may_contract() {
+    for case in selected(|c| c.to.is_float() && c.op != ElementwiseOp::Cast) {
+        for spec in [&SM_90A, &SIM_32] {
+            let found = text(spec, &case, false, &[]).unwrap();
+            assert!(!found.contains("contract") && !found.contains("afn"), "{case:?}\n{found}");
+        }
+    }
+    let found = text(&SM_90A, &same(ElementwiseOp::Mul, DType::F16), true, &[]).unwrap();
+    assert!(found.contains("fmul arcp contract afn half"), "{found}");
+}
+
+#[test]
+fn folded_constants_are_those_of_the_interpreter() {
+    const ROWS: usize = 12;
+    let cases = cases();
+    let context = Context::create();
+    let (builder, module) = (context.create_builder(), context.create_module("folded"));
+    let math: &Math<'_, '_> = &|_, _, _, _| None;
+    let s = Scalars { context: &context, builder: &builder, module: &module, spec: &SIM_32, math };
+    let mut rows: Vec<Vec<Buf>> = Vec::new();
+    for (i, case) in cases.iter().enumerate() {
+        let mut rng = Random(i as u64);
+        let draw = |d: &DType, rng: &mut Random| {
+            let list = specials(*d);
+            let bits: Vec<u64> = (0..ROWS).map(|_| list[rng.next() as usize % list.len()]).collect();
+            buffer(*d, &bits)
+        };
+        let args: Vec<Buf> = case.from.iter().map(|d| draw(d, &mut rng)).collect();
+        emit_loop(&s, &format!("case_{i}"), &[], DType::Bool, |_| {
+            Ok(context.bool_type().const_zero().into())
+        });
+        let f = module.get_function(&format!("case_{i}")).unwrap();
+        builder.position_before(&f.get_last_basic_block().unwrap().get_terminator().unwrap());
+        let out = f.get_last_param().unwrap().into_pointer_value();
+        let from: Vec<Option<DType>> = case.from.iter().map(|d| Some(*d)).collect();
+        for row in 0..ROWS {
+            let operands: Vec<BasicValueEnum<'_>> = args.iter().map(|a| s.constant(a.get(row))).collect();
+            let r = s.elementwise(case.op, &from, Some(case.to), false, &operands).unwrap();
+            store(&s, out, context.i64_type().const_int(row as u64, false), r, case.to);
+        }
+        rows.push(args);
+    }
+    // The loop has nothing to do.
+    run_all(&module, &cases, |i| rows[i].clone(), |_| 0);
+}
+
+#[test]
+fn atomics_do_what_their_row_says() {
+    use AtomicOp::{Add, And, Cas, Load, Max, Min, Or, Store, Xchg, Xor};
+    let context = Context::create();
+    let (builder, module) = (context.create_builder(), context.create_module("atomic"));
+    let math: &Math<'_, '_> = &|_, _, _, _| None;
+    let s = Scalars { context: &context, builder: &builder, module: &module, spec: &SIM_32, math };
+    for op in [Add, And, Cas, Load, Max, Min, Or, Store, Xchg, Xor] {
+        emit_loop(&s, op.name(), &[DType::I32; 3], DType::I32, |args| {
+            s.atomic(op, DType::I32, args[0], args[1], Some(args[2]))
+        });
+    }
+    Target::initialize_native(&InitializationConfig::default()).unwrap();
+    let engine = module.create_jit_execution_engine(OptimizationLevel::None).unwrap();
+    let of = |op: AtomicOp, old: i32, value: i32, compare: i32| {
+        let args = [old, value, compare].map(|v| Buf::I32(vec![v]));
+        // SAFETY: it was emitted with this signature, and the engine lives.
+        let f = unsafe { engine.get_function::<Compiled>(op.name()).unwrap().into_raw() };
+        run(f, 1, &args, DType::I32).get(0).as_int().unwrap()
+    };
+    assert_eq!(
+        [of(Add, i32::MAX, 1, 0), of(Max, -3, 2, 0), of(Min, -3, 2, 0)],
+        [i128::from(i32::MIN), 2, -3]
+    );
+    assert_eq!([of(And, 12, 10, 0), of(Or, 12, 10, 0), of(Xor, 12, 10, 0)], [8, 14, 6]);
+    assert_eq!([of(Xchg, 1, 7, 0), of(Store, 1, 7, 0), of(Load, 1, 7, 0)], [7, 7, 1]);
+    assert_eq!([of(Cas, 3, 7, 3), of(Cas, 3, 7, 4)], [7, 3]);
 }

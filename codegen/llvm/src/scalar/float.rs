@@ -207,25 +207,17 @@ impl<'c> Scalars<'_, 'c> {
         let larger = matches!(op, ElementwiseOp::Maximum | ElementwiseOp::MaxNum);
         let nan_wins = matches!(op, ElementwiseOp::Maximum | ElementwiseOp::Minimum);
         let strict = if larger { "llvm.maximum" } else { "llvm.minimum" };
-        if !self.spec.has_float_min_max {
-            let both = self.float_call(strict, &[a, b])?;
-            if nan_wins {
-                return Ok(both);
-            }
-            let known = self.pick_float(self.is_nan(b)?, a, both)?;
-            return self.pick_float(self.is_nan(a)?, b, known);
-        }
         let number = if larger { "llvm.maxnum" } else { "llvm.minnum" };
-        if !nan_wins {
-            return self.float_call(number, &[a, b]);
-        }
-        if a.get_type() != self.context.f64_type() {
+        if nan_wins {
             return self.float_call(strict, &[a, b]);
         }
-        // Of f64 the machine has only the other kind.
-        let unordered = self.compare_float(P::UNO, a, b)?;
-        let nan = a.get_type().const_float(f64::NAN);
-        self.pick_float(unordered, nan, self.float_call(number, &[a, b])?)
+        if self.spec.has_float_min_max && a.get_type() != self.context.f64_type() {
+            return self.float_call(number, &[a, b]);
+        }
+        // Elsewhere LLVM leaves open which zero `maxnum` gives.
+        let both = self.float_call(strict, &[a, b])?;
+        let known = self.pick_float(self.is_nan(b)?, a, both)?;
+        self.pick_float(self.is_nan(a)?, b, known)
     }
 
     /// `a * b + c` of values that came from f16 or bf16, as f64 rounded to odd: the product is exact, and rounding the

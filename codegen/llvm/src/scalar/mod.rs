@@ -48,7 +48,8 @@ pub enum Width {
 /// Functions of floats that are not here: the operation, the width of operands and result, whether it may be
 /// approximate, and the operands. `None`: there is no code for it. With `fast` it is asked for `Div` and `Sqrt` first,
 /// which fall back to the exact instruction.
-pub type Math<'c> = dyn Fn(ElementwiseOp, Width, bool, &[BasicValueEnum<'c>]) -> Option<BasicValueEnum<'c>>;
+pub type Math<'a, 'c> =
+    dyn Fn(ElementwiseOp, Width, bool, &[BasicValueEnum<'c>]) -> Option<BasicValueEnum<'c>> + 'a;
 
 /// Why there is no code. Each is a mistake of the compiler, not of its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +93,7 @@ pub struct Scalars<'a, 'c> {
     /// What the machine can do.
     pub spec: &'static TargetSpec,
     /// Functions that are not here.
-    pub math: &'a Math<'c>,
+    pub math: &'a Math<'a, 'c>,
 }
 
 impl<'c> Scalars<'_, 'c> {
@@ -185,8 +186,8 @@ impl<'c> Scalars<'_, 'c> {
                 if *d == DType::Bool {
                     self.logical(op, args)
                 } else if d.is_int() {
-                    let signed_amount = rest.first().copied().flatten();
-                    self.integer(op, *d, signed_amount.unwrap_or(*d), args)
+                    let amount = rest.first().copied().flatten();
+                    self.integer(op, *d, amount.unwrap_or(*d), args)
                 } else {
                     self.float(op, *d, fast, args)
                 }
