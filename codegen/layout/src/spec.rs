@@ -29,6 +29,13 @@ pub struct TargetSpec {
     pub has_bf16_arithmetic: bool,
     /// Conversions from and to fp8 are instructions.
     pub has_f8_conversion: bool,
+    /// f16 has arithmetic, order and conversions; bf16 has fused multiply-add, order (`max`) and conversion from f32.
+    pub has_f16_arithmetic: bool,
+    /// Conversions of floats to integers truncate and saturate; NaN gives 0 where neither side has 64 bits.
+    pub float_to_int_saturates: bool,
+    /// The larger and the smaller of two floats of up to 32 bits are instructions, where NaN loses and where it wins;
+    /// both order -0 below +0.
+    pub has_float_min_max: bool,
 }
 
 /// NVIDIA Ampere, A100.
@@ -45,6 +52,9 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_tma: false,
     has_bf16_arithmetic: false,
     has_f8_conversion: false,
+    has_f16_arithmetic: true,
+    float_to_int_saturates: true,
+    has_float_min_max: true,
 };
 
 /// NVIDIA Hopper, H100 and H200.
@@ -65,6 +75,9 @@ pub const SIM_32: TargetSpec = TargetSpec {
     has_tma: false,
     has_bf16_arithmetic: false,
     has_f8_conversion: false,
+    has_f16_arithmetic: false,
+    float_to_int_saturates: false,
+    has_float_min_max: false,
     ..SM_80
 };
 

@@ -1,0 +1,194 @@
+//! Owns `as`: the conversion between element types.
+//!
+//! May assume nothing. Guarantees: integers keep the low bits, a float becomes an integer by truncation with
+//! saturation (NaN is 0), everything that rounds does so to nearest even and once, fp8 saturates.
+
+use inkwell::IntPredicate as P;
+use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
+use tk_ops::dtype::DType;
+
+use super::emit::{float, int};
+use super::{Error, Scalars, Width};
+
+impl<'c> Scalars<'_, 'c> {
+    /// The element as another type. There is no conversion to bool.
+    ///
+    /// Errors: a conversion to bool, or a value of another type than `from`.
+    pub fn cast(&self, v: BasicValueEnum<'c>, from: DType, to: DType) -> Result<BasicValueEnum<'c>, Error> {
+        if from == to {
+            return Ok(v);
+        }
+        match from {
+            DType::Bool => {
+                let code = self.builder.build_int_z_extend(int(v)?, self.context.i8_type(), "")?;
+                self.from_int(code, DType::U8, to)
+            }
+            DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64 => self.from_int(int(v)?, from, to),
+            DType::F8E4M3 | DType::F8E5M2 if to == DType::F16 && self.spec.has_f8_conversion => {
+                Ok(self.f8_to_f16(int(v)?, from)?.into())
+            }
+            DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 | DType::E2M1 | DType::E8M0 => {
+                self.from_float(self.decode(v, from)?, Width::F32, to)
+            }
+            DType::F32 => self.from_float(float(v)?, Width::F32, to),
+            DType::F64 => self.from_float(float(v)?, Width::F64, to),
+        }
+    }
+
+    fn from_float(&self, x: FloatValue<'c>, width: Width, to: DType) -> Result<BasicValueEnum<'c>, Error> {
+        let b = self.builder;
+        Ok(match (to, width) {
+            (DType::Bool, _) => return Err(Error::Operands("cast")),
+            (
+                DType::I8
+                | DType::I16
+                | DType::I32
+                | DType::I64
+                | DType::U8
+                | DType::U16
+                | DType::U32
+                | DType::U64,
+                _,
+            ) => self.float_to_int(x, width, to)?.into(),
+            (DType::F32, Width::F32) | (DType::F64, Width::F64) => x.into(),
+            (DType::F32, Width::F64) => b.build_float_trunc(x, self.context.f32_type(), "")?.into(),
+            (DType::F64, Width::F32) => b.build_float_ext(x, self.context.f64_type(), "")?.into(),
+            (
+                DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0,
+                Width::F32,
+            ) => self.encode(x, to)?,
+            (
+                DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0,
+                Width::F64,
+            ) => self.encode_f64(x, to)?,
+        })
+    }
+
+    /// Truncates and saturates; NaN is 0.
+    fn float_to_int(&self, x: FloatValue<'c>, width: Width, to: DType) -> Result<IntValue<'c>, Error> {
+        let ty = self.code_type(to);
+        if !self.spec.float_to_int_saturates {
+            let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
+            return int(self.call(name, &[ty.into(), x.get_type().into()], &[x.into()])?);
+        }
+        // LLVM would put comparisons around the instruction, which does all of it but one case: NaN becomes the most
+        // negative value where 64 bits are on either side.
+        let name = match (width, to.is_signed(), to.bits() > 32) {
+            (Width::F32, true, false) => "llvm.nvvm.f2i.rz",
+            (Width::F32, false, false) => "llvm.nvvm.f2ui.rz",
+            (Width::F32, true, true) => "llvm.nvvm.f2ll.rz",
+            (Width::F32, false, true) => "llvm.nvvm.f2ull.rz",
+            (Width::F64, true, false) => "llvm.nvvm.d2i.rz",
+            (Width::F64, false, false) => "llvm.nvvm.d2ui.rz",
+            (Width::F64, true, true) => "llvm.nvvm.d2ll.rz",
+            (Width::F64, false, true) => "llvm.nvvm.d2ull.rz",
+        };
+        let mut r = int(self.call(name, &[], &[x.into()])?)?;
+        if width == Width::F64 || to.bits() > 32 {
+            let nan = self.is_nan(x)?;
+            r = self.pick(nan, r.get_type().const_zero(), r)?;
+        }
+        if to.bits() >= 32 {
+            return Ok(r);
+        }
+        let (lo, hi) = to.int_range().ok_or(Error::Operands("cast"))?;
+        let limit = |v: i128| r.get_type().const_int(v as u64, true);
+        let r = if to.is_signed() {
+            let r = self.int_call("llvm.smax", &[r, limit(lo)])?;
+            self.int_call("llvm.smin", &[r, limit(hi)])?
+        } else {
+            self.int_call("llvm.umin", &[r, limit(hi)])?
+        };
+        Ok(self.builder.build_int_truncate(r, ty, "")?)
+    }
+
+    fn from_int(&self, v: IntValue<'c>, from: DType, to: DType) -> Result<BasicValueEnum<'c>, Error> {
+        let signed = from.is_signed();
+        Ok(match to {
+            DType::Bool => return Err(Error::Operands("cast")),
+            DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64 => self.builder.build_int_cast_sign_flag(v, self.code_type(to), signed, "")?.into(),
+            DType::F32 => self.int_to_float(v, signed, Width::F32)?.into(),
+            DType::F64 => self.int_to_float(v, signed, Width::F64)?.into(),
+            // The interpreter looks at the nearest f64.
+            DType::E8M0 => self.encode_f64(self.int_to_float(v, signed, Width::F64)?, to)?,
+            DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 if from.bits() <= 16 => {
+                self.encode(self.int_to_float(v, signed, Width::F32)?, to)?
+            }
+            DType::BF16 => self.long_to_bf16(v, signed)?,
+            DType::F16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 => {
+                // Twice the largest f16 overflows every one of them, and has few enough bits for f32.
+                let limit = |v: i64| from_limit(self, from, v);
+                let v = if signed {
+                    let v = self.int_call("llvm.smax", &[v, limit(-(1 << 17))])?;
+                    self.int_call("llvm.smin", &[v, limit(1 << 17)])?
+                } else {
+                    self.int_call("llvm.umin", &[v, limit(1 << 17)])?
+                };
+                let v = self.builder.build_int_cast_sign_flag(v, self.context.i32_type(), true, "")?;
+                self.encode(self.int_to_float(v, true, Width::F32)?, to)?
+            }
+        })
+    }
+
+    /// The nearest f32 or f64, ties to even.
+    fn int_to_float(&self, v: IntValue<'c>, signed: bool, width: Width) -> Result<FloatValue<'c>, Error> {
+        let ty = match width {
+            Width::F32 => self.context.f32_type(),
+            Width::F64 => self.context.f64_type(),
+        };
+        Ok(if signed {
+            self.builder.build_signed_int_to_float(v, ty, "")?
+        } else {
+            self.builder.build_unsigned_int_to_float(v, ty, "")?
+        })
+    }
+
+    /// An integer of 32 or 64 bits to bf16, rounded once. A large one is too long for the float on the way: its lowest
+    /// bits, which only tell whether it lies on one side of a tie, are put together into one.
+    fn long_to_bf16(&self, v: IntValue<'c>, signed: bool) -> Result<BasicValueEnum<'c>, Error> {
+        let b = self.builder;
+        let ty = v.get_type();
+        // Sizes below 2^exact are kept, and `low` bits of others fall together, so that f32 (24 bits) or f64 (53)
+        // holds what is left. A tie of bf16 is a multiple of 2^(exact - 8), far above them.
+        let (exact, low, width) =
+            if ty.get_bit_width() == 32 { (24, 9, Width::F32) } else { (40, 12, Width::F64) };
+        let number = |v: u64| ty.const_int(v, false);
+        let small = if signed {
+            let moved = b.build_int_add(v, number(1 << exact), "")?;
+            self.compare(P::ULT, moved, number(1 << (exact + 1)))?
+        } else {
+            self.compare(P::ULT, v, number(1 << exact))?
+        };
+        let ones = number((1 << low) - 1);
+        let rest = b.build_and(v, ones, "")?;
+        let whole = b.build_xor(v, rest, "")?;
+        let any = self.compare(P::NE, rest, number(0))?;
+        let any = self.pick(any, number(1 << (low - 1)), number(0))?;
+        let long = b.build_or(whole, any, "")?;
+        let kept = self.pick(small, v, long)?;
+        let x = self.int_to_float(kept, signed, width)?;
+        match width {
+            Width::F32 => self.encode(x, DType::BF16),
+            Width::F64 => self.encode_f64(x, DType::BF16),
+        }
+    }
+}
+
+/// A constant of an integer type.
+fn from_limit<'c>(s: &Scalars<'_, 'c>, d: DType, v: i64) -> IntValue<'c> {
+    s.code_type(d).const_int(v.cast_unsigned(), true)
+}
