@@ -238,7 +238,8 @@ impl Lower {
             return;
         };
         let (from, to) = (self.shape(x), self.shape(r));
-        if to.is_empty() || from.is_empty() {
+        if (to.is_empty() || from.is_empty()) && op != ShapeOp::Split {
+            // One element, which every thread holds.
             return self.keep(block, id);
         }
         let in_place = match (op, self.kernel.layout(x), self.kernel.layout(r)) {

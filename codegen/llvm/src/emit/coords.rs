@@ -1,0 +1,180 @@
+//! Owns coordinates: which element of a tile a register of this thread holds.
+//!
+//! Guarantees that the part that depends on the thread is computed once for each layout, at the entry.
+
+use std::collections::BTreeMap;
+
+use inkwell::values::IntValue;
+use tk_layout::Layout;
+use tk_layout::kernel::LayoutId;
+use tk_layout::layout::padded;
+use tk_layout::linear::InDim;
+use tk_tile::ValueId;
+
+use super::{Emit, Res, Stop};
+
+impl<'c> Emit<'_, 'c> {
+    /// The layout of a tile.
+    pub fn layout_id(&self, v: ValueId) -> Res<LayoutId> {
+        self.kernel.of.get(v.0 as usize).copied().flatten().ok_or_else(|| Stop::Bug(format!("{v} has no layout")))
+    }
+
+    /// The layout of a tile.
+    pub fn layout(&self, v: ValueId) -> Res<&Layout> {
+        let id = self.layout_id(v)?;
+        self.kernel.layouts.find(id).ok_or_else(|| Stop::Bug(format!("{id} is no layout")))
+    }
+
+    /// Computes the coordinates of register 0 for every layout that some value has, where they are visible everywhere.
+    pub(super) fn layouts_at_entry(&mut self) -> Res<()> {
+        let mut used: Vec<LayoutId> = self.kernel.of.iter().copied().flatten().collect();
+        used.sort_unstable();
+        used.dedup();
+        for id in used {
+            let Some(layout) = self.kernel.layouts.find(id) else { continue };
+            let atom = layout.atom();
+            let mut coords = vec![];
+            for d in 0..atom.rank() {
+                let lanes = (0..atom.bits(InDim::Lane)).map(|i| atom.basis(InDim::Lane, i));
+                let warps = (0..atom.bits(InDim::Warp)).map(|i| atom.basis(InDim::Warp, i));
+                let images: Vec<u64> =
+                    lanes.chain(warps).map(|b| b.and_then(|b| b.get(d).copied()).unwrap_or(0).into()).collect();
+                coords.push(self.linear(self.tid, &images)?);
+            }
+            self.threads.insert(id, coords);
+        }
+        Ok(())
+    }
+
+    /// The exclusive or of `images[i]` over the set bits i of `x`. Runs of bits that move together are one shift.
+    pub fn linear(&self, x: IntValue<'c>, images: &[u64]) -> Res<IntValue<'c>> {
+        let ty = x.get_type();
+        let mut sum: Option<IntValue<'c>> = None;
+        let mut i = 0;
+        while i < images.len() {
+            let image = images.get(i).copied().unwrap_or(0);
+            if image == 0 {
+                i += 1;
+                continue;
+            }
+            // A run: each image is twice the one before, and each is a single bit.
+            let mut n = 1;
+            while image.is_power_of_two() && images.get(i + n).copied() == Some(image << n) {
+                n += 1;
+            }
+            let masked = self.builder.build_and(x, ty.const_int(((1u64 << n) - 1) << i, false), "")?;
+            let part = if image.is_power_of_two() {
+                let to = image.trailing_zeros() as usize;
+                match to.cmp(&i) {
+                    std::cmp::Ordering::Equal => masked,
+                    std::cmp::Ordering::Greater => {
+                        self.builder.build_left_shift(masked, ty.const_int((to - i) as u64, false), "")?
+                    }
+                    std::cmp::Ordering::Less => {
+                        self.builder.build_right_shift(masked, ty.const_int((i - to) as u64, false), false, "")?
+                    }
+                }
+            } else {
+                let bit = self.builder.build_right_shift(masked, ty.const_int(i as u64, false), false, "")?;
+                self.builder.build_int_mul(bit, ty.const_int(image, false), "")?
+            };
+            sum = Some(match sum {
+                Some(sum) => self.builder.build_xor(sum, part, "")?,
+                None => part,
+            });
+            i += n;
+        }
+        Ok(sum.unwrap_or_else(|| ty.const_zero()))
+    }
+
+    /// The coordinates of register 0 of this thread.
+    pub fn thread_coords(&self, layout: LayoutId) -> Res<Vec<IntValue<'c>>> {
+        self.threads.get(&layout).cloned().ok_or_else(|| Stop::Bug(format!("{layout} has no coordinates")))
+    }
+
+    /// The coordinate along a dimension of an element that a register of this thread holds.
+    pub fn coord(&self, layout: LayoutId, register: usize, dim: usize) -> Res<IntValue<'c>> {
+        let base = self.thread_coords(layout)?.get(dim).copied();
+        let base = base.ok_or_else(|| Stop::Bug(format!("{layout} has no dimension {dim}")))?;
+        let held = self.kernel.layouts.get(layout);
+        let at = held.register(register).get(dim).copied().unwrap_or(0);
+        self.join(held, base, at, dim)
+    }
+
+    /// The coordinate of a thread and that of a register, together.
+    fn join(&self, layout: &Layout, base: IntValue<'c>, at: u32, dim: usize) -> Res<IntValue<'c>> {
+        let at = u64::from(at);
+        if at == 0 {
+            return Ok(base);
+        }
+        let ty = base.get_type();
+        if layout.is_disjoint() {
+            return Ok(self.builder.build_int_nuw_add(base, ty.const_int(at, false), "")?);
+        }
+        // Atoms follow each other; inside of one it is an exclusive or.
+        let inside = (1u64 << layout.atom().out_bits().get(dim).copied().unwrap_or(0)) - 1;
+        let near = self.builder.build_xor(base, ty.const_int(at & inside, false), "")?;
+        Ok(self.builder.build_int_nuw_add(near, ty.const_int(at & !inside, false), "")?)
+    }
+
+    /// Whether register `register` of this thread holds an element and no padding; `None` if it always does.
+    pub fn is_real(&self, layout: LayoutId, shape: &[u32], register: usize) -> Res<Option<IntValue<'c>>> {
+        let mut all: Option<IntValue<'c>> = None;
+        for (d, n) in shape.iter().enumerate() {
+            if padded(*n) == *n {
+                continue;
+            }
+            let at = self.coord(layout, register, d)?;
+            let inside = self.builder.build_int_compare(
+                inkwell::IntPredicate::ULT,
+                at,
+                at.get_type().const_int((*n).into(), false),
+                "",
+            )?;
+            all = Some(self.both(all, Some(inside))?.unwrap_or(inside));
+        }
+        Ok(all)
+    }
+
+    /// Whether this thread is the first of those that hold the same elements; `None` if no two do. For a scalar, whether
+    /// it is thread 0.
+    pub fn is_first(&self, layout: Option<LayoutId>) -> Res<Option<IntValue<'c>>> {
+        let threads = self.kernel.setting.threads();
+        let mask = match layout {
+            None => threads.count() - 1,
+            Some(l) => {
+                let atom = self.kernel.layouts.get(l).atom();
+                atom.free_bits(InDim::Lane) | atom.free_bits(InDim::Warp) << threads.lane_bits
+            }
+        };
+        if mask == 0 {
+            return Ok(None);
+        }
+        let bits = self.builder.build_and(self.tid, self.int(mask), "")?;
+        Ok(Some(self.builder.build_int_compare(inkwell::IntPredicate::EQ, bits, self.int(0), "")?))
+    }
+
+    /// Both predicates; `None` is always true.
+    pub fn both(&self, a: Option<IntValue<'c>>, b: Option<IntValue<'c>>) -> Res<Option<IntValue<'c>>> {
+        Ok(match (a, b) {
+            (Some(a), Some(b)) => Some(self.builder.build_and(a, b, "")?),
+            (a, b) => a.or(b),
+        })
+    }
+
+    /// The registers of `layout` whose elements have the same coordinates if those along `ignored` are left out, each list
+    /// in the order of the coordinate along `ignored`, with the list of the first coming first.
+    pub fn rows(&self, layout: &Layout, ignored: usize) -> Vec<(Vec<u32>, Vec<usize>)> {
+        let mut rows: BTreeMap<Vec<u32>, Vec<(u32, usize)>> = BTreeMap::new();
+        for r in 0..layout.registers() {
+            let mut at = layout.register(r);
+            let along = if ignored < at.len() { at.remove(ignored) } else { 0 };
+            rows.entry(at).or_default().push((along, r));
+        }
+        let sorted = |mut list: Vec<(u32, usize)>| {
+            list.sort_unstable();
+            list.into_iter().map(|(_, r)| r).collect()
+        };
+        rows.into_iter().map(|(key, list)| (key, sorted(list))).collect()
+    }
+}

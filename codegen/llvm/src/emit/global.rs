@@ -1,0 +1,221 @@
+//! Owns accesses to device memory through tiles of pointers, and the grouping of registers into wide accesses.
+
+use std::rc::Rc;
+
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_ops::{DType, MemoryOp};
+use tk_tile::{Inst, ValueId};
+
+use super::value::{Tile, Val, element_bytes};
+use super::{Emit, Res, Stop};
+use crate::target::{Access, Space};
+
+/// Where the elements of one wide access lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'c> {
+    /// An address.
+    pub address: IntValue<'c>,
+    /// Bytes behind it.
+    pub offset: i64,
+    /// Nothing happens without it.
+    pub predicate: Option<IntValue<'c>>,
+}
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn memory(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
+        match op {
+            MemoryOp::PtrAdd => self.ptr_add(inst),
+            MemoryOp::Load => self.load(inst),
+            MemoryOp::Store => self.store(inst),
+            // A hint that this target does not use.
+            MemoryOp::Prefetch => Ok(()),
+            MemoryOp::View
+            | MemoryOp::ViewShape
+            | MemoryOp::ViewStride
+            | MemoryOp::ViewPtr
+            | MemoryOp::ViewSlice
+            | MemoryOp::ViewPermute => self.view_op(inst, op),
+            MemoryOp::ViewLoad | MemoryOp::ViewStore => self.box_access(inst, op),
+            MemoryOp::ViewInside => self.inside(inst),
+            MemoryOp::ViewGather | MemoryOp::ViewScatter => self.scattered(inst, op),
+        }
+    }
+
+    /// The bytes of what a tile of pointers, or a view, holds.
+    pub fn pointee_bytes(&self, v: ValueId) -> Res<u32> {
+        match self.ty(v) {
+            tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => Ok(element_bytes(pointee)),
+            tk_tile::Type::View { elem, .. } => Ok(element_bytes(elem)),
+            tk_tile::Type::Tile { .. } => Err(Stop::Bug(format!("{v} holds no pointers"))),
+        }
+    }
+
+    fn ptr_add(&mut self, inst: &Inst) -> Res<()> {
+        let (p, at, r) = (self.operand(inst, 0)?, self.operand(inst, 1)?, self.result(inst)?);
+        let bytes = self.long(i64::from(self.pointee_bytes(p)?));
+        let signed = self.dtype(at).is_none_or(DType::is_signed);
+        let b = self.builder;
+        let moved = |p: IntValue<'c>, at: IntValue<'c>| -> Res<IntValue<'c>> {
+            let at = b.build_int_mul(self.extend(at, signed)?, bytes, "")?;
+            Ok(b.build_int_add(p, at, "")?)
+        };
+        if self.shape(r).is_empty() {
+            let x = moved(self.scalar(p)?.into_int_value(), self.scalar(at)?.into_int_value())?;
+            self.define(r, Val::Scalar(x.into()));
+            return Ok(());
+        }
+        let size = i64::from(self.pointee_bytes(p)?);
+        let tile = match (self.tile(p)?, self.tile(at)?) {
+            (Tile::Splat(p), Tile::Splat(at)) => Tile::Splat(moved(p.into_int_value(), at.into_int_value())?.into()),
+            // An offset does not overflow (E0712), so what is added last can be added to the address.
+            (Tile::Splat(p), Tile::Affine { base, offsets }) => {
+                let base = moved(p.into_int_value(), base)?;
+                Tile::Affine { base, offsets: Rc::new(offsets.iter().map(|o| o * size).collect()) }
+            }
+            (Tile::Affine { base, offsets }, Tile::Splat(at)) => {
+                Tile::Affine { base: moved(base, at.into_int_value())?, offsets }
+            }
+            (Tile::Affine { base, offsets }, Tile::Affine { base: at, offsets: more }) => {
+                let sum = offsets.iter().zip(more.iter()).map(|(a, b)| a + b * size).collect();
+                Tile::Affine { base: moved(base, at)?, offsets: Rc::new(sum) }
+            }
+            (p, at) => {
+                let mut regs = vec![];
+                for n in 0..self.count(r)? {
+                    let (p, at) = (self.register(&p, n)?, self.register(&at, n)?);
+                    regs.push(moved(p.into_int_value(), at.into_int_value())?.into());
+                }
+                Tile::regs(regs)
+            }
+        };
+        self.define(r, Val::Tile(tile));
+        Ok(())
+    }
+
+    /// How many consecutive registers of a tile one access serves.
+    pub fn vector(&self, inst: &Inst, tile: ValueId) -> Res<u32> {
+        let spec = self.kernel.setting.spec;
+        let Some(access) = tk_layout::access::access(&self.kernel.module, self.func(), &self.axis, spec, inst) else {
+            return Ok(1);
+        };
+        let fastest = access.order.first().copied().unwrap_or(0);
+        Ok(access.vector.min(self.layout(tile)?.vector(fastest)))
+    }
+
+    /// The address of a register of a tile of pointers.
+    fn address(&self, tile: &Tile<'c>, n: usize) -> Res<(IntValue<'c>, i64)> {
+        Ok(match tile {
+            Tile::Affine { base, offsets } => (*base, offsets.get(n).copied().unwrap_or(0)),
+            Tile::Regs(_) | Tile::Splat(_) => (self.register(tile, n)?.into_int_value(), 0),
+        })
+    }
+
+    /// Where the wide accesses through a tile of pointers go, the first register of each.
+    fn places(&self, inst: &Inst, p: ValueId, mask: Option<ValueId>) -> Res<(u32, Vec<Place<'c>>)> {
+        let pointers = self.tile(p)?;
+        let mask = mask.map(|m| self.tile(m)).transpose()?;
+        if self.shape(p).is_empty() {
+            let (address, offset) = self.address(&pointers, 0)?;
+            let predicate = mask.map(|m| self.register(&m, 0)).transpose()?.map(BasicValueEnum::into_int_value);
+            return Ok((1, vec![Place { address, offset, predicate }]));
+        }
+        let (layout, shape) = (self.layout_id(p)?, self.shape(p));
+        let vector = self.vector(inst, p)?;
+        let mut places = vec![];
+        for n in (0..self.count(p)?).step_by(vector as usize) {
+            let (address, offset) = self.address(&pointers, n)?;
+            let real = self.is_real(layout, shape, n)?;
+            let asked = mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(BasicValueEnum::into_int_value);
+            let predicate = self.both(asked.filter(|m| !is_true(*m)), real)?;
+            places.push(Place { address, offset, predicate });
+        }
+        Ok((vector, places))
+    }
+
+    fn load(&mut self, inst: &Inst) -> Res<()> {
+        let (p, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let (vector, places) = self.places(inst, p, inst.operands.get(1).copied())?;
+        let other = inst.operands.get(2).map(|v| self.tile(*v)).transpose()?;
+        let regs = self.read(r, vector, &places, other.as_ref())?;
+        self.define_regs(r, regs)
+    }
+
+    /// Reads the elements of `like` in wide accesses.
+    pub fn read(&self, like: ValueId, vector: u32, places: &[Place<'c>], other: Option<&Tile<'c>>) -> Res<Vec<BasicValueEnum<'c>>> {
+        let dtype = self.dtype(like);
+        let zero = self.zero(dtype);
+        let mut regs = vec![];
+        for (i, place) in places.iter().enumerate() {
+            let first = i * vector as usize;
+            let others = (first..first + vector as usize)
+                .map(|n| other.map_or(Ok(zero), |o| self.register(o, n)))
+                .collect::<Res<Vec<_>>>()?;
+            let others = others.into_iter().map(|x| self.to_memory(dtype, x)).collect::<Res<Vec<_>>>()?;
+            let access = self.access_at(dtype, place, vector);
+            let loaded = self.machine.load(self, Space::Global, &access, &others)?;
+            for x in loaded {
+                regs.push(self.from_memory(dtype, x)?);
+            }
+        }
+        Ok(regs)
+    }
+
+    /// Writes the elements of a tile in wide accesses; of threads that hold the same, the first writes.
+    pub fn write(&self, value: ValueId, vector: u32, places: &[Place<'c>]) -> Res<()> {
+        let dtype = self.dtype(value);
+        let regs = self.registers(value)?;
+        let layout = if self.shape(value).is_empty() { None } else { Some(self.layout_id(value)?) };
+        let first = self.is_first(layout)?;
+        for (place, values) in places.iter().zip(regs.chunks(vector as usize)) {
+            let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
+            let place = Place { predicate: self.both(place.predicate, first)?, ..*place };
+            self.machine.store(self, Space::Global, &self.access_at(dtype, &place, vector), &values)?;
+        }
+        Ok(())
+    }
+
+    fn access_at(&self, dtype: Option<DType>, place: &Place<'c>, count: u32) -> Access<'c> {
+        Access {
+            address: place.address,
+            offset: place.offset,
+            ty: self.memory_type(dtype),
+            bytes: dtype.map_or(8, |d| d.bytes() as u32),
+            count,
+            predicate: place.predicate,
+        }
+    }
+
+    /// The type of an element as it lies in memory: bool is a byte.
+    pub fn memory_type(&self, dtype: Option<DType>) -> inkwell::types::BasicTypeEnum<'c> {
+        let zero = self.zero(dtype);
+        if dtype == Some(DType::Bool) { self.context.i8_type().into() } else { zero.get_type() }
+    }
+
+    /// An element as it lies in memory.
+    pub fn to_memory(&self, dtype: Option<DType>, x: BasicValueEnum<'c>) -> Res<BasicValueEnum<'c>> {
+        if dtype != Some(DType::Bool) {
+            return Ok(x);
+        }
+        Ok(self.builder.build_int_z_extend(x.into_int_value(), self.context.i8_type(), "")?.into())
+    }
+
+    /// An element from memory.
+    pub fn from_memory(&self, dtype: Option<DType>, x: BasicValueEnum<'c>) -> Res<BasicValueEnum<'c>> {
+        if dtype != Some(DType::Bool) {
+            return Ok(x);
+        }
+        let zero = self.context.i8_type().const_zero();
+        Ok(self.builder.build_int_compare(inkwell::IntPredicate::NE, x.into_int_value(), zero, "")?.into())
+    }
+
+    fn store(&mut self, inst: &Inst) -> Res<()> {
+        let (p, value) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
+        let (vector, places) = self.places(inst, p, inst.operands.get(2).copied())?;
+        self.write(value, vector, &places)
+    }
+}
+
+/// Whether a predicate is known to hold.
+pub fn is_true(x: IntValue<'_>) -> bool {
+    x.get_zero_extended_constant() == Some(1)
+}

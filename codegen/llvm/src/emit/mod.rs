@@ -1,0 +1,362 @@
+//! Owns the emission of a scheduled kernel as an LLVM function.
+//!
+//! Every thread of the block runs the function. A scalar is one LLVM value, the same in every thread; a tile is one value
+//! for each register of its layout ([`value`]). Control flow is that of the program and uniform; single threads are
+//! masked by predicates only.
+//!
+//! May assume a verified scheduled kernel. What only one target has comes from its [`Machine`].
+
+pub mod atomic;
+pub mod control;
+pub mod coords;
+pub mod dot;
+pub mod fold;
+pub mod global;
+pub mod random;
+pub mod scan;
+pub mod shared;
+pub mod tile;
+pub mod value;
+pub mod view;
+
+use std::collections::BTreeMap;
+
+use inkwell::builder::{Builder, BuilderError};
+use inkwell::context::Context;
+use inkwell::module::Module;
+use inkwell::types::IntType;
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
+use tk_layout::Kernel;
+use tk_layout::axis::AxisInfo;
+use tk_layout::kernel::LayoutId;
+use tk_ops::{ControlOp, DType, Op};
+use tk_tile::{BlockId, Elem, Func, Inst, Loc, Type, ValueId};
+
+use crate::scalar::{Error as ScalarError, Scalars};
+use crate::target::Machine;
+use value::{Val, View};
+
+/// Why there is no code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// A mistake of the compiler.
+    Bug(String),
+    /// The target has nothing for an operation.
+    Unsupported {
+        /// What, in the words of the language.
+        what: String,
+        /// Where it stands.
+        loc: Option<Loc>,
+    },
+}
+
+impl From<BuilderError> for Stop {
+    fn from(e: BuilderError) -> Stop {
+        Stop::Bug(e.to_string())
+    }
+}
+
+impl From<ScalarError> for Stop {
+    fn from(e: ScalarError) -> Stop {
+        Stop::Bug(e.to_string())
+    }
+}
+
+/// What emission gives.
+pub type Res<T> = Result<T, Stop>;
+
+/// A mistake of the compiler.
+pub fn bug<T>(what: impl Into<String>) -> Res<T> {
+    Err(Stop::Bug(what.into()))
+}
+
+/// Everything that emission of one kernel needs.
+pub struct Emit<'a, 'c> {
+    /// Owner of the types.
+    pub context: &'c Context,
+    /// Stands where code goes.
+    pub builder: &'a Builder<'c>,
+    /// The module that is filled.
+    pub module: &'a Module<'c>,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+    /// What is known of its values.
+    pub axis: AxisInfo,
+    /// What only this target has.
+    pub machine: &'a dyn Machine<'c>,
+    /// The function that is filled.
+    pub function: FunctionValue<'c>,
+    /// What every value is.
+    values: Vec<Option<Val<'c>>>,
+    /// Coordinates of register 0 of this thread, for each layout that was asked for.
+    threads: BTreeMap<LayoutId, Vec<IntValue<'c>>>,
+    /// The number of this thread in its program.
+    pub tid: IntValue<'c>,
+    /// How many programs there are on each axis.
+    pub programs: [IntValue<'c>; 3],
+    /// Where the instruction that is being emitted comes from.
+    pub loc: Option<Loc>,
+}
+
+/// Fills `function`, which has an empty entry block in which `builder` stands.
+pub fn emit<'a, 'c>(
+    context: &'c Context,
+    builder: &'a Builder<'c>,
+    module: &'a Module<'c>,
+    kernel: &'a Kernel,
+    machine: &'a dyn Machine<'c>,
+    function: FunctionValue<'c>,
+) -> Res<()> {
+    let func = kernel.func();
+    let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+    let start = crate::target::Start { context, builder, module, function, kernel };
+    let entry = machine.enter(&start)?;
+    let mut e = Emit {
+        context,
+        builder,
+        module,
+        kernel,
+        axis,
+        machine,
+        function,
+        values: vec![None; func.values.len()],
+        threads: BTreeMap::new(),
+        tid: entry.tid,
+        programs: entry.programs,
+        loc: None,
+    };
+    e.parameters(&entry.params)?;
+    e.layouts_at_entry()?;
+    e.block(func.body)?;
+    builder.build_return(None)?;
+    Ok(())
+}
+
+/// A parameter of the function: what it is called, and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// `x`, `x.shape[0]`, `x.strides[1]`.
+    pub name: String,
+    /// What it is.
+    pub kind: SlotKind,
+}
+
+/// What a parameter holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotKind {
+    /// An address of elements; `None` if they are pointers.
+    Pointer(Option<DType>),
+    /// A number of the kernel.
+    Scalar(DType),
+    /// An extent of a view.
+    Extent(DType),
+    /// A stride of a view, in elements.
+    Stride,
+}
+
+impl SlotKind {
+    /// The element type in which it is passed.
+    pub fn dtype(self) -> DType {
+        match self {
+            SlotKind::Pointer(_) => DType::U64,
+            SlotKind::Scalar(d) | SlotKind::Extent(d) => d,
+            SlotKind::Stride => DType::I64,
+        }
+    }
+}
+
+/// The parameters of a kernel as they are passed: a view is its address, its extents and its strides.
+pub fn slots(kernel: &Kernel) -> Vec<Slot> {
+    let func = kernel.func();
+    let mut out = vec![];
+    let pointee = |elem: &Elem| match elem {
+        Elem::Scalar(d) => Some(*d),
+        Elem::Ptr { .. } => None,
+    };
+    for (i, v) in func.blocks[func.body].args.iter().enumerate() {
+        let name = func.param_names.get(i).cloned().unwrap_or_default();
+        let mut push = |name: String, kind| out.push(Slot { name, kind });
+        match kernel.module.types.get(func.ty(*v)) {
+            Type::Tile { elem: Elem::Scalar(d), .. } => push(name, SlotKind::Scalar(*d)),
+            Type::Tile { elem: Elem::Ptr { pointee: p, .. }, .. } => push(name, SlotKind::Pointer(pointee(p))),
+            Type::View { elem, rank, wide, .. } => {
+                let extent = if *wide { DType::I64 } else { DType::I32 };
+                push(name.clone(), SlotKind::Pointer(pointee(elem)));
+                for d in 0..*rank {
+                    push(format!("{name}.shape[{d}]"), SlotKind::Extent(extent));
+                }
+                for d in 0..*rank {
+                    push(format!("{name}.strides[{d}]"), SlotKind::Stride);
+                }
+            }
+        }
+    }
+    out
+}
+
+impl<'a, 'c> Emit<'a, 'c> {
+    /// The function of the kernel.
+    pub fn func(&self) -> &'a Func {
+        self.kernel.func()
+    }
+
+    /// The type of a value.
+    pub fn ty(&self, v: ValueId) -> &'a Type {
+        self.kernel.module.types.get(self.func().ty(v))
+    }
+
+    /// The extents of a tile.
+    pub fn shape(&self, v: ValueId) -> &'a [u32] {
+        self.ty(v).shape().unwrap_or(&[])
+    }
+
+    /// The scalar type of the elements; `None` for pointers.
+    pub fn dtype(&self, v: ValueId) -> Option<DType> {
+        self.ty(v).dtype()
+    }
+
+    /// Recipes for single elements.
+    pub fn scalars<'s>(&'s self, math: &'s crate::scalar::Math<'c>) -> Scalars<'s, 'c> {
+        Scalars {
+            context: self.context,
+            builder: self.builder,
+            module: self.module,
+            spec: self.kernel.setting.spec,
+            math,
+        }
+    }
+
+    /// Calls `f` with the recipes for single elements.
+    pub fn with_scalars<T>(&self, f: impl FnOnce(&Scalars<'_, 'c>) -> Result<T, ScalarError>) -> Res<T> {
+        let math = |op, width, fast, args: &[BasicValueEnum<'c>]| {
+            self.machine.math(self.builder, self.module, op, width, fast, args)
+        };
+        Ok(f(&self.scalars(&math))?)
+    }
+
+    /// 32-bit integers.
+    pub fn i32(&self) -> IntType<'c> {
+        self.context.i32_type()
+    }
+
+    /// 64-bit integers.
+    pub fn i64(&self) -> IntType<'c> {
+        self.context.i64_type()
+    }
+
+    /// A 32-bit constant.
+    pub fn int(&self, v: u32) -> IntValue<'c> {
+        self.i32().const_int(v.into(), false)
+    }
+
+    /// A 64-bit constant.
+    pub fn long(&self, v: i64) -> IntValue<'c> {
+        self.i64().const_int(v.cast_unsigned(), true)
+    }
+
+    /// What a value is.
+    pub fn value(&self, v: ValueId) -> Res<&Val<'c>> {
+        match self.values.get(v.0 as usize).and_then(Option::as_ref) {
+            Some(val) => Ok(val),
+            None => bug(format!("{v} is used before it is defined")),
+        }
+    }
+
+    /// Says what a value is.
+    pub fn define(&mut self, v: ValueId, val: Val<'c>) {
+        if let Some(slot) = self.values.get_mut(v.0 as usize) {
+            *slot = Some(val);
+        }
+    }
+
+    /// A scalar.
+    pub fn scalar(&self, v: ValueId) -> Res<BasicValueEnum<'c>> {
+        match self.value(v)? {
+            Val::Scalar(x) => Ok(*x),
+            Val::Tile(_) | Val::View(_) => bug(format!("{v} is no scalar")),
+        }
+    }
+
+    /// An integer scalar as i64, by its sign.
+    pub fn wide(&self, v: ValueId) -> Res<IntValue<'c>> {
+        let x = self.scalar(v)?.into_int_value();
+        let signed = self.dtype(v).is_none_or(|d| d.is_signed());
+        self.extend(x, signed)
+    }
+
+    /// An integer as i64.
+    pub fn extend(&self, x: IntValue<'c>, signed: bool) -> Res<IntValue<'c>> {
+        Ok(if x.get_type().get_bit_width() >= 64 {
+            x
+        } else if signed {
+            self.builder.build_int_s_extend(x, self.i64(), "")?
+        } else {
+            self.builder.build_int_z_extend(x, self.i64(), "")?
+        })
+    }
+
+    /// A view.
+    pub fn view(&self, v: ValueId) -> Res<View<'c>> {
+        match self.value(v)? {
+            Val::View(x) => Ok(x.clone()),
+            Val::Tile(_) | Val::Scalar(_) => bug(format!("{v} is no view")),
+        }
+    }
+
+    fn parameters(&mut self, params: &[BasicValueEnum<'c>]) -> Res<()> {
+        let mut params = params.iter().copied();
+        let mut next = || params.next().ok_or_else(|| Stop::Bug("a parameter is missing".into()));
+        for v in &self.func().blocks[self.func().body].args {
+            let val = match self.ty(*v) {
+                Type::Tile { .. } => Val::Scalar(next()?),
+                Type::View { rank, elem, .. } => {
+                    let base = next()?.into_int_value();
+                    let extents = (0..*rank).map(|_| Ok(next()?.into_int_value())).collect::<Res<_>>()?;
+                    let strides = (0..*rank).map(|_| Ok(next()?.into_int_value())).collect::<Res<Vec<_>>>()?;
+                    let known = self.axis.view(*v);
+                    let unit = |d: usize| known.is_some_and(|k| k.strides.get(d).is_some_and(|s| s.1));
+                    let strides =
+                        strides.into_iter().enumerate().map(|(d, s)| if unit(d) { self.long(1) } else { s }).collect();
+                    Val::View(View { base, extents, strides, bytes: value::element_bytes(elem) })
+                }
+            };
+            self.define(*v, val);
+        }
+        Ok(())
+    }
+
+    /// Emits the instructions of a block, up to its terminator.
+    pub fn block(&mut self, block: BlockId) -> Res<()> {
+        let insts = &self.func().blocks[block].insts;
+        for i in insts.iter() {
+            let inst = &self.func().insts[*i];
+            self.loc = inst.loc.or(self.loc);
+            self.machine.at(self.loc);
+            self.inst(inst)?;
+        }
+        Ok(())
+    }
+
+    /// Something that this target cannot do.
+    pub fn unsupported<T>(&self, what: impl Into<String>) -> Res<T> {
+        Err(Stop::Unsupported { what: what.into(), loc: self.loc })
+    }
+
+    fn inst(&mut self, inst: &Inst) -> Res<()> {
+        match inst.op {
+            Op::Elementwise(op) => self.elementwise(inst, op),
+            Op::Create(op) => self.create(inst, op),
+            Op::Shape(op) => self.shaped(inst, op),
+            Op::Memory(op) => self.memory(inst, op),
+            Op::Atomic(op) => self.atomic(inst, op),
+            Op::Reduce(op) => self.reduce(inst, op),
+            Op::Scan(op) => self.scan(inst, op),
+            Op::Random(op) => self.random(inst, op),
+            Op::Machine(op) => self.machine_op(inst, op),
+            Op::Dot(op) => self.unsupported(format!("`{}`", op.name())),
+            Op::Control(ControlOp::Yield | ControlOp::Condition | ControlOp::Return) => Ok(()),
+            Op::Control(op) => self.control(inst, op),
+            Op::Host(op) => bug(format!("`{}` in a kernel", op.name())),
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Owns elementwise operations, creation and relabelling of tiles: what needs no other thread.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use inkwell::types::BasicType;
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_layout::Layout;
+use tk_layout::kernel::LayoutId;
+use tk_ops::{CreateOp, DType, ElementwiseOp, ShapeOp};
+use tk_tile::{Attr, Inst, Type, ValueId};
+
+use super::value::{Tile, Val};
+use super::{Emit, Res, Stop, bug};
+
+impl<'c> Emit<'_, 'c> {
+    /// A tile.
+    pub fn tile(&self, v: ValueId) -> Res<Tile<'c>> {
+        match self.value(v)? {
+            Val::Tile(t) => Ok(t.clone()),
+            Val::Scalar(x) => Ok(Tile::Splat(*x)),
+            Val::View(_) => bug(format!("{v} is no tile")),
+        }
+    }
+
+    /// Registers of a tile; 1 for a scalar.
+    pub fn count(&self, v: ValueId) -> Res<usize> {
+        if self.shape(v).is_empty() { Ok(1) } else { Ok(self.layout(v)?.registers()) }
+    }
+
+    /// What register `r` of a tile holds.
+    pub fn register(&self, tile: &Tile<'c>, r: usize) -> Res<BasicValueEnum<'c>> {
+        match tile {
+            Tile::Regs(list) => list.get(r).copied().ok_or_else(|| Stop::Bug(format!("there is no register {r}"))),
+            Tile::Splat(x) => Ok(*x),
+            Tile::Affine { base, offsets } => {
+                let at = offsets.get(r).copied().unwrap_or(0);
+                if at == 0 {
+                    return Ok((*base).into());
+                }
+                let at = base.get_type().const_int(at.cast_unsigned(), true);
+                Ok(self.builder.build_int_add(*base, at, "")?.into())
+            }
+        }
+    }
+
+    /// What every register of a tile or scalar holds.
+    pub fn registers(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
+        let tile = self.tile(v)?;
+        (0..self.count(v)?).map(|r| self.register(&tile, r)).collect()
+    }
+
+    /// Defines a result from its registers.
+    pub fn define_regs(&mut self, v: ValueId, regs: Vec<BasicValueEnum<'c>>) -> Res<()> {
+        let val = match (self.shape(v), regs.as_slice()) {
+            ([], [x]) => Val::Scalar(*x),
+            ([], _) => return bug("a scalar has one register"),
+            _ => Val::Tile(Tile::regs(regs)),
+        };
+        self.define(v, val);
+        Ok(())
+    }
+
+    /// The only result of an instruction.
+    pub fn result(&self, inst: &Inst) -> Res<ValueId> {
+        inst.results.first().copied().ok_or_else(|| Stop::Bug(format!("`{}` has no result", inst.op.name())))
+    }
+
+    /// An operand of an instruction.
+    pub fn operand(&self, inst: &Inst, i: usize) -> Res<ValueId> {
+        inst.operands.get(i).copied().ok_or_else(|| Stop::Bug(format!("`{}` has no operand {i}", inst.op.name())))
+    }
+
+    pub(super) fn create(&mut self, inst: &Inst, op: CreateOp) -> Res<()> {
+        let r = self.result(inst)?;
+        let shape = self.shape(r);
+        let val = match op {
+            CreateOp::Const => {
+                let Some(Attr::Scalar(s)) = inst.attrs.get("value") else { return bug("a constant has a value") };
+                let x = self.with_scalars(|e| Ok(e.constant(*s)))?;
+                if shape.is_empty() { Val::Scalar(x) } else { Val::Tile(Tile::Splat(x)) }
+            }
+            CreateOp::Splat => {
+                let x = self.scalar(self.operand(inst, 0)?)?;
+                if shape.is_empty() { Val::Scalar(x) } else { Val::Tile(Tile::Splat(x)) }
+            }
+            CreateOp::Undef => match self.ty(r) {
+                Type::View { rank, elem, wide, .. } => {
+                    let extent = if *wide { self.i64() } else { self.i32() };
+                    Val::View(super::value::View {
+                        base: self.i64().const_zero(),
+                        extents: vec![extent.const_zero(); *rank as usize],
+                        strides: vec![self.i64().const_zero(); *rank as usize],
+                        bytes: super::value::element_bytes(elem),
+                    })
+                }
+                Type::Tile { .. } => {
+                    // A defined value costs nothing and keeps what LLVM may conclude from others away.
+                    let zero = self.zero(self.dtype(r));
+                    if shape.is_empty() { Val::Scalar(zero) } else { Val::Tile(Tile::Splat(zero)) }
+                }
+            },
+            CreateOp::Arange => {
+                let layout = self.layout_id(r)?;
+                let start = inst.attrs.int("start").unwrap_or(0);
+                let held = self.kernel.layouts.get(layout);
+                if !held.is_disjoint() {
+                    let regs = (0..held.registers()).map(|n| {
+                        let at = self.coord(layout, n, 0)?;
+                        let start = self.i32().const_int(start.cast_unsigned(), true);
+                        Ok(self.builder.build_int_add(at, start, "")?.into())
+                    });
+                    return self.define_regs(r, regs.collect::<Res<_>>()?);
+                }
+                let base = *self.thread_coords(layout)?.first().ok_or_else(|| Stop::Bug("no dimension".into()))?;
+                let at = |n| held.register(n).first().copied().unwrap_or(0);
+                let offsets = (0..held.registers()).map(|n| i64::from(at(n)) + start).collect();
+                Val::Tile(Tile::Affine { base, offsets: Rc::new(offsets) })
+            }
+            CreateOp::Table => return self.table(inst, r),
+        };
+        self.define(r, val);
+        Ok(())
+    }
+
+    /// A zero; an address for `None`.
+    pub fn zero(&self, d: Option<DType>) -> BasicValueEnum<'c> {
+        match d {
+            Some(d) => {
+                let math = |_, _, _, _: &[BasicValueEnum<'c>]| None;
+                self.scalars(&math).element_type(d).const_zero()
+            }
+            None => self.i64().const_zero().into(),
+        }
+    }
+
+    /// Elements that are known one by one lie in constant memory.
+    fn table(&mut self, inst: &Inst, r: ValueId) -> Res<()> {
+        let d = self.dtype(r).ok_or_else(|| Stop::Bug("a table of pointers".into()))?;
+        let layout = self.layout_id(r)?;
+        let shape = self.shape(r);
+        let math = |_, _, _, _: &[BasicValueEnum<'c>]| None;
+        let bits = inst.attrs.ints("values").unwrap_or(&[]);
+        // As integers of their width: a constant of any float type is written the same way.
+        let ty = self.context.custom_width_int_type(d.bits().max(8));
+        let values: Vec<IntValue<'c>> = bits.iter().map(|b| ty.const_int(b.cast_unsigned(), false)).collect();
+        let array = ty.const_array(&values);
+        let global = self.module.add_global(array.get_type(), Some(self.machine.constant_space()), "table");
+        global.set_initializer(&array);
+        global.set_constant(true);
+        global.set_linkage(inkwell::module::Linkage::Private);
+        let strides = tk_layout::lower::row_major(shape);
+        let mut regs = vec![];
+        for n in 0..self.kernel.layouts.get(layout).registers() {
+            let mut at = self.i32().const_zero();
+            for (dim, stride) in strides.iter().enumerate() {
+                let coord = self.coord(layout, n, dim)?;
+                let by = self.i32().const_int(stride.cast_unsigned(), false);
+                let part = self.builder.build_int_mul(coord, by, "")?;
+                at = self.builder.build_int_add(at, part, "")?;
+            }
+            if let Some(real) = self.is_real(layout, shape, n)? {
+                at = self.builder.build_select(real, at, self.i32().const_zero(), "")?.into_int_value();
+            }
+            // SAFETY: the position is below the number of elements.
+            let place = unsafe {
+                self.builder.build_in_bounds_gep(array.get_type(), global.as_pointer_value(), &[self.i32().const_zero(), at], "")?
+            };
+            let x = self.builder.build_load(ty, place, "")?;
+            let to = self.scalars(&math).element_type(d);
+            regs.push(if to.is_int_type() {
+                let to = to.into_int_type();
+                self.builder.build_int_truncate_or_bit_cast(x.into_int_value(), to, "")?.into()
+            } else {
+                self.builder.build_bit_cast(x, to, "")?
+            });
+        }
+        self.define_regs(r, regs)
+    }
+
+    pub(super) fn elementwise(&mut self, inst: &Inst, op: ElementwiseOp) -> Res<()> {
+        let r = self.result(inst)?;
+        let fast = inst.attrs.flag("fast");
+        let from: Vec<Option<DType>> = inst.operands.iter().map(|v| self.dtype(*v)).collect();
+        let to = self.dtype(r);
+        let one = |args: &[BasicValueEnum<'c>]| self.with_scalars(|e| e.elementwise(op, &from, to, fast, args));
+        if self.shape(r).is_empty() {
+            let args = inst.operands.iter().map(|v| self.scalar(*v)).collect::<Res<Vec<_>>>()?;
+            let x = one(&args)?;
+            self.define(r, Val::Scalar(x));
+            return Ok(());
+        }
+        let args = inst.operands.iter().map(|v| self.tile(*v)).collect::<Res<Vec<_>>>()?;
+        let val = if let Some(x) = self.affine(op, &args, &from, to)? {
+            x
+        } else if args.iter().all(|a| matches!(a, Tile::Splat(_))) {
+            let args = args.iter().map(|a| self.register(a, 0)).collect::<Res<Vec<_>>>()?;
+            Tile::Splat(one(&args)?)
+        } else {
+            let groups = self.groups(r)?;
+            let mut known: BTreeMap<usize, BasicValueEnum<'c>> = BTreeMap::new();
+            let mut regs = vec![];
+            for (n, group) in groups.into_iter().enumerate() {
+                let x = match known.get(&group) {
+                    Some(x) => *x,
+                    None => {
+                        let args = args.iter().map(|a| self.register(a, n)).collect::<Res<Vec<_>>>()?;
+                        let x = one(&args)?;
+                        known.insert(group, x);
+                        x
+                    }
+                };
+                regs.push(x);
+            }
+            Tile::regs(regs)
+        };
+        self.define(r, Val::Tile(val));
+        Ok(())
+    }
+
+    /// For each register the first one that is known to hold the same: what axis analysis calls constancy.
+    fn groups(&self, v: ValueId) -> Res<Vec<usize>> {
+        let layout = self.layout(v)?;
+        let known = self.axis.tile(v);
+        let runs: Vec<u64> = (0..self.shape(v).len()).map(|d| known.dim(d).constancy).collect();
+        if runs.iter().all(|c| *c <= 1) {
+            return Ok((0..layout.registers()).collect());
+        }
+        let mut first: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+        let group = |n: usize| {
+            let at = layout.register(n);
+            let key = at.iter().zip(&runs).map(|(c, run)| u64::from(*c) / run.max(&1)).collect();
+            *first.entry(key).or_insert(n)
+        };
+        Ok((0..layout.registers()).map(group).collect())
+    }
+
+    /// Sums of a number that depends on the thread and constants stay such sums.
+    fn affine(
+        &self,
+        op: ElementwiseOp,
+        args: &[Tile<'c>],
+        from: &[Option<DType>],
+        to: Option<DType>,
+    ) -> Res<Option<Tile<'c>>> {
+        let is_index = |d: &Option<DType>| d.is_some_and(|d| matches!(d, DType::I32 | DType::I64));
+        if !from.iter().all(is_index) || !is_index(&to) {
+            return Ok(None);
+        }
+        let b = self.builder;
+        Ok(match (op, args) {
+            (ElementwiseOp::Add, [Tile::Affine { base, offsets }, Tile::Splat(x)] | [Tile::Splat(x), Tile::Affine { base, offsets }]) => {
+                let base = b.build_int_add(*base, x.into_int_value(), "")?;
+                Some(Tile::Affine { base, offsets: Rc::clone(offsets) })
+            }
+            (ElementwiseOp::Sub, [Tile::Affine { base, offsets }, Tile::Splat(x)]) => {
+                let base = b.build_int_sub(*base, x.into_int_value(), "")?;
+                Some(Tile::Affine { base, offsets: Rc::clone(offsets) })
+            }
+            (ElementwiseOp::Mul, [Tile::Affine { base, offsets }, Tile::Splat(x)] | [Tile::Splat(x), Tile::Affine { base, offsets }]) => {
+                let x = x.into_int_value();
+                let Some(by) = x.get_sign_extended_constant().filter(|v| v.unsigned_abs() < 1 << 20) else {
+                    return Ok(None);
+                };
+                let base = b.build_int_mul(*base, x, "")?;
+                Some(Tile::Affine { base, offsets: Rc::new(offsets.iter().map(|o| o * by).collect()) })
+            }
+            (ElementwiseOp::Cast, [Tile::Affine { base, offsets }]) if from == [to] => {
+                Some(Tile::Affine { base: *base, offsets: Rc::clone(offsets) })
+            }
+            _ => None,
+        })
+    }
+
+    pub(super) fn shaped(&mut self, inst: &Inst, op: ShapeOp) -> Res<()> {
+        let (x, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let tile = self.tile(x)?;
+        if matches!(tile, Tile::Splat(_)) && !matches!(op, ShapeOp::Join | ShapeOp::Split) {
+            let val = match (self.shape(r), tile) {
+                ([], Tile::Splat(x)) => Val::Scalar(x),
+                (_, tile) => Val::Tile(tile),
+            };
+            self.define(r, val);
+            return Ok(());
+        }
+        match op {
+            ShapeOp::Join => {
+                let (a, b) = (self.registers(x)?, self.registers(self.operand(inst, 1)?)?);
+                if self.shape(x).is_empty() {
+                    let at = self.layout_id(r)?;
+                    return self.pair_of_scalars(r, at, &a, &b);
+                }
+                self.define_regs(r, a.into_iter().chain(b).collect())
+            }
+            ShapeOp::Split => {
+                let regs = self.registers(x)?;
+                let (a, b) = regs.split_at(regs.len() / 2);
+                let second = *inst.results.get(1).ok_or_else(|| Stop::Bug("`split` has two results".into()))?;
+                let (a, b) = (a.to_vec(), b.to_vec());
+                self.define_regs(r, a)?;
+                self.define_regs(second, b)
+            }
+            ShapeOp::Permute | ShapeOp::Broadcast | ShapeOp::Reshape => {
+                if self.shape(r).is_empty() {
+                    let x = self.register(&tile, 0)?;
+                    self.define(r, Val::Scalar(x));
+                    return Ok(());
+                }
+                let from = self.sources(inst, op, x, r)?;
+                let moved = match &tile {
+                    Tile::Affine { base, offsets } => {
+                        let offsets = from.iter().map(|n| offsets.get(*n).copied().unwrap_or(0)).collect();
+                        Tile::Affine { base: *base, offsets: Rc::new(offsets) }
+                    }
+                    Tile::Regs(_) | Tile::Splat(_) => {
+                        Tile::regs(from.iter().map(|n| self.register(&tile, *n)).collect::<Res<_>>()?)
+                    }
+                };
+                self.define(r, Val::Tile(moved));
+                Ok(())
+            }
+            ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Cat | ShapeOp::Interleave => {
+                bug(format!("`{}` was not lowered", op.name()))
+            }
+        }
+    }
+
+    /// A tile of two from two scalars.
+    fn pair_of_scalars(&mut self, r: ValueId, layout: LayoutId, a: &[BasicValueEnum<'c>], b: &[BasicValueEnum<'c>]) -> Res<()> {
+        let ([a], [b]) = (a, b) else { return bug("a scalar has one register") };
+        let mut regs = vec![];
+        for n in 0..self.kernel.layouts.get(layout).registers() {
+            let at = self.coord(layout, n, 0)?;
+            let first = self.builder.build_int_compare(inkwell::IntPredicate::EQ, at, at.get_type().const_zero(), "")?;
+            regs.push(self.builder.build_select(first, *a, *b, "")?);
+        }
+        self.define_regs(r, regs)
+    }
+
+    /// For each register of the result the register of the operand that holds the same element.
+    fn sources(&self, inst: &Inst, op: ShapeOp, x: ValueId, r: ValueId) -> Res<Vec<usize>> {
+        let (from, to) = (self.layout(x)?, self.layout(r)?);
+        let (a, b) = (self.shape(x), self.shape(r));
+        if op == ShapeOp::Reshape && !tk_layout::natural::is_unit(a, b) {
+            // Relabelling keeps the order of registers.
+            return Ok((0..to.registers()).collect());
+        }
+        let perm = tk_layout::natural::permutation(inst);
+        let key = |at: Vec<u32>| -> Vec<u32> {
+            match op {
+                ShapeOp::Permute => {
+                    let mut out = vec![0; at.len()];
+                    for (c, p) in at.iter().zip(&perm) {
+                        if let Some(slot) = out.get_mut(*p) {
+                            *slot = *c;
+                        }
+                    }
+                    out
+                }
+                ShapeOp::Broadcast => at.iter().zip(a).map(|(c, n)| if *n == 1 { 0 } else { *c }).collect(),
+                ShapeOp::Reshape => {
+                    let mut real = at.iter().zip(b).filter(|(_, n)| **n != 1).map(|(c, _)| *c);
+                    a.iter().map(|n| if *n == 1 { 0 } else { real.next().unwrap_or(0) }).collect()
+                }
+                ShapeOp::Flip
+                | ShapeOp::Slice
+                | ShapeOp::Join
+                | ShapeOp::Split
+                | ShapeOp::Cat
+                | ShapeOp::Interleave => at,
+            }
+        };
+        let held = places(from);
+        let find = |n: usize| {
+            held.get(&key(to.register(n))).copied().ok_or_else(|| Stop::Bug(format!("`{}` of layouts that do not fit", op.name())))
+        };
+        (0..to.registers()).map(find).collect()
+    }
+
+    /// The same value under another name.
+    pub fn alias(&mut self, inst: &Inst) -> Res<()> {
+        let val = self.value(self.operand(inst, 0)?)?.clone();
+        let r = self.result(inst)?;
+        self.define(r, val);
+        Ok(())
+    }
+
+}
+
+/// The first register with these coordinates.
+pub fn places(layout: &Layout) -> BTreeMap<Vec<u32>, usize> {
+    let mut held = BTreeMap::new();
+    for n in (0..layout.registers()).rev() {
+        held.insert(layout.register(n), n);
+    }
+    held
+}

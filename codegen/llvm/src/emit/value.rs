@@ -1,0 +1,58 @@
+//! Owns what values of the IR are while code is emitted.
+
+use std::rc::Rc;
+
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_tile::Elem;
+
+/// A value.
+#[derive(Clone, Debug)]
+pub enum Val<'c> {
+    /// The same in every thread.
+    Scalar(BasicValueEnum<'c>),
+    /// A tile: what this thread holds of it.
+    Tile(Tile<'c>),
+    /// A view.
+    View(View<'c>),
+}
+
+/// What a thread holds of a tile. The forms differ only in how much code they need.
+#[derive(Clone, Debug)]
+pub enum Tile<'c> {
+    /// A value for each register of the layout.
+    Regs(Rc<Vec<BasicValueEnum<'c>>>),
+    /// Every register holds the same.
+    Splat(BasicValueEnum<'c>),
+    /// Register r holds the integer `base + offsets[r]`, or the address, in bytes.
+    Affine {
+        /// What depends on the thread.
+        base: IntValue<'c>,
+        /// What does not.
+        offsets: Rc<Vec<i64>>,
+    },
+}
+
+impl<'c> Tile<'c> {
+    /// From a value for each register.
+    pub fn regs(values: Vec<BasicValueEnum<'c>>) -> Tile<'c> {
+        Tile::Regs(Rc::new(values))
+    }
+}
+
+/// A view.
+#[derive(Clone, Debug)]
+pub struct View<'c> {
+    /// The address of its first element.
+    pub base: IntValue<'c>,
+    /// i32 or i64.
+    pub extents: Vec<IntValue<'c>>,
+    /// In elements; i64.
+    pub strides: Vec<IntValue<'c>>,
+    /// Size of an element.
+    pub bytes: u32,
+}
+
+/// Bytes of an element in memory.
+pub fn element_bytes(elem: &Elem) -> u32 {
+    tk_layout::axis::element_bytes(elem) as u32
+}

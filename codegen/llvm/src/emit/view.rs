@@ -1,0 +1,282 @@
+//! Owns views: taking them apart, and accesses through them.
+//!
+//! A position is inside if it is not negative and below the extent, which is one comparison of unsigned numbers.
+
+use inkwell::IntPredicate;
+use inkwell::values::IntValue;
+use tk_layout::kernel::LayoutId;
+use tk_ops::{DType, MemoryOp};
+use tk_tile::{Inst, Type, ValueId};
+
+use super::global::Place;
+use super::value::{Val, View};
+use super::{Emit, Res, Stop, bug};
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn view_op(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
+        let r = self.result(inst)?;
+        let first = self.operand(inst, 0)?;
+        let axis = || inst.attrs.int("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(0);
+        let missing = || Stop::Bug(format!("`{}` of an axis that is not there", op.name()));
+        let val = match op {
+            MemoryOp::View => {
+                let Type::View { rank, elem, .. } = self.ty(r) else { return bug("`view` gives a view") };
+                let rank = *rank as usize;
+                let scalar = |i: usize| Ok(self.scalar(self.operand(inst, i)?)?.into_int_value());
+                Val::View(View {
+                    base: scalar(0)?,
+                    extents: (1..=rank).map(scalar).collect::<Res<_>>()?,
+                    strides: (1 + rank..=2 * rank).map(scalar).collect::<Res<_>>()?,
+                    bytes: super::value::element_bytes(elem),
+                })
+            }
+            MemoryOp::ViewShape => Val::Scalar((*self.view(first)?.extents.get(axis()).ok_or_else(missing)?).into()),
+            MemoryOp::ViewStride => Val::Scalar((*self.view(first)?.strides.get(axis()).ok_or_else(missing)?).into()),
+            MemoryOp::ViewPtr => Val::Scalar(self.view(first)?.base.into()),
+            MemoryOp::ViewSlice => Val::View(self.sliced(inst)?),
+            MemoryOp::ViewPermute => {
+                let view = self.view(first)?;
+                let perm = tk_layout::natural::permutation(inst);
+                let pick = |list: &[IntValue<'c>]| perm.iter().filter_map(|p| list.get(*p).copied()).collect();
+                Val::View(View { extents: pick(&view.extents), strides: pick(&view.strides), ..view })
+            }
+            MemoryOp::PtrAdd
+            | MemoryOp::Load
+            | MemoryOp::Store
+            | MemoryOp::ViewLoad
+            | MemoryOp::ViewStore
+            | MemoryOp::ViewInside
+            | MemoryOp::ViewGather
+            | MemoryOp::ViewScatter
+            | MemoryOp::Prefetch => return bug(format!("`{}` is no operation of views", op.name())),
+        };
+        self.define(r, val);
+        Ok(())
+    }
+
+    /// The address of a view moved by `at` elements along an axis.
+    fn moved(&self, base: IntValue<'c>, at: IntValue<'c>, stride: IntValue<'c>, bytes: u32) -> Res<IntValue<'c>> {
+        let step = self.builder.build_int_mul(stride, self.long(bytes.into()), "")?;
+        let by = self.builder.build_int_mul(at, step, "")?;
+        Ok(self.builder.build_int_add(base, by, "")?)
+    }
+
+    fn sliced(&self, inst: &Inst) -> Res<View<'c>> {
+        let view = self.view(self.operand(inst, 0)?)?;
+        let mut rest = inst.operands.iter().skip(1);
+        let mut next = || rest.next().copied().ok_or_else(|| Stop::Bug("a position is missing".into()));
+        let mut out = View { base: view.base, extents: vec![], strides: vec![], bytes: view.bytes };
+        for (axis, code) in inst.attrs.ints("axes").unwrap_or(&[]).iter().enumerate() {
+            let (Some(extent), Some(stride)) = (view.extents.get(axis).copied(), view.strides.get(axis).copied()) else {
+                return bug("a slice of an axis that is not there");
+            };
+            if *code == 0 {
+                let at = self.wide(next()?)?;
+                out.base = self.moved(out.base, at, stride, view.bytes)?;
+                continue;
+            }
+            out.strides.push(stride);
+            if *code == 1 {
+                out.extents.push(extent);
+                continue;
+            }
+            // Both ends are clamped to the extent, as the interpreter does.
+            let whole = self.extend(extent, true)?;
+            let clamp = |x: IntValue<'c>| -> Res<IntValue<'c>> {
+                let zero = self.long(0);
+                let low = self.builder.build_int_compare(IntPredicate::SLT, x, zero, "")?;
+                let x = self.builder.build_select(low, zero, x, "")?.into_int_value();
+                let high = self.builder.build_int_compare(IntPredicate::SGT, x, whole, "")?;
+                Ok(self.builder.build_select(high, whole, x, "")?.into_int_value())
+            };
+            let (a, b) = (clamp(self.wide(next()?)?)?, clamp(self.wide(next()?)?)?);
+            out.base = self.moved(out.base, a, stride, view.bytes)?;
+            let left = self.builder.build_int_sub(b, a, "")?;
+            let none = self.builder.build_int_compare(IntPredicate::SLT, left, self.long(0), "")?;
+            let left = self.builder.build_select(none, self.long(0), left, "")?.into_int_value();
+            out.extents.push(self.builder.build_int_truncate_or_bit_cast(left, extent.get_type(), "")?);
+        }
+        Ok(out)
+    }
+
+    /// The position of a box: one scalar for each axis, as wide as the extents.
+    fn corner(&self, view: &View<'c>, at: &[ValueId]) -> Res<Vec<IntValue<'c>>> {
+        let mut corner = vec![];
+        for (v, extent) in at.iter().zip(&view.extents) {
+            let x = self.wide(*v)?;
+            // A position that does not fit is outside, and must not wrap around to the inside.
+            corner.push(if extent.get_type().get_bit_width() == 64 { x } else { self.saturated(x)? });
+        }
+        Ok(corner)
+    }
+
+    /// A 64-bit position as 32 bits; what does not fit is far outside.
+    fn saturated(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        let low = self.builder.build_int_truncate(x, self.i32(), "")?;
+        if x.get_sign_extended_constant().is_some_and(|v| i32::try_from(v).is_ok()) {
+            return Ok(low);
+        }
+        let back = self.builder.build_int_s_extend(low, self.i64(), "")?;
+        let same = self.builder.build_int_compare(IntPredicate::EQ, back, x, "")?;
+        let far = self.i32().const_int(u64::from(i32::MIN.cast_unsigned()), false);
+        Ok(self.builder.build_select(same, low, far, "")?.into_int_value())
+    }
+
+    /// The coordinate of a register along an axis of a view, as wide as its extents.
+    fn along(&self, corner: IntValue<'c>, layout: LayoutId, n: usize, d: usize) -> Res<IntValue<'c>> {
+        let ty = corner.get_type();
+        let held = self.kernel.layouts.get(layout);
+        let thread = self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
+        if held.is_disjoint() {
+            // What depends on the thread first: it is the same for every register.
+            let start = self.builder.build_int_add(corner, self.builder.build_int_z_extend_or_bit_cast(thread, ty, "")?, "")?;
+            let at = held.register(n).get(d).copied().unwrap_or(0);
+            if at == 0 {
+                return Ok(start);
+            }
+            return Ok(self.builder.build_int_add(start, ty.const_int(at.into(), false), "")?);
+        }
+        let at = self.coord(layout, n, d)?;
+        Ok(self.builder.build_int_add(corner, self.builder.build_int_z_extend_or_bit_cast(at, ty, "")?, "")?)
+    }
+
+    /// Whether the element of a register is inside of a view.
+    fn is_inside(&self, view: &View<'c>, corner: &[IntValue<'c>], layout: LayoutId, shape: &[u32], n: usize) -> Res<Option<IntValue<'c>>> {
+        let mut all = self.is_real(layout, shape, n)?;
+        for (d, (corner, extent)) in corner.iter().zip(&view.extents).enumerate() {
+            let at = self.along(*corner, layout, n, d)?;
+            let inside = self.builder.build_int_compare(IntPredicate::ULT, at, *extent, "")?;
+            all = self.both(all, Some(inside))?;
+        }
+        Ok(all)
+    }
+
+    /// The address of the element of a register.
+    fn box_address(&self, view: &View<'c>, corner: &[IntValue<'c>], layout: LayoutId, n: usize) -> Res<(IntValue<'c>, i64)> {
+        let held = self.kernel.layouts.get(layout);
+        let (mut address, mut offset) = (view.base, 0i64);
+        let bytes = i64::from(view.bytes);
+        for (d, (corner, stride)) in corner.iter().zip(&view.strides).enumerate() {
+            let unit = stride.get_sign_extended_constant() == Some(1);
+            let corner64 = self.extend(*corner, true)?;
+            address = self.moved(address, corner64, *stride, view.bytes)?;
+            if held.is_disjoint() {
+                let thread = self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
+                address = self.moved(address, self.extend(thread, false)?, *stride, view.bytes)?;
+                let at = i64::from(held.register(n).get(d).copied().unwrap_or(0));
+                if unit {
+                    offset += at * bytes;
+                } else if at != 0 {
+                    address = self.moved(address, self.long(at), *stride, view.bytes)?;
+                }
+            } else {
+                let at = self.coord(layout, n, d)?;
+                address = self.moved(address, self.extend(at, false)?, *stride, view.bytes)?;
+            }
+        }
+        Ok((address, offset))
+    }
+
+    pub(super) fn box_access(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
+        let v = self.operand(inst, 0)?;
+        let view = self.view(v)?;
+        let rank = view.extents.len();
+        let corner = self.corner(&view, inst.operands.get(1..=rank).unwrap_or(&[]))?;
+        let loads = op == MemoryOp::ViewLoad;
+        let tile = if loads { self.result(inst)? } else { self.operand(inst, 1 + rank)? };
+        let shape = self.shape(tile);
+        let (vector, places) = if shape.is_empty() {
+            let (mut address, mut inside) = (view.base, None);
+            for ((at, extent), stride) in corner.iter().zip(&view.extents).zip(&view.strides) {
+                address = self.moved(address, self.extend(*at, true)?, *stride, view.bytes)?;
+                let one = self.builder.build_int_compare(IntPredicate::ULT, *at, *extent, "")?;
+                inside = self.both(inside, Some(one))?;
+            }
+            (1, vec![Place { address, offset: 0, predicate: inside }])
+        } else {
+            let layout = self.layout_id(tile)?;
+            let vector = self.vector(inst, tile)?;
+            let mut places = vec![];
+            for n in (0..self.count(tile)?).step_by(vector as usize) {
+                let (address, offset) = self.box_address(&view, &corner, layout, n)?;
+                let predicate = self.is_inside(&view, &corner, layout, shape, n)?;
+                places.push(Place { address, offset, predicate });
+            }
+            (vector, places)
+        };
+        if !loads {
+            return self.write(tile, vector, &places);
+        }
+        let other = inst.operands.get(1 + rank).map(|v| self.tile(*v)).transpose()?;
+        let regs = self.read(tile, vector, &places, other.as_ref())?;
+        self.define_regs(tile, regs)
+    }
+
+    pub(super) fn inside(&mut self, inst: &Inst) -> Res<()> {
+        let view = self.view(self.operand(inst, 0)?)?;
+        let corner = self.corner(&view, inst.operands.get(1..).unwrap_or(&[]))?;
+        let r = self.result(inst)?;
+        let shape = self.shape(r);
+        if shape.is_empty() {
+            let mut all: Option<IntValue<'c>> = None;
+            for (at, extent) in corner.iter().zip(&view.extents) {
+                let one = self.builder.build_int_compare(IntPredicate::ULT, *at, *extent, "")?;
+                all = self.both(all, Some(one))?;
+            }
+            let all = all.unwrap_or(self.context.bool_type().const_int(1, false));
+            self.define(r, Val::Scalar(all.into()));
+            return Ok(());
+        }
+        let layout = self.layout_id(r)?;
+        let mut regs = vec![];
+        for n in 0..self.count(r)? {
+            let inside = self.is_inside(&view, &corner, layout, shape, n)?;
+            regs.push(inside.unwrap_or(self.context.bool_type().const_int(1, false)).into());
+        }
+        self.define_regs(r, regs)
+    }
+
+    /// Single elements: `at` is one tile for each axis.
+    pub(super) fn scattered(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
+        let view = self.view(self.operand(inst, 0)?)?;
+        let rank = view.extents.len();
+        let at: Vec<ValueId> = inst.operands.iter().skip(1).take(rank).copied().collect();
+        let gathers = op == MemoryOp::ViewGather;
+        let (mask, tile) = if gathers {
+            (self.operand(inst, 1 + rank)?, self.result(inst)?)
+        } else {
+            (self.operand(inst, 2 + rank)?, self.operand(inst, 1 + rank)?)
+        };
+        let places = self.element_places(&view, &at, Some(mask), tile)?;
+        if !gathers {
+            return self.write(tile, 1, &places);
+        }
+        let other = self.tile(self.operand(inst, 2 + rank)?)?;
+        let regs = self.read(tile, 1, &places, Some(&other))?;
+        self.define_regs(tile, regs)
+    }
+
+    /// Where single elements of a view lie; what is outside, or masked, is nowhere.
+    pub fn element_places(&self, view: &View<'c>, at: &[ValueId], mask: Option<ValueId>, like: ValueId) -> Res<Vec<Place<'c>>> {
+        let tiles = at.iter().map(|v| self.tile(*v)).collect::<Res<Vec<_>>>()?;
+        let mask = mask.map(|m| self.tile(m)).transpose()?;
+        let mut places = vec![];
+        for n in 0..self.count(like)? {
+            let mut predicate = mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(|x| x.into_int_value());
+            if !self.shape(like).is_empty() {
+                predicate = self.both(predicate, self.is_real(self.layout_id(like)?, self.shape(like), n)?)?;
+            }
+            let mut address = view.base;
+            for (d, (tile, v)) in tiles.iter().zip(at).enumerate() {
+                let (Some(extent), Some(stride)) = (view.extents.get(d), view.strides.get(d)) else { continue };
+                let signed = self.dtype(*v).is_none_or(DType::is_signed);
+                let x = self.extend(self.register(tile, n)?.into_int_value(), signed)?;
+                let inside = self.builder.build_int_compare(IntPredicate::ULT, x, self.extend(*extent, true)?, "")?;
+                predicate = self.both(predicate, Some(inside))?;
+                address = self.moved(address, x, *stride, view.bytes)?;
+            }
+            places.push(Place { address, offset: 0, predicate });
+        }
+        Ok(places)
+    }
+}

@@ -1,0 +1,159 @@
+//! Owns what differs between targets in emission: [`Machine`], with a file for each target.
+//!
+//! Whatever can be said in LLVM instructions that every target has is not here.
+
+pub mod nvptx;
+pub mod sim;
+
+use inkwell::AddressSpace;
+use inkwell::builder::Builder;
+use inkwell::context::Context;
+use inkwell::module::Module;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
+use tk_layout::Kernel;
+use tk_ops::{AtomicOp, DType, ElementwiseOp};
+use tk_tile::Loc;
+
+use crate::emit::{Emit, Res};
+use crate::scalar::Width;
+
+/// What is there when a kernel begins.
+pub struct Start<'a, 'c> {
+    /// Owner of the types.
+    pub context: &'c Context,
+    /// Stands at the entry.
+    pub builder: &'a Builder<'c>,
+    /// The module.
+    pub module: &'a Module<'c>,
+    /// The function.
+    pub function: FunctionValue<'c>,
+    /// The kernel.
+    pub kernel: &'a Kernel,
+}
+
+/// What the code of a kernel begins with.
+pub struct Entry<'c> {
+    /// The number of the thread in its program.
+    pub tid: IntValue<'c>,
+    /// How many programs there are on each axis.
+    pub programs: [IntValue<'c>; 3],
+    /// The parameters of the kernel, flattened.
+    pub params: Vec<BasicValueEnum<'c>>,
+}
+
+/// An access to memory by one thread: `count` neighbours of one type.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'c> {
+    /// The address; 64 bits for device memory, 32 for shared memory.
+    pub address: IntValue<'c>,
+    /// Bytes that are added to it.
+    pub offset: i64,
+    /// The type of an element as it lies in memory.
+    pub ty: BasicTypeEnum<'c>,
+    /// Bytes of an element.
+    pub bytes: u32,
+    /// How many; `count * bytes` is a power of two up to the widest access.
+    pub count: u32,
+    /// Nothing happens without it; `None` is always true.
+    pub predicate: Option<IntValue<'c>>,
+}
+
+/// Memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Of the device.
+    Global,
+    /// Of the program.
+    Shared,
+}
+
+/// Which lane a shuffle reads from.
+#[derive(Clone, Copy, Debug)]
+pub enum Lane<'c> {
+    /// The own number, exclusive or this.
+    Xor(u32),
+    /// The own number less this; the own value where there is none.
+    Up(u32),
+    /// The own number plus this; the own value where there is none.
+    Down(u32),
+    /// This one.
+    Index(IntValue<'c>),
+}
+
+/// An atomic operation of one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Atomic<'a, 'c> {
+    /// What it does.
+    pub op: AtomicOp,
+    /// The type of the element.
+    pub dtype: DType,
+    /// Where.
+    pub address: IntValue<'c>,
+    /// The operand.
+    pub value: BasicValueEnum<'c>,
+    /// What `cas` compares with.
+    pub compare: Option<BasicValueEnum<'c>>,
+    /// Nothing happens without it.
+    pub predicate: Option<IntValue<'c>>,
+    /// `relaxed`, `acquire`, `release`, `acq_rel`.
+    pub order: &'a str,
+    /// `block`, `gpu`, `sys`.
+    pub scope: &'a str,
+}
+
+/// What a target must offer.
+pub trait Machine<'c> {
+    /// Begins the function: reads its parameters.
+    fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>>;
+
+    /// Where the next instructions come from.
+    fn at(&self, loc: Option<Loc>);
+
+    /// The address space of constants.
+    fn constant_space(&self) -> AddressSpace;
+
+    /// The number of this program on an axis.
+    fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>>;
+
+    /// Reads; gives one value for each element, `other` where the predicate is false.
+    fn load(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        other: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>>;
+
+    /// Writes these elements.
+    fn store(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>, values: &[BasicValueEnum<'c>]) -> Res<()>;
+
+    /// 32 bits of another lane of the warp.
+    fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
+
+    /// All threads of the program meet.
+    fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
+
+    /// All programs of the launch meet.
+    fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
+
+    /// An atomic operation in device memory; gives the old value, anything where the predicate is false.
+    fn atomic(&self, e: &Emit<'_, 'c>, atomic: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>>;
+
+    /// Adds one to an i32 in shared memory.
+    fn shared_increment(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: Option<IntValue<'c>>) -> Res<()>;
+
+    /// Ends the launch with a failed assert unless `holds`.
+    fn assert(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>, message: &str) -> Res<()>;
+
+    /// Code for a function of floats; `None` if there is none.
+    fn math(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        op: ElementwiseOp,
+        width: Width,
+        fast: bool,
+        args: &[BasicValueEnum<'c>],
+    ) -> Option<BasicValueEnum<'c>>;
+}
