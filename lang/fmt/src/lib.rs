@@ -6,6 +6,7 @@
 //! On the way: [`source`] splits the text, `layout` takes tokens and comments in their order and is told by a walk over
 //! the tree (`item`, `stmt`, `expr`) what may stand between them, `print` decides where lines end.
 
+mod changes;
 mod expr;
 mod item;
 mod layout;
@@ -16,6 +17,7 @@ mod stmt;
 
 use std::ops::Range;
 
+pub use changes::changes;
 use layout::Layout;
 use print::{Printed, print};
 use source::Source;

@@ -125,3 +125,14 @@ macro_rules! walk {
 
 walk!(children, block, term, iter_mut, mut);
 walk!(look, look_block, look_term, iter);
+
+/// Calls `f` for an expression and everything inside it.
+pub(crate) fn each_expr<'h>(h: &'h HExpr, f: &mut dyn FnMut(&'h HExpr)) {
+    f(h);
+    look(h, &mut |e| each_expr(e, f));
+}
+
+/// Calls `f` for every expression in a block.
+pub(crate) fn each_in_block<'h>(b: &'h HBlock, f: &mut dyn FnMut(&'h HExpr)) {
+    look_block(b, &mut |e| each_expr(e, f));
+}

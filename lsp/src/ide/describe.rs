@@ -171,7 +171,12 @@ fn public(items: &[Item]) -> String {
 /// Text on one line.
 pub fn line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    text.replace("( ", "(").replace("[ ", "[").replace(", )", ")").replace(",)", ")").replace(" ]", "]")
+    text.replace("( ", "(")
+        .replace("[ ", "[")
+        .replace(" )", ")")
+        .replace(",)", ")")
+        .replace(" ]", "]")
+        .replace(",]", "]")
 }
 
 /// What the table says of a builtin.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_sema::index::{Symbol, SymbolKind};
+use tk_sema::index::Symbol;
 use tk_syntax::FileId;
 use tk_syntax::token::{Tok, lex};
 
@@ -26,24 +26,11 @@ pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Result<Place, S
 
 /// Whether a symbol can have another name at all.
 fn renamable(a: &Analysis, s: &Symbol) -> Result<(), String> {
-    match s.kind {
-        SymbolKind::Builtin(_) | SymbolKind::BuiltinParam(..) => {
-            return Err(format!("`{}` is built into the language", s.name));
-        }
-        SymbolKind::Module(_) => {
-            return Err(format!("`{}` is a file; rename the file instead", s.name));
-        }
-        SymbolKind::Fn(_)
-        | SymbolKind::Struct(_)
-        | SymbolKind::Field(..)
-        | SymbolKind::Const(_)
-        | SymbolKind::CVar(_)
-        | SymbolKind::Param(_)
-        | SymbolKind::Local(_)
-        | SymbolKind::Alias(_) => {}
-    }
-    if s.span.is_none_or(|s| Workspace::is_std(&a.place(s).path)) {
-        return Err(format!("`{}` belongs to the standard library", s.name));
+    match key(a, s) {
+        Some(Key::Builtin(..)) => return Err(format!("`{}` is built into the language", s.name)),
+        Some(Key::File(_)) => return Err(format!("`{}` is a file; rename the file instead", s.name)),
+        Some(Key::Declared(place)) if !Workspace::is_std(&place.path) => {}
+        Some(Key::Declared(_)) | None => return Err(format!("`{}` belongs to the standard library", s.name)),
     }
     if s.name == "self" {
         return Err("`self` is how a method names its value".into());

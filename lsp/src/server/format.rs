@@ -6,7 +6,6 @@
 use std::ops::Range;
 
 use gen_lsp_types as lsp;
-use imara_diff::{Algorithm, Diff, Hunk, InternedInput};
 
 use super::answer::Answer;
 use super::lifecycle::Server;
@@ -36,28 +35,15 @@ impl Server {
 /// The edits that make `new` of a range.
 fn edits(lines: &Lines, range: Range<usize>, new: &str) -> Vec<lsp::TextEdit> {
     let old = lines.text().get(range.clone()).unwrap_or("");
-    let diff = Diff::compute(Algorithm::Histogram, &InternedInput::new(old, new));
-    let (before, after) = (starts(old), starts(new));
-    let bytes = |starts: &[usize], lines: Range<u32>, end: usize| {
-        let at = |line: u32| starts.get(line as usize).copied().unwrap_or(end);
-        at(lines.start)..at(lines.end)
+    let before: Vec<&str> = old.split_inclusive('\n').collect();
+    let after: Vec<&str> = new.split_inclusive('\n').collect();
+    let length = |lines: &[&str]| lines.iter().map(|l| l.len()).sum::<usize>();
+    let (mut line, mut at) = (0, range.start);
+    let edit = |(replaced, written): (Range<usize>, Range<usize>)| {
+        let start = at + length(before.get(line..replaced.start).unwrap_or(&[]));
+        let end = start + length(before.get(replaced.clone()).unwrap_or(&[]));
+        (line, at) = (replaced.end, end);
+        lsp::TextEdit { range: lines.range(start, end), new_text: after.get(written).unwrap_or(&[]).concat() }
     };
-    let edit = |hunk: Hunk| {
-        let replaced = bytes(&before, hunk.before, old.len());
-        let written = bytes(&after, hunk.after, new.len());
-        lsp::TextEdit {
-            range: lines.range(range.start + replaced.start, range.start + replaced.end),
-            new_text: new.get(written).unwrap_or("").to_string(),
-        }
-    };
-    diff.hunks().map(edit).collect()
-}
-
-/// The byte at which each line starts.
-fn starts(text: &str) -> Vec<usize> {
-    let ends = text.split_inclusive('\n').scan(0, |at, line| {
-        *at += line.len();
-        Some(*at)
-    });
-    std::iter::once(0).chain(ends).collect()
+    tk_fmt::changes(&before, &after).into_iter().map(edit).collect()
 }

@@ -23,13 +23,14 @@ impl Files {
     /// inside of the repository.
     pub fn beside_program() -> Files {
         let program = std::env::current_exe().ok().map(|p| p.canonicalize().unwrap_or(p));
-        let stdlib = program.as_deref().and_then(Path::parent).and_then(|folder| {
-            ["stdlib", "../share/tk/stdlib", "../../stdlib"]
-                .map(|f| folder.join(f))
-                .into_iter()
-                .find(|f| f.is_dir())
-        });
-        Files { stdlib }
+        program.map(|p| Files::beside(&p)).unwrap_or_default()
+    }
+
+    /// The same for the program of a path without links. Editors are shown the folder, so no `..` is in it.
+    fn beside(program: &Path) -> Files {
+        let places = [(1, "stdlib"), (2, "share/tk/stdlib"), (3, "stdlib")];
+        let folders = places.iter().filter_map(|(up, name)| Some(program.ancestors().nth(*up)?.join(name)));
+        Files { stdlib: { folders }.find(|f| f.is_dir()) }
     }
 }
 
@@ -134,4 +135,19 @@ pub fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
         }
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_of_an_installation_has_a_plain_path() {
+        let root = std::env::temp_dir().join(format!("tk-beside-{}", std::process::id()));
+        let stdlib = root.join("share/tk/stdlib");
+        fs::create_dir_all(&stdlib).unwrap();
+        assert_eq!(Files::beside(&root.join("bin/tk")).stdlib, Some(stdlib));
+        assert_eq!(Files::beside(&root.join("tk")).stdlib, None);
+        fs::remove_dir_all(&root).unwrap();
+    }
 }

@@ -204,13 +204,12 @@ impl Cx<'_, '_> {
                 let (Ty::Tuple(ts), [ast::Index::Expr(i)]) = (&ty, items.as_slice()) else {
                     return self.no_place(e);
                 };
-                let i = self.known_int(i, "the position in a tuple")?;
-                let Some(t) = usize::try_from(i).ok().and_then(|i| ts.get(i)) else {
-                    let n = ts.len();
-                    self.error(codes::INDEX, e.span, format!("the tuple has {n} elements"), "");
+                let n = self.known_int(i, "the position in a tuple")?;
+                let Some(t) = usize::try_from(n).ok().and_then(|n| ts.get(n)) else {
+                    self.no_element(base.span, ts.len(), n, i.span);
                     return None;
                 };
-                path.push(i as u32);
+                path.push(n as u32);
                 Some((id, path, t.clone()))
             }
             ExprKind::Err => None,

@@ -25,22 +25,14 @@ impl Cx<'_, '_> {
             }
             Ty::Buffer { elem, shape } => self.buffer_slice(b, elem, &shape, items, span),
             Ty::Tuple(ts) => match items {
-                [Index::Expr(i)] if self.is_table(&b) => self.table_entry(&b, ts.len(), i, span),
+                [Index::Expr(i)] if self.is_table(&b) => self.table_entry(&b, base.span, i, span),
                 [Index::Expr(i)] => match self.known_int(i, "the position in a tuple") {
                     Some(n) if n >= 0 && (n as usize) < ts.len() => {
                         let mut f = self.field(&b, n as u32);
                         f.span = span;
                         f
                     }
-                    Some(n) => {
-                        let len = ts.len();
-                        self.error(
-                            codes::INDEX,
-                            i.span,
-                            format!("there is no element {n}: the tuple has {len}"),
-                            "counted from 0",
-                        )
-                    }
+                    Some(n) => self.no_element(base.span, ts.len(), n, i.span),
                     None => HExpr::err(span),
                 },
                 _ => self.error(codes::INDEX, span, "a tuple is indexed by one number", ""),
@@ -69,6 +61,15 @@ impl Cx<'_, '_> {
         }
     }
 
+    /// A constant position `n` that a tuple or list at `base` does not have.
+    pub fn no_element(&mut self, base: Span, len: usize, n: i128, at: Span) -> HExpr {
+        // A name or two; more than that stands in the line that is shown.
+        const SHOWN: usize = 24;
+        let text = Some(self.text(base)).filter(|t| t.len() <= SHOWN && !t.contains('\n'));
+        let what = text.map_or_else(|| "this".to_string(), |t| format!("`{t}`"));
+        self.error(codes::INDEX, at, format!("there is no element {n}: {what} has {len}"), "counted from 0")
+    }
+
     /// Whether a tuple is a compile-time list of scalars of one type.
     fn is_table(&mut self, b: &HExpr) -> bool {
         let Ty::Tuple(ts) = b.ty.clone() else { return false };
@@ -78,18 +79,15 @@ impl Cx<'_, '_> {
     }
 
     /// `TABLE[i]` with a compile-time position: the entry, or a choice among all of them while the position is symbolic.
-    fn table_entry(&mut self, b: &HExpr, len: usize, i: &ast::Expr, span: Span) -> HExpr {
+    fn table_entry(&mut self, b: &HExpr, base: Span, i: &ast::Expr, span: Span) -> HExpr {
+        let Ty::Tuple(ts) = &b.ty else { return HExpr::err(span) };
+        let len = ts.len();
         let Some(at) = self.const_int(i) else { return HExpr::err(span) };
         let known = self.poly(&at).and_then(|p| self.with_facts(&p).as_int());
         if let Some(n) = known {
             return match usize::try_from(n).ok().filter(|n| *n < len) {
                 Some(n) => HExpr { span, ..self.field(b, n as u32) },
-                None => self.error(
-                    codes::INDEX,
-                    i.span,
-                    format!("there is no element {n}: the list has {len}"),
-                    "counted from 0",
-                ),
+                None => self.no_element(base, len, n, i.span),
             };
         }
         let Some(row) = self.find_row("where") else { return HExpr::err(span) };

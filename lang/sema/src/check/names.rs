@@ -1,19 +1,25 @@
 //! Owns spelling suggestions.
 
+use std::cmp::Reverse;
+
 /// The candidate nearest to a misspelt name, if one is near enough to be meant.
 ///
 /// Distance: optimal string alignment (insertions, deletions, substitutions, swaps of neighbours), at most a third of
-/// the length and at most 3; ties go to the first candidate.
+/// the length and at most 3; ties go to the candidate that begins like the name for longer, then to the first one.
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A single letter is near to every other one.
     let length = name.chars().count();
     let limit = if length < 2 { 0 } else { (length / 3).clamp(1, 3) };
     let letters: Vec<char> = name.chars().collect();
-    let mut best: Option<(usize, &str)> = None;
+    let mut best: Option<((usize, Reverse<usize>), &str)> = None;
     for c in candidates {
         let d = if c.eq_ignore_ascii_case(name) { 0 } else { distance(&letters, c, limit) };
-        if d <= limit && c != name && best.is_none_or(|(b, _)| d < b) {
-            best = Some((d, c));
+        if d <= limit && c != name {
+            let common = letters.iter().zip(c.chars()).take_while(|(x, y)| *x == y).count();
+            let rank = (d, Reverse(common));
+            if best.is_none_or(|(b, _)| rank < b) {
+                best = Some((rank, c));
+            }
         }
     }
     best.map(|(_, c)| c)
@@ -59,7 +65,21 @@ fn distance(a: &[char], b: &str, limit: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::distance;
+    use super::{closest, distance};
+
+    #[test]
+    fn a_common_beginning_decides_between_equally_near_names() {
+        for (name, candidates, best) in [
+            ("offsex", ["effset", "offset"], Some("offset")),
+            ("rox", ["row", "box"], Some("row")),
+            ("rox", ["box", "row"], Some("row")),
+            ("cod", ["code", "cold"], Some("code")),
+            ("abcx", ["abcy", "abcz"], Some("abcy")),
+            ("sum", ["reduce", "scan"], None),
+        ] {
+            assert_eq!(closest(name, candidates.into_iter()), best, "{name} {candidates:?}");
+        }
+    }
 
     #[test]
     fn distances_count_insertions_deletions_substitutions_and_swaps() {

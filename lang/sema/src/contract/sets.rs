@@ -8,9 +8,10 @@ use tk_ops::{DType, DTypeSet, Scalar};
 use tk_syntax::codes;
 
 use super::{Planner, refuse};
-use crate::eval::{Bindings, CTy, CVal, Evaluator, FnVal, Lambda, Res, each_expr, each_in_block};
+use crate::eval::{Bindings, CTy, CVal, Evaluator, FnVal, Lambda, Res};
 use crate::hir::{CKind, CVarId, FnId, FnKind, HExpr, HFn, HKind, Hir};
 use crate::types::{DTerm, Elem, Shape, Ty};
+use crate::visit::{each_expr, each_in_block};
 
 /// The options of `launch(..)`, which a name may also set.
 const LAUNCH: &[&str] = &["warps", "stages", "ctas", "max_regs", "occupancy", "cooperative"];

@@ -9,7 +9,6 @@ mod parts;
 mod stmt;
 mod terms;
 mod value;
-mod walk;
 
 use std::collections::BTreeMap;
 
@@ -23,8 +22,6 @@ use crate::types::{Elem, Ty};
 pub use terms::CTy;
 pub(crate) use value::show_float;
 pub use value::{Bindings, CVal, FnVal, HostValues, Lambda, ViewFacts, key_of};
-
-pub(crate) use walk::{each_expr, each_in_block, operands};
 
 use stmt::Flow;
 

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::Lower;
-use crate::eval::operands;
 use crate::hir::{HBlock, HExpr, HKind, HStmt, HStmtKind, LocalId, StaticIter};
+use crate::visit::look;
 
 /// How a piece of code may leave the block that it stands in.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,7 +167,7 @@ impl Lower<'_, '_> {
             HKind::Block(b) => self.assigned(b, out),
             // A lambda assigns its own variables only.
             HKind::Lambda { .. } => {}
-            _value => operands(e).into_iter().for_each(|x| self.assigned_in(x, out)),
+            _value => look(e, &mut |x| self.assigned_in(x, out)),
         }
     }
 }
