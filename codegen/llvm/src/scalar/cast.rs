@@ -21,7 +21,7 @@ impl<'c> Scalars<'_, 'c> {
         match from {
             DType::Bool => {
                 let code = self.builder.build_int_z_extend(int(v)?, self.context.i8_type(), "")?;
-                self.from_int(code, DType::U8, to)
+                self.int_to(code, DType::U8, to)
             }
             DType::I8
             | DType::I16
@@ -30,19 +30,19 @@ impl<'c> Scalars<'_, 'c> {
             | DType::U8
             | DType::U16
             | DType::U32
-            | DType::U64 => self.from_int(int(v)?, from, to),
+            | DType::U64 => self.int_to(int(v)?, from, to),
             DType::F8E4M3 | DType::F8E5M2 if to == DType::F16 && self.spec.has_f8_conversion => {
                 Ok(self.f8_to_f16(int(v)?, from)?.into())
             }
             DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 | DType::E2M1 | DType::E8M0 => {
-                self.from_float(self.decode(v, from)?, Width::F32, to)
+                self.float_to(self.decode(v, from)?, Width::F32, to)
             }
-            DType::F32 => self.from_float(float(v)?, Width::F32, to),
-            DType::F64 => self.from_float(float(v)?, Width::F64, to),
+            DType::F32 => self.float_to(float(v)?, Width::F32, to),
+            DType::F64 => self.float_to(float(v)?, Width::F64, to),
         }
     }
 
-    fn from_float(&self, x: FloatValue<'c>, width: Width, to: DType) -> Result<BasicValueEnum<'c>, Error> {
+    fn float_to(&self, x: FloatValue<'c>, width: Width, to: DType) -> Result<BasicValueEnum<'c>, Error> {
         let b = self.builder;
         Ok(match (to, width) {
             (DType::Bool, _) => return Err(Error::Operands("cast")),
@@ -109,7 +109,7 @@ impl<'c> Scalars<'_, 'c> {
         Ok(self.builder.build_int_truncate(r, ty, "")?)
     }
 
-    fn from_int(&self, v: IntValue<'c>, from: DType, to: DType) -> Result<BasicValueEnum<'c>, Error> {
+    fn int_to(&self, v: IntValue<'c>, from: DType, to: DType) -> Result<BasicValueEnum<'c>, Error> {
         let signed = from.is_signed();
         Ok(match to {
             DType::Bool => return Err(Error::Operands("cast")),
@@ -131,7 +131,7 @@ impl<'c> Scalars<'_, 'c> {
             DType::BF16 => self.long_to_bf16(v, signed)?,
             DType::F16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 => {
                 // Twice the largest f16 overflows every one of them, and has few enough bits for f32.
-                let limit = |v: i64| from_limit(self, from, v);
+                let limit = |n: i64| v.get_type().const_int(n.cast_unsigned(), true);
                 let v = if signed {
                     let v = self.int_call("llvm.smax", &[v, limit(-(1 << 17))])?;
                     self.int_call("llvm.smin", &[v, limit(1 << 17)])?
@@ -186,9 +186,4 @@ impl<'c> Scalars<'_, 'c> {
             Width::F64 => self.encode_f64(x, DType::BF16),
         }
     }
-}
-
-/// A constant of an integer type.
-fn from_limit<'c>(s: &Scalars<'_, 'c>, d: DType, v: i64) -> IntValue<'c> {
-    s.code_type(d).const_int(v.cast_unsigned(), true)
 }
