@@ -1,0 +1,558 @@
+//! Owns what goes through shared memory and between lanes: conversions, stores and loads of tiles, gathers, ranks.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_layout::kernel::LayoutId;
+use tk_layout::linear::{Conversion, InDim, ShufflePlan};
+use tk_ops::{DType, ElementwiseOp, MachineOp};
+use tk_tile::{Inst, ValueId};
+
+use super::{Emit, Res, Stop, bug};
+use crate::target::{Access, Lane, Space};
+
+/// How the places of the elements of a tile follow from their coordinates.
+enum Order<'i> {
+    /// The sum of coordinates times strides.
+    Strided { start: i64, strides: &'i [i64] },
+    /// The exclusive or of one place for each bit of the coordinates inside of an atom.
+    Bases(&'i [i64]),
+}
+
+/// Where the registers of a thread lie in a buffer.
+struct Places<'c> {
+    /// Bytes from the start of shared memory, for register 0.
+    base: IntValue<'c>,
+    /// What each register adds.
+    registers: Vec<At<'c>>,
+    /// Neighbours in consecutive registers that one access serves.
+    vector: u32,
+}
+
+/// What a register adds to the place of register 0.
+#[derive(Clone, Copy)]
+enum At<'c> {
+    /// So many bytes.
+    Bytes(i64),
+    /// The place is another one.
+    Place(IntValue<'c>),
+}
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn machine_op(&mut self, inst: &Inst, op: MachineOp) -> Res<()> {
+        match op {
+            MachineOp::Convert => self.convert(inst),
+            MachineOp::SharedStore => self.shared_store(inst),
+            MachineOp::SharedLoad => self.shared_load(inst),
+            MachineOp::SharedGather => self.shared_gather(inst),
+            MachineOp::SharedScatter => self.shared_scatter(inst),
+            MachineOp::SharedRank => self.shared_rank(inst),
+            MachineOp::SharedAdd => self.shared_add(inst),
+            MachineOp::SharedDot => self.shared_dot(inst),
+            MachineOp::Barrier => self.machine.barrier(self),
+        }
+    }
+
+    /// The first byte of a buffer.
+    pub fn buffer(&self, inst: &Inst) -> Res<u32> {
+        let n = inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok());
+        let buffer = n.and_then(|n| self.kernel.buffers.get(n));
+        Ok(buffer.ok_or_else(|| Stop::Bug("there is no such buffer".into()))?.offset)
+    }
+
+    fn order<'i>(&self, inst: &'i Inst) -> Order<'i> {
+        match inst.attrs.ints("bases") {
+            Some(bases) => Order::Bases(bases),
+            None => Order::Strided {
+                start: inst.attrs.int("start").unwrap_or(0),
+                strides: inst.attrs.ints("strides").unwrap_or(&[]),
+            },
+        }
+    }
+
+    /// Where the registers of a tile go. Elements along `free` are left out: their coordinate counts as 0.
+    fn places_of(&self, inst: &Inst, tile: ValueId, free: Option<usize>) -> Res<Places<'c>> {
+        let bytes = self.bytes_of(tile);
+        let start = i64::from(self.buffer(inst)?);
+        if self.shape(tile).is_empty() {
+            let at = inst.attrs.int("start").unwrap_or(0);
+            let base = self.i32().const_int((start + at * i64::from(bytes)).cast_unsigned(), false);
+            return Ok(Places { base, registers: vec![At::Bytes(0)], vector: 1 });
+        }
+        let layout = self.layout_id(tile)?;
+        match self.order(inst) {
+            Order::Strided { start: at, strides } => {
+                self.strided(layout, start + at * i64::from(bytes), strides, bytes, free)
+            }
+            Order::Bases(bases) => self.swizzled(layout, start, bases, bytes),
+        }
+    }
+
+    fn strided(&self, layout: LayoutId, start: i64, strides: &[i64], bytes: u32, free: Option<usize>) -> Res<Places<'c>> {
+        let held = self.kernel.layouts.get(layout);
+        let step = |d: usize| if free == Some(d) { 0 } else { strides.get(d).copied().unwrap_or(0) * i64::from(bytes) };
+        let rank = held.repeats().len();
+        let mut base = self.i32().const_int(start.cast_unsigned(), true);
+        for d in 0..rank {
+            let at = self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
+            let by = self.i32().const_int(step(d).cast_unsigned(), true);
+            base = self.builder.build_int_add(base, self.builder.build_int_mul(at, by, "")?, "")?;
+        }
+        let mut registers = vec![];
+        for n in 0..held.registers() {
+            if held.is_disjoint() {
+                let at = held.register(n);
+                registers.push(At::Bytes((0..rank).map(|d| i64::from(at.get(d).copied().unwrap_or(0)) * step(d)).sum()));
+                continue;
+            }
+            let mut place = self.i32().const_int(start.cast_unsigned(), true);
+            for d in 0..rank {
+                let by = self.i32().const_int(step(d).cast_unsigned(), true);
+                let part = self.builder.build_int_mul(self.coord(layout, n, d)?, by, "")?;
+                place = self.builder.build_int_add(place, part, "")?;
+            }
+            registers.push(At::Place(place));
+        }
+        // Neighbours along a dimension whose stride is one element, at places that are multiples of what is read at once.
+        let along = (0..rank).find(|d| step(*d) == i64::from(bytes));
+        let mut vector = along.map_or(1, |d| held.vector(d));
+        let others = |v: i64| start % v == 0 && (0..rank).filter(|d| Some(*d) != along).all(|d| step(d) % v == 0);
+        let most = self.kernel.setting.spec.vector_bytes / bytes;
+        vector = vector.min(most.max(1));
+        while vector > 1 && (!held.is_disjoint() || !others(i64::from(vector * bytes))) {
+            vector /= 2;
+        }
+        Ok(Places { base, registers, vector })
+    }
+
+    fn swizzled(&self, layout: LayoutId, start: i64, bases: &[i64], bytes: u32) -> Res<Places<'c>> {
+        let held = self.kernel.layouts.get(layout);
+        let atom = held.atom();
+        let size = i64::from(bytes);
+        // The place of the coordinates inside of an atom, in bytes.
+        let image = |at: &[u32]| -> i64 {
+            let mut bases = bases.iter();
+            let mut place = 0;
+            for (c, bits) in at.iter().zip(atom.out_bits()) {
+                for i in 0..*bits {
+                    let base = bases.next().copied().unwrap_or(0);
+                    place ^= if c >> i & 1 == 1 { base * size } else { 0 };
+                }
+            }
+            place
+        };
+        let of = |dim: InDim| (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i)).map(|b| image(&b)).collect::<Vec<_>>();
+        let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
+        thread.extend(of(InDim::Warp));
+        let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
+        let near = self.linear(self.tid, &images)?;
+        let threads = thread.iter().fold(0, |a, b| a | b);
+        let per_atom = 1usize << register.len();
+        let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
+        let start_of = |n: usize| start + (n / per_atom) as i64 * atom_bytes;
+        let base = self.builder.build_int_add(near, self.i32().const_int(start.cast_unsigned(), false), "")?;
+        let mut registers = vec![];
+        for n in 0..held.registers() {
+            let inside = register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b);
+            registers.push(if inside & threads == 0 {
+                At::Bytes(start_of(n) - start + inside)
+            } else {
+                let place = self.builder.build_xor(near, self.i32().const_int(inside.cast_unsigned(), false), "")?;
+                let start = self.i32().const_int(start_of(n).cast_unsigned(), false);
+                At::Place(self.builder.build_int_add(place, start, "")?)
+            });
+        }
+        let mut vector = 1i64;
+        for (i, p) in register.iter().enumerate() {
+            let next = 1i64 << (i + 1);
+            let wide = next * size;
+            let free = |p: &i64| *p % wide == 0;
+            let aligned = thread.iter().all(free) && register.iter().skip(i + 1).all(free) && start % wide == 0;
+            if *p != (1i64 << i) * size || !aligned || wide > i64::from(self.kernel.setting.spec.vector_bytes) {
+                break;
+            }
+            vector = next;
+        }
+        Ok(Places { base, registers, vector: vector as u32 })
+    }
+
+    /// The bytes of an element in shared memory.
+    fn bytes_of(&self, tile: ValueId) -> u32 {
+        self.dtype(tile).map_or(8, |d| d.bytes() as u32)
+    }
+
+    /// One access to shared memory for consecutive registers from `n` on.
+    fn shared_access(&self, tile: ValueId, places: &Places<'c>, n: usize, predicate: Option<IntValue<'c>>) -> Access<'c> {
+        let dtype = self.dtype(tile);
+        let (address, offset) = match places.registers.get(n) {
+            Some(At::Place(p)) => (*p, 0),
+            Some(At::Bytes(o)) => (places.base, *o),
+            None => (places.base, 0),
+        };
+        Access { address, offset, ty: self.memory_type(dtype), bytes: self.bytes_of(tile), count: places.vector, predicate }
+    }
+
+    /// Whether register `n` of a tile lies in shared memory at all: padding does not in row-major order.
+    fn lies(&self, inst: &Inst, tile: ValueId, n: usize) -> Res<Option<IntValue<'c>>> {
+        match self.order(inst) {
+            Order::Strided { .. } if !self.shape(tile).is_empty() => {
+                self.is_real(self.layout_id(tile)?, self.shape(tile), n)
+            }
+            Order::Strided { .. } | Order::Bases(_) => Ok(None),
+        }
+    }
+
+    fn shared_store(&mut self, inst: &Inst) -> Res<()> {
+        let v = self.operand(inst, 0)?;
+        let dtype = self.dtype(v);
+        let places = self.places_of(inst, v, None)?;
+        let layout = if self.shape(v).is_empty() { None } else { Some(self.layout_id(v)?) };
+        let first = self.is_first(layout)?;
+        let regs = self.registers(v)?;
+        let step = self.step(inst, v, &places)?;
+        let places = Places { vector: step, ..places };
+        for n in (0..regs.len()).step_by(step as usize) {
+            let predicate = self.both(self.lies(inst, v, n)?, first)?;
+            let values = regs.get(n..n + step as usize).unwrap_or(&[]);
+            let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
+            self.machine.store(self, Space::Shared, &self.shared_access(v, &places, n, predicate), &values)?;
+        }
+        Ok(())
+    }
+
+    /// Registers of one access: those of a vector are all padding or none.
+    fn step(&self, inst: &Inst, tile: ValueId, places: &Places<'c>) -> Res<u32> {
+        let mut step = places.vector;
+        if let Order::Strided { .. } = self.order(inst) {
+            for n in self.shape(tile).iter().filter(|n| tk_layout::layout::padded(**n) != **n) {
+                step = step.min(1 << n.trailing_zeros().min(4));
+            }
+        }
+        Ok(step)
+    }
+
+    fn shared_load(&mut self, inst: &Inst) -> Res<()> {
+        let r = self.result(inst)?;
+        let places = self.places_of(inst, r, None)?;
+        let step = self.step(inst, r, &places)?;
+        let places = Places { vector: step, ..places };
+        let regs = self.read_shared(inst, r, &places)?;
+        self.define_regs(r, regs)
+    }
+
+    fn read_shared(&self, inst: &Inst, r: ValueId, places: &Places<'c>) -> Res<Vec<BasicValueEnum<'c>>> {
+        let dtype = self.dtype(r);
+        let zero = self.memory_type(dtype);
+        let others = vec![inkwell::types::BasicType::as_basic_type_enum(&zero).const_zero(); places.vector as usize];
+        let mut regs = vec![];
+        for n in (0..self.count(r)?).step_by(places.vector as usize) {
+            let predicate = self.lies(inst, r, n)?;
+            let access = self.shared_access(r, places, n, predicate);
+            for x in self.machine.load(self, Space::Shared, &access, &others)? {
+                regs.push(self.from_memory(dtype, x)?);
+            }
+        }
+        Ok(regs)
+    }
+
+    /// `places`, each moved by `at` elements along the axis of an instruction.
+    fn moved_along(&self, inst: &Inst, places: &Places<'c>, at: ValueId, bytes: u32) -> Res<Places<'c>> {
+        let axis = tk_layout::natural::axis_of(inst);
+        let stride = inst.attrs.ints("strides").and_then(|s| s.get(axis)).copied().unwrap_or(0) * i64::from(bytes);
+        let stride = self.i32().const_int(stride.cast_unsigned(), true);
+        let mut registers = vec![];
+        for (n, x) in self.registers(at)?.into_iter().enumerate() {
+            let x = x.into_int_value();
+            let x = if x.get_type().get_bit_width() > 32 {
+                self.builder.build_int_truncate(x, self.i32(), "")?
+            } else {
+                self.builder.build_int_z_extend_or_bit_cast(x, self.i32(), "")?
+            };
+            let by = self.builder.build_int_mul(x, stride, "")?;
+            let access = self.shared_access(at, places, n, None);
+            let place = self.builder.build_int_add(access.address, self.i32().const_int(access.offset.cast_unsigned(), true), "")?;
+            registers.push(At::Place(self.builder.build_int_add(place, by, "")?));
+        }
+        Ok(Places { base: places.base, registers, vector: 1 })
+    }
+
+    /// Positions outside are nowhere; what the interpreter says of them is a fault, which only checked mode reports.
+    fn shared_gather(&mut self, inst: &Inst) -> Res<()> {
+        let (at, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let dtype = self.dtype(r);
+        let axis = tk_layout::natural::axis_of(inst);
+        let bytes = self.bytes_of(r);
+        let start = i64::from(self.buffer(inst)?);
+        let strides = inst.attrs.ints("strides").unwrap_or(&[]);
+        let places = self.strided(self.layout_id(r)?, start, strides, bytes, Some(axis))?;
+        let places = self.moved_along(inst, &places, at, bytes)?;
+        let extent = inst.attrs.int("k").unwrap_or(0);
+        let zero = inkwell::types::BasicType::as_basic_type_enum(&self.memory_type(dtype)).const_zero();
+        let signed = self.dtype(at).is_none_or(DType::is_signed);
+        let mut regs = vec![];
+        for (n, x) in self.registers(at)?.into_iter().enumerate() {
+            let x = self.extend(x.into_int_value(), signed)?;
+            let inside = self.builder.build_int_compare(IntPredicate::ULT, x, self.long(extent), "")?;
+            let predicate = self.both(Some(inside), self.lies(inst, r, n)?)?;
+            let access = self.shared_access(r, &places, n, predicate);
+            for x in self.machine.load(self, Space::Shared, &access, &[zero])? {
+                regs.push(self.from_memory(dtype, x)?);
+            }
+        }
+        self.define_regs(r, regs)
+    }
+
+    fn shared_scatter(&mut self, inst: &Inst) -> Res<()> {
+        let (v, at) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
+        let dtype = self.dtype(v);
+        let layout = self.layout_id(v)?;
+        let (bytes, axis) = (self.bytes_of(v), tk_layout::natural::axis_of(inst));
+        let start = i64::from(self.buffer(inst)?);
+        let strides = inst.attrs.ints("strides").unwrap_or(&[]);
+        let places = self.strided(layout, start, strides, bytes, Some(axis))?;
+        let places = self.moved_along(inst, &places, at, bytes)?;
+        let first = self.is_first(Some(layout))?;
+        for (n, x) in self.registers(v)?.into_iter().enumerate() {
+            let predicate = self.both(first, self.lies(inst, v, n)?)?;
+            let value = self.to_memory(dtype, x)?;
+            self.machine.store(self, Space::Shared, &self.shared_access(v, &places, n, predicate), &[value])?;
+        }
+        Ok(())
+    }
+
+    fn shared_add(&mut self, inst: &Inst) -> Res<()> {
+        let at = self.operand(inst, 0)?;
+        let layout = self.layout_id(at)?;
+        let bins = inst.attrs.int("k").unwrap_or(0);
+        let start = self.int(self.buffer(inst)?);
+        let first = self.is_first(Some(layout))?;
+        let signed = self.dtype(at).is_none_or(DType::is_signed);
+        let mask = inst.operands.get(1).map(|m| self.registers(*m)).transpose()?;
+        for (n, x) in self.registers(at)?.into_iter().enumerate() {
+            let x = self.extend(x.into_int_value(), signed)?;
+            let inside = self.builder.build_int_compare(IntPredicate::ULT, x, self.long(bins), "")?;
+            let mut predicate = self.both(Some(inside), first)?;
+            predicate = self.both(predicate, self.is_real(layout, self.shape(at), n)?)?;
+            let asked = mask.as_ref().and_then(|m| m.get(n)).map(|m| m.into_int_value());
+            predicate = self.both(predicate, asked)?;
+            let at = self.builder.build_int_truncate(x, self.i32(), "")?;
+            let at = self.builder.build_left_shift(at, self.int(2), "")?;
+            let address = self.builder.build_int_add(start, at, "")?;
+            self.machine.shared_increment(self, address, predicate)?;
+        }
+        Ok(())
+    }
+
+    /// Counts, for each element, those that come before it: a loop over the elements along the axis, which all threads
+    /// read at the same place.
+    fn shared_rank(&mut self, inst: &Inst) -> Res<()> {
+        let (keys, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let axis = tk_layout::natural::axis_of(inst);
+        let layout = self.layout_id(keys)?;
+        let dtype = self.dtype(keys);
+        let bytes = self.bytes_of(keys);
+        let start = i64::from(self.buffer(inst)?);
+        let strides = inst.attrs.ints("strides").unwrap_or(&[]);
+        let stride = strides.get(axis).copied().unwrap_or(0) * i64::from(bytes);
+        let places = self.strided(layout, start, strides, bytes, Some(axis))?;
+        let places = Places { vector: 1, ..places };
+        let own = self.registers(keys)?;
+        let extent = inst.attrs.int("k").unwrap_or(1);
+        let zero = inkwell::types::BasicType::as_basic_type_enum(&self.memory_type(dtype)).const_zero();
+        let ranks = vec![self.int(0).into(); own.len()];
+        let ranks = self.counted(self.int(extent as u32), &ranks, |e, at, ranks| {
+            let moved = e.builder.build_int_mul(at, e.i32().const_int(stride.cast_unsigned(), true), "")?;
+            let mut next = vec![];
+            for (n, (x, rank)) in own.iter().zip(ranks).enumerate() {
+                let mut access = e.shared_access(keys, &places, n, e.lies(inst, keys, n)?);
+                access.address = e.builder.build_int_add(access.address, moved, "")?;
+                let other = e.machine.load(e, Space::Shared, &access, &[zero])?;
+                let Some(other) = other.first().copied() else { return bug("nothing was loaded") };
+                let other = e.from_memory(dtype, other)?;
+                let before = e.comes_before(inst, dtype, (other, at), (*x, e.coord(layout, n, axis)?))?;
+                let one = e.builder.build_int_z_extend(before, e.i32(), "")?;
+                next.push(e.builder.build_int_add(rank.into_int_value(), one, "")?.into());
+            }
+            Ok(next)
+        })?;
+        self.define_regs(r, ranks)
+    }
+
+    /// Whether the element `a` comes before `b`, each with its position: the order of `sort`, and of `topk` with
+    /// `merge`.
+    fn comes_before(
+        &self,
+        inst: &Inst,
+        dtype: Option<DType>,
+        a: (BasicValueEnum<'c>, IntValue<'c>),
+        b: (BasicValueEnum<'c>, IntValue<'c>),
+    ) -> Res<IntValue<'c>> {
+        let Some(d) = dtype else { return bug("pointers are not sorted") };
+        let descending = inst.attrs.flag("descending");
+        let (x, y) = if d == DType::Bool {
+            let byte = |v: BasicValueEnum<'c>| self.builder.build_int_z_extend(v.into_int_value(), self.context.i8_type(), "");
+            (byte(a.0)?.into(), byte(b.0)?.into())
+        } else {
+            (a.0, b.0)
+        };
+        let d = if d == DType::Bool { DType::U8 } else { d };
+        let compare = |op, x, y| -> Res<IntValue<'c>> {
+            let from = [Some(d), Some(d)];
+            Ok(self.with_scalars(|e| e.elementwise(op, &from, Some(DType::Bool), false, &[x, y]))?.into_int_value())
+        };
+        let op = if descending { ElementwiseOp::Gt } else { ElementwiseOp::Lt };
+        let (mut less, mut more) = (compare(op, x, y)?, compare(op, y, x)?);
+        if d.is_float() || d.is_f8() {
+            // NaN is last, or with `merge` first; it is equal to itself.
+            let nan = |v| -> Res<IntValue<'c>> { compare(ElementwiseOp::Ne, v, v) };
+            let (first, second) = if inst.attrs.flag("merge") { (nan(x)?, nan(y)?) } else { (nan(y)?, nan(x)?) };
+            let only = |p, q| -> Res<IntValue<'c>> { Ok(self.builder.build_and(p, self.builder.build_not(q, "")?, "")?) };
+            less = self.builder.build_or(less, only(first, second)?, "")?;
+            more = self.builder.build_or(more, only(second, first)?, "")?;
+        }
+        // Equal ones keep their order.
+        let earlier = self.builder.build_int_compare(IntPredicate::ULT, a.1, b.1, "")?;
+        let equal = self.builder.build_not(self.builder.build_or(less, more, "")?, "")?;
+        Ok(self.builder.build_or(less, self.builder.build_and(equal, earlier, "")?, "")?)
+    }
+
+    /// A loop that runs `count` times over values, as few instructions as there is one trip.
+    pub fn counted(
+        &mut self,
+        count: IntValue<'c>,
+        init: &[BasicValueEnum<'c>],
+        body: impl FnOnce(&mut Self, IntValue<'c>, &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>>,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let b = self.builder;
+        let before = b.get_insert_block().ok_or_else(|| Stop::Bug("no block is open".into()))?;
+        let (header, inside, after) = (
+            self.context.append_basic_block(self.function, "count"),
+            self.context.append_basic_block(self.function, "each"),
+            self.context.append_basic_block(self.function, "counted"),
+        );
+        b.build_unconditional_branch(header)?;
+        b.position_at_end(header);
+        let at = b.build_phi(self.i32(), "")?;
+        at.add_incoming(&[(&self.int(0), before)]);
+        let mut carried = vec![];
+        for x in init {
+            let phi = b.build_phi(x.get_type(), "")?;
+            phi.add_incoming(&[(x, before)]);
+            carried.push(phi);
+        }
+        let iv = at.as_basic_value().into_int_value();
+        let goes_on = b.build_int_compare(IntPredicate::ULT, iv, count, "")?;
+        b.build_conditional_branch(goes_on, inside, after)?;
+        b.position_at_end(inside);
+        let values: Vec<_> = carried.iter().map(|p| p.as_basic_value()).collect();
+        let next = body(self, iv, &values)?;
+        let end = b.get_insert_block().ok_or_else(|| Stop::Bug("no block is open".into()))?;
+        let more = b.build_int_nuw_add(iv, self.int(1), "")?;
+        at.add_incoming(&[(&more, end)]);
+        for (phi, x) in carried.iter().zip(&next) {
+            phi.add_incoming(&[(x, end)]);
+        }
+        b.build_unconditional_branch(header)?;
+        b.position_at_end(after);
+        Ok(values)
+    }
+
+    fn convert(&mut self, inst: &Inst) -> Res<()> {
+        let (x, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        if let super::value::Tile::Splat(_) = self.tile(x)? {
+            return self.alias(inst);
+        }
+        let bytes = self.bytes_of(x);
+        let (from, to) = (self.layout(x)?.clone(), self.layout(r)?.clone());
+        let regs = self.registers(x)?;
+        let (of, into) = (1usize << from.atom().bits(InDim::Register), 1usize << to.atom().bits(InDim::Register));
+        let mut out = vec![];
+        let way = tk_layout::convert::in_warp(&from, &to, bytes);
+        for atom in 0..to.registers() / into {
+            let part = regs.get(atom * of..(atom + 1) * of).unwrap_or(&[]);
+            match &way {
+                Some(Conversion::Same) => out.extend_from_slice(part),
+                Some(Conversion::Registers(list)) => {
+                    for n in list {
+                        out.push(*part.get(*n as usize).ok_or_else(|| Stop::Bug("no such register".into()))?);
+                    }
+                }
+                Some(Conversion::Shuffle(plan)) => out.extend(self.shuffled(plan, part)?),
+                Some(Conversion::Shared) | None => return bug("a conversion was not lowered"),
+            }
+        }
+        self.define_regs(r, out)
+    }
+
+    /// Follows a plan of shuffles.
+    fn shuffled(&self, plan: &ShufflePlan, regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let before = self.selected(&plan.before, regs)?;
+        let mut brought = vec![];
+        for round in &plan.rounds {
+            let Some(x) = before.get(round.register as usize).copied() else { return bug("a plan names no register") };
+            if plan.is_own_lane(round) {
+                brought.push(x);
+                continue;
+            }
+            let lane = if plan.is_butterfly() {
+                Lane::Xor(round.lane_xor)
+            } else {
+                let images: Vec<u64> = plan.lane_of.iter().map(|l| u64::from(*l)).collect();
+                let lane = self.linear(self.tid, &images)?;
+                Lane::Index(self.builder.build_xor(lane, self.int(round.lane_xor), "")?)
+            };
+            brought.push(self.shuffle(x, lane)?);
+        }
+        let after = self.selected(&plan.after, &brought)?;
+        let pick = |n: &u32| after.get(*n as usize).copied().ok_or_else(|| Stop::Bug("a plan names no register".into()));
+        plan.registers.iter().map(pick).collect()
+    }
+
+    /// Reorders registers: where the thread is chosen, index x becomes index x ^ xor.
+    fn selected(&self, stages: &[tk_layout::linear::Select], regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let mut now = regs.to_vec();
+        for stage in stages {
+            let images: Vec<u64> = (0..32).map(|i| u64::from(stage.mask >> i & 1)).collect();
+            let threads = self.kernel.setting.threads();
+            let bits = (threads.lane_bits + threads.warp_bits) as usize;
+            let chosen = self.linear(self.tid, images.get(..bits).unwrap_or(&images))?;
+            let chosen = self.builder.build_int_compare(IntPredicate::NE, chosen, self.int(0), "")?;
+            let mut next = vec![];
+            for (n, x) in now.iter().enumerate() {
+                let Some(y) = now.get(n ^ stage.xor as usize) else { return bug("a plan names no register") };
+                next.push(self.builder.build_select(chosen, *y, *x, "")?);
+            }
+            now = next;
+        }
+        Ok(now)
+    }
+
+    /// A value of another lane, of any width.
+    pub fn shuffle(&self, x: BasicValueEnum<'c>, lane: Lane<'c>) -> Res<BasicValueEnum<'c>> {
+        let b = self.builder;
+        let ty = x.get_type();
+        let bits = if ty.is_int_type() {
+            ty.into_int_type().get_bit_width()
+        } else if ty == self.context.f64_type().into() {
+            64
+        } else if ty == self.context.f32_type().into() {
+            32
+        } else {
+            16
+        };
+        let word = self.context.custom_width_int_type(bits);
+        let whole = if ty.is_int_type() { x.into_int_value() } else { b.build_bit_cast(x, word, "")?.into_int_value() };
+        let back = |v: IntValue<'c>| -> Res<BasicValueEnum<'c>> {
+            Ok(if ty.is_int_type() { v.into() } else { b.build_bit_cast(v, ty, "")? })
+        };
+        if bits <= 32 {
+            let wide = b.build_int_z_extend_or_bit_cast(whole, self.i32(), "")?;
+            let got = self.machine.shuffle(self, wide, lane)?;
+            return back(b.build_int_truncate_or_bit_cast(got, word, "")?);
+        }
+        let low = self.machine.shuffle(self, b.build_int_truncate(whole, self.i32(), "")?, lane)?;
+        let high = b.build_right_shift(whole, self.long(32), false, "")?;
+        let high = self.machine.shuffle(self, b.build_int_truncate(high, self.i32(), "")?, lane)?;
+        let high = b.build_left_shift(b.build_int_z_extend(high, self.i64(), "")?, self.long(32), "")?;
+        back(b.build_or(high, b.build_int_z_extend(low, self.i64(), "")?, "")?)
+    }
+}
