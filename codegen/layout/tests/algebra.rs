@@ -3,6 +3,8 @@
 //! Layouts come in the kinds that the compiler makes (permutations of bits, with copies in lanes and warps) and in kinds
 //! that it does not (bases that depend on others), because the algebra promises to be right for both.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;

@@ -2,6 +2,8 @@
 //!
 //! Guarantees that the algebra makes the same tables.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use tk_layout::linear::{InDim, LinearLayout};
 
 fn bases(layout: &LinearLayout, dim: InDim) -> Vec<(u32, u32)> {

@@ -1,6 +1,10 @@
 //! Owns the layouts that the tests run on.
 
-#![allow(dead_code, reason = "every test file uses a part of it")]
+#![allow(
+    dead_code,
+    clippy::expect_used,
+    reason = "every test file uses a part of it, and tests fail by panics"
+)]
 
 use proptest::prelude::*;
 use tk_layout::linear::{InDim, LinearLayout, Place};
