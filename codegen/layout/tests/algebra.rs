@@ -267,3 +267,20 @@ fn narrow_values_share_shuffles() {
     let plan = ShufflePlan::new(&src, &dst).unwrap();
     assert_eq!([8, 16, 32, 64].map(|b| plan.cost_of(b)), [1, 2, 4, 8]);
 }
+
+/// The bits of a block choose registers like those of a warp.
+#[test]
+fn blocks_are_parts_of_threads() {
+    let inside = |register: u32, lane: u32, block: u32| {
+        let layout = LinearLayout::new(&[3], vec![vec![register]], vec![vec![lane]], vec![]).unwrap();
+        layout.with_block(vec![vec![block]]).unwrap()
+    };
+    let (src, dst) = (inside(1, 2, 4), inside(2, 1, 5));
+    let held = |l: &LinearLayout| -> Vec<Vec<u32>> {
+        let element = |t: u32, register| Place { register, lane: t & 1, warp: 0, block: t >> 1 };
+        (0..4).map(|t| (0..2).map(|r| l.element(element(t, r))[0]).collect()).collect()
+    };
+    let Conversion::Shuffle(plan) = classify(&src, &dst) else { panic!("within a block") };
+    assert_eq!(plan.evaluate(&held(&src)).unwrap(), held(&dst));
+    assert_eq!(classify(&src, &inside(4, 2, 1)), Conversion::Shared);
+}

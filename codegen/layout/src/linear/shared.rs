@@ -17,6 +17,17 @@
 //! the lanes that load. Both have at most the dimension that the segment leaves; so for each new direction of the
 //! segment there are `e` outside of the one and `f` outside of the other span, and `e`, `f` or `e + f` is outside of
 //! both. The other directions go to the banks. What widths and conflicts result is then measured, not assumed.
+//!
+//! ```
+//! use tk_layout::{linear::{LinearLayout, SharedPlan}, spec::SM_90A};
+//! // 64 x 64 floats, four warps: every lane has eight neighbours of a row, and shall have eight of a column.
+//! let rows = LinearLayout::blocked(&[6, 6], &[1, 0], &[0, 3], &[2, 3], &[2, 0]);
+//! let columns = LinearLayout::blocked(&[6, 6], &[0, 1], &[3, 0], &[3, 2], &[0, 2]);
+//! let plan = SharedPlan::new(&rows, &columns, 4, &SM_90A).unwrap();
+//! // Nothing lies in neighbouring registers on both sides: 16-byte stores, 4-byte loads, no conflicts.
+//! assert_eq!((plan.store_vector, plan.load_vector), (4, 1));
+//! assert_eq!((plan.store_ways, plan.load_ways), (1, 1));
+//! ```
 
 use crate::TargetSpec;
 
