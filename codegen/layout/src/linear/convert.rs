@@ -3,7 +3,7 @@
 //! Guarantees the cheapest kind that suffices; whether shuffles are cheaper than shared memory is for the caller to
 //! weigh, with [`ShufflePlan::cost`].
 
-use super::gf2::{Span, image};
+use super::gf2::{Span, bit, image};
 use super::{InDim, LinearLayout, ShufflePlan};
 
 /// What it takes to go from one layout to another of the same tile.
@@ -40,5 +40,5 @@ fn renaming(src: &LinearLayout, dst: &LinearLayout) -> Option<Vec<u32>> {
     }
     let held = Span::of(src.register.iter().copied());
     let columns: Vec<u64> = dst.register.iter().map(|b| held.solve(*b)).collect::<Option<_>>()?;
-    Some((0..1u64 << dst.register.len()).map(|r| image(&columns, r) as u32).collect())
+    Some((0..bit(dst.register.len() as u32)).map(|r| image(&columns, r) as u32).collect())
 }

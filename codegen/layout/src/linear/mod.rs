@@ -65,6 +65,7 @@ pub mod shared;
 pub mod shuffle;
 
 pub use convert::{Conversion, classify};
+pub use shared::{SharedAccess, SharedMap, SharedPlan, Swizzle, bank_conflict_ways};
 pub use shuffle::ShufflePlan;
 
 use gf2::{Span, bit, low};

@@ -275,25 +275,23 @@ impl<'a> Problem<'a> {
         // Lanes that are independent of one another, and what each of them gives.
         let mut givers = Span::default();
         let mut gifts = vec![];
-        let mut give = |lane: u64, gift: u64| {
-            gifts.push(gift);
-            givers.insert(lane);
-            givers.clone()
-        };
-        let mut taken = Span::default();
         for element in wanted {
             let mut lane = holder.solve(*element)? & low(lanes.len() as u32);
-            if taken.contains(lane) {
-                lane ^= copies.iter().find(|c| !taken.contains(**c))?;
+            if givers.contains(lane) {
+                // The lane gives something else already; one that holds the same stands in.
+                lane ^= copies.iter().find(|c| !givers.contains(**c))?;
             }
-            taken = give(lane, *element);
+            givers.insert(lane);
+            gifts.push(*element);
         }
         for (i, s) in lanes.iter().enumerate() {
-            if !taken.contains(bit(i as u32)) {
-                taken = give(bit(i as u32), *s);
+            let lane = bit(i as u32);
+            if !givers.contains(lane) {
+                givers.insert(lane);
+                gifts.push(*s);
             }
         }
-        (0..lanes.len()).map(|i| Some(image(&gifts, taken.solve(bit(i as u32))?))).collect()
+        (0..lanes.len()).map(|i| Some(image(&gifts, givers.solve(bit(i as u32))?))).collect()
     }
 
     /// Writes down the plan.
@@ -324,12 +322,14 @@ impl<'a> Problem<'a> {
             after.push(round);
             lane_of.push(lane as u32);
         }
-        let round = |k: u64| {
-            let element = image(&choice.kept, k);
-            let [register, lane, _] = solve_in_order([&src.register, &choice.supply, &[]], element)?;
-            Some(Round { register: register as u32, lane_xor: lane as u32 })
-        };
-        let rounds = (0..1u64 << choice.kept.len()).map(round).collect::<Option<_>>()?;
+        let (mut given, mut lanes) = (vec![], vec![]);
+        for element in &choice.kept {
+            let [register, lane, _] = solve_in_order([&src.register, &choice.supply, &[]], *element)?;
+            given.push(register);
+            lanes.push(lane);
+        }
+        let round = |k| Round { register: image(&given, k) as u32, lane_xor: image(&lanes, k) as u32 };
+        let rounds = (0..bit(choice.kept.len() as u32)).map(round).collect();
         let columns: Vec<u64> = dst.register.iter().map(|b| kept.solve(*b)).collect::<Option<_>>()?;
         Some(ShufflePlan {
             lane_bits,
@@ -337,7 +337,7 @@ impl<'a> Problem<'a> {
             lane_of,
             rounds,
             after: stages(&after),
-            registers: (0..1u64 << columns.len()).map(|r| image(&columns, r) as u32).collect(),
+            registers: (0..bit(columns.len() as u32)).map(|r| image(&columns, r) as u32).collect(),
         })
     }
 }
