@@ -3,7 +3,7 @@
 //! May assume two layouts of one shape. Guarantees that emission and lowering choose the same way.
 
 use crate::layout::Layout;
-use crate::linear::{Conversion, InDim, classify};
+use crate::linear::{Conversion, SharedMap, SharedPlan, classify};
 use crate::spec::TargetSpec;
 
 /// The most shuffles of a conversion: the way through shared memory is about as long as this many (two barriers of
@@ -29,16 +29,15 @@ pub fn in_warp(from: &Layout, to: &Layout, bytes: u32) -> Option<Conversion> {
 
 /// Where each bit of the coordinates of an atom goes in shared memory, in elements: dimension by dimension, low bits
 /// first. Atoms follow each other.
-pub fn swizzle(from: &Layout, to: &Layout, _bytes: u32, _spec: &TargetSpec) -> Vec<i64> {
+pub fn swizzle(from: &Layout, to: &Layout, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
     let bits = from.atom().out_bits();
-    debug_assert_eq!(bits, to.atom().out_bits());
-    debug_assert!(from.atom().bits(InDim::Block) == 0);
+    let map = SharedPlan::new(from.atom(), to.atom(), bytes, spec).map_or_else(|| SharedMap::row_major(bits), |p| p.map);
     let mut bases = vec![];
-    let total: u32 = bits.iter().sum();
-    let mut below = total;
-    for n in bits {
-        below -= n;
-        bases.extend((0..*n).map(|i| 1i64 << (below + i)));
+    for (d, n) in bits.iter().enumerate() {
+        for i in 0..*n {
+            let at: Vec<u32> = (0..bits.len()).map(|e| if e == d { 1 << i } else { 0 }).collect();
+            bases.push(i64::from(map.offset_of(&at)));
+        }
     }
     bases
 }

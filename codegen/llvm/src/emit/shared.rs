@@ -387,32 +387,51 @@ impl<'c> Emit<'_, 'c> {
         b: (BasicValueEnum<'c>, IntValue<'c>),
     ) -> Res<IntValue<'c>> {
         let Some(d) = dtype else { return bug("pointers are not sorted") };
-        let descending = inst.attrs.flag("descending");
-        let (x, y) = if d == DType::Bool {
-            let byte = |v: BasicValueEnum<'c>| self.builder.build_int_z_extend(v.into_int_value(), self.context.i8_type(), "");
-            (byte(a.0)?.into(), byte(b.0)?.into())
-        } else {
-            (a.0, b.0)
+        let (x, y) = (self.order_key(d, a.0)?, self.order_key(d, b.0)?);
+        let (below, above) = match (d.is_signed() && !d.is_float(), inst.attrs.flag("descending")) {
+            (true, false) => (IntPredicate::SLT, IntPredicate::SGT),
+            (true, true) => (IntPredicate::SGT, IntPredicate::SLT),
+            (false, false) => (IntPredicate::ULT, IntPredicate::UGT),
+            (false, true) => (IntPredicate::UGT, IntPredicate::ULT),
         };
-        let d = if d == DType::Bool { DType::U8 } else { d };
-        let compare = |op, x, y| -> Res<IntValue<'c>> {
-            let from = [Some(d), Some(d)];
-            Ok(self.with_scalars(|e| e.elementwise(op, &from, Some(DType::Bool), false, &[x, y]))?.into_int_value())
-        };
-        let op = if descending { ElementwiseOp::Gt } else { ElementwiseOp::Lt };
-        let (mut less, mut more) = (compare(op, x, y)?, compare(op, y, x)?);
+        let mut less = self.builder.build_int_compare(below, x, y, "")?;
+        let mut more = self.builder.build_int_compare(above, x, y, "")?;
         if d.is_float() || d.is_f8() {
-            // NaN is last, or with `merge` first; it is equal to itself.
-            let nan = |v| -> Res<IntValue<'c>> { compare(ElementwiseOp::Ne, v, v) };
-            let (first, second) = if inst.attrs.flag("merge") { (nan(x)?, nan(y)?) } else { (nan(y)?, nan(x)?) };
+            let nan = |v: BasicValueEnum<'c>| -> Res<IntValue<'c>> {
+                let from = [Some(d)];
+                let op = ElementwiseOp::IsNan;
+                Ok(self.with_scalars(|e| e.elementwise(op, &from, Some(DType::Bool), false, &[v]))?.into_int_value())
+            };
+            // NaN is last, or with `merge` first; one is as good as another.
+            let (p, q) = (nan(a.0)?, nan(b.0)?);
+            let (first, second) = if inst.attrs.flag("merge") { (p, q) } else { (q, p) };
+            let any = self.builder.build_or(p, q, "")?;
             let only = |p, q| -> Res<IntValue<'c>> { Ok(self.builder.build_and(p, self.builder.build_not(q, "")?, "")?) };
-            less = self.builder.build_or(less, only(first, second)?, "")?;
-            more = self.builder.build_or(more, only(second, first)?, "")?;
+            less = self.builder.build_select(any, only(first, second)?, less, "")?.into_int_value();
+            more = self.builder.build_select(any, only(second, first)?, more, "")?.into_int_value();
         }
         // Equal ones keep their order.
         let earlier = self.builder.build_int_compare(IntPredicate::ULT, a.1, b.1, "")?;
         let equal = self.builder.build_not(self.builder.build_or(less, more, "")?, "")?;
         Ok(self.builder.build_or(less, self.builder.build_and(equal, earlier, "")?, "")?)
+    }
+
+    /// An integer in the order of the elements: of floats, the code with the negative ones turned around, so that -0
+    /// comes before +0.
+    pub(super) fn order_key(&self, d: DType, x: BasicValueEnum<'c>) -> Res<IntValue<'c>> {
+        let b = self.builder;
+        let word = self.context.custom_width_int_type(d.bits());
+        if d == DType::Bool {
+            return Ok(b.build_int_z_extend(x.into_int_value(), word, "")?);
+        }
+        if !d.is_float() && !d.is_f8() {
+            return Ok(x.into_int_value());
+        }
+        let code = b.build_bit_cast(x, word, "")?.into_int_value();
+        let last = word.const_int(u64::from(d.bits()) - 1, false);
+        let negative = b.build_right_shift(code, last, true, "")?;
+        let sign = b.build_left_shift(word.const_int(1, false), last, "")?;
+        Ok(b.build_xor(code, b.build_or(negative, sign, "")?, "")?)
     }
 
     /// A loop that runs `count` times over values, as few instructions as there is one trip.

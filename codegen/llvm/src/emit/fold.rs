@@ -1,0 +1,287 @@
+//! Owns reductions inside of warps.
+//!
+//! What is folded is a *state*, one or more values for each element ([`tk_layout::lower::state`]): in registers first,
+//! then by shuffles between lanes. Elements are combined in the order of their positions wherever the function of the
+//! user sees them, so that it need not be commutative.
+
+use std::collections::BTreeMap;
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_layout::kernel::LayoutId;
+use tk_layout::linear::InDim;
+use tk_layout::lower::state;
+use tk_ops::{DType, ElementwiseOp, ReduceOp};
+use tk_tile::{Inst, ValueId};
+
+use super::value::Val;
+use super::{Emit, Res, Stop, bug};
+use crate::target::Lane;
+
+/// What is folded: a value, or several that belong together.
+pub type State<'c> = Vec<BasicValueEnum<'c>>;
+
+/// How two states become one.
+pub struct Combine<'i> {
+    /// The instruction.
+    pub inst: &'i Inst,
+    /// What it folds with; `None` for the block of the instruction.
+    pub op: Option<ReduceOp>,
+    /// The element types of a state; `None` for pointers.
+    pub dtypes: Vec<Option<DType>>,
+}
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn reduce(&mut self, inst: &Inst, op: ReduceOp) -> Res<()> {
+        let x = self.operand(inst, 0)?;
+        let r = self.result(inst)?;
+        let axis = tk_layout::natural::axis_of(inst);
+        let layout = self.layout_id(x)?;
+        let from = self.dtype(x);
+        let merge = inst.attrs.flag("merge");
+        let dtypes: Vec<Option<DType>> = if op == ReduceOp::Custom || merge {
+            inst.operands.iter().map(|v| self.dtype(*v)).collect()
+        } else {
+            let from = from.ok_or_else(|| Stop::Bug("pointers are not reduced".into()))?;
+            let to = self.dtype(r).unwrap_or(from);
+            state(op, from, to).into_iter().map(Some).collect()
+        };
+        let combine = Combine { inst, op: (op != ReduceOp::Custom).then_some(op), dtypes };
+        let held = self.kernel.layouts.get(layout).clone();
+        let states = self.states(inst, &combine, merge)?;
+        let extent = self.shape(x).get(axis).copied().unwrap_or(1);
+        let ragged = tk_layout::layout::padded(extent) != extent;
+        let mut done: BTreeMap<Vec<u32>, State<'c>> = BTreeMap::new();
+        for (key, regs) in self.rows(&held, axis) {
+            let row = regs.iter().map(|n| {
+                let s = states.get(*n).cloned().ok_or_else(|| Stop::Bug("no such register".into()))?;
+                let real = if ragged { Some(self.is_along(layout, *n, axis, extent)?) } else { None };
+                Ok((s, real))
+            });
+            let row = row.collect::<Res<Vec<_>>>()?;
+            let row = self.in_registers(&combine, row)?;
+            let (s, _) = self.between_lanes(&combine, &held, axis, row)?;
+            done.insert(key, s);
+        }
+        self.define_folded(inst, &combine, axis, &done)
+    }
+
+    /// The state of each register.
+    fn states(&mut self, inst: &Inst, combine: &Combine<'_>, merge: bool) -> Res<Vec<State<'c>>> {
+        let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
+        let count = operands.first().map_or(0, Vec::len);
+        let mut states = vec![];
+        for n in 0..count {
+            let mut s: State<'c> = operands.iter().filter_map(|o| o.get(n).copied()).collect();
+            match combine.op {
+                Some(ReduceOp::ArgMax | ReduceOp::ArgMin) if !merge => {
+                    let x = self.operand(inst, 0)?;
+                    let layout = self.layout_id(x)?;
+                    s.push(self.coord(layout, n, tk_layout::natural::axis_of(inst))?.into());
+                }
+                Some(_) if !merge => {
+                    let from = self.dtype(self.operand(inst, 0)?);
+                    if let (Some(from), Some(Some(to)), Some(x)) = (from, combine.dtypes.first(), s.first().copied()) {
+                        s = vec![self.converted(x, from, *to)?];
+                    }
+                }
+                Some(_) | None => {}
+            }
+            states.push(s);
+        }
+        Ok(states)
+    }
+
+    /// An element as another type; bool counts as 0 and 1.
+    pub fn converted(&self, x: BasicValueEnum<'c>, from: DType, to: DType) -> Res<BasicValueEnum<'c>> {
+        if from == to { Ok(x) } else { self.with_scalars(|e| e.cast(x, from, to)) }
+    }
+
+    /// Whether the coordinate of a register along an axis is below an extent.
+    pub fn is_along(&self, layout: LayoutId, n: usize, axis: usize, extent: u32) -> Res<IntValue<'c>> {
+        let at = self.coord(layout, n, axis)?;
+        Ok(self.builder.build_int_compare(IntPredicate::ULT, at, self.int(extent), "")?)
+    }
+
+    /// Folds states that are in the order of their positions, neighbours first, so that rounding errors grow with the
+    /// logarithm of their number.
+    fn in_registers(
+        &mut self,
+        combine: &Combine<'_>,
+        mut row: Vec<(State<'c>, Option<IntValue<'c>>)>,
+    ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
+        while row.len() > 1 {
+            let mut next = vec![];
+            for pair in row.chunks(2) {
+                next.push(match pair {
+                    [a, b] => self.guarded(combine, a, b)?,
+                    [a, ..] => a.clone(),
+                    [] => return bug("nothing to fold"),
+                });
+            }
+            row = next;
+        }
+        row.pop().ok_or_else(|| Stop::Bug("nothing to fold".into()))
+    }
+
+    /// Combines states of which the second, or both, may be of padding. Padding lies behind what is real, so the result
+    /// is real if the first is.
+    fn guarded(
+        &mut self,
+        combine: &Combine<'_>,
+        a: &(State<'c>, Option<IntValue<'c>>),
+        b: &(State<'c>, Option<IntValue<'c>>),
+    ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
+        let both = self.combined(combine, &a.0, &b.0)?;
+        let Some(real) = b.1 else { return Ok((both, a.1)) };
+        let kept = both.iter().zip(&a.0).map(|(x, a)| Ok(self.builder.build_select(real, *x, *a, "")?));
+        Ok((kept.collect::<Res<_>>()?, a.1))
+    }
+
+    /// Folds what the lanes of a warp hold along an axis; all of them get the result.
+    fn between_lanes(
+        &mut self,
+        combine: &Combine<'_>,
+        held: &tk_layout::Layout,
+        axis: usize,
+        mut row: (State<'c>, Option<IntValue<'c>>),
+    ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
+        let atom = held.atom();
+        let mut bits: Vec<(u32, usize)> = (0..atom.bits(InDim::Lane))
+            .filter_map(|i| atom.basis(InDim::Lane, i).and_then(|b| b.get(axis).copied()).map(|c| (c, i)))
+            .filter(|(c, _)| *c != 0)
+            .collect();
+        // Blocks of neighbours become one, then neighbouring blocks.
+        bits.sort_unstable();
+        for (_, i) in bits {
+            let lane = Lane::Xor(1 << i);
+            let other = row.0.iter().map(|x| self.shuffle(*x, lane)).collect::<Res<State<'c>>>()?;
+            let real = row.1.map(|r| self.shuffle(r.into(), lane)).transpose()?.map(|r| r.into_int_value());
+            if combine.op.is_some() && real.is_none() {
+                row = (self.combined(combine, &row.0, &other)?, None);
+                continue;
+            }
+            // The lane whose bit is 0 holds what comes first.
+            let bit = self.builder.build_and(self.tid, self.int(1 << i), "")?;
+            let first = self.builder.build_int_compare(IntPredicate::EQ, bit, self.int(0), "")?;
+            let choose = |a: BasicValueEnum<'c>, b: BasicValueEnum<'c>| -> Res<BasicValueEnum<'c>> {
+                Ok(self.builder.build_select(first, a, b, "")?)
+            };
+            let low = row.0.iter().zip(&other).map(|(a, b)| choose(*a, *b)).collect::<Res<State<'c>>>()?;
+            let high = row.0.iter().zip(&other).map(|(a, b)| choose(*b, *a)).collect::<Res<State<'c>>>()?;
+            let (low_real, high_real) = match (row.1, real) {
+                (Some(a), Some(b)) => {
+                    let low = choose(a.into(), b.into())?.into_int_value();
+                    (Some(low), Some(choose(b.into(), a.into())?.into_int_value()))
+                }
+                _ => (None, None),
+            };
+            row = self.guarded(combine, &(low, low_real), &(high, high_real))?;
+        }
+        Ok(row)
+    }
+
+    /// Two states as one; `a` comes first.
+    pub fn combined(&mut self, combine: &Combine<'_>, a: &[BasicValueEnum<'c>], b: &[BasicValueEnum<'c>]) -> Res<State<'c>> {
+        let Some(op) = combine.op else {
+            let args: Vec<_> = a.iter().chain(b).copied().collect();
+            let block = combine.inst.blocks.first().copied();
+            return self.per_element(block.ok_or_else(|| Stop::Bug("a fold has a block".into()))?, &args);
+        };
+        let fast = combine.inst.attrs.flag("fast");
+        let d = combine.dtypes.first().copied().flatten();
+        let with = match op {
+            ReduceOp::Sum => ElementwiseOp::Add,
+            ReduceOp::Prod => ElementwiseOp::Mul,
+            ReduceOp::Max => ElementwiseOp::Maximum,
+            ReduceOp::Min => ElementwiseOp::Minimum,
+            ReduceOp::Any => ElementwiseOp::Or,
+            ReduceOp::All => ElementwiseOp::And,
+            ReduceOp::XorSum => ElementwiseOp::Xor,
+            ReduceOp::ArgMax | ReduceOp::ArgMin => return self.better(op, d, a, b),
+            ReduceOp::Custom => return bug("a fold without its block"),
+        };
+        let ([a], [b]) = (a, b) else { return bug("a state of one value") };
+        Ok(vec![self.with_scalars(|e| e.elementwise(with, &[d, d], d, fast, &[*a, *b]))?])
+    }
+
+    /// The larger (smaller) of two elements with its position; of equal ones the first. NaN wins, and -0 is less than +0.
+    fn better(&self, op: ReduceOp, d: Option<DType>, a: &[BasicValueEnum<'c>], b: &[BasicValueEnum<'c>]) -> Res<State<'c>> {
+        let (Some(d), [x, i], [y, j]) = (d, a, b) else { return bug("a state of a value and its position") };
+        let (p, q) = (self.order_key(d, *x)?, self.order_key(d, *y)?);
+        let signed = d.is_signed() && !d.is_float();
+        let wins = match (op == ReduceOp::ArgMax, signed) {
+            (true, true) => IntPredicate::SGT,
+            (true, false) => IntPredicate::UGT,
+            (false, true) => IntPredicate::SLT,
+            (false, false) => IntPredicate::ULT,
+        };
+        let builder = self.builder;
+        let mut more = builder.build_int_compare(wins, q, p, "")?;
+        let mut same = builder.build_int_compare(IntPredicate::EQ, p, q, "")?;
+        if d.is_float() || d.is_f8() {
+            let nan = |v: BasicValueEnum<'c>| -> Res<IntValue<'c>> {
+                let from = [Some(d)];
+                let to = Some(DType::Bool);
+                Ok(self.with_scalars(|e| e.elementwise(ElementwiseOp::IsNan, &from, to, false, &[v]))?.into_int_value())
+            };
+            let (nx, ny) = (nan(*x)?, nan(*y)?);
+            let any = builder.build_or(nx, ny, "")?;
+            let only = builder.build_and(ny, builder.build_not(nx, "")?, "")?;
+            let all = builder.build_and(nx, ny, "")?;
+            more = builder.build_select(any, only, more, "")?.into_int_value();
+            same = builder.build_select(any, all, same, "")?.into_int_value();
+        }
+        let earlier = builder.build_int_compare(IntPredicate::SLT, j.into_int_value(), i.into_int_value(), "")?;
+        let takes = builder.build_or(more, builder.build_and(same, earlier, "")?, "")?;
+        Ok(vec![builder.build_select(takes, *y, *x, "")?, builder.build_select(takes, *j, *i, "")?])
+    }
+
+    /// The block of an instruction for one element.
+    pub fn per_element(&mut self, block: tk_tile::BlockId, args: &[BasicValueEnum<'c>]) -> Res<State<'c>> {
+        for (v, x) in self.func().blocks[block].args.iter().zip(args) {
+            self.define(*v, Val::Scalar(*x));
+        }
+        self.block(block)?;
+        tk_tile::rewrite::yielded(self.func(), block).iter().map(|v| self.scalar(*v)).collect()
+    }
+
+    /// Defines the results from what each row became.
+    fn define_folded(&mut self, inst: &Inst, combine: &Combine<'_>, axis: usize, done: &BTreeMap<Vec<u32>, State<'c>>) -> Res<()> {
+        let part = inst.attrs.flag("part");
+        let missing = || Stop::Bug("a result of a fold is in no row".into());
+        // Positions are what is asked of a state of two.
+        let position = matches!(combine.op, Some(ReduceOp::ArgMax | ReduceOp::ArgMin)) && !part;
+        for (n, r) in inst.results.iter().enumerate() {
+            let of = if position { 1 } else { n };
+            let held = combine.dtypes.get(of).copied().flatten();
+            let mut regs = vec![];
+            for at in self.rows_of(*r, part.then_some(axis))? {
+                let s = done.get(&at).ok_or_else(missing)?;
+                let x = *s.get(of).ok_or_else(missing)?;
+                regs.push(match (held, self.dtype(*r)) {
+                    (Some(from), Some(to)) => self.converted(x, from, to)?,
+                    _ => x,
+                });
+            }
+            self.define_regs(*r, regs)?;
+        }
+        Ok(())
+    }
+
+    /// The coordinates of each register of a result, without those along a folded axis that it still has.
+    fn rows_of(&self, r: ValueId, folded: Option<usize>) -> Res<Vec<Vec<u32>>> {
+        if self.shape(r).is_empty() {
+            return Ok(vec![vec![]]);
+        }
+        let layout = self.layout(r)?;
+        let key = |n| {
+            let mut at = layout.register(n);
+            if let Some(axis) = folded.filter(|a| *a < at.len()) {
+                at.remove(axis);
+            }
+            at
+        };
+        Ok((0..layout.registers()).map(key).collect())
+    }
+}
