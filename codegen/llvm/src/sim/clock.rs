@@ -27,6 +27,8 @@ pub(super) struct Clock {
     lanes: Vec<Option<Rc<[u32]>>>,
     /// What the last release at an address tells those who acquire.
     released: BTreeMap<(Space, u64), Rc<[u32]>>,
+    /// What each lane has acquired last, so that polling costs nothing.
+    acquired: Vec<Option<Rc<[u32]>>>,
 }
 
 impl Clock {
@@ -41,6 +43,7 @@ impl Clock {
             warps: vec![0; warps],
             lanes: vec![None; lanes as usize],
             released: BTreeMap::new(),
+            acquired: vec![None; lanes as usize],
         }
     }
 
@@ -49,6 +52,7 @@ impl Clock {
         self.start = self.now;
         self.all();
         self.released.clear();
+        self.acquired.fill(None);
     }
 
     /// Whether something happened in this program.
@@ -139,6 +143,11 @@ impl Clock {
     /// A lane learns what was left at an address.
     pub fn acquire(&mut self, lane: u32, at: (Space, u64)) {
         let Some(found) = self.released.get(&at).cloned() else { return };
+        let Some(last) = self.acquired.get_mut(lane as usize) else { return };
+        if last.as_ref().is_some_and(|last| Rc::ptr_eq(last, &found)) {
+            return;
+        }
+        *last = Some(Rc::clone(&found));
         let mut all = found.to_vec();
         self.add(&mut all, lane);
         if let Some(known) = self.lanes.get_mut(lane as usize) {

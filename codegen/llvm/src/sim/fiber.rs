@@ -6,6 +6,7 @@
 
 use std::ffi::c_void;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
@@ -23,17 +24,32 @@ const STACK: usize = 256 << 10;
 /// mostly 8 KiB.
 const KEPT: usize = 2048;
 
+/// Stacks that a process may have. Each takes two mappings, of which Linux gives 65,530 by default; beyond that the
+/// allocator fails too.
+const MOST: usize = 28_000;
+
 static POOL: Mutex<Vec<DefaultStack>> = Mutex::new(Vec::new());
+
+/// How many there are, used and kept.
+static STACKS: AtomicUsize = AtomicUsize::new(0);
 
 /// The stacks of one launch that no fiber uses now.
 #[derive(Default)]
 pub(super) struct Stacks(Vec<DefaultStack>);
 
 impl Stacks {
-    /// A stack; `None` if the system has no memory, or no more mappings (on Linux about 32,000 stacks fit in one process).
+    /// A stack; `None` if the system has no memory, or the process too many stacks.
     pub fn take(&mut self) -> Option<DefaultStack> {
         let kept = || POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
-        self.0.pop().or_else(kept).or_else(|| DefaultStack::new(STACK).ok())
+        self.0.pop().or_else(kept).or_else(|| {
+            let room = |n: usize| (n < MOST).then_some(n + 1);
+            STACKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+            let new = DefaultStack::new(STACK).ok();
+            if new.is_none() {
+                STACKS.fetch_sub(1, Ordering::Relaxed);
+            }
+            new
+        })
     }
 
     /// Gives one back.
@@ -47,6 +63,7 @@ impl Drop for Stacks {
         let mut pool = POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let room = KEPT.saturating_sub(pool.len()).min(self.0.len());
         pool.extend(self.0.drain(..room));
+        STACKS.fetch_sub(self.0.len(), Ordering::Relaxed);
     }
 }
 

@@ -14,12 +14,14 @@ use super::random::{Order, Random};
 use super::tally::Statistics;
 use super::{Global, Launch};
 
-/// Lanes that are on their way at once, unless they must be more: the touched parts of their stacks take about 64 MiB.
-const IN_FLIGHT: usize = 8192;
+/// Lanes that are on their way at once, unless they must be more: the touched parts of their stacks take about 32 MiB, and
+/// a few launches at a time stay below what a process may have of stacks.
+const IN_FLIGHT: usize = 4096;
 
 /// Atomics in a row that change nothing, without anything else by any lane, after which nothing is thought to change any
-/// more: of [`IN_FLIGHT`] lanes each has polled hundreds of times, and had its turn if it did not poll.
-const POLLS: u64 = 1 << 22;
+/// more. Of 4096 lanes each has had its turn 256 times by then on average, so that one that does not poll has too. A kernel
+/// in which nothing happens but so many atomics that change nothing would be taken for one that waits.
+const POLLS: u64 = 1 << 20;
 
 /// Requests between two looks at the clock, which takes as long as one or two requests.
 const SLICE: u32 = 1024;
