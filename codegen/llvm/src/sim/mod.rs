@@ -1,1 +1,88 @@
-//! Owns the simulated target: lanes as fibers.
+//! Owns the simulated target: it runs compiled kernels lane by lane on the host and looks for what machines may do wrong.
+//!
+//! Each lane of a program is a fiber that calls the kernel, a host function with the C signature of [`Kernel`], which
+//! reaches memory and other lanes by the calls of [`symbols`]. A seed decides in which order programs start and lanes
+//! run. What one run finds does not depend on luck where that can be helped: races are found by what orders two accesses,
+//! not by when they come.
+//!
+//! Guarantees that the same launch with the same seed on the same memory gives the same result and the same fault, that
+//! a fault ends the launch without unwinding through the kernel, and that no lane leaves memory that it was given.
+//! A kernel that loops without calls is never interrupted; one that recurses without end dies at a guard page.
+//!
+//! A launch runs on the thread that asks for it. What takes effect later than the call that asks for it (an asynchronous
+//! copy) becomes one more request whose effect the scheduler of the program keeps, and does at a moment that it draws.
+
+mod access;
+mod block;
+mod calls;
+mod clock;
+mod fault;
+mod fiber;
+mod grid;
+mod meet;
+mod random;
+mod shadow;
+mod tally;
+
+use std::time::Duration;
+
+pub use calls::{Order, Scope, Shuffle, Space, symbols};
+pub use fault::{Fault, FaultKind, WaitKind, Waiting};
+pub use fiber::Kernel;
+pub use tally::Statistics;
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// The compiled kernel; every lane of every program calls it.
+    pub kernel: Kernel,
+    /// Its arguments, passed as they are.
+    pub args: &'a [u64],
+    /// Programs along each axis.
+    pub grid: [u32; 3],
+    /// Lanes of a program: a multiple of `warp_size`.
+    pub threads: u32,
+    /// Lanes of a warp, of the target's `TargetSpec`: a power of two.
+    pub warp_size: u32,
+    /// Bytes of shared memory of a program.
+    pub shared_bytes: u32,
+    /// All programs run at once; without it there is no grid barrier.
+    pub cooperative: bool,
+    /// Decides every order.
+    pub seed: u64,
+    /// The time after which the launch is ended.
+    pub timeout: Option<Duration>,
+    /// Banks of shared memory, of the target's `TargetSpec`, to count what warps do together; `None` leaves that out, which
+    /// is faster.
+    pub banks: Option<u32>,
+}
+
+/// Device memory, which belongs to the caller, and what else a launch needs of the host.
+pub trait Global: Sync {
+    /// Where in host memory these bytes are.
+    ///
+    /// # Errors
+    /// A sentence about an address that is in no buffer; it becomes [`Fault::message`].
+    fn resolve(&self, addr: u64, bytes: usize) -> Result<*mut u8, String>;
+
+    /// A lane prints this record.
+    fn print(&self, program: [u32; 3], lane: u32, record: &[u8]) {
+        let _ = (program, lane, record);
+    }
+}
+
+/// Runs a launch to its end.
+///
+/// # Errors
+/// The first fault that this seed finds; what was written before it stays.
+///
+/// # Safety
+/// - The kernel may be called with the arguments; it reaches other memory than its own only by the calls of [`symbols`],
+///   gives them its context and pointers to memory of its own, and does not unwind.
+/// - No frame of it holds something that wants to be dropped while it makes a call: a lane that does not end is dropped
+///   with its stack.
+/// - What [`Global::resolve`] gives may be read and written until the launch ends, and nobody else touches it meanwhile.
+pub unsafe fn run(launch: &Launch<'_>, memory: &dyn Global) -> Result<Statistics, Fault> {
+    // SAFETY: the caller keeps the conditions.
+    unsafe { grid::run(launch, memory) }
+}

@@ -1,0 +1,270 @@
+//! Owns the memory of one program: shared memory, the way to device memory, and what is known of both.
+//!
+//! Guarantees that every access is inside what it was checked against, aligned, written before if it reads shared
+//! memory, and ordered with what other lanes of the program did to the same bytes.
+
+use tk_ops::eval::{self, Operand};
+use tk_ops::{AtomicOp, DType, ElementwiseOp, Scalar};
+
+use super::Global;
+use super::calls::{AtomicRequest, Order, Scope, Space};
+use super::clock::Clock;
+use super::fault::{FaultKind, Wrong};
+use super::shadow::{Conflict, Deed, Pages, Shadow, Stamp, Touch};
+use super::tally::{Noted, Statistics, Tally};
+
+/// Who does something, and where in the source.
+#[derive(Clone, Copy)]
+pub(super) struct Who {
+    pub lane: u32,
+    pub loc: i32,
+}
+
+/// What an atomic did.
+pub(super) struct Done {
+    /// The bits before.
+    pub before: u64,
+    /// Memory is not as it was.
+    pub changed: bool,
+}
+
+/// The memory that one program can reach.
+pub(super) struct Reach {
+    shared: Vec<u8>,
+    pub clock: Clock,
+    shadow: Shadow,
+    pages: Pages,
+    pub tally: Option<Tally>,
+}
+
+impl Reach {
+    /// For programs of so many lanes with so much shared memory.
+    pub fn new(lanes: u32, warp_size: u32, shared: u32, banks: Option<u32>) -> Reach {
+        Reach {
+            shared: vec![0; shared as usize],
+            clock: Clock::new(lanes, warp_size),
+            shadow: Shadow::new(shared as usize),
+            pages: Pages::default(),
+            tally: banks.map(|b| Tally::new(warp_size, b)),
+        }
+    }
+
+    /// Another program begins.
+    pub fn begin(&mut self) {
+        self.clock.begin();
+        self.shadow.begin();
+        self.pages.begin();
+    }
+
+    /// Copies to memory of the lane.
+    ///
+    /// # Safety
+    /// So many bytes may be written there; `global` gives pointers as [`super::run`] demands.
+    pub unsafe fn load(
+        &mut self,
+        global: &dyn Global,
+        statistics: &mut Statistics,
+        who: Who,
+        place: (Space, u64, i32),
+        dst: *mut u8,
+    ) -> Result<(), Wrong> {
+        let (from, bytes) = self.reach(global, who, place, Deed::Read)?;
+        self.note(statistics, who, place, false);
+        // SAFETY: `reach` has found so many bytes there; the caller says the same of the other side.
+        unsafe { std::ptr::copy_nonoverlapping(from, dst, bytes) };
+        Ok(())
+    }
+
+    /// Copies from memory of the lane.
+    ///
+    /// # Safety
+    /// So many bytes may be read there; `global` gives pointers as [`super::run`] demands.
+    pub unsafe fn store(
+        &mut self,
+        global: &dyn Global,
+        statistics: &mut Statistics,
+        who: Who,
+        place: (Space, u64, i32),
+        src: *const u8,
+    ) -> Result<(), Wrong> {
+        let (to, bytes) = self.reach(global, who, place, Deed::Write)?;
+        self.note(statistics, who, place, true);
+        // SAFETY: `reach` has found so many bytes there; the caller says the same of the other side.
+        unsafe { std::ptr::copy_nonoverlapping(src, to, bytes) };
+        Ok(())
+    }
+
+    fn note(&mut self, statistics: &mut Statistics, who: Who, place: (Space, u64, i32), store: bool) {
+        let (space, addr, bytes) = place;
+        let bytes = bytes as u32;
+        match space {
+            Space::Global => {
+                statistics.global_accesses += 1;
+                statistics.global_bytes += u64::from(bytes);
+            }
+            Space::Shared => statistics.shared_accesses += 1,
+        }
+        if let Some(tally) = &mut self.tally {
+            let Who { lane, loc } = who;
+            tally.note(Noted { shared: space == Space::Shared, store, loc, lane, addr, bytes });
+        }
+    }
+
+    /// Reads and writes memory in one step.
+    ///
+    /// # Safety
+    /// `global` gives pointers as [`super::run`] demands.
+    pub unsafe fn atomic(
+        &mut self,
+        global: &dyn Global,
+        lane: u32,
+        r: &AtomicRequest,
+    ) -> Result<Done, Wrong> {
+        let unknown = |what: &str, code: i32| {
+            Wrong::new(FaultKind::Call, format!("an atomic is called with an unknown {what}, {code}"))
+        };
+        let of = |code: i32| usize::try_from(code).unwrap_or(usize::MAX);
+        let op = *AtomicOp::ALL.get(of(r.op)).ok_or_else(|| unknown("operation", r.op))?;
+        let dtype = *DType::ALL.get(of(r.ty)).ok_or_else(|| unknown("type", r.ty))?;
+        let space = Space::from_code(r.space).ok_or_else(|| unknown("memory", r.space))?;
+        let order = Order::from_code(r.order).ok_or_else(|| unknown("order", r.order))?;
+        Scope::from_code(r.scope).ok_or_else(|| unknown("scope", r.scope))?;
+        let deed = match op {
+            AtomicOp::Load => Deed::AtomicRead,
+            AtomicOp::Store => Deed::AtomicWrite,
+            AtomicOp::Add | AtomicOp::Max | AtomicOp::Min | AtomicOp::And | AtomicOp::Or => {
+                Deed::AtomicUpdate
+            }
+            AtomicOp::Xor | AtomicOp::Xchg | AtomicOp::Cas => Deed::AtomicUpdate,
+        };
+        let size = dtype.bytes();
+        let who = Who { lane, loc: r.loc };
+        let (memory, _) = self.reach(global, who, (space, r.addr, size as i32), deed)?;
+        let mut bytes = [0; 8];
+        // SAFETY: `reach` has found an element of this size there, and none has more than 8 bytes.
+        unsafe { std::ptr::copy_nonoverlapping(memory, bytes.as_mut_ptr(), size.min(8)) };
+        let bits = u64::from_le_bytes(bytes);
+        // Bytes of memory may be anything: what is not 0 is true.
+        let old = Scalar::from_bits(dtype, if dtype == DType::Bool { u64::from(bits != 0) } else { bits });
+        let value = |bits: u64| Scalar::from_bits(dtype, bits);
+        let after = updated(op, old, value(r.value), value(r.compare))?;
+        if let Some(after) = after {
+            let bytes = after.bits().to_le_bytes();
+            // SAFETY: as above.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, size.min(8)) };
+        }
+        if order.acquires() {
+            self.clock.acquire(lane, (space, r.addr));
+        }
+        if order.releases() {
+            self.clock.release(lane, (space, r.addr));
+        }
+        let before = if op == AtomicOp::Store { 0 } else { old.bits() };
+        Ok(Done { before, changed: after.is_some_and(|a| a != old) })
+    }
+
+    /// Where these bytes are in host memory, if the lane may do this to them.
+    fn reach(
+        &mut self,
+        global: &dyn Global,
+        who: Who,
+        (space, addr, bytes): (Space, u64, i32),
+        deed: Deed,
+    ) -> Result<(*mut u8, usize), Wrong> {
+        if ![1, 2, 4, 8, 16].contains(&bytes) {
+            return Err(Wrong::new(FaultKind::Call, format!("an access is called with {bytes} bytes")));
+        }
+        let size = bytes as usize;
+        if !addr.is_multiple_of(size as u64) {
+            return Err(Wrong::new(
+                FaultKind::Misaligned,
+                format!("{size} bytes at the address {addr:#x} of {} are not aligned", name(space)),
+            ));
+        }
+        let memory = match space {
+            Space::Global => {
+                global.resolve(addr, size).map_err(|message| Wrong::new(FaultKind::Global, message))?
+            }
+            Space::Shared => {
+                let found =
+                    usize::try_from(addr).ok().and_then(|at| self.shared.get_mut(at..)?.get_mut(..size));
+                let Some(found) = found else { return Err(self.outside(addr, size)) };
+                found.as_mut_ptr()
+            }
+        };
+        let by = Stamp { time: self.clock.now(), lane: who.lane, loc: who.loc };
+        let touch = Touch { at: 0, bytes: size, deed, by, strict: space == Space::Shared };
+        let found = match space {
+            Space::Global => self.pages.touch(addr, touch, &self.clock),
+            Space::Shared => self.shadow.touch(Touch { at: addr as usize, ..touch }, &self.clock),
+        };
+        found.map_err(|conflict| explain(&conflict, space, addr, &touch))?;
+        Ok((memory, size))
+    }
+
+    #[cold]
+    fn outside(&self, addr: u64, size: usize) -> Wrong {
+        let len = self.shared.len();
+        Wrong::new(
+            FaultKind::Shared,
+            format!(
+                "{size} bytes at byte {addr} of shared memory are touched, of which the program has {len}"
+            ),
+        )
+    }
+}
+
+fn name(space: Space) -> &'static str {
+    match space {
+        Space::Global => "device memory",
+        Space::Shared => "shared memory",
+    }
+}
+
+#[cold]
+fn explain(conflict: &Conflict, space: Space, addr: u64, t: &Touch) -> Wrong {
+    let (space, size, lane) = (name(space), t.bytes, t.by.lane);
+    match *conflict {
+        Conflict::Unwritten => Wrong::new(
+            FaultKind::Unwritten,
+            format!(
+                "lane {lane} reads {size} bytes at byte {addr} of shared memory, which no lane has written yet"
+            ),
+        ),
+        Conflict::Race { before, wrote } => {
+            let did = if wrote { "wrote" } else { "read" };
+            let does = match t.deed {
+                Deed::Read => "reads",
+                Deed::Write => "writes",
+                Deed::AtomicRead => "atomically reads",
+                Deed::AtomicWrite => "atomically writes",
+                Deed::AtomicUpdate => "atomically updates",
+            };
+            let message = format!(
+                "lane {lane} {does} {size} bytes at {addr:#x} of {space}, which lane {} {did} before; nothing orders \
+                 the two",
+                before.lane
+            );
+            Wrong::with(FaultKind::Race, message, before.loc)
+        }
+    }
+}
+
+/// What memory holds afterwards; `None` if it stays as it is.
+fn updated(op: AtomicOp, old: Scalar, value: Scalar, compare: Scalar) -> Result<Option<Scalar>, Wrong> {
+    let op = match op {
+        AtomicOp::Add => ElementwiseOp::Add,
+        AtomicOp::Max => ElementwiseOp::Maximum,
+        AtomicOp::Min => ElementwiseOp::Minimum,
+        AtomicOp::And => ElementwiseOp::And,
+        AtomicOp::Or => ElementwiseOp::Or,
+        AtomicOp::Xor => ElementwiseOp::Xor,
+        AtomicOp::Xchg | AtomicOp::Store => return Ok(Some(value)),
+        AtomicOp::Cas => return Ok((old == compare).then_some(value)),
+        AtomicOp::Load => return Ok(None),
+    };
+    let operands = [Operand::Splat(old), Operand::Splat(value)];
+    let result = eval::elementwise(op, &operands, old.dtype(), 1, false);
+    let wrong = |_| Wrong::new(FaultKind::Call, format!("an atomic cannot {} {}", op.name(), old.dtype()));
+    Ok(Some(result.map_err(wrong)?.get(0)))
+}

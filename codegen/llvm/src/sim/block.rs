@@ -1,0 +1,246 @@
+//! Owns one program: its lanes, which of them runs next, and what each of their requests does.
+//!
+//! A lane keeps running until it waits, polls, or the seed lets another one run.
+
+use super::access::{Reach, Who};
+use super::calls::Request;
+use super::calls::Space;
+use super::fault::{Fault, FaultKind, Wrong};
+use super::fiber::{Entry, Fiber};
+use super::grid::Env;
+use super::meet::{Meeting, Meetings, Wait};
+use super::random::Random;
+
+/// How often another lane may run after a request, out of 256; a program draws one. The first lets each lane run as far
+/// as it can, the last changes the lane all the time.
+const SWITCHES: [u32; 4] = [0, 32, 128, 256];
+
+/// How often another program may run after an atomic on device memory, and at the head of a loop, out of 256: often
+/// enough that a program that waits for another one is not much slower than that one, seldom enough for a plain kernel
+/// with a few atomics to keep few programs on their way.
+const AFTER_ATOMIC: u32 = 64;
+const AFTER_STEP: u32 = 1;
+
+/// A lane of a program.
+#[derive(Default)]
+pub(super) struct Lane {
+    pub fiber: Option<Fiber>,
+    /// The answer to its last request.
+    pub reply: u64,
+    /// What it waits for.
+    pub wait: Option<Wait>,
+    /// Where it made its last request.
+    pub loc: i32,
+}
+
+/// How far a program came.
+pub(super) enum Turn {
+    /// All lanes have returned.
+    Done,
+    /// All others wait.
+    Blocked,
+    /// Others may run.
+    Pause,
+}
+
+/// What happens after a request.
+enum Next {
+    /// The lane goes on with this answer.
+    Go(u64),
+    /// It goes on, but others should get a turn first.
+    Yield(u64),
+    /// It waits, or others have been set free.
+    Wait,
+}
+
+/// A program that has started.
+pub(super) struct Block {
+    pub program: [u32; 3],
+    pub lanes: Vec<Lane>,
+    /// The lanes that do not wait.
+    pub runnable: Vec<u32>,
+    pub meetings: Meetings,
+    pub reach: Reach,
+    random: Random,
+    switch: u32,
+}
+
+impl Block {
+    /// Room for the programs of a launch, one after the other.
+    pub fn new(env: &Env<'_>) -> Block {
+        let l = env.launch;
+        Block {
+            program: [0; 3],
+            lanes: (0..l.threads).map(|_| Lane::default()).collect(),
+            runnable: vec![],
+            meetings: Meetings::new(l.threads, l.warp_size),
+            reach: Reach::new(l.threads, l.warp_size, l.shared_bytes, l.banks),
+            random: Random::new(0, 0),
+            switch: 0,
+        }
+    }
+
+    /// Starts the program with this number; false if there is no memory for its stacks.
+    ///
+    /// # Safety
+    /// As [`super::run`], as long as the program runs.
+    pub unsafe fn start(&mut self, index: u64, env: &mut Env<'_>) -> bool {
+        let l = env.launch;
+        self.program = env.place(index);
+        self.random = Random::new(l.seed, index.wrapping_add(1));
+        self.switch = SWITCHES.get(self.random.below(SWITCHES.len())).copied().unwrap_or(0);
+        self.reach.begin();
+        self.meetings.begin();
+        self.runnable.clear();
+        for (lane, number) in self.lanes.iter_mut().zip(0..) {
+            let Some(stack) = env.stacks.take() else {
+                self.stop(env);
+                return false;
+            };
+            let entry = Entry {
+                kernel: l.kernel,
+                args: l.args.as_ptr(),
+                lane: number,
+                program: self.program,
+                grid: l.grid,
+            };
+            // SAFETY: the caller keeps the conditions of `run`.
+            let fiber = unsafe { Fiber::new(stack, entry) };
+            *lane = Lane { fiber: Some(fiber), loc: -1, ..Lane::default() };
+            self.runnable.push(number);
+        }
+        true
+    }
+
+    /// Ends all lanes and gives their stacks back.
+    pub fn stop(&mut self, env: &mut Env<'_>) {
+        for stack in self.lanes.iter_mut().filter_map(|l| l.fiber.take()?.stop()) {
+            env.stacks.put(stack);
+        }
+    }
+
+    /// Runs lanes until all wait or have returned, or until it is the turn of others.
+    pub fn turn(&mut self, env: &mut Env<'_>) -> Result<Turn, Fault> {
+        loop {
+            let at = self.random.below(self.runnable.len());
+            let Some(lane) = self.runnable.get(at).copied() else { break };
+            if let Some(turn) = self.run_lane(at, lane, env)? {
+                return Ok(turn);
+            }
+        }
+        Ok(if self.meetings.returned() == self.lanes.len() as u32 { Turn::Done } else { Turn::Blocked })
+    }
+
+    /// Runs the lane at a place of `runnable` until another one should run.
+    fn run_lane(&mut self, at: usize, lane: u32, env: &mut Env<'_>) -> Result<Option<Turn>, Fault> {
+        let program = self.program;
+        loop {
+            let Some(l) = self.lanes.get_mut(lane as usize) else { return Ok(None) };
+            let reply = l.reply;
+            let Some(request) = l.fiber.as_mut().and_then(|f| f.resume(reply)) else {
+                self.runnable.swap_remove(at);
+                self.returned(lane, env)?;
+                return Ok(None);
+            };
+            let loc = request.loc();
+            l.loc = loc;
+            if let Request::Barrier { .. }
+            | Request::WarpBarrier { .. }
+            | Request::Shuffle { .. }
+            | Request::GridBarrier { .. } = request
+            {
+                self.runnable.swap_remove(at);
+            }
+            let next = env.request().and_then(|()| self.serve(lane, &request, env));
+            let (reply, stay) = match next.map_err(|wrong| wrong.of(program, lane, loc))? {
+                Next::Go(reply) => (reply, !self.random.chance(self.switch)),
+                Next::Yield(reply) => (reply, false),
+                Next::Wait => return Ok(None),
+            };
+            if let Some(l) = self.lanes.get_mut(lane as usize) {
+                l.reply = reply;
+            }
+            if !stay {
+                return Ok(self.pauses(&request).then_some(Turn::Pause));
+            }
+        }
+    }
+
+    /// Whether it is the turn of another program after this request.
+    fn pauses(&mut self, request: &Request) -> bool {
+        match request {
+            Request::Atomic(a) if a.space == Space::Global as i32 => self.random.chance(AFTER_ATOMIC),
+            Request::Step { .. } => self.random.chance(AFTER_STEP),
+            Request::Atomic(_) | Request::Load { .. } | Request::Store { .. } | Request::Barrier { .. } => {
+                false
+            }
+            Request::WarpBarrier { .. } | Request::Shuffle { .. } | Request::GridBarrier { .. } => false,
+            Request::Assert { .. } | Request::Print { .. } => false,
+        }
+    }
+
+    /// Does what a lane asks for.
+    fn serve(&mut self, lane: u32, request: &Request, env: &mut Env<'_>) -> Result<Next, Wrong> {
+        let (memory, statistics) = (env.memory, &mut env.statistics);
+        match *request {
+            Request::Load { space, addr, bytes, dst, loc } => {
+                // SAFETY: the lane waits and says that so many bytes may be written there; `run` has the rest.
+                unsafe { self.reach.load(memory, statistics, Who { lane, loc }, (space, addr, bytes), dst)? };
+                env.polls = 0;
+                Ok(Next::Go(0))
+            }
+            Request::Store { space, addr, bytes, src, loc } => {
+                // SAFETY: the lane waits and says that so many bytes may be read there; `run` has the rest.
+                unsafe {
+                    self.reach.store(memory, statistics, Who { lane, loc }, (space, addr, bytes), src)?
+                };
+                env.polls = 0;
+                Ok(Next::Go(0))
+            }
+            Request::Atomic(ref atomic) => {
+                statistics.atomics += 1;
+                // SAFETY: `run` has the conditions.
+                let done = unsafe { self.reach.atomic(memory, lane, atomic)? };
+                env.polled(done.changed)?;
+                Ok(Next::Yield(done.before))
+            }
+            Request::Barrier { id, threads, loc } => {
+                let all = self.lanes.len() as i32;
+                let threads = if threads == 0 { all } else { threads };
+                self.meet(lane, Wait::at(Meeting::Barrier { id, threads }, loc), env)
+            }
+            Request::WarpBarrier { loc } => self.meet(lane, Wait::at(Meeting::Warp { loc }, loc), env),
+            Request::Shuffle { mode, value, operand, loc } => {
+                let wait = Wait { value, operand, ..Wait::at(Meeting::Shuffle { mode, loc }, loc) };
+                self.meet(lane, wait, env)
+            }
+            Request::GridBarrier { loc } => self.meet(lane, Wait::at(Meeting::Grid, loc), env),
+            Request::Assert { message, .. } => {
+                Err(Wrong::new(FaultKind::Assert(message), "an assertion does not hold"))
+            }
+            Request::Print { record, bytes } => {
+                let len = usize::try_from(bytes).unwrap_or(0);
+                let none = len == 0 || record.is_null();
+                // SAFETY: the lane waits and says that so many bytes may be read there.
+                let bytes = if none { &[] } else { unsafe { std::slice::from_raw_parts(record, len) } };
+                memory.print(self.program, lane, bytes);
+                env.polls = 0;
+                Ok(Next::Go(0))
+            }
+            Request::Step { .. } => Ok(Next::Yield(0)),
+        }
+    }
+
+    fn meet(&mut self, lane: u32, wait: Wait, env: &mut Env<'_>) -> Result<Next, Wrong> {
+        env.polls = 0;
+        self.arrive(lane, wait, env).map(|()| Next::Wait)
+    }
+
+    /// A lane has returned: its stack is free, and nobody may wait for it.
+    fn returned(&mut self, lane: u32, env: &mut Env<'_>) -> Result<(), Fault> {
+        env.polls = 0;
+        let stack = self.lanes.get_mut(lane as usize).and_then(|l| l.fiber.take()?.stop());
+        stack.into_iter().for_each(|s| env.stacks.put(s));
+        self.leave(lane)
+    }
+}

@@ -1,0 +1,290 @@
+//! Owns the calls that compiled kernels make: their names, their C signatures, and the numbers that they pass.
+//!
+//! A call that needs more than the lane's own numbers suspends the lane with a [`Request`], which the scheduler serves on
+//! its own stack. So no call unwinds or panics, and a lane that has failed is never resumed.
+//!
+//! The first argument of each is the context that the kernel got. `loc` is an index into the emitter's table of source
+//! places, -1 for none.
+
+use std::ffi::c_void;
+
+use corosensei::Yielder;
+
+/// What a lane knows of itself; the context of the calls points to it.
+pub(super) struct Context {
+    pub yielder: *const Yielder<u64, Request>,
+    pub lane: u32,
+    pub program: [u32; 3],
+    pub grid: [u32; 3],
+}
+
+/// Which memory an atomic acts on, as passed to `tk_sim_atomic`.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Space {
+    /// Device memory.
+    Global = 0,
+    /// The shared memory of the program.
+    Shared = 1,
+}
+
+/// The order of an atomic, as passed to `tk_sim_atomic`.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Orders nothing.
+    Relaxed = 0,
+    /// Orders what comes after it.
+    Acquire = 1,
+    /// Orders what came before it.
+    Release = 2,
+    /// Both.
+    AcqRel = 3,
+}
+
+/// Who sees the order of an atomic, as passed to `tk_sim_atomic`.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The lanes of the program.
+    Block = 0,
+    /// All programs of the device.
+    Device = 1,
+    /// The host and other devices too.
+    System = 2,
+}
+
+/// From where a shuffle takes the value, as passed to `tk_sim_shuffle`.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shuffle {
+    /// From the lane whose number differs in the bits of the operand.
+    Xor = 0,
+    /// From the lane that many below; its own value where there is none.
+    Up = 1,
+    /// From the lane that many above; its own value where there is none.
+    Down = 2,
+    /// From the lane with this number, modulo the width of the warp.
+    Index = 3,
+}
+
+impl Space {
+    pub(super) fn from_code(code: i32) -> Option<Space> {
+        [Space::Global, Space::Shared].into_iter().find(|s| *s as i32 == code)
+    }
+}
+
+impl Order {
+    pub(super) fn from_code(code: i32) -> Option<Order> {
+        [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel]
+            .into_iter()
+            .find(|o| *o as i32 == code)
+    }
+
+    pub(super) fn acquires(self) -> bool {
+        matches!(self, Order::Acquire | Order::AcqRel)
+    }
+
+    pub(super) fn releases(self) -> bool {
+        matches!(self, Order::Release | Order::AcqRel)
+    }
+}
+
+impl Scope {
+    pub(super) fn from_code(code: i32) -> Option<Scope> {
+        [Scope::Block, Scope::Device, Scope::System].into_iter().find(|s| *s as i32 == code)
+    }
+}
+
+impl Shuffle {
+    pub(super) fn from_code(code: i32) -> Option<Shuffle> {
+        [Shuffle::Xor, Shuffle::Up, Shuffle::Down, Shuffle::Index].into_iter().find(|s| *s as i32 == code)
+    }
+}
+
+/// What a lane asks of the scheduler. Pointers are to memory of the lane, which stays as it is while the lane waits.
+#[derive(Clone, Copy)]
+pub(super) enum Request {
+    Load { space: Space, addr: u64, bytes: i32, dst: *mut u8, loc: i32 },
+    Store { space: Space, addr: u64, bytes: i32, src: *const u8, loc: i32 },
+    Atomic(AtomicRequest),
+    Barrier { id: i32, threads: i32, loc: i32 },
+    WarpBarrier { loc: i32 },
+    Shuffle { mode: i32, value: u32, operand: u32, loc: i32 },
+    GridBarrier { loc: i32 },
+    Assert { message: i32, loc: i32 },
+    Print { record: *const u8, bytes: i32 },
+    Step { loc: i32 },
+}
+
+impl Request {
+    /// Where it is made; -1 for nowhere.
+    pub fn loc(&self) -> i32 {
+        match *self {
+            Request::Load { loc, .. } | Request::Store { loc, .. } | Request::Barrier { loc, .. } => loc,
+            Request::Shuffle { loc, .. } | Request::Assert { loc, .. } => loc,
+            Request::WarpBarrier { loc } | Request::GridBarrier { loc } | Request::Step { loc } => loc,
+            Request::Atomic(AtomicRequest { loc, .. }) => loc,
+            Request::Print { .. } => -1,
+        }
+    }
+}
+
+/// The arguments of `tk_sim_atomic`.
+#[derive(Clone, Copy)]
+pub(super) struct AtomicRequest {
+    pub op: i32,
+    pub ty: i32,
+    pub space: i32,
+    pub addr: u64,
+    pub value: u64,
+    pub compare: u64,
+    pub order: i32,
+    pub scope: i32,
+    pub loc: i32,
+}
+
+/// # Safety
+/// `ctx` is the context that a kernel got which has not returned.
+unsafe fn context<'a>(ctx: *mut c_void) -> &'a Context {
+    // SAFETY: the context of a kernel points to a `Context` that lives as long as the kernel runs.
+    unsafe { &*ctx.cast::<Context>() }
+}
+
+/// # Safety
+/// As [`context`].
+unsafe fn ask(ctx: *mut c_void, request: Request) -> u64 {
+    // SAFETY: as above; the yielder lives as long as the context, and this code runs on its stack.
+    unsafe { (*context(ctx).yielder).suspend(request) }
+}
+
+unsafe extern "C" fn tid(ctx: *mut c_void) -> i32 {
+    // SAFETY: called by a kernel with its context.
+    unsafe { context(ctx) }.lane as i32
+}
+
+unsafe extern "C" fn program_id(ctx: *mut c_void, axis: i32) -> i32 {
+    // SAFETY: called by a kernel with its context.
+    let here = unsafe { context(ctx) };
+    here.program.get(axis as usize).map_or(0, |p| *p as i32)
+}
+
+unsafe extern "C" fn num_programs(ctx: *mut c_void, axis: i32) -> i32 {
+    // SAFETY: called by a kernel with its context.
+    let here = unsafe { context(ctx) };
+    here.grid.get(axis as usize).map_or(1, |p| *p as i32)
+}
+
+unsafe extern "C" fn load(ctx: *mut c_void, addr: u64, bytes: i32, dst: *mut u8, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Load { space: Space::Global, addr, bytes, dst, loc }) };
+}
+
+unsafe extern "C" fn store(ctx: *mut c_void, addr: u64, bytes: i32, src: *const u8, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Store { space: Space::Global, addr, bytes, src, loc }) };
+}
+
+unsafe extern "C" fn shared_load(ctx: *mut c_void, addr: u32, bytes: i32, dst: *mut u8, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Load { space: Space::Shared, addr: addr.into(), bytes, dst, loc }) };
+}
+
+unsafe extern "C" fn shared_store(ctx: *mut c_void, addr: u32, bytes: i32, src: *const u8, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Store { space: Space::Shared, addr: addr.into(), bytes, src, loc }) };
+}
+
+#[allow(clippy::too_many_arguments, reason = "the C signature of the call")]
+unsafe extern "C" fn atomic(
+    ctx: *mut c_void,
+    op: i32,
+    ty: i32,
+    space: i32,
+    addr: u64,
+    value: u64,
+    compare: u64,
+    order: i32,
+    scope: i32,
+    loc: i32,
+) -> u64 {
+    let request = AtomicRequest { op, ty, space, addr, value, compare, order, scope, loc };
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Atomic(request)) }
+}
+
+unsafe extern "C" fn barrier(ctx: *mut c_void, id: i32, threads: i32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Barrier { id, threads, loc }) };
+}
+
+unsafe extern "C" fn warp_barrier(ctx: *mut c_void, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::WarpBarrier { loc }) };
+}
+
+unsafe extern "C" fn shuffle(ctx: *mut c_void, mode: i32, value: u32, operand: u32, loc: i32) -> u32 {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Shuffle { mode, value, operand, loc }) as u32 }
+}
+
+unsafe extern "C" fn grid_barrier(ctx: *mut c_void, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::GridBarrier { loc }) };
+}
+
+unsafe extern "C" fn assert_failed(ctx: *mut c_void, message: i32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Assert { message, loc }) };
+}
+
+unsafe extern "C" fn print(ctx: *mut c_void, record: *const u8, bytes: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Print { record, bytes }) };
+}
+
+unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Step { loc }) };
+}
+
+/// The calls by name, with their addresses. Their C signatures, after the context `ptr`:
+///
+/// | call | arguments | result |
+/// | --- | --- | --- |
+/// | `tk_sim_tid` | | `i32`: the lane, counted in its program |
+/// | `tk_sim_program_id`, `tk_sim_num_programs` | `i32` axis | `i32` |
+/// | `tk_sim_load` | `u64` address, `i32` bytes (1, 2, 4, 8, 16), `ptr` to, `i32` loc | |
+/// | `tk_sim_store` | `u64` address, `i32` bytes, `ptr` from, `i32` loc | |
+/// | `tk_sim_shared_load`, `tk_sim_shared_store` | `u32` address, then as above | |
+/// | `tk_sim_atomic` | `i32` op (position in `AtomicOp::ALL`), `i32` type (position in `DType::ALL`), `i32` [`Space`], `u64` address, `u64` value, `u64` compare, `i32` [`Order`], `i32` [`Scope`], `i32` loc | `u64`: the bits before, 0 of a store |
+/// | `tk_sim_barrier` | `i32` id, `i32` lanes that meet (0 or all: the whole program), `i32` loc | |
+/// | `tk_sim_warp_barrier` | `i32` loc | |
+/// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
+/// | `tk_sim_grid_barrier` | `i32` loc | |
+/// | `tk_sim_assert` | `i32` message, `i32` loc | does not return |
+/// | `tk_sim_print` | `ptr` record, `i32` bytes | |
+/// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
+pub fn symbols() -> &'static [(&'static str, usize)] {
+    use std::sync::LazyLock;
+    static TABLE: LazyLock<[(&'static str, usize); 15]> = LazyLock::new(|| {
+        [
+            ("tk_sim_tid", tid as *const () as usize),
+            ("tk_sim_program_id", program_id as *const () as usize),
+            ("tk_sim_num_programs", num_programs as *const () as usize),
+            ("tk_sim_load", load as *const () as usize),
+            ("tk_sim_store", store as *const () as usize),
+            ("tk_sim_shared_load", shared_load as *const () as usize),
+            ("tk_sim_shared_store", shared_store as *const () as usize),
+            ("tk_sim_atomic", atomic as *const () as usize),
+            ("tk_sim_barrier", barrier as *const () as usize),
+            ("tk_sim_warp_barrier", warp_barrier as *const () as usize),
+            ("tk_sim_shuffle", shuffle as *const () as usize),
+            ("tk_sim_grid_barrier", grid_barrier as *const () as usize),
+            ("tk_sim_assert", assert_failed as *const () as usize),
+            ("tk_sim_print", print as *const () as usize),
+            ("tk_sim_step", step as *const () as usize),
+        ]
+    });
+    &*TABLE
+}

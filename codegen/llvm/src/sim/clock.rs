@@ -1,0 +1,157 @@
+//! Owns [`Clock`]: of which accesses of other lanes of its program a lane knows that they are over.
+//!
+//! Time is one counter for each program, which steps at everything that orders lanes. What a lane knows of another is
+//! the last time at which all accesses of that lane are over for it: a vector clock (Mattern 1989), kept as one number
+//! for the program, one for each warp, and a vector for the lanes that have met others in another way.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::calls::Space;
+
+/// Whether lanes that exchange values are ordered by it, as by a warp barrier. PTX promises that of `bar.warp.sync` and
+/// not of `shfl.sync`; without it the simulator is stricter.
+const SHUFFLE_ORDERS: bool = true;
+
+/// Who knows of whom.
+pub(super) struct Clock {
+    now: u32,
+    /// When the program began: what is not later is of the program that ran before on the same structures.
+    start: u32,
+    /// What every lane knows of every lane.
+    floor: u32,
+    warp_size: u32,
+    /// What the lanes of each warp know of one another.
+    warps: Vec<u32>,
+    /// What single lanes know beyond that; `None` for nothing.
+    lanes: Vec<Option<Rc<[u32]>>>,
+    /// What the last release at an address tells those who acquire.
+    released: BTreeMap<(Space, u64), Rc<[u32]>>,
+    /// What each lane has acquired last, so that polling costs nothing.
+    acquired: Vec<Option<Rc<[u32]>>>,
+}
+
+impl Clock {
+    /// For programs of so many lanes; 0 is before every time.
+    pub fn new(lanes: u32, warp_size: u32) -> Clock {
+        let warps = lanes.div_ceil(warp_size.max(1)) as usize;
+        Clock {
+            now: 1,
+            start: 0,
+            floor: 0,
+            warp_size: warp_size.max(1),
+            warps: vec![0; warps],
+            lanes: vec![None; lanes as usize],
+            released: BTreeMap::new(),
+            acquired: vec![None; lanes as usize],
+        }
+    }
+
+    /// Another program begins: all that was is over.
+    pub fn begin(&mut self) {
+        self.start = self.now;
+        self.all();
+        self.released.clear();
+        self.acquired.fill(None);
+    }
+
+    /// Whether something happened in this program.
+    pub fn is_of_program(&self, time: u32) -> bool {
+        time > self.start
+    }
+
+    /// The time of an access that happens now.
+    pub fn now(&self) -> u32 {
+        self.now
+    }
+
+    /// The time saturates after 2^32 meetings, which take longer than any time limit; then nothing is found any more.
+    fn tick(&mut self) {
+        self.now = self.now.saturating_add(1);
+    }
+
+    /// The last time at which the accesses of `other` are over for `lane`.
+    pub fn known(&self, lane: u32, other: u32) -> u32 {
+        if lane == other {
+            return u32::MAX;
+        }
+        let warp = lane / self.warp_size;
+        let of_warp = if warp == other / self.warp_size { self.warps.get(warp as usize) } else { None };
+        let more = self.lanes.get(lane as usize).and_then(|l| l.as_deref()?.get(other as usize));
+        self.floor.max(of_warp.copied().unwrap_or(0)).max(more.copied().unwrap_or(0))
+    }
+
+    /// Whether two lanes are of one warp.
+    pub fn mates(&self, a: u32, b: u32) -> bool {
+        a / self.warp_size == b / self.warp_size
+    }
+
+    /// All lanes meet.
+    pub fn all(&mut self) {
+        self.floor = self.now;
+        self.lanes.iter_mut().filter(|l| l.is_some()).for_each(|l| *l = None);
+        self.tick();
+    }
+
+    /// The lanes of a warp meet; `shuffle` if they exchange values.
+    pub fn warp(&mut self, warp: u32, shuffle: bool) {
+        if shuffle && !SHUFFLE_ORDERS {
+            return;
+        }
+        let first = warp * self.warp_size;
+        let lanes = first..(first + self.warp_size).min(self.lanes.len() as u32);
+        if lanes.clone().any(|l| self.lanes.get(l as usize).is_some_and(Option::is_some)) {
+            self.some(lanes);
+        } else {
+            if let Some(known) = self.warps.get_mut(warp as usize) {
+                *known = self.now;
+            }
+            self.tick();
+        }
+    }
+
+    /// These lanes meet.
+    pub fn some(&mut self, lanes: impl Iterator<Item = u32> + Clone) {
+        let mut all = vec![0; self.lanes.len()];
+        for lane in lanes.clone() {
+            self.add(&mut all, lane);
+        }
+        let all: Rc<[u32]> = all.into();
+        for lane in lanes {
+            if let Some(known) = self.lanes.get_mut(lane as usize) {
+                *known = Some(Rc::clone(&all));
+            }
+        }
+        self.tick();
+    }
+
+    /// Adds what a lane knows, of itself until now.
+    fn add(&self, all: &mut [u32], lane: u32) {
+        for (known, other) in all.iter_mut().zip(0..) {
+            *known = (*known).max(self.known(lane, other).min(self.now));
+        }
+    }
+
+    /// A lane leaves at an address what it knows.
+    pub fn release(&mut self, lane: u32, at: (Space, u64)) {
+        let mut all = self.released.get(&at).map_or_else(|| vec![0; self.lanes.len()], |r| r.to_vec());
+        self.add(&mut all, lane);
+        self.released.insert(at, all.into());
+        self.tick();
+    }
+
+    /// A lane learns what was left at an address.
+    pub fn acquire(&mut self, lane: u32, at: (Space, u64)) {
+        let Some(found) = self.released.get(&at).cloned() else { return };
+        let Some(last) = self.acquired.get_mut(lane as usize) else { return };
+        if last.as_ref().is_some_and(|last| Rc::ptr_eq(last, &found)) {
+            return;
+        }
+        *last = Some(Rc::clone(&found));
+        let mut all = found.to_vec();
+        self.add(&mut all, lane);
+        if let Some(known) = self.lanes.get_mut(lane as usize) {
+            *known = Some(all.into());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Owns [`Fault`]: why a launch ended, and where.
+
+use std::fmt;
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// An access to device memory that is in no buffer.
+    Global,
+    /// An access behind the end of shared memory.
+    Shared,
+    /// An address that is no multiple of the size of the access.
+    Misaligned,
+    /// A read of shared memory that the program has not written.
+    Unwritten,
+    /// Two lanes of a program touch the same bytes, at least one writes, and nothing orders them.
+    Race,
+    /// Every lane waits, or polls memory that nobody changes.
+    Deadlock,
+    /// A lane waits for lanes that have returned.
+    Returned,
+    /// The lanes of a warp wait at different places.
+    Divergence,
+    /// A device assertion does not hold; the number is the one that the call passed.
+    Assert(i32),
+    /// The time limit is over.
+    Timeout,
+    /// There is no memory for the stacks of the lanes.
+    Resource,
+    /// The launch or a call does not make sense: a bug in the emitter.
+    Call,
+}
+
+/// What lanes wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitKind {
+    /// The lanes of the program, or those that share a named barrier.
+    Barrier,
+    /// The lanes of the warp.
+    WarpBarrier,
+    /// The lanes of the warp, to exchange values.
+    Shuffle,
+    /// All programs.
+    GridBarrier,
+}
+
+impl WaitKind {
+    /// In words, as in "waits at ..".
+    pub fn name(self) -> &'static str {
+        match self {
+            WaitKind::Barrier => "a barrier",
+            WaitKind::WarpBarrier => "a warp barrier",
+            WaitKind::Shuffle => "a shuffle",
+            WaitKind::GridBarrier => "a grid barrier",
+        }
+    }
+}
+
+/// Lanes that wait at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Index into the table of source places; -1 for none.
+    pub loc: i32,
+    /// What for.
+    pub kind: WaitKind,
+    /// How many lanes, of all programs that have started.
+    pub lanes: u64,
+}
+
+/// Why a launch ended before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// The same in words, without places.
+    pub message: String,
+    /// Where: index into the table of source places; -1 for none.
+    pub loc: i32,
+    /// The other place that takes part: of a race, of lanes that wait elsewhere.
+    pub other: Option<i32>,
+    /// The program.
+    pub program: [u32; 3],
+    /// The lane, counted in its program.
+    pub lane: Option<u32>,
+    /// Who waits where; only of [`FaultKind::Deadlock`] and [`FaultKind::Timeout`].
+    pub waiting: Vec<Waiting>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.program;
+        write!(f, "{} (place {}, program ({x}, {y}, {z})", self.message, self.loc)?;
+        if let Some(lane) = self.lane {
+            write!(f, ", lane {lane}")?;
+        }
+        if let Some(other) = self.other {
+            write!(f, ", other place {other}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// A fault before it is known whose it is.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub kind: FaultKind,
+    pub message: String,
+    pub other: Option<i32>,
+}
+
+impl Wrong {
+    /// Of one place.
+    #[cold]
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Wrong {
+        Wrong { kind, message: message.into(), other: None }
+    }
+
+    /// Of two places.
+    #[cold]
+    pub fn with(kind: FaultKind, message: impl Into<String>, other: i32) -> Wrong {
+        Wrong { other: Some(other), ..Wrong::new(kind, message) }
+    }
+
+    /// Says whose it is.
+    #[cold]
+    pub fn of(self, program: [u32; 3], lane: u32, loc: i32) -> Fault {
+        let Wrong { kind, message, other } = self;
+        Fault { kind, message, loc, other, program, lane: Some(lane), waiting: vec![] }
+    }
+}

@@ -1,0 +1,124 @@
+//! Owns fibers: one runs one lane of a program on a stack of its own, from one call of the run time to the next.
+//!
+//! Guarantees that a kernel's frames are never unwound: a lane that does not end is dropped with its stack, which is
+//! sound because nothing on it wants to be dropped ([`super::run`] demands that of kernels). Stacks are kept for later
+//! launches of the process.
+
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult};
+
+use super::calls::{Context, Request};
+
+/// A compiled kernel: the context of a lane, and the arguments.
+pub type Kernel = unsafe extern "C" fn(*mut c_void, *const u64);
+
+/// Bytes of a stack. A lane of a tile of 64 KiB spread over one warp keeps 2 KiB of it; 256 KiB hold what a hundred such
+/// tiles spill. The system gives memory only for pages that are touched; a page behind the end traps.
+const STACK: usize = 256 << 10;
+
+/// Stacks that are kept between launches: a large program of each of a few threads. Each keeps what it has touched,
+/// mostly 8 KiB.
+const KEPT: usize = 2048;
+
+/// Stacks that a process may have. Each takes two mappings, of which Linux gives 65,530 by default; beyond that the
+/// allocator fails too.
+const MOST: usize = 28_000;
+
+static POOL: Mutex<Vec<DefaultStack>> = Mutex::new(Vec::new());
+
+/// How many there are, used and kept.
+static STACKS: AtomicUsize = AtomicUsize::new(0);
+
+/// The stacks of one launch that no fiber uses now.
+#[derive(Default)]
+pub(super) struct Stacks(Vec<DefaultStack>);
+
+impl Stacks {
+    /// A stack; `None` if the system has no memory, or the process too many stacks.
+    pub fn take(&mut self) -> Option<DefaultStack> {
+        let kept = || POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
+        self.0.pop().or_else(kept).or_else(|| {
+            let room = |n: usize| (n < MOST).then_some(n + 1);
+            STACKS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).ok()?;
+            let new = DefaultStack::new(STACK).ok();
+            if new.is_none() {
+                STACKS.fetch_sub(1, Ordering::Relaxed);
+            }
+            new
+        })
+    }
+
+    /// Gives one back.
+    pub fn put(&mut self, stack: DefaultStack) {
+        self.0.push(stack);
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        let mut pool = POOL.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let room = KEPT.saturating_sub(pool.len()).min(self.0.len());
+        pool.extend(self.0.drain(..room));
+        STACKS.fetch_sub(self.0.len(), Ordering::Relaxed);
+    }
+}
+
+/// A lane that runs.
+pub(super) struct Fiber(Option<Coroutine<u64, Request, (), DefaultStack>>);
+
+/// What a fiber runs.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub kernel: Kernel,
+    pub args: *const u64,
+    pub lane: u32,
+    pub program: [u32; 3],
+    pub grid: [u32; 3],
+}
+
+impl Fiber {
+    /// A lane that has not begun.
+    ///
+    /// # Safety
+    /// As long as the fiber is resumed, the kernel may be called with these arguments, and its frames hold nothing that
+    /// wants to be dropped.
+    pub unsafe fn new(stack: DefaultStack, entry: Entry) -> Fiber {
+        Fiber(Some(Coroutine::with_stack(stack, move |yielder, _| {
+            let Entry { kernel, args, lane, program, grid } = entry;
+            let context = Context { yielder, lane, program, grid };
+            // SAFETY: the caller of `new` says that it may be called with these arguments. The context lives on this
+            // stack until the kernel returns.
+            unsafe { kernel((&raw const context).cast_mut().cast(), args) };
+        })))
+    }
+
+    /// Answers the last request and runs to the next one; `None` when the kernel has returned.
+    pub fn resume(&mut self, reply: u64) -> Option<Request> {
+        let running = self.0.as_mut().filter(|c| !c.done())?;
+        match running.resume(reply) {
+            CoroutineResult::Yield(request) => Some(request),
+            CoroutineResult::Return(()) => None,
+        }
+    }
+
+    /// Ends the lane wherever it is and takes its stack.
+    pub fn stop(mut self) -> Option<DefaultStack> {
+        let mut running = self.0.take()?;
+        // SAFETY: the caller of `new` says that nothing on the stack wants to be dropped; `Context` and `Entry` do not.
+        unsafe { running.force_reset() };
+        Some(running.into_stack())
+    }
+}
+
+impl Drop for Fiber {
+    fn drop(&mut self) {
+        if let Some(running) = &mut self.0 {
+            // SAFETY: as in `stop`.
+            unsafe { running.force_reset() };
+        }
+    }
+}

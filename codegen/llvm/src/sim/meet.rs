@@ -1,0 +1,285 @@
+//! Owns where the lanes of a program meet: barriers, shuffles, and what may not be there.
+//!
+//! The lanes of a warp meet others together, as machines demand: while one of them waits, the others may only come to
+//! the same meeting.
+
+use super::block::Block;
+use super::calls::Shuffle;
+use super::fault::{Fault, FaultKind, WaitKind, Wrong};
+use super::grid::Env;
+
+/// For whom a lane waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// So many lanes at a barrier.
+    Barrier { id: i32, threads: i32 },
+    /// The warp, at this place.
+    Warp { loc: i32 },
+    /// The warp, at this place, with values.
+    Shuffle { mode: i32, loc: i32 },
+    /// All lanes of all programs.
+    Grid,
+}
+
+impl Meeting {
+    pub fn kind(self) -> WaitKind {
+        match self {
+            Meeting::Barrier { .. } => WaitKind::Barrier,
+            Meeting::Warp { .. } => WaitKind::WarpBarrier,
+            Meeting::Shuffle { .. } => WaitKind::Shuffle,
+            Meeting::Grid => WaitKind::GridBarrier,
+        }
+    }
+}
+
+/// A lane that waits.
+#[derive(Clone, Copy)]
+pub(super) struct Wait {
+    pub meeting: Meeting,
+    pub loc: i32,
+    /// What it brings to a shuffle.
+    pub value: u32,
+    pub operand: u32,
+}
+
+impl Wait {
+    /// Without a value.
+    pub fn at(meeting: Meeting, loc: i32) -> Wait {
+        Wait { meeting, loc, value: 0, operand: 0 }
+    }
+}
+
+/// The lanes of a warp that do not run.
+#[derive(Clone, Copy, Default)]
+struct Warp {
+    meeting: Option<Meeting>,
+    waiting: u32,
+    /// Where the last one was that has returned.
+    returned: Option<i32>,
+}
+
+/// Who waits in a program.
+pub(super) struct Meetings {
+    warp_size: u32,
+    warps: Vec<Warp>,
+    /// The barriers at which somebody waits: id, lanes that meet there, lanes that have come.
+    barriers: Vec<(i32, i32, i32)>,
+    returned: u32,
+    /// Where the last lane was that has returned.
+    last_returned: i32,
+    /// What a shuffle gives; kept to be used again.
+    values: Vec<u32>,
+}
+
+impl Meetings {
+    /// Of programs of so many lanes.
+    pub fn new(lanes: u32, warp_size: u32) -> Meetings {
+        Meetings {
+            warp_size,
+            warps: vec![Warp::default(); (lanes / warp_size) as usize],
+            barriers: vec![],
+            returned: 0,
+            last_returned: -1,
+            values: vec![],
+        }
+    }
+
+    /// Another program begins.
+    pub fn begin(&mut self) {
+        self.warps.fill(Warp::default());
+        self.barriers.clear();
+        (self.returned, self.last_returned) = (0, -1);
+    }
+
+    /// Lanes that have returned.
+    pub fn returned(&self) -> u32 {
+        self.returned
+    }
+}
+
+impl Block {
+    /// A lane comes to a meeting; if it is the last one, all go on.
+    pub fn arrive(&mut self, lane: u32, wait: Wait, env: &mut Env<'_>) -> Result<(), Wrong> {
+        let number = lane / self.meetings.warp_size;
+        self.join_warp(number, wait)?;
+        if let Some(l) = self.lanes.get_mut(lane as usize) {
+            l.wait = Some(wait);
+        }
+        let whole_warp =
+            self.meetings.warps.get(number as usize).is_some_and(|w| w.waiting == self.meetings.warp_size);
+        match wait.meeting {
+            Meeting::Barrier { id, threads } => self.barrier(id, threads, env),
+            Meeting::Warp { .. } if whole_warp => {
+                env.statistics.warp_barriers += 1;
+                self.reach.clock.warp(number, false);
+                self.free_warp(number);
+                Ok(())
+            }
+            Meeting::Shuffle { mode, .. } if whole_warp => {
+                env.statistics.shuffles += 1;
+                self.exchange(number, mode)?;
+                self.reach.clock.warp(number, true);
+                self.free_warp(number);
+                Ok(())
+            }
+            Meeting::Warp { .. } | Meeting::Shuffle { .. } => Ok(()),
+            Meeting::Grid => env.came_to_grid(),
+        }
+    }
+
+    /// Checks that the lanes of a warp go to one meeting.
+    fn join_warp(&mut self, number: u32, wait: Wait) -> Result<(), Wrong> {
+        let name = wait.meeting.kind().name();
+        let Some(warp) = self.meetings.warps.get_mut(number as usize) else { return Ok(()) };
+        if let Some(other) = warp.returned {
+            let message = format!("a lane waits at {name}, and a lane of its warp has returned");
+            return Err(Wrong::with(FaultKind::Returned, message, other));
+        }
+        match warp.meeting {
+            Some(meeting) if meeting != wait.meeting => {
+                let other = self.waiting_in(number).map_or(-1, |w| w.loc);
+                let there = meeting.kind().name();
+                let message = format!("a lane waits at {name}, and a lane of its warp at {there} elsewhere");
+                Err(Wrong::with(FaultKind::Divergence, message, other))
+            }
+            Some(_) | None => {
+                warp.meeting = Some(wait.meeting);
+                warp.waiting += 1;
+                Ok(())
+            }
+        }
+    }
+
+    /// Somebody of a warp who waits.
+    fn waiting_in(&self, number: u32) -> Option<&Wait> {
+        let size = self.meetings.warp_size as usize;
+        self.lanes.iter().skip(number as usize * size).take(size).find_map(|l| l.wait.as_ref())
+    }
+
+    /// A lane has come to a barrier.
+    fn barrier(&mut self, id: i32, threads: i32, env: &mut Env<'_>) -> Result<(), Wrong> {
+        let (size, all) = (self.meetings.warp_size as i32, self.lanes.len() as i32);
+        if threads < size || threads > all || threads % size != 0 {
+            let message = format!("a barrier is called for {threads} lanes of {all}, in warps of {size}");
+            return Err(Wrong::new(FaultKind::Call, message));
+        }
+        if threads == all && self.meetings.returned > 0 {
+            let message = "a lane waits at a barrier, and another one of its program has returned";
+            return Err(Wrong::with(FaultKind::Returned, message, self.meetings.last_returned));
+        }
+        let known = self.meetings.barriers.iter().position(|b| b.0 == id);
+        let at = known.unwrap_or_else(|| {
+            self.meetings.barriers.push((id, threads, 0));
+            self.meetings.barriers.len() - 1
+        });
+        let Some(barrier) = self.meetings.barriers.get_mut(at) else { return Ok(()) };
+        if barrier.1 != threads {
+            let expected = barrier.1;
+            let message =
+                format!("lanes wait at one barrier, some for {expected} lanes, others for {threads}");
+            let there = Meeting::Barrier { id, threads: expected };
+            let other = self.lanes.iter().filter_map(|l| l.wait.as_ref()).find(|w| w.meeting == there);
+            return Err(Wrong::with(FaultKind::Divergence, message, other.map_or(-1, |w| w.loc)));
+        }
+        barrier.2 += 1;
+        if barrier.2 < threads {
+            return Ok(());
+        }
+        self.meetings.barriers.swap_remove(at);
+        self.pass_barrier(Meeting::Barrier { id, threads }, env)
+    }
+
+    /// All have come to a barrier.
+    fn pass_barrier(&mut self, meeting: Meeting, env: &mut Env<'_>) -> Result<(), Wrong> {
+        env.statistics.barriers += 1;
+        let size = self.meetings.warp_size;
+        let here = |w: &Warp| w.meeting == Some(meeting);
+        if self.meetings.warps.iter().any(|w| here(w) && w.waiting < size) {
+            let message = "a barrier is full, but of a warp only some lanes have come";
+            return Err(Wrong::new(FaultKind::Divergence, message));
+        }
+        let warps: Vec<u32> =
+            (0..).zip(&self.meetings.warps).filter(|(_, w)| here(w)).map(|(n, _)| n).collect();
+        if warps.len() == self.meetings.warps.len() {
+            self.pass_all(env);
+        } else {
+            self.reach.clock.some(warps.iter().flat_map(|w| w * size..(w + 1) * size));
+            warps.into_iter().for_each(|w| self.free_warp(w));
+        }
+        Ok(())
+    }
+
+    /// All lanes of the program go on, ordered with one another.
+    pub fn pass_all(&mut self, env: &mut Env<'_>) {
+        self.reach.clock.all();
+        if let Some(tally) = &mut self.reach.tally {
+            tally.met(&mut env.statistics);
+        }
+        (0..self.meetings.warps.len() as u32).for_each(|w| self.free_warp(w));
+    }
+
+    /// The lanes of a warp go on.
+    fn free_warp(&mut self, number: u32) {
+        let size = self.meetings.warp_size;
+        if let Some(warp) = self.meetings.warps.get_mut(number as usize) {
+            *warp = Warp::default();
+        }
+        let first = number * size;
+        for (lane, n) in self.lanes.iter_mut().skip(first as usize).take(size as usize).zip(first..) {
+            lane.wait = None;
+            self.runnable.push(n);
+        }
+    }
+
+    /// Gives the lanes of a warp the values of others.
+    fn exchange(&mut self, number: u32, mode: i32) -> Result<(), Wrong> {
+        let mode = Shuffle::from_code(mode).ok_or_else(|| {
+            Wrong::new(FaultKind::Call, format!("a shuffle is called with an unknown mode, {mode}"))
+        })?;
+        let size = self.meetings.warp_size;
+        let values = &mut self.meetings.values;
+        let lanes = self.lanes.iter_mut().skip((number * size) as usize).take(size as usize);
+        values.clear();
+        values.extend(lanes.map(|l| l.wait.map_or(0, |w| w.value)));
+        let lanes = self.lanes.iter_mut().skip((number * size) as usize).take(size as usize);
+        for (lane, own) in lanes.zip(0..) {
+            let operand = lane.wait.map_or(0, |w| w.operand);
+            let from = match mode {
+                Shuffle::Xor => own ^ operand,
+                Shuffle::Up => own.checked_sub(operand).unwrap_or(own),
+                Shuffle::Down => own.saturating_add(operand),
+                Shuffle::Index => operand % size,
+            };
+            let from = if from < size { from } else { own };
+            lane.reply = values.get(from as usize).copied().unwrap_or(0).into();
+        }
+        Ok(())
+    }
+
+    /// A lane has returned; nobody may wait for it.
+    pub fn leave(&mut self, lane: u32) -> Result<(), Fault> {
+        let loc = self.lanes.get(lane as usize).map_or(-1, |l| l.loc);
+        let number = lane / self.meetings.warp_size;
+        self.meetings.returned += 1;
+        self.meetings.last_returned = loc;
+        let all = self.lanes.len() as i32;
+        let whole = self.meetings.barriers.iter().any(|b| b.1 == all);
+        let mut meeting = None;
+        if let Some(warp) = self.meetings.warps.get_mut(number as usize) {
+            warp.returned = Some(loc);
+            meeting = warp.meeting;
+        }
+        let in_vain = |w: &Wait| match w.meeting {
+            Meeting::Barrier { threads, .. } => threads == all || meeting == Some(w.meeting),
+            Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Grid => meeting == Some(w.meeting),
+        };
+        if !whole && meeting.is_none() {
+            return Ok(());
+        }
+        let waiting = (0..).zip(&self.lanes).find_map(|(n, l)| Some((n, l.wait.filter(in_vain)?)));
+        let Some((n, wait)) = waiting else { return Ok(()) };
+        let name = wait.meeting.kind().name();
+        let message = format!("a lane waits at {name} for one that has returned");
+        Err(Wrong::with(FaultKind::Returned, message, loc).of(self.program, n, wait.loc))
+    }
+}
