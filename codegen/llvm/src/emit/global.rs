@@ -111,7 +111,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Where the wide accesses through a tile of pointers go, the first register of each.
-    fn places(&self, inst: &Inst, p: ValueId, mask: Option<ValueId>) -> Res<(u32, Vec<Place<'c>>)> {
+    pub(super) fn places(&self, inst: &Inst, p: ValueId, mask: Option<ValueId>) -> Res<(u32, Vec<Place<'c>>)> {
         let pointers = self.tile(p)?;
         let mask = mask.map(|m| self.tile(m)).transpose()?;
         if self.shape(p).is_empty() {

@@ -134,6 +134,9 @@ pub trait Machine<'c> {
     /// All threads of the program meet.
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
+    /// At the head of a loop that may not end.
+    fn turn(&self, e: &Emit<'_, 'c>) -> Res<()>;
+
     /// All programs of the launch meet.
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 

@@ -1,0 +1,82 @@
+//! Owns atomic operations on device memory: one for each element, by the first of the threads that hold it.
+
+use tk_ops::AtomicOp;
+use tk_tile::{Inst, Type, ValueId};
+
+use super::global::Place;
+use super::{Emit, Res};
+use crate::target::Atomic;
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn atomic(&mut self, inst: &Inst, op: AtomicOp) -> Res<()> {
+        let place = self.operand(inst, 0)?;
+        let rank = match self.ty(place) {
+            Type::View { rank, .. } => *rank as usize,
+            Type::Tile { .. } => 0,
+        };
+        let values = match op {
+            AtomicOp::Load => 0,
+            AtomicOp::Cas => 2,
+            AtomicOp::Add
+            | AtomicOp::Max
+            | AtomicOp::Min
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Xchg
+            | AtomicOp::Store => 1,
+        };
+        let first = 1 + rank;
+        let operand = |i: usize| inst.operands.get(i).copied();
+        let (mask, other) = (operand(first + values), operand(first + values + 1));
+        let like = operand(1).filter(|_| rank > 0).unwrap_or(place);
+        let places = self.atomic_places(inst, place, rank, mask, like)?;
+        let layout = if self.shape(like).is_empty() { None } else { Some(self.layout_id(like)?) };
+        let owner = self.is_first(layout)?;
+        // `cas(p, compare, value)`: the operand that is stored comes last.
+        let stored = operand(first + values.saturating_sub(1)).filter(|_| values > 0);
+        let stored = stored.map(|v| self.registers(v)).transpose()?;
+        let compare = if op == AtomicOp::Cas { operand(first).map(|v| self.registers(v)).transpose()? } else { None };
+        let other = other.map(|v| self.registers(v)).transpose()?;
+        let element = match self.ty(place) {
+            Type::View { elem, .. } => elem,
+            Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => pointee,
+            Type::Tile { elem, .. } => elem,
+        };
+        let tk_tile::Elem::Scalar(dtype) = element else { return self.unsupported("atomics on pointers") };
+        let zero = self.zero(Some(*dtype));
+        let mut regs = vec![];
+        for (n, place) in places.iter().enumerate() {
+            let pick = |list: &Option<Vec<_>>| list.as_ref().and_then(|l| l.get(n).copied());
+            let address = self.builder.build_int_add(place.address, self.long(place.offset), "")?;
+            let atomic = Atomic {
+                op,
+                dtype: *dtype,
+                address,
+                value: pick(&stored).unwrap_or(zero),
+                compare: pick(&compare),
+                predicate: self.both(place.predicate, owner)?,
+                order: inst.attrs.str("order").unwrap_or("acq_rel"),
+                scope: inst.attrs.str("scope").unwrap_or("device"),
+            };
+            let old = self.machine.atomic(self, &atomic)?;
+            regs.push(match place.predicate {
+                Some(p) => self.builder.build_select(p, old, pick(&other).unwrap_or(zero), "")?,
+                None => old,
+            });
+        }
+        match inst.results.first() {
+            Some(r) => self.define_regs(*r, regs),
+            None => Ok(()),
+        }
+    }
+
+    fn atomic_places(&self, inst: &Inst, place: ValueId, rank: usize, mask: Option<ValueId>, like: ValueId) -> Res<Vec<Place<'c>>> {
+        if rank == 0 {
+            return Ok(self.places(inst, place, mask)?.1);
+        }
+        let view = self.view(place)?;
+        let at: Vec<ValueId> = inst.operands.iter().skip(1).take(rank).copied().collect();
+        self.element_places(&view, &at, mask, like)
+    }
+}

@@ -1,0 +1,261 @@
+//! Owns control flow, the program, hints and asserts.
+
+use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, IntValue, PhiValue};
+use tk_ops::ControlOp;
+use tk_tile::{BlockId, Inst, Type, ValueId, rewrite};
+
+use super::value::{Tile, Val, View};
+use super::{Emit, Res, Stop, bug};
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn control(&mut self, inst: &Inst, op: ControlOp) -> Res<()> {
+        let axis = || inst.attrs.int("axis").and_then(|a| u32::try_from(a).ok()).filter(|a| *a < 3).unwrap_or(0);
+        match op {
+            ControlOp::ProgramId => {
+                let (r, x) = (self.result(inst)?, self.machine.program_id(self, axis())?);
+                self.define(r, Val::Scalar(x.into()));
+                Ok(())
+            }
+            ControlOp::NumPrograms => {
+                let [x, y, z] = self.programs;
+                let n = [x, y, z].into_iter().nth(axis() as usize).unwrap_or(x);
+                let r = self.result(inst)?;
+                self.define(r, Val::Scalar(n.into()));
+                Ok(())
+            }
+            ControlOp::For => self.for_loop(inst),
+            ControlOp::While => self.while_loop(inst),
+            ControlOp::If => self.branch(inst),
+            ControlOp::Map => self.map(inst),
+            ControlOp::MultipleOf | ControlOp::MaxContiguous => self.alias(inst),
+            // A promise that this back end does not use.
+            ControlOp::Assume => Ok(()),
+            ControlOp::Assert => self.assert(inst),
+            ControlOp::GridBarrier => self.machine.grid_barrier(self),
+            ControlOp::Print | ControlOp::InlineAsm => self.unsupported(format!("`{}`", op.name())),
+            ControlOp::Call => bug("a call was not inlined"),
+            ControlOp::Yield | ControlOp::Condition | ControlOp::Return => bug("a terminator is no instruction"),
+        }
+    }
+
+    /// What a value is in LLVM values, in an order that [`Emit::from_parts`] understands.
+    fn parts(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
+        Ok(match self.value(v)? {
+            Val::Scalar(x) => vec![*x],
+            Val::Tile(_) => self.registers(v)?,
+            Val::View(view) => {
+                let mut parts: Vec<BasicValueEnum<'c>> = vec![view.base.into()];
+                parts.extend(view.extents.iter().chain(&view.strides).map(|x| BasicValueEnum::from(*x)));
+                parts
+            }
+        })
+    }
+
+    /// The value of type and layout of `like` from its LLVM values.
+    fn from_parts(&self, like: ValueId, parts: &[BasicValueEnum<'c>]) -> Res<Val<'c>> {
+        let missing = || Stop::Bug("a value has too few parts".into());
+        Ok(match self.ty(like) {
+            Type::View { rank, elem, .. } => {
+                let rank = *rank as usize;
+                let ints: Vec<IntValue<'c>> = parts.iter().map(|p| p.into_int_value()).collect();
+                let (base, rest) = ints.split_first().ok_or_else(missing)?;
+                let (extents, strides) = rest.split_at_checked(rank).ok_or_else(missing)?;
+                let bytes = super::value::element_bytes(elem);
+                Val::View(View { base: *base, extents: extents.to_vec(), strides: strides.to_vec(), bytes })
+            }
+            Type::Tile { shape, .. } if shape.is_empty() => Val::Scalar(*parts.first().ok_or_else(missing)?),
+            Type::Tile { .. } => Val::Tile(Tile::regs(parts.to_vec())),
+        })
+    }
+
+    /// Phis for the parts of values that come from here.
+    fn phis(&self, types: &[BasicTypeEnum<'c>]) -> Res<Vec<PhiValue<'c>>> {
+        types.iter().map(|t| Ok(self.builder.build_phi(*t, "")?)).collect()
+    }
+
+    fn all_parts(&self, values: &[ValueId]) -> Res<Vec<Vec<BasicValueEnum<'c>>>> {
+        values.iter().map(|v| self.parts(*v)).collect()
+    }
+
+    /// Defines values from phis, of which each takes as many as it has parts.
+    fn from_phis(&mut self, values: &[ValueId], counts: &[usize], phis: &[PhiValue<'c>]) -> Res<()> {
+        let mut rest = phis;
+        for (v, n) in values.iter().zip(counts) {
+            let (own, more) = rest.split_at_checked(*n).ok_or_else(|| Stop::Bug("too few phis".into()))?;
+            let parts: Vec<_> = own.iter().map(|p| p.as_basic_value()).collect();
+            let val = self.from_parts(*v, &parts)?;
+            self.define(*v, val);
+            rest = more;
+        }
+        Ok(())
+    }
+
+    fn here(&self) -> Res<inkwell::basic_block::BasicBlock<'c>> {
+        self.builder.get_insert_block().ok_or_else(|| Stop::Bug("no block is open".into()))
+    }
+
+    fn new_block(&self, name: &str) -> inkwell::basic_block::BasicBlock<'c> {
+        self.context.append_basic_block(self.function, name)
+    }
+
+    /// The operands of the terminator of a block.
+    fn ends(&self, block: BlockId) -> Vec<ValueId> {
+        rewrite::yielded(self.func(), block).to_vec()
+    }
+
+    /// Counts in 64 bits, so that the last step does not overflow. A step of 0 makes no trip.
+    fn for_loop(&mut self, inst: &Inst) -> Res<()> {
+        let ([lo, hi, step, init @ ..], [body]) = (inst.operands.as_slice(), inst.blocks.as_slice()) else {
+            return bug("a loop has bounds and a body");
+        };
+        let b = self.builder;
+        let (lo, hi, by) = (self.wide(*lo)?, self.wide(*hi)?, self.wide(*step)?);
+        let start = self.all_parts(init)?;
+        let counts: Vec<usize> = start.iter().map(Vec::len).collect();
+        let start: Vec<BasicValueEnum<'c>> = start.into_iter().flatten().collect();
+        let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
+        let before = self.here()?;
+        let (header, inside, after) = (self.new_block("for"), self.new_block("trip"), self.new_block("end"));
+        b.build_unconditional_branch(header)?;
+        b.position_at_end(header);
+        let iv = b.build_phi(self.i64(), "")?;
+        iv.add_incoming(&[(&lo, before)]);
+        let phis = self.phis(&types)?;
+        for (p, x) in phis.iter().zip(&start) {
+            p.add_incoming(&[(x, before)]);
+        }
+        let at = iv.as_basic_value().into_int_value();
+        let up = b.build_int_compare(IntPredicate::SLT, at, hi, "")?;
+        let down = b.build_int_compare(IntPredicate::SGT, at, hi, "")?;
+        let (zero, rises) = (self.long(0), b.build_int_compare(IntPredicate::SGT, by, self.long(0), "")?);
+        let falls = b.build_int_compare(IntPredicate::SLT, by, zero, "")?;
+        let goes = b.build_or(b.build_and(rises, up, "")?, b.build_and(falls, down, "")?, "")?;
+        b.build_conditional_branch(goes, inside, after)?;
+        b.position_at_end(inside);
+        let args = self.func().blocks[*body].args.clone();
+        let Some((counter, carried)) = args.split_first() else { return bug("a loop counts") };
+        let narrow = self.zero(self.dtype(*counter)).into_int_value().get_type();
+        let count = b.build_int_truncate_or_bit_cast(at, narrow, "")?;
+        self.define(*counter, Val::Scalar(count.into()));
+        self.from_phis(carried, &counts, &phis)?;
+        self.block(*body)?;
+        let next: Vec<_> = self.all_parts(&self.ends(*body))?.into_iter().flatten().collect();
+        let end = self.here()?;
+        let more = b.build_int_nsw_add(at, by, "")?;
+        iv.add_incoming(&[(&more, end)]);
+        for (p, x) in phis.iter().zip(&next) {
+            p.add_incoming(&[(x, end)]);
+        }
+        let back = b.build_unconditional_branch(header)?;
+        crate::module::keep_rolled(self.context, back);
+        b.position_at_end(after);
+        self.from_phis(&inst.results, &counts, &phis)
+    }
+
+    fn while_loop(&mut self, inst: &Inst) -> Res<()> {
+        let [decides, body] = inst.blocks.as_slice() else { return bug("a loop decides and runs") };
+        let b = self.builder;
+        let start = self.all_parts(&inst.operands)?;
+        let counts: Vec<usize> = start.iter().map(Vec::len).collect();
+        let start: Vec<BasicValueEnum<'c>> = start.into_iter().flatten().collect();
+        let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
+        let before = self.here()?;
+        let (header, inside, after) = (self.new_block("while"), self.new_block("trip"), self.new_block("end"));
+        b.build_unconditional_branch(header)?;
+        b.position_at_end(header);
+        let phis = self.phis(&types)?;
+        for (p, x) in phis.iter().zip(&start) {
+            p.add_incoming(&[(x, before)]);
+        }
+        let args = self.func().blocks[*decides].args.clone();
+        self.from_phis(&args, &counts, &phis)?;
+        self.machine.turn(self)?;
+        self.block(*decides)?;
+        let ends = self.ends(*decides);
+        let Some((goes, forwarded)) = ends.split_first() else { return bug("a loop decides") };
+        let goes = self.scalar(*goes)?.into_int_value();
+        b.build_conditional_branch(goes, inside, after)?;
+        b.position_at_end(inside);
+        let inner = self.func().blocks[*body].args.clone();
+        let vals = forwarded.iter().map(|v| self.value(*v).cloned()).collect::<Res<Vec<_>>>()?;
+        for (v, val) in inner.iter().zip(&vals) {
+            self.define(*v, val.clone());
+        }
+        self.block(*body)?;
+        let next: Vec<_> = self.all_parts(&self.ends(*body))?.into_iter().flatten().collect();
+        let end = self.here()?;
+        for (p, x) in phis.iter().zip(&next) {
+            p.add_incoming(&[(x, end)]);
+        }
+        b.build_unconditional_branch(header)?;
+        b.position_at_end(after);
+        for (r, val) in inst.results.iter().zip(vals) {
+            self.define(*r, val);
+        }
+        Ok(())
+    }
+
+    fn branch(&mut self, inst: &Inst) -> Res<()> {
+        let b = self.builder;
+        let cond = self.scalar(self.operand(inst, 0)?)?.into_int_value();
+        let arms: Vec<_> = inst.blocks.iter().map(|_| self.new_block("arm")).collect();
+        let after = self.new_block("end");
+        let [yes, no] = arms.as_slice() else { return bug("`if` has two arms") };
+        b.build_conditional_branch(cond, *yes, *no)?;
+        let mut ends = vec![];
+        let mut counts = vec![];
+        for (block, arm) in inst.blocks.iter().zip(&arms) {
+            b.position_at_end(*arm);
+            self.block(*block)?;
+            let parts = self.all_parts(&self.ends(*block))?;
+            counts = parts.iter().map(Vec::len).collect();
+            ends.push((parts.into_iter().flatten().collect::<Vec<_>>(), self.here()?));
+            b.build_unconditional_branch(after)?;
+        }
+        b.position_at_end(after);
+        let types: Vec<_> = ends.first().map_or(vec![], |(p, _)| p.iter().map(|x| x.get_type()).collect());
+        let phis = self.phis(&types)?;
+        for (parts, from) in &ends {
+            for (p, x) in phis.iter().zip(parts) {
+                p.add_incoming(&[(x, *from)]);
+            }
+        }
+        self.from_phis(&inst.results, &counts, &phis)
+    }
+
+    /// The block runs for each register.
+    fn map(&mut self, inst: &Inst) -> Res<()> {
+        let block = *inst.blocks.first().ok_or_else(|| Stop::Bug("`map` has a block".into()))?;
+        let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
+        let count = self.count(self.result(inst)?)?;
+        let mut out: Vec<Vec<BasicValueEnum<'c>>> = vec![vec![]; inst.results.len()];
+        for n in 0..count {
+            let args: Vec<_> = operands.iter().filter_map(|o| o.get(n).copied()).collect();
+            for (list, x) in out.iter_mut().zip(self.per_element(block, &args)?) {
+                list.push(x);
+            }
+        }
+        for (r, regs) in inst.results.iter().zip(out) {
+            self.define_regs(*r, regs)?;
+        }
+        Ok(())
+    }
+
+    fn assert(&mut self, inst: &Inst) -> Res<()> {
+        let x = self.operand(inst, 0)?;
+        let mut all: Option<IntValue<'c>> = None;
+        for (n, held) in self.registers(x)?.into_iter().enumerate() {
+            let mut held = held.into_int_value();
+            if !self.shape(x).is_empty()
+                && let Some(real) = self.is_real(self.layout_id(x)?, self.shape(x), n)?
+            {
+                held = self.builder.build_or(held, self.builder.build_not(real, "")?, "")?;
+            }
+            all = self.both(all, Some(held))?;
+        }
+        let Some(all) = all else { return Ok(()) };
+        self.machine.assert(self, all, inst.attrs.str("message").unwrap_or(""))
+    }
+}

@@ -1,0 +1,126 @@
+//! Owns matrix products of plain multiplications: both factors lie in shared memory in row-major order, and every thread
+//! goes along the dimension that is summed.
+
+use std::collections::BTreeMap;
+
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_ops::{DType, ElementwiseOp};
+use tk_tile::{Inst, ValueId};
+
+use super::{Emit, Res, Stop, bug};
+use crate::target::{Access, Space};
+
+/// A factor in shared memory.
+#[derive(Clone, Copy)]
+struct Factor<'c> {
+    dtype: DType,
+    /// The place of its element for the first step, of the row or column of register 0.
+    base: IntValue<'c>,
+    /// Bytes from one row (of `a`) or column (of `b`) to the next.
+    across: i64,
+    /// Bytes from one step to the next.
+    along: i64,
+}
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn shared_dot(&mut self, inst: &Inst) -> Res<()> {
+        let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let layout = self.layout_id(r)?;
+        let held = self.kernel.layouts.get(layout).clone();
+        let shape = self.shape(r);
+        let k = inst.attrs.int("k").unwrap_or(0);
+        let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
+        // Halves accumulate in f32, as the interpreter does.
+        let wide = if matches!(to, DType::F16 | DType::BF16) { DType::F32 } else { to };
+        let [a, b] = self.factors(inst, r, shape, k)?;
+        if !held.is_disjoint() {
+            return bug("an accumulator whose rows and columns mix");
+        }
+        let init = self.registers(acc)?.into_iter().map(|x| self.converted(x, to, wide)).collect::<Res<Vec<_>>>()?;
+        let done = self.counted(self.int(k as u32), &init, |e, at, carried| {
+            let (mut rows, mut columns) = (BTreeMap::new(), BTreeMap::new());
+            let mut next = vec![];
+            for (n, x) in carried.iter().enumerate() {
+                let place = held.register(n);
+                let (row, column) = (place.first().copied().unwrap_or(0), place.get(1).copied().unwrap_or(0));
+                let (p, q) = (e.inside(layout, shape, n, 0)?, e.inside(layout, shape, n, 1)?);
+                let left = e.element(&mut rows, a, at, row, p, wide)?;
+                let right = e.element(&mut columns, b, at, column, q, wide)?;
+                next.push(e.product(wide, left, right, *x)?);
+            }
+            Ok(next)
+        })?;
+        let regs = done.into_iter().map(|x| self.converted(x, wide, to)).collect::<Res<Vec<_>>>()?;
+        self.define_regs(r, regs)
+    }
+
+    fn factors(&self, inst: &Inst, r: ValueId, shape: &[u32], k: i64) -> Res<[Factor<'c>; 2]> {
+        let layout = self.layout_id(r)?;
+        let coords = self.thread_coords(layout)?;
+        let elems: Vec<DType> = inst.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse).collect();
+        let buffers = inst.attrs.ints("buffers").unwrap_or(&[]);
+        let columns = i64::from(shape.get(1).copied().unwrap_or(1));
+        let factor = |i: usize| -> Res<Factor<'c>> {
+            let missing = || Stop::Bug("a factor is missing".into());
+            let dtype = elems.get(i).copied().ok_or_else(missing)?;
+            let n = buffers.get(i).and_then(|b| usize::try_from(*b).ok()).ok_or_else(missing)?;
+            let start = self.kernel.buffers.get(n).ok_or_else(missing)?.offset;
+            let size = dtype.bytes() as i64;
+            let (across, along) = if i == 0 { (k * size, size) } else { (size, columns * size) };
+            let thread = *coords.get(i).ok_or_else(missing)?;
+            let by = self.builder.build_int_mul(thread, self.i32().const_int(across.cast_unsigned(), false), "")?;
+            let base = self.builder.build_int_add(by, self.int(start), "")?;
+            Ok(Factor { dtype, base, across, along })
+        };
+        Ok([factor(0)?, factor(1)?])
+    }
+
+    /// Whether a register is no padding along one dimension.
+    fn inside(&self, layout: tk_layout::kernel::LayoutId, shape: &[u32], n: usize, d: usize) -> Res<Option<IntValue<'c>>> {
+        match shape.get(d) {
+            Some(extent) if tk_layout::layout::padded(*extent) != *extent => Ok(Some(self.is_along(layout, n, d, *extent)?)),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// The element of a factor for a row or column and a step; read once for all that use it.
+    fn element(
+        &self,
+        known: &mut BTreeMap<u32, BasicValueEnum<'c>>,
+        factor: Factor<'c>,
+        step: IntValue<'c>,
+        across: u32,
+        predicate: Option<IntValue<'c>>,
+        wide: DType,
+    ) -> Res<BasicValueEnum<'c>> {
+        if let Some(x) = known.get(&across) {
+            return Ok(*x);
+        }
+        let by = self.builder.build_int_mul(step, self.i32().const_int(factor.along.cast_unsigned(), false), "")?;
+        let d = Some(factor.dtype);
+        let access = Access {
+            address: self.builder.build_int_add(factor.base, by, "")?,
+            offset: i64::from(across) * factor.across,
+            ty: self.memory_type(d),
+            bytes: factor.dtype.bytes() as u32,
+            count: 1,
+            predicate,
+        };
+        let zero = inkwell::types::BasicType::as_basic_type_enum(&access.ty).const_zero();
+        let loaded = self.machine.load(self, Space::Shared, &access, &[zero])?;
+        let Some(x) = loaded.first().copied() else { return bug("nothing was loaded") };
+        let x = self.converted(self.from_memory(d, x)?, factor.dtype, wide)?;
+        known.insert(across, x);
+        Ok(x)
+    }
+
+    /// `a * b + c`.
+    fn product(&self, d: DType, a: BasicValueEnum<'c>, b: BasicValueEnum<'c>, c: BasicValueEnum<'c>) -> Res<BasicValueEnum<'c>> {
+        let d = Some(d);
+        if d.is_some_and(DType::is_float) {
+            return self.with_scalars(|e| e.elementwise(ElementwiseOp::Fma, &[d, d, d], d, false, &[a, b, c]));
+        }
+        let x = self.with_scalars(|e| e.elementwise(ElementwiseOp::Mul, &[d, d], d, false, &[a, b]))?;
+        self.with_scalars(|e| e.elementwise(ElementwiseOp::Add, &[d, d], d, false, &[x, c]))
+    }
+}
