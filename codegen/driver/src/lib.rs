@@ -1,1 +1,20 @@
-//! From a checked program to binaries.
+//! From a checked program to binaries: [`compile()`] makes text of tile IR, [`assemble`] makes a binary of the text,
+//! [`build_cached`] does both or finds the result in the [`Cache`].
+//!
+//! The only crate that starts an assembler or keeps a cache of compiled kernels.
+
+mod build;
+mod cache;
+mod compile;
+mod find;
+mod kernel;
+mod ptxas;
+mod tool;
+
+pub use build::{Built, Work, build_cached};
+pub use cache::{Cache, Key, Size};
+pub use compile::compile;
+pub use find::Environment;
+pub use kernel::{ArgFacts, Cubin, Kernel, Param, ParamKind, Request, Resources, Stages};
+pub use ptxas::{INSTALL, Ptxas, TARGETS, assemble};
+pub use tool::ToolError;
