@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tk_layout::spec;
 use tk_ops::DType;
-use tk_syntax::{Diagnostic, SourceMap, Span};
+use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 use tk_tile::text;
 
 use crate::cache::{Cache, Key};
 use crate::compile::compile;
 use crate::kernel::{Cubin, Kernel, Param, ParamKind, Request, Resources};
-use crate::ptxas::{Ptxas, assemble_timed};
+use crate::ptxas::{Ptxas, assemble};
 
 /// A compiled and assembled kernel.
 #[derive(Clone, Debug)]
@@ -51,9 +51,34 @@ impl Work {
     }
 }
 
+/// Compiles a kernel and checks that it fits the machine. `place` is where the kernel stands.
+pub fn compile_for(request: &Request<'_>, keep_stages: bool, place: Span) -> Result<Kernel, Vec<Diagnostic>> {
+    let kernel = compile(request, keep_stages).map_err(|wrong| placed(wrong, place))?;
+    let (needed, there) = (kernel.shared_bytes, request.target.shared_bytes);
+    if needed <= there {
+        return Ok(kernel);
+    }
+    let name = request.target.name;
+    let message = format!(
+        "`{}` needs {needed} bytes of shared memory, and a block of `{name}` has {there}",
+        kernel.name
+    );
+    let d = Diagnostic::error(codes::SHARED_MEMORY, place, message, "")
+        .note("make its tiles smaller, or keep fewer of them at the same time");
+    Err(vec![d])
+}
+
+/// Diagnostics of code generation that know no place are about the kernel.
+fn placed(mut wrong: Vec<Diagnostic>, place: Span) -> Vec<Diagnostic> {
+    for d in wrong.iter_mut().filter(|d| d.primary.span == Span::default()) {
+        d.primary.span = place;
+    }
+    wrong
+}
+
 /// Compiles and assembles a kernel, or finds it in the cache. With `keep_stages` it is always compiled, since the cache
 /// does not keep the texts in between. `sources` are the files that the module's places refer to; `place` is where the
-/// kernel stands: what is wrong with the tools is said there.
+/// kernel stands.
 pub fn build_cached(
     request: &Request<'_>,
     sources: &SourceMap,
@@ -67,13 +92,13 @@ pub fn build_cached(
     if !keep_stages && let Some((kernel, cubin)) = cache.get(&key).as_deref().and_then(decode) {
         return Ok(Built { kernel, cubin, work: Work::Found(begin.elapsed()) });
     }
-    let kernel = compile(request, keep_stages)?;
-    let compiled = begin.elapsed();
-    let (cubin, assemble) = assemble_timed(&kernel, ptxas).map_err(|e| vec![e.at(place)])?;
+    let kernel = compile_for(request, keep_stages, place)?;
+    let compile = begin.elapsed();
+    let cubin = assemble(&kernel, ptxas).map_err(|e| vec![e.at(place)])?;
     if let Some(bytes) = encode(&kernel, &cubin) {
         cache.put(&key, &bytes);
     }
-    Ok(Built { kernel, cubin, work: Work::Done { compile: compiled, assemble } })
+    Ok(Built { kernel, cubin, work: Work::Done { compile, assemble: begin.elapsed() - compile } })
 }
 
 /// Everything that the result depends on. `TK_SOURCE` is a hash of the sources of this compiler.
@@ -81,7 +106,6 @@ fn key(request: &Request<'_>, sources: &SourceMap, ptxas: &Ptxas) -> Key {
     let ir = text::print(request.module, text::Options { locs: true });
     let facts: Vec<u8> =
         request.facts.iter().flat_map(|f| (f.divisible << 1 | u32::from(f.one)).to_le_bytes()).collect();
-    let (major, minor, patch) = tk_llvm::version();
     // Line tables hold names and lines, which follow from the places in the IR and these texts.
     let texts: Vec<&[u8]> =
         sources.iter().flat_map(|(_, s)| [s.name.as_bytes(), s.text.as_bytes()]).collect();
@@ -95,7 +119,7 @@ fn key(request: &Request<'_>, sources: &SourceMap, ptxas: &Ptxas) -> Key {
         &facts,
         env!("CARGO_PKG_VERSION").as_bytes(),
         env!("TK_SOURCE").as_bytes(),
-        format!("{major}.{minor}.{patch}").as_bytes(),
+        crate::llvm_version().as_bytes(),
         ptxas.version.as_bytes(),
     ])
 }

@@ -9,12 +9,20 @@ mod compile;
 mod find;
 mod kernel;
 mod ptxas;
+mod report;
 mod tool;
 
-pub use build::{Built, Work, build_cached};
+pub use build::{Built, Work, build_cached, compile_for};
 pub use cache::{Cache, Key, Size};
 pub use compile::compile;
 pub use find::Environment;
 pub use kernel::{ArgFacts, Cubin, Kernel, Param, ParamKind, Request, Resources, Stages};
 pub use ptxas::{INSTALL, Ptxas, TARGETS, assemble};
+pub use report::{describe, spilled};
 pub use tool::ToolError;
+
+/// The version of the LLVM that makes the code.
+pub fn llvm_version() -> String {
+    let (major, minor, patch) = tk_llvm::version();
+    format!("{major}.{minor}.{patch}")
+}

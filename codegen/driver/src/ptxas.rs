@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use tk_layout::TargetSpec;
 use tk_layout::spec::{SM_80, SM_90A};
-use tk_syntax::{Diagnostic, Span, codes};
+use tk_syntax::codes;
 
 use crate::cache::{Cache, Key};
 use crate::find::Environment;
@@ -60,14 +60,8 @@ impl Ptxas {
     }
 }
 
-/// Assembles a kernel. The place of a diagnostic is that of no source: the caller knows the kernel's.
-pub fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, Diagnostic> {
-    assemble_timed(kernel, ptxas).map(|(cubin, _)| cubin).map_err(|e| e.at(Span::default()))
-}
-
-/// Assembles a kernel and says how long that took.
-pub fn assemble_timed(kernel: &Kernel, ptxas: &Ptxas) -> Result<(Cubin, Duration), ToolError> {
-    let begin = Instant::now();
+/// Assembles a kernel.
+pub fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
     let files = Files::new().map_err(|e| ptxas.broken(&format!("no temporary files: {}", reason(&e))))?;
     let (source, target) = (files.0.join("kernel.ptx"), files.0.join("kernel.cubin"));
     fs::write(&source, &kernel.asm)
@@ -84,7 +78,7 @@ pub fn assemble_timed(kernel: &Kernel, ptxas: &Ptxas) -> Result<(Cubin, Duration
     }
     let bytes = fs::read(&target).map_err(|_| ptxas.broken("it ends without an error and writes nothing"))?;
     let report = Resources { assembler: ptxas.version.clone(), ..resources(&said) };
-    Ok((Cubin { bytes, report }, begin.elapsed()))
+    Ok(Cubin { bytes, report })
 }
 
 /// A folder of temporary files, removed when it goes out of scope.
