@@ -83,8 +83,8 @@ pub struct Size {
 }
 
 impl Cache {
-    /// The cache that the environment asks for: in `TK_CACHE_DIR`, else in `tk` below the folder that the system has
-    /// for caches. `TK_CACHE=off` means none, `TK_CACHE_SIZE` is the most bytes that it may take.
+    /// The cache that the environment asks for: in `TK_CACHE_DIR`, else in `tk/kernels` below the folder that the system
+    /// has for caches. `TK_CACHE=off` means none, `TK_CACHE_SIZE` is the most bytes that it may take.
     pub fn of_process() -> Cache {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let (limit, remark) = match set("TK_CACHE_SIZE").map(|v| v.to_string_lossy().into_owned()) {
@@ -100,7 +100,7 @@ impl Cache {
             Ok(PathBuf::from(folder))
         } else {
             let why = "there is no home folder to put it in; TK_CACHE_DIR names another one";
-            dirs::cache_dir().map(|folder| folder.join("tk")).ok_or_else(|| why.to_string())
+            dirs::cache_dir().map(|folder| folder.join("tk").join("kernels")).ok_or_else(|| why.to_string())
         };
         Cache { folder, limit, remark }
     }

@@ -22,6 +22,13 @@ pub struct Request<'a> {
     pub facts: Vec<ArgFacts>,
 }
 
+/// The warps that a program gets for what `launch(warps = ..)` says, which is a hint: the next power of two, as layouts
+/// need, and no more than the target has.
+pub fn warps_for(target: &TargetSpec, hint: u64) -> u32 {
+    let most = target.max_threads / target.warp_size;
+    u32::try_from(hint).unwrap_or(most).clamp(1, most).next_power_of_two().min(most)
+}
+
 /// What is known of one flattened kernel parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArgFacts {

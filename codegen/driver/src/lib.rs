@@ -16,8 +16,8 @@ pub use build::{Built, Work, build_cached, compile_for};
 pub use cache::{Cache, Key, Size};
 pub use compile::compile;
 pub use find::Environment;
-pub use kernel::{ArgFacts, Cubin, Kernel, Param, ParamKind, Request, Resources, Stages};
-pub use ptxas::{INSTALL, Ptxas, TARGETS, assemble};
+pub use kernel::{ArgFacts, Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
+pub use ptxas::{Ptxas, TARGETS, assemble};
 pub use report::{describe, spilled};
 pub use tool::ToolError;
 

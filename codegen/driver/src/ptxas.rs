@@ -22,7 +22,11 @@ use crate::tool::{ToolError, reason};
 pub const TARGETS: [&TargetSpec; 2] = [&SM_80, &SM_90A];
 
 /// How to get it: the package with the smallest download that has it.
-pub const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name one";
+const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name one";
+
+/// How to get another one.
+const REPLACE: &str =
+    "install another one with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name a different one";
 
 /// An assembler that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,7 +136,7 @@ fn said(output: &Output) -> String {
 
 fn broken(path: &Path, what: &str) -> ToolError {
     let message = format!("the assembler {} does not work: {what}", path.display());
-    ToolError::new(codes::ASSEMBLER, message, format!("another one may: {INSTALL}"))
+    ToolError::new(codes::ASSEMBLER, message, REPLACE)
 }
 
 fn refused(kernel: &Kernel, ptxas: &Ptxas, said: &str, status: ExitStatus) -> ToolError {
@@ -142,7 +146,7 @@ fn refused(kernel: &Kernel, ptxas: &Ptxas, said: &str, status: ExitStatus) -> To
         let path = ptxas.path.display();
         let message =
             format!("ptxas {version} ({path}) is too old for code of this tk for `{}`", kernel.target.name);
-        return ToolError::new(codes::ASSEMBLER, message, format!("a newer one will do: {INSTALL}"));
+        return ToolError::new(codes::ASSEMBLER, message, REPLACE);
     }
     let Some(error) = first_error(said) else {
         return ptxas.broken(&ending(status));
