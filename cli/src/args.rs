@@ -51,10 +51,16 @@ pub enum Command {
     Run(RunArgs),
     /// Run the `test` blocks of files
     Test(TestArgs),
+    /// Compile kernels to machine code
+    Build(BuildArgs),
     /// Lay out files in the one style of the language
     Fmt(FmtArgs),
     /// Explain a diagnostic code, such as E0304
     Explain(ExplainArgs),
+    /// Show what was found on this machine: compiler, assembler, GPU driver, cache
+    Doctor,
+    /// Show or empty the cache of compiled kernels
+    Cache(CacheArgs),
     /// Serve an editor over standard input and output (the language server protocol)
     Lsp(LspArgs),
     /// Print the completion script of a shell
@@ -201,6 +207,74 @@ pub struct TestArgs {
     /// Where to run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
     pub device: DeviceName,
+}
+
+const BUILD_HELP: &str = "\
+Without --set, the values of compile-time parameters are their defaults or, where a default uses the
+arguments of a launch, those that `export` names. --set also takes the options of `launch(..)`: warps=8.
+
+Files are named after the kernel, its values and the target: softmax.T=f16.BLOCK=1024.sm_90a.cubin.";
+
+/// `tk build`
+#[derive(Debug, Args)]
+#[command(after_help = BUILD_HELP)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM, only the help reads them"))]
+pub struct BuildArgs {
+    /// The file, and which of its kernels if not all; `-` is standard input
+    #[arg(value_name = "FILE[::KERNEL]")]
+    pub source: String,
+    /// Where text comes from.
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// What to compile for, such as sm_90a; several times for several
+    #[arg(long = "target", required = true, value_name = "TARGET")]
+    pub targets: Vec<String>,
+    /// Value of a compile-time parameter: a number, true, false, a type or a function
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub sets: Vec<String>,
+    /// What to write, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BuildForm::Cubin, BuildForm::Report], value_name = "FORM")]
+    pub emit: Vec<BuildForm>,
+    /// The folder to write to, which is made if it does not exist
+    #[arg(short = 'o', long = "out", value_name = "DIR")]
+    pub out: PathBuf,
+}
+
+/// What `tk build` writes of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BuildForm {
+    /// Tile IR, specialized and optimised
+    Tile,
+    /// With layouts: which lane holds which element
+    Layout,
+    /// With a schedule: what lies where, and when
+    Sched,
+    /// LLVM IR
+    Llvm,
+    /// The text for the assembler
+    Ptx,
+    /// Machine code
+    Cubin,
+    /// What the kernel needs and takes, as JSON
+    Report,
+}
+
+/// `tk cache`
+#[derive(Debug, Args)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM there is no cache"))]
+pub struct CacheArgs {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub action: CacheAction,
+}
+
+/// What `tk cache` can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum CacheAction {
+    /// Show where it is and how much is in it
+    Info,
+    /// Remove everything in it
+    Clear,
 }
 
 /// `tk fmt`

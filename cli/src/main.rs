@@ -4,8 +4,13 @@
 //! a launch; 101 after a mistake of the compiler, which is named with its pass.
 
 mod args;
+#[cfg(feature = "llvm")]
+mod build;
+#[cfg(feature = "llvm")]
+mod cache;
 mod check;
 mod diff;
+mod doctor;
 mod explain;
 mod fmt;
 mod front;
@@ -19,6 +24,8 @@ mod terminal;
 mod test;
 mod value;
 mod watch;
+#[cfg(not(feature = "llvm"))]
+mod without_llvm;
 
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard};
@@ -28,6 +35,8 @@ use clap::Parser;
 use args::{Cli, Command};
 use terminal::{Failure, Outcome, Terminal};
 use tk_runtime::pass;
+#[cfg(not(feature = "llvm"))]
+use without_llvm::{build, cache};
 
 /// Bytes of the stack on which the compiler runs. Its walks are recursive; the deepest tree that the parser lets
 /// through needs less than 1 MiB in a debug build, the rest is for chains of calls in the program.
@@ -51,6 +60,9 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Check(args) => check::run(terminal, args),
         Command::Run(args) => run::run(terminal, args),
         Command::Test(args) => test::run(terminal, args),
+        Command::Build(args) => build::run(terminal, args),
+        Command::Doctor => doctor::run(terminal),
+        Command::Cache(args) => cache::run(terminal, args),
         Command::Fmt(args) => fmt::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
         Command::Lsp(_) => lsp::run(),

@@ -24,6 +24,14 @@ pub enum Line<'a> {
     Printed { text: &'a str },
     /// A file that `tk fmt` has rewritten, or that `tk fmt --check` would; with the text if it is standard input.
     Formatted { file: &'a str, text: Option<&'a str> },
+    /// A kernel that `tk build` has compiled for a target.
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM nothing is built"))]
+    Built(Built<'a>),
+    /// Something that `tk doctor` looked for.
+    Tool { name: &'a str, version: Option<&'a str>, path: Option<&'a str>, works: bool, message: &'a str },
+    /// The compile cache.
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM there is no cache"))]
+    Cache(Cache<'a>),
     /// A fact that is no mistake.
     Note { message: &'a str },
     /// The end of a round of `--watch`.
@@ -104,6 +112,37 @@ pub enum Ended {
     Failed,
     /// It needs a device that is not there.
     LeftOut,
+}
+
+/// A kernel that was compiled.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM nothing is built"))]
+pub struct Built<'a> {
+    /// With the values of its compile-time parameters: `add[T=f16, BLOCK=1024]`.
+    pub kernel: &'a str,
+    pub target: &'static str,
+    /// The names of its files in the folder.
+    pub files: &'a [String],
+    pub shared_bytes: Option<u32>,
+    /// `None` when no machine code was made; so are those that follow.
+    pub registers: Option<u32>,
+    pub spill_store_bytes: Option<u32>,
+    pub spill_load_bytes: Option<u32>,
+    pub binary_bytes: Option<usize>,
+}
+
+/// The compile cache.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM there is no cache"))]
+pub struct Cache<'a> {
+    /// `None` when there is none.
+    pub folder: Option<&'a str>,
+    pub entries: u64,
+    pub bytes: u64,
+    pub limit: u64,
+    /// Whether entries can be written.
+    pub works: bool,
+    pub message: &'a str,
 }
 
 /// An array that a kernel may have changed.

@@ -25,8 +25,9 @@ use std::path::{Path, PathBuf};
 use markdown::Block;
 use program::Report;
 
-/// Codes that no program text gives: a mistake of the compiler, and a file that cannot be read.
-const WITHOUT_EXAMPLE: &[&str] = &["E0001", "E0002", "E0003"];
+/// Codes that checking and the CPU device never give: a mistake of the compiler, a file that cannot be read, and what
+/// only shows when machine code is made.
+const WITHOUT_EXAMPLE: &[&str] = &["E0001", "E0002", "E0003", "E1001", "E1002", "E1003", "E1004", "W1001"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -1,1 +1,28 @@
-//! From a checked program to binaries.
+//! From a checked program to binaries: [`compile()`] makes text of tile IR, [`assemble`] makes a binary of the text,
+//! [`build_cached`] does both or finds the result in the [`Cache`].
+//!
+//! The only crate that starts an assembler or keeps a cache of compiled kernels.
+
+mod build;
+mod cache;
+mod compile;
+mod find;
+mod kernel;
+mod ptxas;
+mod report;
+mod tool;
+
+pub use build::{Built, Work, build_cached, compile_for};
+pub use cache::{Cache, Key, Size};
+pub use compile::compile;
+pub use find::Environment;
+pub use kernel::{ArgFacts, Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
+pub use ptxas::{Ptxas, TARGETS, assemble};
+pub use report::{describe, spilled};
+pub use tool::ToolError;
+
+/// The version of the LLVM that makes the code.
+pub fn llvm_version() -> String {
+    let (major, minor, patch) = tk_llvm::version();
+    format!("{major}.{minor}.{patch}")
+}

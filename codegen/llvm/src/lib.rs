@@ -3,3 +3,6 @@
 pub mod math;
 pub mod scalar;
 pub mod sim;
+mod version;
+
+pub use version::version;

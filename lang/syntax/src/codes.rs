@@ -21,7 +21,8 @@ macro_rules! catalogue {
 }
 
 // 00 the compiler and files, 01 syntax, 02 names, 03 types and shapes, 04 compile time, 05 memory,
-// 06 statements, 07 launch, 08 specialization, 09 tests. W: warnings and lints.
+// 06 statements, 07 launch, 08 specialization, 09 tests,
+// 10 machine code. W: warnings and lints.
 catalogue! {
     INTERNAL = "E0001", "internal compiler error";
     UNSUPPORTED = "E0002", "not supported yet";
@@ -114,6 +115,11 @@ catalogue! {
     TEST_EXPECTED = "E0901", "expected diagnostic did not come";
     TEST_ONLY = "E0902", "only available in tests";
 
+    NO_ASSEMBLER = "E1001", "assembler is missing";
+    ASSEMBLER = "E1002", "assembler failed";
+    NOT_COMPILED = "E1003", "cannot be compiled for this target";
+    SHARED_MEMORY = "E1004", "kernel needs more shared memory than the target has";
+
     UNUSED_VARIABLE = "W0201", "variable or parameter is never used";
     UNUSED_MUT = "W0202", "variable need not be mut";
     UNUSED_IMPORT = "W0203", "import is never used";
@@ -126,6 +132,8 @@ catalogue! {
     PADDING = "W0504", "padding counts in a reduction";
 
     UNUSED_RESULT = "W0601", "result is never used";
+
+    SPILLS = "W1001", "kernel needs more registers than a lane has";
 }
 
 /// The title of a code, by its text.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tk_ops::{DType, DTypeSet, Scalar};
 use tk_sema::contract::{self, HostArg, SetValue};
+use tk_sema::eval::{Bindings, Evaluator};
 use tk_sema::hir::{CKind, CVarId, FnId, Hir};
 use tk_sema::types::{DTerm, Elem, Ty};
 
@@ -23,6 +24,11 @@ impl Session {
 
     /// The specialization of a kernel without open parameters, optional ones being there.
     pub fn specialize(&self, kernel: FnId, sets: &[(String, SetValue)]) -> Result<Arc<Compiled>, Wrong> {
+        self.compile(kernel, &self.bindings(kernel, sets)?).map(|(compiled, _)| compiled)
+    }
+
+    /// The values of all compile-time parameters of a kernel without open ones, optional parameters being there.
+    pub fn bindings(&self, kernel: FnId, sets: &[(String, SetValue)]) -> Result<Bindings, Wrong> {
         let mut hir = self.checked().hir.clone();
         // What a launch decides is left out: with it, the arguments have no influence on the result.
         if let Some(f) = hir.fns.get_mut(kernel.0 as usize) {
@@ -37,7 +43,44 @@ impl Session {
             samples(&hir, &p.ty, sets, &mut args);
         }
         let plan = contract::plan(&hir, kernel, &args, sets).map_err(|e| vec![*e.diagnostic])?;
-        self.compile(kernel, &plan.bindings).map(|(compiled, _)| compiled)
+        Ok(plan.bindings)
+    }
+
+    /// The specializations that a kernel's `export`s name, as values that are given by name, in order. Values in `sets`
+    /// replace those of the exports; without an `export` there are none.
+    pub fn exported(
+        &self,
+        kernel: FnId,
+        sets: &[(String, SetValue)],
+    ) -> Result<Vec<Vec<(String, SetValue)>>, Wrong> {
+        let hir = &self.checked().hir;
+        let mut found: Vec<Vec<(String, SetValue)>> = vec![];
+        for export in hir.exports.iter().filter(|e| e.kernel == kernel) {
+            for values in contract::instances(hir, export).map_err(|d| vec![*d])? {
+                let mut named = contract::as_sets(hir, &values);
+                named.retain(|(name, _)| !sets.iter().any(|(n, _)| n == name));
+                named.extend_from_slice(sets);
+                if !found.contains(&named) {
+                    found.push(named);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The number that `launch(NAME = ..)` gives for a specialization: `None` if the clause does not say, an error if it
+    /// asks for the arguments of a launch.
+    pub fn launch_option(
+        &self,
+        kernel: FnId,
+        bindings: &Bindings,
+        name: &str,
+    ) -> Result<Option<i128>, Wrong> {
+        let hir = &self.checked().hir;
+        let Some((_, e)) = hir.func(kernel).contract.launch.iter().find(|(n, _)| n == name) else {
+            return Ok(None);
+        };
+        Evaluator::new(hir, bindings).int(e).map(Some).map_err(|d| vec![*d])
     }
 }
 

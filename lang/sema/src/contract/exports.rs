@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tk_syntax::{Diagnostic, codes};
 
+use super::sets::{SetValue, set_text};
 use crate::eval::{Bindings, CVal, Evaluator, Res};
 use crate::hir::{CVarId, HExport, Hir};
 
@@ -35,6 +36,12 @@ pub fn instances(hir: &Hir, export: &HExport) -> Res<Vec<BTreeMap<CVarId, CVal>>
         all = next;
     }
     all.into_iter().map(|values| complete(hir, export, values)).collect()
+}
+
+/// The values of an instance as arguments that are given by name.
+pub fn as_sets(hir: &Hir, values: &BTreeMap<CVarId, CVal>) -> Vec<(String, SetValue)> {
+    let value = |v: &CVal| set_text(v).map(|text| SetValue::parse(&text));
+    values.iter().filter_map(|(id, v)| Some((hir.cvar(*id).name.clone(), value(v)?))).collect()
 }
 
 /// Adds defaults and checks requirements.

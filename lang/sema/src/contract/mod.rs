@@ -20,10 +20,10 @@ use crate::hir::{CKind, FnId, HFn, Hir, Requirement};
 use crate::target::CPU_SMEM;
 
 pub(crate) use bind::elem_param;
-pub use exports::instances;
+pub use exports::{as_sets, instances};
 pub use host::{Param, kernel_named, launch_name, parameters};
 pub(crate) use sets::set_text;
-pub use sets::{LambdaRef, SetValue, parse_cargs};
+pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs};
 
 /// An argument of a launch. Tuples and structs are given by their parts, in order.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,6 +16,11 @@ use crate::visit::{each_expr, each_in_block};
 /// The options of `launch(..)`, which a name may also set.
 const LAUNCH: &[&str] = &["warps", "stages", "ctas", "max_regs", "occupancy", "cooperative"];
 
+/// Whether `launch(..)` knows an option of this name.
+pub fn is_launch_option(name: &str) -> bool {
+    LAUNCH.contains(&name)
+}
+
 /// A compile-time argument as text says it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetValue {

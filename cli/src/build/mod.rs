@@ -1,0 +1,188 @@
+//! Owns `tk build FILE[::KERNEL] --target T -o DIR`: machine code and every form before it, as files.
+//!
+//! Guarantees that either all files are written or none, and that the same input gives the same files: their names and
+//! contents hold no times and no paths.
+
+mod select;
+mod table;
+
+use std::path::PathBuf;
+
+use tk_driver::{
+    Built, Cache, Environment, Kernel, Ptxas, Request, Stages, build_cached, compile_for, describe, spilled,
+    warps_for,
+};
+use tk_layout::TargetSpec;
+use tk_runtime::files::{reason, write_all};
+use tk_runtime::{Session, pass};
+use tk_syntax::Span;
+use tk_tile::{TileModule, text};
+
+use crate::args::{BuildArgs, BuildForm};
+use crate::front;
+use crate::input::Inputs;
+use crate::terminal::{Failure, Outcome, Terminal};
+use select::Specialization;
+use table::Row;
+
+/// Builds kernels.
+pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
+    let targets = targets(&args.targets)?;
+    let (path, name) = front::split_target(&args.source);
+    let checked = front::check(&Inputs::new(&args.input, [path])?, path)?;
+    front::report(terminal, &checked)?;
+    let session = Session::new(checked);
+    let sets = front::sets(&args.sets)?;
+    let chosen = select::specializations(terminal, &session, path, name, &sets)?;
+    let first = chosen.first().map(|s| s.place).unwrap_or_default();
+    let mut builder = Builder { terminal, session: &session, forms: &args.emit, tools: None };
+    if builder.needs_binary() {
+        builder.tools = Some(builder.tools(path, first)?);
+    }
+    let (mut files, mut rows) = (vec![], vec![]);
+    for special in &chosen {
+        let compiled = match session.compile(special.kernel, &special.bindings) {
+            Ok((compiled, notes)) => {
+                terminal.diagnostics(&session.checked().sources, &notes)?;
+                compiled
+            }
+            Err(wrong) => return front::refused(terminal, &session, &wrong),
+        };
+        for target in &targets {
+            let (module, entry) = (&compiled.module, compiled.entry);
+            // Nothing is known of the arguments: the binary works for all of them.
+            let facts = vec![];
+            let request = Request { module, entry, target, warps: warps_for(target, special.warps), facts };
+            let (row, written) = builder.one(special, &request)?;
+            let row = table::named(row, &written);
+            files.extend(written.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)));
+            rows.push(row);
+        }
+    }
+    std::fs::create_dir_all(&args.out)
+        .map_err(|e| format!("cannot create {}: {}", args.out.display(), reason(&e)))?;
+    write_all(&files)?;
+    table::show(terminal, &rows)
+}
+
+/// The targets by name, each once.
+fn targets(names: &[String]) -> Result<Vec<&'static TargetSpec>, String> {
+    let known: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
+    let mut found: Vec<&'static TargetSpec> = vec![];
+    for name in names {
+        let Some(target) = tk_driver::TARGETS.into_iter().find(|t| t.name == name) else {
+            return Err(format!("there is no target `{name}`; there are {}", known.join(", ")));
+        };
+        if !found.contains(&target) {
+            found.push(target);
+        }
+    }
+    Ok(found)
+}
+
+/// What all kernels of one call share.
+struct Builder<'a> {
+    terminal: &'a Terminal,
+    session: &'a Session,
+    forms: &'a [BuildForm],
+    /// The assembler and the cache, where a binary is made.
+    tools: Option<(Ptxas, Cache)>,
+}
+
+/// The files of one kernel by their names in the folder.
+type Files = Vec<(String, Vec<u8>)>;
+
+impl Builder<'_> {
+    fn needs_binary(&self) -> bool {
+        self.forms.iter().any(|f| matches!(f, BuildForm::Cubin | BuildForm::Report))
+    }
+
+    /// Whether a form is asked for that only compiling gives.
+    fn needs_stages(&self) -> bool {
+        self.forms.iter().any(|f| matches!(f, BuildForm::Layout | BuildForm::Sched | BuildForm::Llvm))
+    }
+
+    fn tools(&self, path: &str, place: Span) -> Result<(Ptxas, Cache), Failure> {
+        let source = PathBuf::from(path);
+        let cache = Cache::of_process();
+        match Ptxas::find(&Environment::of_process(Some(&source)), &cache) {
+            Ok(ptxas) => Ok((ptxas, cache)),
+            Err(e) => Err(self.refused(&[e.at(place)])),
+        }
+    }
+
+    fn refused(&self, wrong: &[tk_syntax::Diagnostic]) -> Failure {
+        front::refused(self.terminal, self.session, wrong).err().unwrap_or(Failure::Reported)
+    }
+
+    /// Builds one specialization for one target.
+    fn one(&self, special: &Specialization, request: &Request<'_>) -> Result<(Row, Files), Failure> {
+        pass::enter("machine code");
+        let sources = &self.session.checked().sources;
+        let (stages, place) = (self.needs_stages(), special.place);
+        let (kernel, built) = match &self.tools {
+            Some((ptxas, cache)) => {
+                let built = build_cached(request, sources, stages, ptxas, cache, place)
+                    .map_err(|wrong| self.refused(&wrong))?;
+                let warning = spilled(&special.label(), &built, place);
+                self.terminal.diagnostics(sources, warning.as_slice())?;
+                (Some(built.kernel.clone()), Some(built))
+            }
+            None if self.forms.iter().all(|f| *f == BuildForm::Tile) => (None, None),
+            None => (Some(compile_for(request, stages, place).map_err(|wrong| self.refused(&wrong))?), None),
+        };
+        let mut files = vec![];
+        for form in self.forms {
+            let name = format!("{}.{}.{}", special.file_stem(), request.target.name, extension(*form));
+            if files.iter().all(|(known, _)| *known != name) {
+                let bytes = contents(*form, special, request.module, kernel.as_ref(), built.as_ref());
+                files.push((name, bytes.ok_or_else(|| missing(*form))?));
+            }
+        }
+        let row = Row {
+            kernel: special.label(),
+            target: request.target.name,
+            files: vec![],
+            shared_bytes: kernel.as_ref().map(|k| k.shared_bytes),
+            binary: built.map(|b| (b.cubin.report, b.cubin.bytes.len(), b.work)),
+        };
+        Ok((row, files))
+    }
+}
+
+/// The compiler left out a text that was asked for.
+fn missing(form: BuildForm) -> Failure {
+    Failure::Internal { pass: pass::current().into(), what: format!("there is no {}", extension(form)) }
+}
+
+/// What stands behind the last dot of a file.
+fn extension(form: BuildForm) -> &'static str {
+    match form {
+        BuildForm::Tile => "tile",
+        BuildForm::Layout => "layout",
+        BuildForm::Sched => "sched",
+        BuildForm::Llvm => "ll",
+        BuildForm::Ptx => "ptx",
+        BuildForm::Cubin => "cubin",
+        BuildForm::Report => "json",
+    }
+}
+
+fn contents(
+    form: BuildForm,
+    special: &Specialization,
+    module: &TileModule,
+    kernel: Option<&Kernel>,
+    built: Option<&Built>,
+) -> Option<Vec<u8>> {
+    let stage = |of: fn(&Stages) -> &String| Some(of(kernel?.stages.as_ref()?).clone().into_bytes());
+    match form {
+        BuildForm::Tile => Some(text::print(module, text::Options::default()).into_bytes()),
+        BuildForm::Layout => stage(|s| &s.layout),
+        BuildForm::Sched => stage(|s| &s.sched),
+        BuildForm::Llvm => stage(|s| &s.llvm),
+        BuildForm::Ptx => Some(kernel?.asm.clone().into_bytes()),
+        BuildForm::Cubin => Some(built?.cubin.bytes.clone()),
+        BuildForm::Report => Some(describe(&special.name, &special.values, built?).into_bytes()),
+    }
+}

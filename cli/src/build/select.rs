@@ -1,0 +1,204 @@
+//! Owns which specializations `tk build` compiles: kernels, values of their compile-time parameters, warps.
+//!
+//! Guarantees an order that follows the source, and that no two specializations have files of one name.
+
+use tk_runtime::Session;
+use tk_sema::contract::{self, SetValue};
+use tk_sema::eval::Bindings;
+use tk_sema::hir::FnId;
+use tk_syntax::Span;
+
+use crate::front;
+use crate::suggest::hint;
+use crate::terminal::{Failure, Outcome, Terminal};
+
+/// Warps of a program where neither the kernel nor the command says: four keep a multiprocessor busy without leaving a
+/// lane more than it can hold for tiles of some thousand elements.
+const WARPS: u64 = 4;
+
+/// Values that are given by name.
+type Sets = Vec<(String, SetValue)>;
+
+/// A kernel with the values of its compile-time parameters.
+pub struct Specialization {
+    pub kernel: FnId,
+    /// The name of the kernel.
+    pub name: String,
+    /// Where it stands.
+    pub place: Span,
+    pub bindings: Bindings,
+    /// What was asked for.
+    pub warps: u64,
+    /// The compile-time parameters in order, then the options of a launch that were given, with their values.
+    pub values: Vec<(String, String)>,
+    /// What the number is that tells it from others of the same values, such as two lambdas.
+    pub number: usize,
+}
+
+impl Specialization {
+    /// `add[T=f16, BLOCK=1024]`
+    pub fn label(&self) -> String {
+        let values: Vec<String> = self.values.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        if values.is_empty() { self.name.clone() } else { format!("{}[{}]", self.name, values.join(", ")) }
+    }
+
+    /// `add.T=f16.BLOCK=1024`; what cannot stand in the name of a file becomes `_`.
+    pub fn file_stem(&self) -> String {
+        let plain =
+            |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '=') { c } else { '_' };
+        let mut stem = self.name.clone();
+        for (name, value) in &self.values {
+            stem.push_str(&format!(".{name}={value}"));
+        }
+        if self.number > 1 {
+            stem.push_str(&format!(".{}", self.number));
+        }
+        stem.chars().map(plain).collect()
+    }
+}
+
+/// The specializations of a file, or of one kernel of it. A kernel whose values nobody gives is a note when there are
+/// others, and a failure when it is the one that was asked for or nothing is left.
+pub fn specializations(
+    terminal: &Terminal,
+    session: &Session,
+    path: &str,
+    name: Option<&str>,
+    sets: &[(String, SetValue)],
+) -> Result<Vec<Specialization>, Failure> {
+    let kernels = chosen(session, path, name)?;
+    used(session, &kernels, sets)?;
+    let (mut found, mut open): (Vec<Specialization>, Vec<String>) = (vec![], vec![]);
+    for kernel in &kernels {
+        let own = own_sets(session, *kernel, kernels.len() > 1, sets);
+        let missing = session.open_parameters(*kernel, &own);
+        let all = if missing.is_empty() {
+            vec![own]
+        } else {
+            session.exported(*kernel, &own).map_err(|wrong| refused(terminal, session, &wrong))?
+        };
+        if all.is_empty() {
+            open.push(needs(&session.checked().hir.func(*kernel).name, &missing));
+        }
+        for values in all {
+            let mut new = specialization(terminal, session, *kernel, &values)?;
+            new.number = 1 + found.iter().filter(|f| f.kernel == *kernel && f.values == new.values).count();
+            found.push(new);
+        }
+    }
+    match open.first() {
+        Some(first) if found.is_empty() => Err(Failure::Sentence(first.clone())),
+        _ => {
+            open.iter().try_for_each(|sentence| terminal.note(&format!("left out: {sentence}")))?;
+            Ok(found)
+        }
+    }
+}
+
+fn specialization(
+    terminal: &Terminal,
+    session: &Session,
+    kernel: FnId,
+    sets: &[(String, SetValue)],
+) -> Result<Specialization, Failure> {
+    let hir = &session.checked().hir;
+    let f = hir.func(kernel);
+    let bindings = session.bindings(kernel, sets).map_err(|wrong| refused(terminal, session, &wrong))?;
+    let value = |id| Some((hir.cvar(id).name.clone(), bindings.cvars.get(&id)?.to_string()));
+    let mut values: Vec<(String, String)> = f.cparams.iter().filter_map(|id| value(*id)).collect();
+    let options: Sets = sets.iter().filter(|(n, _)| contract::is_launch_option(n)).cloned().collect();
+    values.extend(options.iter().map(|(n, v)| (n.clone(), v.to_string())));
+    let warps = warps(terminal, session, kernel, &bindings, &options)?;
+    Ok(Specialization { kernel, name: f.name.clone(), place: f.span, bindings, warps, values, number: 1 })
+}
+
+/// What `--set warps=` says, else the launch clause.
+fn warps(
+    terminal: &Terminal,
+    session: &Session,
+    kernel: FnId,
+    bindings: &Bindings,
+    options: &[(String, SetValue)],
+) -> Result<u64, Failure> {
+    // That it is a positive number was checked with the other values.
+    let given = options.iter().find(|(n, _)| n == "warps").map(|(_, v)| match v {
+        SetValue::Int(i) => *i,
+        SetValue::Bool(_)
+        | SetValue::Float(_)
+        | SetValue::DType(_)
+        | SetValue::Shape(_)
+        | SetValue::Fn(_)
+        | SetValue::Lambda(_) => 1,
+    });
+    let clause = || {
+        session.launch_option(kernel, bindings, "warps").map_err(|wrong| {
+            let note = "give it as --set warps=.. where it follows from the arguments of a launch";
+            let wrong: Vec<_> = wrong.into_iter().map(|d| d.note(note)).collect();
+            refused(terminal, session, &wrong)
+        })
+    };
+    let count = if given.is_some() { given } else { clause()? };
+    let name = &session.checked().hir.func(kernel).name;
+    match count.map(u64::try_from) {
+        None => Ok(WARPS),
+        Some(Ok(warps)) if warps > 0 => Ok(warps),
+        Some(_) => {
+            Err(Failure::Sentence(format!("kernel `{name}` cannot have {} warps", count.unwrap_or(0))))
+        }
+    }
+}
+
+fn refused(terminal: &Terminal, session: &Session, wrong: &[tk_syntax::Diagnostic]) -> Failure {
+    front::refused(terminal, session, wrong).err().unwrap_or(Failure::Reported)
+}
+
+/// The kernels of the file, or the one that is named.
+fn chosen(session: &Session, path: &str, name: Option<&str>) -> Result<Vec<FnId>, Failure> {
+    let all: Vec<(FnId, &str)> = session.kernels().map(|(id, f)| (id, f.name.as_str())).collect();
+    if all.is_empty() {
+        return Err(Failure::Sentence(format!("{path} has no kernel")));
+    }
+    let Some(name) = name else { return Ok(all.iter().map(|(id, _)| *id).collect()) };
+    match all.iter().find(|(_, n)| *n == name) {
+        Some((id, _)) => Ok(vec![*id]),
+        None => {
+            let names: Vec<&str> = all.iter().map(|(_, n)| *n).collect();
+            Err(Failure::Sentence(format!("{path} has no kernel `{name}`{}", hint(name, &names))))
+        }
+    }
+}
+
+/// Fails when a value belongs to none of several kernels. With one kernel, specializing says so.
+fn used(session: &Session, kernels: &[FnId], sets: &[(String, SetValue)]) -> Outcome {
+    let hir = &session.checked().hir;
+    let names: Vec<String> = kernels
+        .iter()
+        .flat_map(|k| contract::parameters(hir, *k))
+        .filter(|p| p.compile_time)
+        .map(|p| p.name)
+        .collect();
+    let unknown = sets.iter().map(|(n, _)| n).find(|n| !names.contains(n) && !contract::is_launch_option(n));
+    match unknown {
+        Some(name) if kernels.len() > 1 => {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let hint = hint(name, &names);
+            Err(Failure::Sentence(format!("no kernel has a compile-time parameter `{name}`{hint}")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// With several kernels, a value goes to those that have the parameter.
+fn own_sets(session: &Session, kernel: FnId, several: bool, sets: &[(String, SetValue)]) -> Sets {
+    let params = contract::parameters(&session.checked().hir, kernel);
+    let own = |name: &str| params.iter().any(|p| p.name == name) || contract::is_launch_option(name);
+    sets.iter().filter(|(n, _)| !several || own(n)).cloned().collect()
+}
+
+fn needs(kernel: &str, names: &[String]) -> String {
+    let quoted: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
+    let sets: Vec<String> = names.iter().map(|n| format!("--set {n}=..")).collect();
+    let (verb, quoted) = (if names.len() == 1 { "has" } else { "have" }, quoted.join(", "));
+    let give = sets.join(" ");
+    format!("kernel `{kernel}` has no `export`, and {quoted} {verb} no value without a launch: give {give}")
+}

@@ -1,0 +1,77 @@
+//! Owns what `tk build` shows of the kernels that it has built.
+
+use tk_driver::{Resources, Work};
+
+use crate::report::{self, Line};
+use crate::terminal::{Outcome, Terminal};
+
+/// One kernel for one target.
+pub struct Row {
+    pub kernel: String,
+    pub target: &'static str,
+    /// The names of its files.
+    pub files: Vec<String>,
+    pub shared_bytes: Option<u32>,
+    /// What the binary needs, its bytes, and what it took to make it.
+    pub binary: Option<(Resources, usize, Work)>,
+}
+
+/// The row with the names of the files that were written for it.
+pub fn named(row: Row, files: &[(String, Vec<u8>)]) -> Row {
+    Row { files: files.iter().map(|(name, _)| name.clone()).collect(), ..row }
+}
+
+/// Prints the rows as a table, or as an object each.
+pub fn show(terminal: &Terminal, rows: &[Row]) -> Outcome {
+    if terminal.is_json() {
+        return rows.iter().try_for_each(|row| terminal.object(&object(row)));
+    }
+    let head = ["kernel", "target", "registers", "shared", "spills", "bytes", "ms"].map(str::to_string);
+    let cells: Vec<[String; 7]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
+    let mut text = String::new();
+    for line in &cells {
+        let mut out = String::new();
+        for (i, cell) in line.iter().enumerate() {
+            let width = cells.iter().filter_map(|l| l.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
+            // Names to the left, numbers to the right.
+            out.push_str(&if i < 2 { format!("{cell:<width$}  ") } else { format!("{cell:>width$}  ") });
+        }
+        text.push_str(out.trim_end());
+        text.push('\n');
+    }
+    terminal.data(&text)
+}
+
+fn cells(row: &Row) -> [String; 7] {
+    let or_none = |v: Option<String>| v.unwrap_or_else(|| "-".to_string());
+    let of = |f: fn(&(Resources, usize, Work)) -> String| or_none(row.binary.as_ref().map(f));
+    [
+        row.kernel.clone(),
+        row.target.to_string(),
+        of(|(r, ..)| r.registers.to_string()),
+        or_none(row.shared_bytes.map(|b| b.to_string())),
+        of(|(r, ..)| (r.spill_store_bytes + r.spill_load_bytes).to_string()),
+        of(|(_, bytes, _)| bytes.to_string()),
+        of(|(.., work)| {
+            let cached = match work {
+                Work::Found(_) => " (cached)",
+                Work::Done { .. } => "",
+            };
+            format!("{:.1}{cached}", work.time().as_secs_f64() * 1e3)
+        }),
+    ]
+}
+
+fn object(row: &Row) -> Line<'_> {
+    let resources = row.binary.as_ref().map(|(r, ..)| r);
+    Line::Built(report::Built {
+        kernel: &row.kernel,
+        target: row.target,
+        files: &row.files,
+        shared_bytes: row.shared_bytes,
+        registers: resources.map(|r| r.registers),
+        spill_store_bytes: resources.map(|r| r.spill_store_bytes),
+        spill_load_bytes: resources.map(|r| r.spill_load_bytes),
+        binary_bytes: row.binary.as_ref().map(|(_, bytes, _)| *bytes),
+    })
+}

@@ -1,0 +1,88 @@
+//! Owns `tk doctor`: what this machine has for compiling and running kernels, a line for each thing.
+//!
+//! Guarantees that what is missing is no failure: each line says what does not work then, and what to do.
+
+use crate::report::Line;
+use crate::terminal::{Outcome, Terminal};
+
+/// Looks for everything.
+pub fn run(terminal: &Terminal) -> Outcome {
+    let version = env!("CARGO_PKG_VERSION");
+    let tk = Tool { name: "tk", version: Some(version), path: None, works: true, message: version.into() };
+    tk.show(terminal)?;
+    compiler(terminal)?;
+    cuda_driver().show(terminal)
+}
+
+/// Something that was looked for.
+struct Tool<'a> {
+    name: &'a str,
+    version: Option<&'a str>,
+    path: Option<&'a str>,
+    works: bool,
+    /// What people read.
+    message: String,
+}
+
+impl Tool<'_> {
+    fn show(&self, terminal: &Terminal) -> Outcome {
+        let Tool { name, version, path, works, message } = self;
+        if terminal.is_json() {
+            let (version, path, works) = (*version, *path, *works);
+            return terminal.object(&Line::Tool { name, version, path, works, message });
+        }
+        terminal.data(&format!("{}{message}\n", column(name)))
+    }
+}
+
+/// The first column.
+fn column(name: &str) -> String {
+    format!("{name:<8}")
+}
+
+/// LLVM, the assembler, the cache.
+#[cfg(feature = "llvm")]
+fn compiler(terminal: &Terminal) -> Outcome {
+    use tk_driver::{Cache, Environment, Ptxas};
+    let llvm = tk_driver::llvm_version();
+    let tool = Tool { name: "LLVM", version: Some(&llvm), path: None, works: true, message: llvm.clone() };
+    tool.show(terminal)?;
+    let cache = Cache::of_process();
+    match Ptxas::find(&Environment::of_process(None), &cache) {
+        Ok(ptxas) => {
+            let message = format!("{}, {}", ptxas.version, ptxas.path.display());
+            let (version, path) = (Some(ptxas.version.as_str()), ptxas.path.to_str());
+            Tool { name: "ptxas", version, path, works: true, message }.show(terminal)?;
+        }
+        Err(e) => {
+            let message = format!("{}; {}", e.message, e.notes.join("; "));
+            Tool { name: "ptxas", version: None, path: None, works: false, message }.show(terminal)?;
+        }
+    }
+    crate::cache::show(terminal, &cache, &column("cache"))
+}
+
+/// What needs LLVM is not there.
+#[cfg(not(feature = "llvm"))]
+fn compiler(terminal: &Terminal) -> Outcome {
+    let message =
+        "this tk was built without LLVM: it checks, formats and runs kernels on the CPU".to_string();
+    Tool { name: "LLVM", version: None, path: None, works: false, message }.show(terminal)
+}
+
+/// The library through which NVIDIA GPUs are used. It comes with their driver, so where it is missing there is no GPU
+/// to ask for.
+fn cuda_driver() -> Tool<'static> {
+    const LIBRARY: &str = "libcuda.so.1";
+    // SAFETY: loading runs the initialisation of the library. This one is the driver's, which every program that uses
+    // the GPU loads in the same way; nothing of it is called.
+    let loaded = unsafe { libloading::Library::new(LIBRARY) };
+    let (works, message) = match loaded {
+        Ok(_) => (true, format!("the driver library {LIBRARY} is there")),
+        Err(e) => {
+            let missing = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
+            (false, format!("no NVIDIA driver ({missing}): kernels run on the CPU"))
+        }
+    };
+    Tool { name: "CUDA", version: None, path: None, works, message }
+}

@@ -1,0 +1,269 @@
+//! `tk build`, `tk cache` and `tk doctor`: what they write, and what they say where a tool or a folder does not work.
+
+#![cfg(all(unix, feature = "llvm"))]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[allow(dead_code, reason = "shared by several tests")]
+#[path = "support/command.rs"]
+mod command;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use command::{ADD, Folder, Ran};
+
+/// A kernel that needs nothing, one with an `export`, and one that a launch specializes.
+const KERNELS: &str = "\
+kernel fill(y: *mut f32, n: i32) launch(warps = 8) {
+    let at = program_id(0) * 1024 + arange(0, 1024);
+    store(y + at, 1.0, mask = at < n);
+}
+
+kernel scale[T: float, BLOCK: i32 = 256](x: *T, y: *mut T, n: i32) {
+    let at = program_id(0) * BLOCK + arange(0, BLOCK);
+    store(y + at, load(x + at, mask = at < n) * 2.0, mask = at < n);
+}
+
+export scale[T = [f16, f32], BLOCK = [256, 512]];
+
+kernel rows[BLOCK: i32 = next_pow2(x.shape[1])](x: view[f32, 2], y: mut view[f32, 1]) grid(x.shape[0]) {
+    y.store([program_id(0)], sum(x.load([program_id(0), 0], [1, BLOCK])));
+}
+";
+
+fn folder(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("k.tk", KERNELS).write("add.tk", ADD);
+    folder
+}
+
+/// Runs the command with a cache in the folder and these variables.
+fn tk(folder: &Folder, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = command::command(&folder.path(""), args);
+    for name in ["TK_CACHE", "TK_CACHE_SIZE", "TK_PTXAS", "XDG_CACHE_HOME"] {
+        command.env_remove(name);
+    }
+    command.env("TK_CACHE_DIR", folder.path("cache")).envs(variables.iter().copied());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let guard = starting();
+    let child = command.spawn().unwrap();
+    drop(guard);
+    Ran::new(child.wait_with_output().unwrap())
+}
+
+/// Keeps other tests from starting a process: it would hold the script that is just being written, and the system
+/// refuses to run what is open for writing.
+fn starting() -> MutexGuard<'static, ()> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    STARTING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn names(folder: &Folder, inner: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder.path(inner)).map(|e| e.flatten().collect()).unwrap_or(vec![]);
+    let mut names: Vec<String> = entries.iter().map(|e| e.file_name().to_string_lossy().into()).collect();
+    names.sort();
+    names
+}
+
+/// A script in the place of the assembler.
+fn script(folder: &Folder, name: &str, text: &str) -> String {
+    let _guard = starting();
+    folder.write(name, format!("#!/bin/sh\n{text}\n"));
+    let path = folder.path(name);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn exported_and_complete_kernels_are_built() {
+    let folder = folder("build-exports");
+    let ran = tk(&folder, &["build", "k.tk", "--target", "sm_90a", "--emit", "tile", "-o", "out/deep"], &[]);
+    ran.code(0).out_has("scale[T=f16, BLOCK=512]");
+    assert_eq!(
+        ran.err,
+        "note: left out: kernel `rows` has no `export`, and `BLOCK` has no value without a launch: \
+         give --set BLOCK=..\n"
+    );
+    assert_eq!(
+        names(&folder, "out/deep"),
+        [
+            "fill.sm_90a.tile",
+            "scale.T=f16.BLOCK=256.sm_90a.tile",
+            "scale.T=f16.BLOCK=512.sm_90a.tile",
+            "scale.T=f32.BLOCK=256.sm_90a.tile",
+            "scale.T=f32.BLOCK=512.sm_90a.tile",
+        ]
+    );
+    let text = fs::read_to_string(folder.path("out/deep/fill.sm_90a.tile")).unwrap();
+    assert!(text.starts_with("kernel @fill("), "{text}");
+}
+
+#[test]
+fn values_that_are_given_replace_those_of_exports_and_defaults() {
+    let folder = folder("build-sets");
+    let build = |target: &str, rest: &[&str]| {
+        let args = [&["build", target, "--target", "sm_80", "--emit", "tile", "-o", "out"], rest].concat();
+        tk(&folder, &args, &[])
+    };
+    build("k.tk::scale", &["--set", "BLOCK=64"]).code(0);
+    build("k.tk::rows", &["--set", "BLOCK=128", "--set", "warps=2"]).code(0);
+    build("add.tk", &["--set", "T=f16", "--target", "sm_90a", "--target", "sm_80"]).code(0);
+    assert_eq!(
+        names(&folder, "out"),
+        [
+            "add.T=f16.BLOCK=16.sm_80.tile",
+            "add.T=f16.BLOCK=16.sm_90a.tile",
+            "rows.BLOCK=128.warps=2.sm_80.tile",
+            "scale.T=f16.BLOCK=64.sm_80.tile",
+            "scale.T=f32.BLOCK=64.sm_80.tile",
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_built_is_one_sentence_and_leaves_nothing() {
+    let folder = folder("build-wrong");
+    let cases: &[(&[&str], &[&str])] = &[
+        (&["k.tk::rows", "--target", "sm_90a"], &["kernel `rows`", "`BLOCK` has no value", "--set BLOCK=.."]),
+        (&["add.tk", "--target", "sm_90a"], &["kernel `add`", "`T` has no value", "--set T=.."]),
+        (&["k.tk", "--target", "sm_75"], &["no target `sm_75`", "sm_80, sm_90a"]),
+        (&["k.tk::scal", "--target", "sm_80"], &["no kernel `scal`", "did you mean `scale`"]),
+        (&["k.tk", "--target", "sm_80", "--set", "BLOK=1"], &["`BLOK`", "did you mean `BLOCK`"]),
+        (&["k.tk::fill", "--target", "sm_80", "--set", "warps=0"], &["`warps`", "must be at least 1"]),
+        (&["k.tk::fill", "--target", "sm_80", "--set", "warps=f16"], &["takes a number"]),
+        (&["none.tk", "--target", "sm_80"], &["cannot read none.tk"]),
+    ];
+    for (args, texts) in cases {
+        let ran = tk(&folder, &[&["build", "--emit", "tile", "-o", "out"], *args].concat(), &[]);
+        ran.code(2);
+        for text in *texts {
+            ran.err_has(text);
+        }
+        assert!(!folder.path("out").exists(), "{args:?}");
+    }
+    folder.write("wrong.tk", "kernel k() { let x = y; }");
+    tk(&folder, &["build", "wrong.tk", "--target", "sm_80", "-o", "out"], &[]).code(1).err_has("E0201");
+    folder.write("file", "");
+    let args = ["build", "k.tk", "--target", "sm_80", "--emit", "tile", "-o", "file/out"];
+    tk(&folder, &args, &[]).code(2).err_has("cannot create file/out");
+}
+
+#[test]
+fn objects_name_the_files() {
+    let folder = folder("build-json");
+    let args = ["build", "k.tk::fill", "--target", "sm_80", "--emit", "tile", "-o", "out"];
+    let ran = tk(&folder, &[&args[..], &["--message-format", "json"]].concat(), &[]);
+    ran.code(0);
+    assert_eq!(
+        ran.out,
+        "{\"kind\":\"built\",\"kernel\":\"fill\",\"target\":\"sm_80\",\"files\":[\"fill.sm_80.tile\"],\
+         \"shared_bytes\":null,\"registers\":null,\"spill_store_bytes\":null,\"spill_load_bytes\":null,\
+         \"binary_bytes\":null}\n"
+    );
+}
+
+#[test]
+fn an_assembler_that_does_not_work_is_said_with_what_to_do() {
+    let folder = folder("build-ptxas");
+    let broken = script(&folder, "broken", "echo 'libz.so: cannot open' >&2; exit 127");
+    let missing = folder.path("missing").to_string_lossy().into_owned();
+    folder.write("plain", "no program");
+    let plain = folder.path("plain").to_string_lossy().into_owned();
+    for (path, what) in
+        [(&broken, "libz.so: cannot open"), (&missing, "no such file"), (&plain, "permission denied")]
+    {
+        let args = ["build", "k.tk::fill", "--target", "sm_90a", "-o", "out"];
+        let ran = tk(&folder, &args, &[("TK_PTXAS", path)]);
+        ran.code(2).err_has("error[E1002]").err_has("does not work").err_has(what);
+        ran.err_has("pip install nvidia-cuda-nvcc-cu12").err_has("k.tk:1:8");
+        assert!(!folder.path("out").exists());
+        tk(&folder, &["doctor"], &[("TK_PTXAS", path)]).code(0).out_has(what).out_has("pip install");
+    }
+    let nowhere = [("PATH", ""), ("HOME", "/nonexistent"), ("VIRTUAL_ENV", ""), ("CUDA_HOME", "")];
+    let args = ["build", "k.tk::fill", "--target", "sm_90a", "-o", "out"];
+    let ran = tk(&folder, &args, &nowhere);
+    ran.code(2).err_has("error[E1001]").err_has("pip install nvidia-cuda-nvcc-cu12");
+    tk(&folder, &["doctor"], &nowhere).code(0).out_has("ptxas   there is no `ptxas`");
+    // What needs no assembler works without one.
+    let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", "tile", "-o", "out"];
+    tk(&folder, &args, &nowhere).code(0);
+}
+
+#[test]
+fn doctor_shows_what_was_found() {
+    let folder = folder("doctor");
+    let fake = script(&folder, "ptxas", "echo 'Cuda compilation tools, release 12.9, V12.9.86'");
+    let ran = tk(&folder, &["doctor"], &[("TK_PTXAS", &fake)]);
+    let first: Vec<&str> = ran.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
+    assert_eq!(first, ["tk", "LLVM", "ptxas", "cache", "CUDA"]);
+    ran.code(0).out_has(&format!("ptxas   12.9.86, {fake}\n")).out_has("1 entry");
+    assert_eq!(ran.err, "");
+    let ran = tk(&folder, &["doctor", "--message-format", "json"], &[("TK_PTXAS", &fake)]);
+    ran.code(0).out_has("{\"kind\":\"tool\",\"name\":\"ptxas\",\"version\":\"12.9.86\",\"path\":");
+    assert_eq!(ran.out.lines().count(), 5);
+}
+
+#[test]
+fn cache_is_shown_and_emptied() {
+    let folder = folder("cache");
+    let fake = script(&folder, "ptxas", "echo 'release 12.9, V12.9.86'");
+    let place = folder.path("cache").to_string_lossy().into_owned();
+    let info = |variables: &[(&str, &str)]| tk(&folder, &["cache", "info"], variables);
+    info(&[]).code(0).out_has(&format!("{place}: 0 entries, 0 bytes of 1 GiB\n"));
+    tk(&folder, &["doctor"], &[("TK_PTXAS", &fake)]).code(0);
+    folder.write("cache/mine.txt", "mine");
+    info(&[("TK_CACHE_SIZE", "2M")]).code(0).out_has(": 1 entry, ").out_has(" of 2 MiB\n");
+    info(&[("TK_CACHE_SIZE", "lots")]).code(0).err_has("TK_CACHE_SIZE=lots is no size");
+    info(&[("TK_CACHE", "off")]).code(0).out_has("no compile cache: switched off by TK_CACHE=off");
+    let ran = tk(&folder, &["cache", "info", "--message-format", "json"], &[]);
+    ran.code(0).out_has("\"entries\":1,").out_has("\"limit\":1073741824,\"works\":true");
+    tk(&folder, &["cache", "clear"], &[]).code(0).out_has("removed 1 entry, ");
+    assert_eq!(names(&folder, "cache"), ["mine.txt"]);
+    tk(&folder, &["cache", "clear"], &[("TK_CACHE", "off")]).code(2).says(&["there is no cache"]);
+    // Without TK_CACHE_DIR it lies where the system keeps caches.
+    let home = folder.path("xdg").to_string_lossy().into_owned();
+    let ran = info(&[("TK_CACHE_DIR", ""), ("XDG_CACHE_HOME", &home)]);
+    ran.code(0).out_has(&format!("{home}/tk/kernels: 0 entries"));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_a_remark() {
+    let folder = folder("cache-read-only");
+    folder.write("file", "");
+    let below = folder.path("file/cache").to_string_lossy().into_owned();
+    let variables = [("TK_CACHE_DIR", below.as_str())];
+    for command in [&["cache", "info"][..], &["doctor"]] {
+        let ran = tk(&folder, command, &variables);
+        ran.code(0).out_has("cannot be written (not a directory)").out_has("TK_CACHE_DIR");
+        assert_eq!(ran.err, "");
+    }
+    let fake = script(&folder, "ptxas", "echo 'release 12.9, V12.9.86'");
+    let ran = tk(&folder, &["doctor"], &[variables[0], ("TK_PTXAS", &fake)]);
+    ran.code(0).out_has("ptxas   12.9.86");
+}
+
+#[test]
+fn a_damaged_entry_is_replaced() {
+    let folder = folder("cache-damaged");
+    let calls = folder.path("calls");
+    let answer = format!("echo x >> {}\necho 'release 12.9, V12.9.86'", calls.display());
+    let fake = script(&folder, "ptxas", &answer);
+    let count = || fs::read_to_string(&calls).unwrap().lines().count();
+    let doctor = || tk(&folder, &["doctor"], &[("TK_PTXAS", &fake)]).code(0).out_has("12.9.86").code;
+    doctor();
+    doctor();
+    assert_eq!(count(), 1, "the version comes from the cache");
+    let entry = names(&folder, "cache").into_iter().find(|n| n.ends_with(".tkc")).unwrap();
+    let entry = folder.path(&format!("cache/{entry}"));
+    let whole = fs::read(&entry).unwrap();
+    let mut other = whole.clone();
+    *other.last_mut().unwrap() ^= 1;
+    for (i, damaged) in [&whole[..whole.len() - 1], b"", b"something else", &other].iter().enumerate() {
+        fs::write(&entry, damaged).unwrap();
+        doctor();
+        assert_eq!(count(), i + 2);
+        assert_eq!(fs::read(&entry).unwrap(), whole);
+    }
+}

@@ -1,0 +1,40 @@
+//! Owns `TK_SOURCE`: a hash of the sources that decide which machine code a kernel becomes.
+//!
+//! The version number of this package stays the same while the compiler is worked on; without the hash, the compile
+//! cache would give back what the compiler of yesterday made.
+
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+
+/// What tile IR goes through, from this folder. Where the sources are not there, the version number has to do.
+const FOLDERS: [&str; 5] =
+    ["src", "../layout/src", "../llvm/src", "../../lang/ops/src", "../../lang/tile/src"];
+
+fn main() {
+    let mut files = vec![];
+    for folder in FOLDERS {
+        println!("cargo::rerun-if-changed={folder}");
+        collect(Path::new(folder), &mut files);
+    }
+    files.sort();
+    // With the keys of `new`, which are constants: the same sources give the same number everywhere.
+    let mut hasher = DefaultHasher::new();
+    for path in files {
+        hasher.write(path.to_string_lossy().as_bytes());
+        hasher.write(&fs::read(&path).unwrap_or_default());
+    }
+    println!("cargo::rustc-env=TK_SOURCE={:016x}", hasher.finish());
+}
+
+/// The files below a folder.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Owns the compile cache: files in one folder, each named by the hash of everything that it depends on.
+//!
+//! May assume nothing about the folder: it may be missing, read-only, full, shared by processes that run now, and hold
+//! damaged or foreign files. Guarantees that [`Cache::get`] gives back exactly what [`Cache::put`] was given for the
+//! key or nothing, that nobody sees half an entry, that only entries of its own are removed, and that nothing fails
+//! because there is no cache.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+use crate::tool::reason;
+
+/// What the files begin with. Nothing else may, so that a foreign file is not taken for an entry.
+const MAGIC: [u8; 8] = *b"tk-cache";
+
+/// The version of the format of an entry; an entry of another one is a miss.
+const FORMAT: u32 = 1;
+
+/// Bytes in front of the payload: magic, format, key, length and hash of the payload.
+const HEADER: usize = 8 + 4 + 32 + 8 + 32;
+
+/// How the names of entries end.
+const ENDING: &str = ".tkc";
+
+/// How the names of entries begin that are not complete yet.
+const UNFINISHED: &str = ".tk-unfinished-";
+
+/// Where every entry since the last removal notes its size, eight bytes each.
+const GROWN: &str = "grown";
+
+/// The most bytes that are kept unless `TK_CACHE_SIZE` says otherwise: some ten thousand kernels.
+const LIMIT: u64 = 1 << 30;
+
+/// After how long an unfinished entry is taken for the remains of a process that was killed. Writing takes
+/// milliseconds.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// What an entry is found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// The key of everything that a result depends on. The parts are told apart: `["ab", "c"]` is not `["a", "bc"]`.
+    pub fn of(parts: &[&[u8]]) -> Key {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Key(*hasher.finalize().as_bytes())
+    }
+
+    /// The key as a part of another one.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn file_name(&self) -> String {
+        format!("{}{ENDING}", blake3::Hash::from_bytes(self.0).to_hex())
+    }
+}
+
+/// A cache on disk, or the reason why there is none.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    /// The folder, which need not exist yet.
+    folder: Result<PathBuf, String>,
+    limit: u64,
+    /// What is wrong with the settings.
+    remark: Option<String>,
+}
+
+/// How much is in a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// How many entries.
+    pub entries: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+impl Cache {
+    /// The cache that the environment asks for: in `TK_CACHE_DIR`, else in `tk/kernels` below the folder that the system
+    /// has for caches. `TK_CACHE=off` means none, `TK_CACHE_SIZE` is the most bytes that it may take.
+    pub fn of_process() -> Cache {
+        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let (limit, remark) = match set("TK_CACHE_SIZE").map(|v| v.to_string_lossy().into_owned()) {
+            None => (LIMIT, None),
+            Some(text) => match size(&text) {
+                Some(limit) => (limit, None),
+                None => (LIMIT, Some(format!("TK_CACHE_SIZE={text} is no size such as 500M; it is ignored"))),
+            },
+        };
+        let folder = if set("TK_CACHE").is_some_and(|v| v == "off") {
+            Err("switched off by TK_CACHE=off".to_string())
+        } else if let Some(folder) = set("TK_CACHE_DIR") {
+            Ok(PathBuf::from(folder))
+        } else {
+            let why = "there is no home folder to put it in; TK_CACHE_DIR names another one";
+            dirs::cache_dir().map(|folder| folder.join("tk").join("kernels")).ok_or_else(|| why.to_string())
+        };
+        Cache { folder, limit, remark }
+    }
+
+    /// A cache in this folder of at most this many bytes.
+    pub fn at(folder: &Path, limit: u64) -> Cache {
+        Cache { folder: Ok(folder.to_path_buf()), limit, remark: None }
+    }
+
+    /// The folder, or why there is no cache.
+    pub fn folder(&self) -> Result<&Path, &str> {
+        self.folder.as_deref().map_err(String::as_str)
+    }
+
+    /// The most bytes that it may take.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// What is wrong with the settings, as a sentence.
+    pub fn remark(&self) -> Option<&str> {
+        self.remark.as_deref()
+    }
+
+    /// What was put under this key. An entry that is not exactly as it was written is a miss.
+    pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
+        let folder = self.folder.as_ref().ok()?;
+        let mut file = File::open(folder.join(key.file_name())).ok()?;
+        let mut bytes = vec![];
+        file.read_to_end(&mut bytes).ok()?;
+        let (header, payload) = bytes.split_at_checked(HEADER)?;
+        if header != self::header(key, payload) {
+            return None;
+        }
+        // The entry that was used last is the last to be removed. Where it cannot be noted, the order is another.
+        let _ = file.set_modified(SystemTime::now());
+        bytes.drain(..HEADER);
+        Some(bytes)
+    }
+
+    /// Keeps a result. Where that is not possible, it will be computed again.
+    pub fn put(&self, key: &Key, payload: &[u8]) {
+        let Ok(folder) = &self.folder else { return };
+        let size = (HEADER + payload.len()) as u64;
+        // Room for something that will not fit is not worth making.
+        if size <= self.limit / 2 && write(folder, key, payload).is_ok() {
+            // What cannot be removed now will be removed by another process.
+            let _ = self.trim(folder, size);
+        }
+    }
+
+    /// Whether something can be written, by trying.
+    pub fn writable(&self) -> Result<(), String> {
+        let folder = self.folder.as_ref().map_err(String::clone)?;
+        let path = folder.join(format!("{UNFINISHED}{}", unique()));
+        make(folder).and_then(|()| File::create(&path)).map_err(|e| reason(&e))?;
+        fs::remove_file(&path).map_err(|e| reason(&e))
+    }
+
+    /// How much there is.
+    pub fn size(&self) -> Size {
+        let entries = self.folder.as_deref().map(entries).unwrap_or_default();
+        Size { entries: entries.len() as u64, bytes: entries.iter().map(|e| e.bytes).sum() }
+    }
+
+    /// Removes every entry. The error is one sentence.
+    pub fn clear(&self) -> Result<Size, String> {
+        let folder = self.folder.as_ref().map_err(|why| format!("there is no cache: {why}"))?;
+        let mut removed = Size::default();
+        for entry in entries(folder) {
+            remove(&entry.path)
+                .map_err(|e| format!("cannot remove {}: {}", entry.path.display(), reason(&e)))?;
+            removed.entries += 1;
+            removed.bytes += entry.bytes;
+        }
+        // It only says when to look again.
+        let _ = remove(&folder.join(GROWN));
+        Ok(removed)
+    }
+
+    /// Removes what was not used for longest when there may be too much. Listing a full cache takes tens of
+    /// milliseconds, so that is only done when what was added since then is an eighth of the limit.
+    fn trim(&self, folder: &Path, added: u64) -> io::Result<()> {
+        let path = folder.join(GROWN);
+        File::options().create(true).append(true).open(&path)?.write_all(&added.to_le_bytes())?;
+        let sizes = fs::read(&path)?;
+        let grown: u64 =
+            sizes.chunks_exact(8).filter_map(|c| c.try_into().ok()).map(u64::from_le_bytes).sum();
+        if grown < self.limit / 8 {
+            return Ok(());
+        }
+        remove(&path)?;
+        let mut entries = entries(folder);
+        entries.sort_by_key(|e| e.used);
+        let mut bytes: u64 = entries.iter().map(|e| e.bytes).sum();
+        for entry in entries {
+            if bytes <= self.limit - self.limit / 8 {
+                break;
+            }
+            // Another process may have been faster.
+            remove(&entry.path)?;
+            bytes = bytes.saturating_sub(entry.bytes);
+        }
+        abandoned(folder)
+    }
+}
+
+/// An entry on disk.
+struct Entry {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+/// The entries of a folder, told by their names.
+fn entries(folder: &Path) -> Vec<Entry> {
+    let Ok(listing) = fs::read_dir(folder) else { return vec![] };
+    let is_entry = |name: &str| {
+        let stem = name.strip_suffix(ENDING).unwrap_or_default();
+        stem.len() == 2 * size_of::<Key>() && stem.bytes().all(|b| b.is_ascii_hexdigit())
+    };
+    let entry = |e: fs::DirEntry| {
+        let metadata = e.metadata().ok().filter(fs::Metadata::is_file)?;
+        is_entry(e.file_name().to_str()?).then_some(())?;
+        Some(Entry { path: e.path(), bytes: metadata.len(), used: metadata.modified().ok()? })
+    };
+    listing.flatten().filter_map(entry).collect()
+}
+
+/// Removes what processes left that were killed while they wrote.
+fn abandoned(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)?.flatten() {
+        let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED);
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        if unfinished && age().is_some_and(|age| age > ABANDONED) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file that may be gone already.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Everything in front of a payload.
+fn header(key: &Key, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEADER);
+    out.extend(MAGIC);
+    out.extend(FORMAT.to_le_bytes());
+    out.extend(key.0);
+    out.extend((payload.len() as u64).to_le_bytes());
+    out.extend(blake3::hash(payload).as_bytes());
+    out
+}
+
+/// Writes an entry under another name and moves it to its own, which replaces what was there.
+fn write(folder: &Path, key: &Key, payload: &[u8]) -> io::Result<()> {
+    make(folder)?;
+    let unfinished = folder.join(format!("{UNFINISHED}{}", unique()));
+    let written = File::create_new(&unfinished).and_then(|mut file| {
+        file.write_all(&header(key, payload))?;
+        file.write_all(payload)
+    });
+    let done = written.and_then(|()| fs::rename(&unfinished, folder.join(key.file_name())));
+    if done.is_err() {
+        // It may not exist.
+        let _ = fs::remove_file(&unfinished);
+    }
+    done
+}
+
+/// Makes the folder, for its user alone: whoever writes there decides what runs.
+fn make(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// A name that no other process and no other thread uses.
+fn unique() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Containers that share a folder may have processes of one number.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("{}-{}-{now}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Reads a number of bytes: `1000`, `64K`, `500M`, `2G`.
+fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match text.get(digits.len()..)?.to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "K" | "KB" | "KIB" => 1 << 10,
+        "M" | "MB" | "MIB" => 1 << 20,
+        "G" | "GB" | "GIB" => 1 << 30,
+        _other => return None,
+    };
+    digits.trim_end().parse::<u64>().ok()?.checked_mul(unit)
+}

@@ -1,0 +1,108 @@
+//! Owns where the assembler of NVIDIA may lie.
+//!
+//! Only looks at folders: no process is started. Guarantees the same order for the same machine.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The file.
+const PTXAS: &str = "ptxas";
+
+/// Where Python packages keep it, below `site-packages`: the package of the compiler for CUDA 12, that for CUDA 13,
+/// and Triton, which brings its own.
+const PACKAGES: [&str; 3] = ["nvidia/cuda_nvcc/bin", "nvidia/cu13/bin", "triton/backends/nvidia/bin"];
+
+/// The variables of the environment that the search reads; a value that is empty counts as not set.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// `TK_PTXAS`: the one to use, whatever else there is.
+    pub tk_ptxas: Option<PathBuf>,
+    /// `CUDA_HOME`
+    pub cuda_home: Option<PathBuf>,
+    /// `VIRTUAL_ENV`
+    pub virtual_env: Option<PathBuf>,
+    /// `PATH`
+    pub path: Vec<PathBuf>,
+    /// The folder of the user.
+    pub home: Option<PathBuf>,
+    /// Folders that may hold a `.venv`.
+    pub beside: Vec<PathBuf>,
+}
+
+impl Environment {
+    /// That of this process. `source` is the file that is compiled; a `.venv` beside it, or in the current folder, is
+    /// searched as well.
+    pub fn of_process(source: Option<&Path>) -> Environment {
+        let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
+        let path = |name: &str| set(name).map(PathBuf::from);
+        let folder = source.and_then(Path::parent).map(Path::to_path_buf);
+        let current = std::env::current_dir().ok();
+        Environment {
+            tk_ptxas: path("TK_PTXAS"),
+            cuda_home: path("CUDA_HOME"),
+            virtual_env: path("VIRTUAL_ENV"),
+            path: set("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default(),
+            home: dirs::home_dir(),
+            beside: folder.into_iter().chain(current).collect(),
+        }
+    }
+
+    /// The assembler: the first that exists, or what `TK_PTXAS` says.
+    pub fn ptxas(&self) -> Option<PathBuf> {
+        if let Some(path) = &self.tk_ptxas {
+            return Some(path.clone());
+        }
+        let there = |folder: PathBuf| Some(folder.join(PTXAS)).filter(|p| p.is_file());
+        if let Some(found) = self.cuda_home.as_ref().and_then(|home| there(home.join("bin"))) {
+            return Some(found);
+        }
+        let in_packages = |site: &Path| PACKAGES.iter().find_map(|p| there(site.join(p)));
+        let prefixes = self.prefixes();
+        prefixes
+            .iter()
+            .flat_map(|p| sites(p))
+            .find_map(|site| in_packages(&site))
+            .or_else(|| self.path.iter().find_map(|folder| there(folder.clone())))
+    }
+
+    /// The folders that Pythons are installed in: virtual environments, then those of each `python3` in `PATH`, then
+    /// what a user has installed for themselves.
+    fn prefixes(&self) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = self.virtual_env.iter().cloned().collect();
+        found.extend(self.beside.iter().map(|folder| folder.join(".venv")));
+        for folder in self.path.iter().filter(|folder| folder.join("python3").exists()) {
+            let Some(prefix) = folder.parent() else { continue };
+            if folder.file_name() == Some(OsStr::new("shims")) {
+                // A version manager: what lies in PATH are scripts, the Pythons are beside them.
+                found.extend(versions(&prefix.join("versions"), ""));
+            } else {
+                found.push(prefix.to_path_buf());
+                // Debian installs packages of the administrator apart from its own.
+                found.push(prefix.join("local"));
+            }
+        }
+        found.extend(self.home.iter().map(|home| home.join(".local")));
+        found
+    }
+}
+
+/// The folders of packages below a folder that a Python is installed in.
+fn sites(prefix: &Path) -> Vec<PathBuf> {
+    let lib = prefix.join("lib");
+    let pythons = versions(&lib, "python");
+    pythons.iter().flat_map(|p| ["site-packages", "dist-packages"].map(|site| p.join(site))).collect()
+}
+
+/// The entries of a folder whose names are `prefix` and a version, the newest first.
+fn versions(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
+    let number = |path: &PathBuf| -> Option<Vec<u32>> {
+        let name = path.file_name()?.to_str()?.strip_prefix(prefix)?;
+        Some(name.split('.').map_while(|part| part.parse().ok()).collect())
+    };
+    let mut found: Vec<(Vec<u32>, PathBuf)> =
+        entries.flatten().map(|e| e.path()).filter_map(|p| Some((number(&p)?, p))).collect();
+    found.retain(|(number, _)| prefix.is_empty() || !number.is_empty());
+    found.sort();
+    found.into_iter().rev().map(|(_, p)| p).collect()
+}

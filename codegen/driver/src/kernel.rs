@@ -1,0 +1,135 @@
+//! Owns what goes into code generation and what comes out: [`Request`], [`Kernel`], [`Cubin`] as plain data.
+//!
+//! Guarantees that everything here depends on the request alone: no times, no paths of the machine that compiled.
+
+use serde::{Deserialize, Serialize};
+use tk_layout::TargetSpec;
+use tk_ops::DType;
+use tk_tile::{FuncId, TileModule};
+
+/// What to compile: a tile module behind the passes and its entry, for one target.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// The kernel and what it calls.
+    pub module: &'a TileModule,
+    /// The kernel.
+    pub entry: FuncId,
+    /// The machine.
+    pub target: &'static TargetSpec,
+    /// Warps of one program, as many lanes each as the target says.
+    pub warps: u32,
+    /// What is known of the parameters, in the order of [`Kernel::params`]; of those behind the end, nothing is.
+    pub facts: Vec<ArgFacts>,
+}
+
+/// The warps that a program gets for what `launch(warps = ..)` says, which is a hint: the next power of two, as layouts
+/// need, and no more than the target has.
+pub fn warps_for(target: &TargetSpec, hint: u64) -> u32 {
+    let most = target.max_threads / target.warp_size;
+    u32::try_from(hint).unwrap_or(most).clamp(1, most).next_power_of_two().min(most)
+}
+
+/// What is known of one flattened kernel parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ArgFacts {
+    /// A power of two up to 16 that divides the integer or, for a pointer, the address in bytes.
+    pub divisible: u32,
+    /// The integer is 1.
+    pub one: bool,
+}
+
+/// The texts of the stages between tile IR and binary.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// Who holds which element.
+    pub layout: String,
+    /// When and where.
+    pub sched: String,
+    /// LLVM IR.
+    pub llvm: String,
+    /// What the assembler reads.
+    pub asm: String,
+}
+
+/// A kernel as text for the assembler, with what a launcher needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// The symbol.
+    pub name: String,
+    /// The machine that it is for.
+    pub target: &'static TargetSpec,
+    /// Lanes of a block.
+    pub threads: u32,
+    /// Shared memory of a block.
+    pub shared_bytes: u32,
+    /// How many programs of the grid one block runs.
+    pub programs_per_block: u32,
+    /// The parameters in order.
+    pub params: Vec<Param>,
+    /// What the assembler reads.
+    pub asm: String,
+    /// What it went through, if that was asked for.
+    pub stages: Option<Stages>,
+}
+
+/// A parameter of a compiled kernel. A view is several: its address, extents and strides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Such as `x`, `x.shape[0]`, `x.strides[1]`.
+    pub name: String,
+    /// What it holds.
+    pub kind: ParamKind,
+    /// The type of the number, or of the elements behind the address.
+    pub dtype: DType,
+}
+
+/// What a parameter of a compiled kernel holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ParamKind {
+    /// An address in the memory of the device.
+    Pointer,
+    /// A number of the kernel.
+    Scalar,
+    /// An extent of a view.
+    Extent,
+    /// A stride of a view, in elements.
+    Stride,
+}
+
+/// A binary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cubin {
+    /// The file that the driver loads.
+    pub bytes: Vec<u8>,
+    /// What the assembler says about it.
+    pub report: Resources,
+}
+
+/// What a binary needs, in the words of the assembler.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resources {
+    /// 32-bit registers of a lane.
+    pub registers: u32,
+    /// Shared memory of a block that is known when it is assembled. What a launch adds is not in it.
+    pub static_shared_bytes: u32,
+    /// Memory of a lane that its registers do not hold.
+    pub stack_bytes: u32,
+    /// Bytes of registers that are written to memory for want of registers.
+    pub spill_store_bytes: u32,
+    /// Bytes of registers that are read back.
+    pub spill_load_bytes: u32,
+    /// Barriers of a block.
+    pub barriers: u32,
+    /// Advice of the assembler about lost performance (its codes C7500 and up), one sentence each.
+    pub advice: Vec<String>,
+    /// The version of the assembler.
+    pub assembler: String,
+}
+
+impl Resources {
+    /// Whether registers did not suffice.
+    pub fn spills(&self) -> bool {
+        self.spill_store_bytes > 0 || self.spill_load_bytes > 0
+    }
+}

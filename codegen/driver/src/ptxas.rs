@@ -1,0 +1,245 @@
+//! Owns the assembler of NVIDIA, `ptxas`: its version, running it, and reading what it says.
+//!
+//! May assume nothing about the program that is found under that name. Guarantees that the same text gives the same
+//! bytes, that no temporary file stays, and that every failure is a [`ToolError`] with one thing to do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::UNIX_EPOCH;
+
+use tk_layout::TargetSpec;
+use tk_layout::spec::{SM_80, SM_90A};
+use tk_syntax::codes;
+
+use crate::cache::{Cache, Key};
+use crate::find::Environment;
+use crate::kernel::{Cubin, Kernel, Resources};
+use crate::tool::{ToolError, reason};
+
+/// The targets whose code `ptxas` assembles.
+pub const TARGETS: [&TargetSpec; 2] = [&SM_80, &SM_90A];
+
+/// How to get it: the package with the smallest download that has it.
+const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name one";
+
+/// How to get another one.
+const REPLACE: &str =
+    "install another one with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name a different one";
+
+/// An assembler that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ptxas {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Such as `12.9.86`.
+    pub version: String,
+}
+
+impl Ptxas {
+    /// Finds the assembler and asks for its version; the answer is kept in the cache, as starting it costs about 10 ms.
+    pub fn find(environment: &Environment, cache: &Cache) -> Result<Ptxas, ToolError> {
+        let Some(path) = environment.ptxas() else {
+            let message = "there is no `ptxas`, the assembler of NVIDIA, which makes machine code of PTX";
+            return Err(ToolError::new(codes::NO_ASSEMBLER, message, INSTALL));
+        };
+        let key = identity(&path).map(|id| Key::of(&[b"ptxas version", id.as_bytes()]));
+        let known = key.and_then(|key| cache.get(&key)).and_then(|bytes| String::from_utf8(bytes).ok());
+        let version = match known {
+            Some(version) => version,
+            None => {
+                let version = ask_version(&path)?;
+                if let Some(key) = key {
+                    cache.put(&key, version.as_bytes());
+                }
+                version
+            }
+        };
+        Ok(Ptxas { path, version })
+    }
+
+    fn broken(&self, what: &str) -> ToolError {
+        broken(&self.path, what)
+    }
+}
+
+/// Assembles a kernel.
+pub fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
+    let files = Files::new().map_err(|e| ptxas.broken(&format!("no temporary files: {}", reason(&e))))?;
+    let (source, target) = (files.0.join("kernel.ptx"), files.0.join("kernel.cubin"));
+    fs::write(&source, &kernel.asm)
+        .map_err(|e| ptxas.broken(&format!("cannot write its input: {}", reason(&e))))?;
+    // The names of these files do not reach the binary: two runs give the same bytes.
+    let output = Command::new(&ptxas.path)
+        .args(["--gpu-name", kernel.target.name, "-v", "-lineinfo", "-o"])
+        .args([&target, &source])
+        .output()
+        .map_err(|e| ptxas.broken(&reason(&e)))?;
+    let said = said(&output);
+    if !output.status.success() {
+        return Err(refused(kernel, ptxas, &said, output.status));
+    }
+    let bytes = fs::read(&target).map_err(|_| ptxas.broken("it ends without an error and writes nothing"))?;
+    let report = Resources { assembler: ptxas.version.clone(), ..resources(&said) };
+    Ok(Cubin { bytes, report })
+}
+
+/// A folder of temporary files, removed when it goes out of scope.
+struct Files(PathBuf);
+
+impl Files {
+    fn new() -> std::io::Result<Files> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("tk-ptxas-{}-{number}", std::process::id()));
+        // A process that was killed may have left one of that name.
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path)?;
+        Ok(Files(path))
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // Nobody is there to be told.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What tells one file from another without reading it.
+fn identity(path: &Path) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let path = path.canonicalize().ok()?;
+    Some(format!("{} {} {}", path.display(), metadata.len(), changed.as_nanos()))
+}
+
+fn ask_version(path: &Path) -> Result<String, ToolError> {
+    let output = Command::new(path).arg("--version").output().map_err(|e| broken(path, &reason(&e)))?;
+    let said = said(&output);
+    if !output.status.success() {
+        return Err(broken(path, &first_error(&said).unwrap_or_else(|| ending(output.status))));
+    }
+    // `Cuda compilation tools, release 12.9, V12.9.86`
+    let version = said.split_whitespace().find_map(|word| {
+        let number = word.strip_prefix('V')?;
+        number.starts_with(|c: char| c.is_ascii_digit()).then(|| number.to_string())
+    });
+    version.ok_or_else(|| broken(path, "its answer to --version is not that of ptxas"))
+}
+
+/// Both outputs as text: which of them it uses differs between versions.
+fn said(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
+}
+
+fn broken(path: &Path, what: &str) -> ToolError {
+    let message = format!("the assembler {} does not work: {what}", path.display());
+    ToolError::new(codes::ASSEMBLER, message, REPLACE)
+}
+
+fn refused(kernel: &Kernel, ptxas: &Ptxas, said: &str, status: ExitStatus) -> ToolError {
+    let version = &ptxas.version;
+    let old = ["Unsupported .version", "is not defined for option 'gpu-name'"];
+    if old.iter().any(|text| said.contains(text)) {
+        let path = ptxas.path.display();
+        let message =
+            format!("ptxas {version} ({path}) is too old for code of this tk for `{}`", kernel.target.name);
+        return ToolError::new(codes::ASSEMBLER, message, REPLACE);
+    }
+    let Some(error) = first_error(said) else {
+        return ptxas.broken(&ending(status));
+    };
+    let message = format!("ptxas {version} refuses kernel `{}`: {error}", kernel.name);
+    let note = "if the kernel has no `inline_asm`, this is a mistake in tk: please report it";
+    ToolError::new(codes::ASSEMBLER, message, note)
+}
+
+/// How a program ended that said nothing.
+fn ending(status: ExitStatus) -> String {
+    status.code().map_or("it was killed".to_string(), |code| format!("it ends with exit code {code}"))
+}
+
+/// The first line that reports an error, without the name of the temporary file; else the first line.
+fn first_error(said: &str) -> Option<String> {
+    let lines = || said.lines().map(str::trim).filter(|l| !l.is_empty());
+    let is_error = |l: &&str| {
+        let words: Vec<&str> = l.split_whitespace().collect();
+        words.iter().zip(words.iter().skip(1)).any(|(a, b)| matches!(*a, "error" | "fatal") && *b == ":")
+    };
+    let line = lines().find(is_error).or_else(|| lines().next())?;
+    // `ptxas /tmp/x.ptx, line 7; error   : Unknown symbol 'foo'`
+    let place = line.split_once(", line ").and_then(|(_, rest)| rest.split_once(';')).map(|(n, _)| n);
+    let text = match line.split_once(" : ") {
+        Some((_, text)) if is_error(&line) => text.trim(),
+        Some(_) | None => line,
+    };
+    Some(place.map_or(text.to_string(), |n| format!("{text} (line {n} of the PTX)")))
+}
+
+/// Reads the report that `-v` asks for.
+fn resources(said: &str) -> Resources {
+    let mut out = Resources::default();
+    for line in said.lines() {
+        let number = |unit: &str| number_before(line, unit).unwrap_or(0);
+        if line.contains("bytes stack frame") {
+            out.stack_bytes = out.stack_bytes.max(number("bytes stack frame"));
+            out.spill_store_bytes += number("bytes spill stores");
+            out.spill_load_bytes += number("bytes spill loads");
+        } else if line.contains(": Used ") {
+            out.registers = out.registers.max(number("registers"));
+            out.barriers = out.barriers.max(number("barriers"));
+            out.static_shared_bytes = out.static_shared_bytes.max(number("bytes smem"));
+        } else if let Some((_, advice)) = line.split_once("(C75") {
+            out.advice.push(format!("C75{}", advice.replacen(") ", ": ", 1).trim()));
+        }
+    }
+    out
+}
+
+/// The number that stands before a unit: `8 registers`, `used 0 barriers`.
+fn number_before(line: &str, unit: &str) -> Option<u32> {
+    let (before, _) = line.split_once(&format!(" {unit}"))?;
+    before.rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_is_read() {
+        let said = "\
+ptxas info    : (C7511) Potential Performance Loss: wgmma instructions are serialized
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function 'k' for 'sm_90a'
+ptxas info    : Function properties for k
+    16 bytes stack frame, 24 bytes spill stores, 28 bytes spill loads
+ptxas info    : Used 168 registers, used 1 barriers, 16 bytes cumulative stack size, 1024 bytes smem
+ptxas info    : Compile time = 1.188 ms";
+        let report = resources(said);
+        let expected = Resources {
+            registers: 168,
+            static_shared_bytes: 1024,
+            stack_bytes: 16,
+            spill_store_bytes: 24,
+            spill_load_bytes: 28,
+            barriers: 1,
+            advice: vec!["C7511: Potential Performance Loss: wgmma instructions are serialized".into()],
+            assembler: String::new(),
+        };
+        assert_eq!(report, expected);
+        assert!(report.spills());
+    }
+
+    #[test]
+    fn errors_lose_the_name_of_the_temporary_file() {
+        let said = "ptxas info : nothing\nptxas /tmp/a/kernel.ptx, line 7; error   : Unknown symbol 'foo'\n";
+        assert_eq!(first_error(said).as_deref(), Some("Unknown symbol 'foo' (line 7 of the PTX)"));
+        let said = "ptxas fatal   : Value 'sm_999' is not defined for option 'gpu-name'";
+        assert_eq!(first_error(said).as_deref(), Some("Value 'sm_999' is not defined for option 'gpu-name'"));
+        assert_eq!(first_error("\n not found\n").as_deref(), Some("not found"));
+        assert_eq!(first_error(""), None);
+    }
+}

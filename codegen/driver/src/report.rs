@@ -1,0 +1,105 @@
+//! Owns what `tk build` writes and says about a binary: the report as JSON, and the warning about spills.
+//!
+//! Guarantees that the report holds no times and no paths: the same input gives the same bytes.
+
+use serde::Serialize;
+use tk_syntax::{Diagnostic, Severity, Span, codes};
+
+use crate::build::Built;
+use crate::kernel::{Param, ParamKind};
+
+/// The report. Names keep their meaning; new ones may be added.
+#[derive(Serialize)]
+struct Report<'a> {
+    kernel: &'a str,
+    /// The values of the compile-time parameters, as the language writes them.
+    values: Vec<Value<'a>>,
+    target: &'a str,
+    symbol: &'a str,
+    threads: u32,
+    programs_per_block: u32,
+    /// What a launch gives.
+    shared_bytes: u32,
+    /// What the binary has by itself.
+    static_shared_bytes: u32,
+    registers: u32,
+    stack_bytes: u32,
+    spill_store_bytes: u32,
+    spill_load_bytes: u32,
+    barriers: u32,
+    binary_bytes: usize,
+    params: Vec<Parameter<'a>>,
+    advice: &'a [String],
+    versions: Versions<'a>,
+}
+
+#[derive(Serialize)]
+struct Value<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+#[derive(Serialize)]
+struct Parameter<'a> {
+    name: &'a str,
+    kind: ParamKind,
+    dtype: &'static str,
+}
+
+#[derive(Serialize)]
+struct Versions<'a> {
+    tk: &'static str,
+    llvm: String,
+    ptxas: &'a str,
+}
+
+fn parameter(p: &Param) -> Parameter<'_> {
+    Parameter { name: &p.name, kind: p.kind, dtype: p.dtype.name() }
+}
+
+/// The report of a kernel as JSON. `values` are those of its compile-time parameters.
+pub fn describe(kernel: &str, values: &[(String, String)], built: &Built) -> String {
+    let (made, resources) = (&built.kernel, &built.cubin.report);
+    let report = Report {
+        kernel,
+        values: values.iter().map(|(name, value)| Value { name, value }).collect(),
+        target: made.target.name,
+        symbol: &made.name,
+        threads: made.threads,
+        programs_per_block: made.programs_per_block,
+        shared_bytes: made.shared_bytes,
+        static_shared_bytes: resources.static_shared_bytes,
+        registers: resources.registers,
+        stack_bytes: resources.stack_bytes,
+        spill_store_bytes: resources.spill_store_bytes,
+        spill_load_bytes: resources.spill_load_bytes,
+        barriers: resources.barriers,
+        binary_bytes: built.cubin.bytes.len(),
+        params: made.params.iter().map(parameter).collect(),
+        advice: &resources.advice,
+        versions: Versions {
+            tk: env!("CARGO_PKG_VERSION"),
+            llvm: crate::llvm_version(),
+            ptxas: &resources.assembler,
+        },
+    };
+    // Text, numbers and lists can always be written.
+    let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The warning about a kernel whose registers do not suffice. `name` says which specialization it is.
+pub fn spilled(name: &str, built: &Built, place: Span) -> Option<Diagnostic> {
+    let r = &built.cubin.report;
+    if !r.spills() {
+        return None;
+    }
+    let message = format!(
+        "`{name}` needs more registers than a lane of `{}` has: {} bytes are written to memory and {} read back",
+        built.kernel.target.name, r.spill_store_bytes, r.spill_load_bytes
+    );
+    let d = Diagnostic::error(codes::SPILLS, place, message, "");
+    let note = "more warps for one program, or smaller tiles, leave each lane with less to hold";
+    Some(d.severity(Severity::Warning).note(note))
+}

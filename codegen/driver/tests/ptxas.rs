@@ -1,0 +1,206 @@
+//! The assembler: where it is looked for, what it makes, and what is said when it does not work.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tk_driver::{Cache, Environment, Kernel, Ptxas, TARGETS, assemble};
+
+/// An empty folder that is removed at the end of its test. One test at a time has one: a process that another test
+/// starts holds the scripts that are just being written, and the system refuses to run what is open for writing.
+struct Folder(PathBuf, #[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        static ONE: Mutex<()> = Mutex::new(());
+        let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = std::env::temp_dir().join(format!("tk-ptxas-test-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path, guard)
+    }
+
+    /// An executable script.
+    fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    fn cache(&self) -> Cache {
+        Cache::at(&self.0.join("cache"), 1 << 20)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn named(path: &Path) -> Environment {
+    Environment { tk_ptxas: Some(path.to_path_buf()), ..Environment::default() }
+}
+
+fn kernel(asm: &str) -> Kernel {
+    Kernel {
+        name: "k".into(),
+        target: TARGETS[1],
+        threads: 32,
+        shared_bytes: 0,
+        programs_per_block: 1,
+        params: vec![],
+        asm: asm.into(),
+        stages: None,
+    }
+}
+
+const STORE: &str = "
+.version 8.5
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+  .reg .b32 %r<2>; .reg .b64 %rd<2>;
+  .loc 1 3 0
+  ld.param.u64 %rd1, [p];
+  mov.u32 %r1, %tid.x;
+  st.global.u32 [%rd1], %r1;
+  ret;
+}
+.file 1 \"k.tk\"
+";
+
+/// An answer to `--version`, then what it does otherwise.
+fn fake(version: &str, otherwise: &str) -> String {
+    format!("if [ \"$1\" = --version ]; then echo 'release, V{version}'; exit 0; fi\n{otherwise}")
+}
+
+#[test]
+fn the_first_place_that_has_one_wins() {
+    let folder = Folder::new("order");
+    let at = |name: &str| folder.0.join(name);
+    let mut environment = Environment {
+        tk_ptxas: Some(at("own")),
+        cuda_home: Some(at("cuda")),
+        virtual_env: Some(at("venv")),
+        path: vec![at("shims"), at("usr/bin"), at("bin")],
+        home: Some(at("home")),
+        beside: vec![at("project")],
+    };
+    assert_eq!(environment.ptxas(), Some(at("own")), "what is named is taken even if it is not there");
+    environment.tk_ptxas = None;
+    assert_eq!(environment.ptxas(), None);
+    // From the last place to the first.
+    let _ = (folder.script("shims/python3", ""), folder.script("usr/bin/python3", ""));
+    for place in [
+        "bin/ptxas",
+        "home/.local/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas",
+        "usr/local/lib/python3.11/dist-packages/nvidia/cuda_nvcc/bin/ptxas",
+        "usr/lib/python3/dist-packages/nvidia/cuda_nvcc/bin/ptxas",
+        "versions/3.9.1/lib/python3.9/site-packages/nvidia/cuda_nvcc/bin/ptxas",
+        "versions/3.11.7/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas",
+        "project/.venv/lib/python3.12/site-packages/triton/backends/nvidia/bin/ptxas",
+        "project/.venv/lib/python3.12/site-packages/nvidia/cu13/bin/ptxas",
+        "project/.venv/lib/python3.12/site-packages/nvidia/cuda_nvcc/bin/ptxas",
+        "venv/lib/python3.8/site-packages/nvidia/cuda_nvcc/bin/ptxas",
+        "cuda/bin/ptxas",
+    ] {
+        let path = folder.script(place, "");
+        // The folder for all versions comes before that of one, and says less.
+        assert_eq!(environment.ptxas(), Some(path), "{place}");
+    }
+}
+
+#[test]
+fn the_version_is_asked_for_once_until_the_file_changes() {
+    let folder = Folder::new("version");
+    let count = folder.0.join("count");
+    let text = |version: &str| format!("echo x >> {}\n{}", count.display(), fake(version, "exit 1"));
+    let path = folder.script("ptxas", &text("12.9.86"));
+    let cache = folder.cache();
+    for _ in 0..3 {
+        assert_eq!(Ptxas::find(&named(&path), &cache).unwrap().version, "12.9.86");
+    }
+    assert_eq!(fs::read_to_string(&count).unwrap().lines().count(), 1);
+    folder.script("ptxas", &text("13.0.88.1"));
+    assert_eq!(Ptxas::find(&named(&path), &cache).unwrap().version, "13.0.88.1");
+}
+
+#[test]
+fn one_that_does_not_work_is_an_error_with_its_first_line() {
+    let folder = Folder::new("broken");
+    let cases = [
+        (folder.script("silent", "exit 3"), "does not work: it ends with exit code 3"),
+        (folder.script("killed", "kill -9 $$"), "does not work: it was killed"),
+        (
+            folder.script("library", "echo 'libfoo.so: cannot open' >&2; exit 127"),
+            "does not work: libfoo.so: cannot open",
+        ),
+        (folder.script("other", "echo hello"), "does not work: its answer to --version is not that of ptxas"),
+        (folder.0.join("missing"), "does not work: no such file or directory"),
+        (folder.0.clone(), "does not work: permission denied"),
+    ];
+    let plain = folder.0.join("plain");
+    fs::write(&plain, "no program").unwrap();
+    for (path, expected) in cases.into_iter().chain([(plain, "does not work: permission denied")]) {
+        let error = Ptxas::find(&named(&path), &folder.cache()).unwrap_err();
+        assert_eq!(error.code.0, "E1002", "{error:?}");
+        let expected = format!("the assembler {} {expected}", path.display());
+        assert_eq!(error.message, expected);
+        assert!(error.notes[0].contains("pip install nvidia-cuda-nvcc-cu12"));
+    }
+    let error = Ptxas::find(&Environment::default(), &folder.cache()).unwrap_err();
+    assert_eq!(error.code.0, "E1001");
+    assert!(error.notes[0].contains("pip install nvidia-cuda-nvcc-cu12"));
+}
+
+#[test]
+fn what_it_refuses_is_told_from_one_that_is_too_old() {
+    let folder = Folder::new("refuses");
+    let fails = |name: &str, line: &str| {
+        let path = folder.script(name, &fake("11.8.9", &format!("echo \"{line}\" >&2; exit 255")));
+        let ptxas = Ptxas::find(&named(&path), &folder.cache()).unwrap();
+        let d = assemble(&kernel(STORE), &ptxas).unwrap_err();
+        assert_eq!(d.code.0, "E1002");
+        d.message
+    };
+    let old =
+        fails("old", "ptxas x.ptx, line 1; fatal   : Unsupported .version 8.5; current version is '7.8'");
+    assert!(old.contains("is too old for code of this tk for `sm_90a`"), "{old}");
+    let old = fails("older", "ptxas fatal   : Value 'sm_90a' is not defined for option 'gpu-name'");
+    assert!(old.contains("is too old"), "{old}");
+    let wrong = fails("wrong", "ptxas x.ptx, line 7; error   : Unknown symbol 'foo'");
+    assert_eq!(wrong, "ptxas 11.8.9 refuses kernel `k`: Unknown symbol 'foo' (line 7 of the PTX)");
+    let path = folder.script("nothing", &fake("12.9.86", "exit 0"));
+    let ptxas = Ptxas::find(&named(&path), &folder.cache()).unwrap();
+    let d = assemble(&kernel(STORE), &ptxas).unwrap_err();
+    assert!(d.message.ends_with("it ends without an error and writes nothing"), "{}", d.message);
+}
+
+#[test]
+fn the_real_one_gives_the_same_bytes_again() {
+    let folder = Folder::new("real");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../Cargo.toml");
+    let environment = Environment::of_process(Some(&root));
+    let Ok(ptxas) = Ptxas::find(&environment, &folder.cache()) else {
+        assert!(std::env::var_os("CI").is_none(), "CI has no ptxas");
+        eprintln!("left out: there is no ptxas");
+        return;
+    };
+    let first = assemble(&kernel(STORE), &ptxas).unwrap();
+    assert!(first.bytes.starts_with(b"\x7fELF"));
+    assert!(first.report.registers > 0 && !first.report.spills(), "{:?}", first.report);
+    assert_eq!(first.report.assembler, ptxas.version);
+    assert_eq!(assemble(&kernel(STORE), &ptxas).unwrap(), first);
+    let d = assemble(&kernel(&STORE.replace("%tid.x", "%nothing")), &ptxas).unwrap_err();
+    assert!(d.message.contains("refuses kernel `k`"), "{}", d.message);
+    let d = assemble(&kernel(&STORE.replace("8.5", "99.0")), &ptxas).unwrap_err();
+    assert!(d.message.contains("is too old"), "{}", d.message);
+}

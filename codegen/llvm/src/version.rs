@@ -1,0 +1,6 @@
+//! Owns which LLVM this is.
+
+/// Major, minor and patch number of the LLVM that is linked.
+pub fn version() -> (u32, u32, u32) {
+    inkwell::support::get_llvm_version()
+}
