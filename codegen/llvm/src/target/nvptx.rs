@@ -1,0 +1,498 @@
+//! Owns emission for NVIDIA GPUs, as PTX.
+//!
+//! What LLVM 19 has no instruction or intrinsic for is inline assembly. Assembly that touches memory or other threads is
+//! `sideeffect` with a `memory` clobber and, where threads meet, `convergent`; LLVM would merge or move it otherwise.
+
+use std::cell::Cell;
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::builder::Builder;
+use inkwell::module::Module;
+use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
+use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
+use inkwell::{AddressSpace, InlineAsmDialect};
+use tk_ops::{AtomicOp, DType, ElementwiseOp};
+use tk_tile::Loc;
+
+use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+use crate::emit::{Emit, Res, Stop, bug, slots};
+use crate::math::llvm::{Approximations, LlvmMath};
+use crate::scalar::Width;
+
+/// NVIDIA GPUs.
+#[derive(Debug, Default)]
+pub struct Nvptx {
+    loc: Cell<Option<Loc>>,
+}
+
+/// The most parts of a wide access.
+const PARTS: usize = 4;
+
+impl Nvptx {
+    /// Calls assembly: outputs of one type, inputs.
+    fn asm<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        constraints: &str,
+        outputs: &[BasicTypeEnum<'c>],
+        inputs: &[BasicValueEnum<'c>],
+        kind: Kind,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let types: Vec<BasicMetadataTypeEnum<'c>> = inputs.iter().map(|x| x.get_type().into()).collect();
+        let ty = match outputs {
+            [] => e.context.void_type().fn_type(&types, false),
+            [one] => one.fn_type(&types, false),
+            several => e.context.struct_type(several, false).fn_type(&types, false),
+        };
+        let clobbers = if kind == Kind::Pure { "" } else { ",~{memory}" };
+        let constraints = format!("{constraints}{clobbers}");
+        let constraints = constraints.trim_start_matches(',').to_string();
+        let code = e.context.create_inline_asm(
+            ty,
+            text.to_string(),
+            constraints,
+            kind != Kind::Pure,
+            false,
+            Some(InlineAsmDialect::ATT),
+            false,
+        );
+        let args: Vec<BasicMetadataValueEnum<'c>> = inputs.iter().map(|x| (*x).into()).collect();
+        let call = e.builder.build_indirect_call(ty, code, &args, "")?;
+        let mark = |name: &str| {
+            let id = Attribute::get_named_enum_kind_id(name);
+            call.add_attribute(AttributeLoc::Function, e.context.create_enum_attribute(id, 0));
+        };
+        mark("nounwind");
+        if kind == Kind::Meeting {
+            mark("convergent");
+        }
+        Ok(match (outputs, call.try_as_basic_value().basic()) {
+            ([], _) => vec![],
+            ([_], Some(x)) => vec![x],
+            (several, Some(x)) => {
+                let all = x.into_struct_value();
+                (0..several.len()).map(|i| Ok(e.builder.build_extract_value(all, i as u32, "")?)).collect::<Res<_>>()?
+            }
+            (_, None) => return bug("assembly gave nothing"),
+        })
+    }
+
+    /// Values as the parts of a wide access.
+    fn pack<'c>(&self, e: &Emit<'_, 'c>, parts: Parts, values: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let word = e.context.custom_width_int_type(parts.bits);
+        let each = values.len() / parts.count;
+        let mut out = vec![];
+        for chunk in values.chunks(each.max(1)) {
+            out.push(if let [one] = chunk {
+                if one.is_int_value() {
+                    e.builder.build_int_z_extend_or_bit_cast(one.into_int_value(), word, "")?.into()
+                } else {
+                    e.builder.build_bit_cast(*one, word, "")?
+                }
+            } else {
+                let Some(first) = chunk.first() else { return bug("an access of nothing") };
+                let mut vector = vector_type(first.get_type(), chunk.len() as u32)?.get_undef();
+                for (i, x) in chunk.iter().enumerate() {
+                    vector = e.builder.build_insert_element(vector, *x, e.int(i as u32), "")?;
+                }
+                e.builder.build_bit_cast(vector, word, "")?
+            });
+        }
+        Ok(out)
+    }
+
+    /// The inverse of [`Nvptx::pack`].
+    fn unpack<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>, words: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let each = access.count as usize / words.len().max(1);
+        let mut out = vec![];
+        for word in words {
+            if each <= 1 {
+                let word = word.into_int_value();
+                out.push(if access.ty.is_int_type() {
+                    e.builder.build_int_truncate_or_bit_cast(word, access.ty.into_int_type(), "")?.into()
+                } else {
+                    e.builder.build_bit_cast(word, access.ty, "")?
+                });
+                continue;
+            }
+            let vector = e.builder.build_bit_cast(*word, vector_type(access.ty, each as u32)?, "")?.into_vector_value();
+            for i in 0..each {
+                out.push(e.builder.build_extract_element(vector, e.int(i as u32), "")?);
+            }
+        }
+        Ok(out)
+    }
+}
+
+/// What assembly does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It computes.
+    Pure,
+    /// It touches memory.
+    Memory,
+    /// Threads meet.
+    Meeting,
+}
+
+/// The parts of a wide access: registers of the assembly.
+#[derive(Clone, Copy)]
+struct Parts {
+    count: usize,
+    /// Of each.
+    bits: u32,
+}
+
+impl Parts {
+    fn of(access: &Access<'_>) -> Parts {
+        let bytes = access.bytes * access.count;
+        match bytes {
+            // A byte is moved in a register of 16 bits.
+            1 | 2 => Parts { count: 1, bits: 16 },
+            4 => Parts { count: 1, bits: 32 },
+            _ if access.bytes == 8 => Parts { count: access.count as usize, bits: 64 },
+            _ => Parts { count: (bytes as usize / 4).min(PARTS), bits: 32 },
+        }
+    }
+
+    fn letter(self) -> &'static str {
+        match self.bits {
+            16 => "h",
+            32 => "r",
+            _ => "l",
+        }
+    }
+
+    /// `.v4.b32`
+    fn suffix(self, access: &Access<'_>) -> String {
+        let vector = if self.count > 1 { format!(".v{}", self.count) } else { String::new() };
+        let bits = if access.bytes * access.count == 1 { 8 } else { self.bits };
+        format!("{vector}.b{bits}")
+    }
+
+    /// `{$0, $1}` or `$0`.
+    fn operands(self, first: usize) -> String {
+        let list: Vec<String> = (first..first + self.count).map(|i| format!("${i}")).collect();
+        if self.count > 1 { format!("{{{}}}", list.join(", ")) } else { list.join("") }
+    }
+}
+
+fn vector_type(ty: BasicTypeEnum<'_>, n: u32) -> Res<inkwell::types::VectorType<'_>> {
+    match ty {
+        BasicTypeEnum::IntType(t) => Ok(t.vec_type(n)),
+        BasicTypeEnum::FloatType(t) => Ok(t.vec_type(n)),
+        BasicTypeEnum::ArrayType(_)
+        | BasicTypeEnum::PointerType(_)
+        | BasicTypeEnum::StructType(_)
+        | BasicTypeEnum::VectorType(_)
+        | BasicTypeEnum::ScalableVectorType(_) => bug("an element is a number"),
+    }
+}
+
+fn space_name(space: Space) -> (&'static str, &'static str) {
+    match space {
+        Space::Global => ("global", "l"),
+        Space::Shared => ("shared", "r"),
+    }
+}
+
+fn offset_text(operand: usize, offset: i64) -> String {
+    match offset {
+        0 => format!("[${operand}]"),
+        n if n > 0 => format!("[${operand}+{n}]"),
+        n => format!("[${operand}+-{}]", -n),
+    }
+}
+
+/// A 32-bit register that is read, such as `tid.x`.
+fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
+    let i32 = start.context.i32_type();
+    let name = format!("llvm.nvvm.read.ptx.sreg.{name}");
+    let function =
+        start.module.get_function(&name).unwrap_or_else(|| start.module.add_function(&name, i32.fn_type(&[], false), None));
+    let call = start.builder.build_call(function, &[], "")?;
+    match call.try_as_basic_value().basic() {
+        Some(x) => Ok(x.into_int_value()),
+        None => bug("a register gave nothing"),
+    }
+}
+
+impl<'c> Machine<'c> for Nvptx {
+    fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
+        let mut params = start.function.get_params();
+        let count = slots(start.kernel).len();
+        let programs = params.split_off(count.min(params.len()));
+        let [x, y, z] = programs.as_slice() else { return bug("the number of programs is passed last") };
+        let programs = [x.into_int_value(), y.into_int_value(), z.into_int_value()];
+        for p in params.iter_mut() {
+            // A bool is passed as a byte.
+            if p.is_int_value() && p.into_int_value().get_type().get_bit_width() == 8 {
+                continue;
+            }
+        }
+        let slots = slots(start.kernel);
+        let mut values = vec![];
+        for (p, slot) in params.iter().zip(&slots) {
+            values.push(if slot.kind.dtype() == DType::Bool {
+                start.builder.build_int_truncate(p.into_int_value(), start.context.bool_type(), "")?.into()
+            } else {
+                *p
+            });
+        }
+        Ok(Entry { tid: special(start, "tid.x")?, programs, params: values })
+    }
+
+    fn at(&self, loc: Option<Loc>) {
+        self.loc.set(loc);
+    }
+
+    fn constant_space(&self) -> AddressSpace {
+        AddressSpace::from(4)
+    }
+
+    fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>> {
+        let start = Start { context: e.context, builder: e.builder, module: e.module, function: e.function, kernel: e.kernel };
+        special(&start, ["ctaid.x", "ctaid.y", "ctaid.z"].get(axis as usize).copied().unwrap_or("ctaid.x"))
+    }
+
+    fn load(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        other: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let parts = Parts::of(access);
+        let (name, letter) = space_name(space);
+        let word: BasicTypeEnum<'c> = e.context.custom_width_int_type(parts.bits).into();
+        let outputs = vec![word; parts.count];
+        let suffix = parts.suffix(access);
+        let list = vec![format!("={}", parts.letter()); parts.count].join(",");
+        let words = match access.predicate {
+            None => {
+                let text = format!("ld.{name}{suffix} {}, {};", parts.operands(0), offset_text(parts.count, access.offset));
+                let constraints = format!("{list},{letter}");
+                self.asm(e, &text, &constraints, &outputs, &[access.address.into()], Kind::Memory)?
+            }
+            Some(predicate) => {
+                let n = parts.count;
+                let text = format!(
+                    "@${} ld.{name}{suffix} {}, {};",
+                    n + 1,
+                    parts.operands(0),
+                    offset_text(n, access.offset)
+                );
+                // What is not loaded keeps what the output begins with.
+                let tied: Vec<String> = (0..n).map(|i| i.to_string()).collect();
+                let constraints = format!("{list},{letter},b,{}", tied.join(","));
+                let mut inputs: Vec<BasicValueEnum<'c>> = vec![access.address.into(), predicate.into()];
+                inputs.extend(self.pack(e, parts, other)?);
+                self.asm(e, &text, &constraints, &outputs, &inputs, Kind::Memory)?
+            }
+        };
+        self.unpack(e, access, &words)
+    }
+
+    fn store(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>, values: &[BasicValueEnum<'c>]) -> Res<()> {
+        let parts = Parts::of(access);
+        let (name, letter) = space_name(space);
+        let suffix = parts.suffix(access);
+        let words = self.pack(e, parts, values)?;
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![access.address.into()];
+        inputs.extend(words);
+        let mut constraints = letter.to_string();
+        for _ in 0..parts.count {
+            constraints += &format!(",{}", parts.letter());
+        }
+        let mut text = format!("st.{name}{suffix} {}, {};", offset_text(0, access.offset), parts.operands(1));
+        if let Some(p) = access.predicate {
+            text = format!("@${} {text}", inputs.len());
+            constraints += ",b";
+            inputs.push(p.into());
+        }
+        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory)?;
+        Ok(())
+    }
+
+    fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
+        let (mode, by, clamp) = match lane {
+            Lane::Xor(m) => ("bfly", e.int(m), 31),
+            Lane::Up(n) => ("up", e.int(n), 0),
+            Lane::Down(n) => ("down", e.int(n), 31),
+            Lane::Index(x) => ("idx", x, 31),
+        };
+        let text = format!("shfl.sync.{mode}.b32 $0, $1, $2, {clamp}, -1;");
+        let out = self.asm(e, &text, "=r,r,r", &[e.i32().into()], &[value.into(), by.into()], Kind::Meeting)?;
+        match out.first() {
+            Some(x) => Ok(x.into_int_value()),
+            None => bug("a shuffle gave nothing"),
+        }
+    }
+
+    fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        // One warp meets by itself.
+        let text = if e.kernel.setting.threads().warp_bits == 0 { "bar.warp.sync -1;" } else { "bar.sync 0;" };
+        self.asm(e, text, "", &[], &[], Kind::Meeting).map(|_| ())
+    }
+
+    fn turn(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        Ok(())
+    }
+
+    fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        e.unsupported("`grid_barrier`")
+    }
+
+    fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
+        let Some(form) = form(a.op, a.dtype) else {
+            return e.unsupported(format!("`{}` of `{}`", a.op.name(), a.dtype));
+        };
+        let bits = a.dtype.bits().max(16);
+        let word = e.context.custom_width_int_type(bits);
+        let letter = match bits {
+            16 => "h",
+            32 => "r",
+            _ => "l",
+        };
+        let as_word = |x: BasicValueEnum<'c>| -> Res<BasicValueEnum<'c>> {
+            if x.is_int_value() { Ok(x) } else { Ok(e.builder.build_bit_cast(x, word, "")?) }
+        };
+        let scope = match a.scope {
+            "block" => "cta",
+            "system" => "sys",
+            _ => "gpu",
+        };
+        let order = match (a.op, a.order) {
+            (_, "relaxed") => "relaxed",
+            (AtomicOp::Load, _) => "acquire",
+            (AtomicOp::Store, _) => "release",
+            (_, other) => other,
+        };
+        let zero: BasicValueEnum<'c> = word.const_zero().into();
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![a.address.into()];
+        let (text, outputs): (String, Vec<BasicTypeEnum<'c>>) = match a.op {
+            AtomicOp::Load => (format!("ld.{order}.{scope}.global.b{bits} $0, [$1];"), vec![word.into()]),
+            AtomicOp::Store => {
+                inputs.push(as_word(a.value)?);
+                (format!("st.{order}.{scope}.global.b{bits} [$0], $1;"), vec![])
+            }
+            AtomicOp::Cas => {
+                inputs.push(as_word(a.compare.unwrap_or(zero))?);
+                inputs.push(as_word(a.value)?);
+                (format!("atom.{order}.{scope}.global.cas.b{bits} $0, [$1], $2, $3;"), vec![word.into()])
+            }
+            AtomicOp::Add
+            | AtomicOp::Max
+            | AtomicOp::Min
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Xchg => {
+                inputs.push(as_word(a.value)?);
+                (format!("atom.{order}.{scope}.global.{form} $0, [$1], $2;"), vec![word.into()])
+            }
+        };
+        let mut constraints: Vec<String> = outputs.iter().map(|_| format!("={letter}")).collect();
+        constraints.push("l".into());
+        constraints.extend(inputs.iter().skip(1).map(|_| letter.to_string()));
+        let mut text = text;
+        if let Some(p) = a.predicate {
+            text = format!("@${} {text}", outputs.len() + inputs.len());
+            constraints.push("b".into());
+            inputs.push(p.into());
+            if !outputs.is_empty() {
+                constraints.push("0".into());
+                inputs.push(zero);
+            }
+        }
+        let out = self.asm(e, &text, &constraints.join(","), &outputs, &inputs, Kind::Memory)?;
+        let back = e.zero(Some(a.dtype)).get_type();
+        match out.first() {
+            Some(x) if back.is_int_type() => Ok(*x),
+            Some(x) => Ok(e.builder.build_bit_cast(*x, back, "")?),
+            None => Ok(back.const_zero()),
+        }
+    }
+
+    fn shared_increment(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: Option<IntValue<'c>>) -> Res<()> {
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into()];
+        let (mut text, mut constraints) = ("red.shared.add.u32 [$0], 1;".to_string(), "r".to_string());
+        if let Some(p) = predicate {
+            text = format!("@$1 {text}");
+            constraints += ",b";
+            inputs.push(p.into());
+        }
+        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+    }
+
+    fn assert(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>, _message: &str) -> Res<()> {
+        let fails = e.builder.build_not(holds, "").map_err(Stop::from)?;
+        self.asm(e, "@$0 trap;", "b", &[], &[fails.into()], Kind::Memory).map(|_| ())
+    }
+
+    fn math(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        op: ElementwiseOp,
+        width: Width,
+        fast: bool,
+        args: &[BasicValueEnum<'c>],
+    ) -> Option<BasicValueEnum<'c>> {
+        super::function(LlvmMath::new(builder, module, Approximations::Ptx), op, width, fast, args)
+    }
+}
+
+/// `add.u32`: how an operation on a type is spelled; `None` if there is no such instruction.
+fn form(op: AtomicOp, d: DType) -> Option<String> {
+    let bits = d.bits();
+    let signed = d.is_signed() && !d.is_float();
+    let name = match op {
+        AtomicOp::Add => match d {
+            DType::F32 => "add.f32".to_string(),
+            DType::F64 => "add.f64".to_string(),
+            DType::F16 => "add.noftz.f16".to_string(),
+            DType::BF16 => "add.noftz.bf16".to_string(),
+            _ if d.is_int() && bits >= 32 => format!("add.u{bits}"),
+            _ => return None,
+        },
+        AtomicOp::Max | AtomicOp::Min => {
+            let name = if op == AtomicOp::Max { "max" } else { "min" };
+            if !d.is_int() || bits < 32 {
+                return None;
+            }
+            format!("{name}.{}{bits}", if signed { "s" } else { "u" })
+        }
+        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => {
+            let name = match op {
+                AtomicOp::And => "and",
+                AtomicOp::Or => "or",
+                _ => "xor",
+            };
+            if bits < 32 {
+                return None;
+            }
+            format!("{name}.b{bits}")
+        }
+        AtomicOp::Xchg => {
+            if bits < 32 {
+                return None;
+            }
+            format!("exch.b{bits}")
+        }
+        AtomicOp::Cas => {
+            if bits < 16 {
+                return None;
+            }
+            "cas".to_string()
+        }
+        AtomicOp::Load | AtomicOp::Store => {
+            if bits < 16 {
+                return None;
+            }
+            String::new()
+        }
+    };
+    Some(name)
+}

@@ -1,0 +1,334 @@
+//! Owns emission for the simulated target: the shipped lowering as a function of the host, which reaches memory and other
+//! lanes by the calls of [`crate::sim::symbols`].
+
+use std::cell::{Cell, RefCell};
+
+use inkwell::builder::Builder;
+use inkwell::module::Module;
+use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
+use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue};
+use inkwell::{AddressSpace, IntPredicate};
+use tk_ops::{AtomicOp, DType, ElementwiseOp};
+use tk_tile::Loc;
+
+use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+use crate::emit::{Emit, Res, bug, slots};
+use crate::math::llvm::{Approximations, LlvmMath};
+use crate::scalar::Width;
+use crate::sim::{Order, Scope, Shuffle, Space as SimSpace};
+
+/// The simulated target; collects the places and messages to which calls refer by number.
+#[derive(Debug, Default)]
+pub struct Sim {
+    loc: Cell<Option<Loc>>,
+    locs: RefCell<Vec<Loc>>,
+    messages: RefCell<Vec<String>>,
+}
+
+impl Sim {
+    /// The places to which calls refer, and the messages of asserts.
+    pub fn into_tables(self) -> (Vec<Loc>, Vec<String>) {
+        (self.locs.into_inner(), self.messages.into_inner())
+    }
+
+    /// The number of the place of the current instruction; -1 for none.
+    fn place<'c>(&self, e: &Emit<'_, 'c>) -> IntValue<'c> {
+        let Some(loc) = self.loc.get() else { return e.i32().const_int(u64::MAX, true) };
+        let mut locs = self.locs.borrow_mut();
+        let n = locs.iter().position(|l| *l == loc).unwrap_or_else(|| {
+            locs.push(loc);
+            locs.len() - 1
+        });
+        e.int(n as u32)
+    }
+
+    fn call<'c>(
+        &self,
+        at: &Place<'_, 'c>,
+        name: &str,
+        result: Option<BasicTypeEnum<'c>>,
+        args: &[BasicValueEnum<'c>],
+    ) -> Res<Option<BasicValueEnum<'c>>> {
+        let context = at.function.get_nth_param(0);
+        let Some(context) = context else { return bug("a kernel has a context") };
+        let mut all: Vec<BasicMetadataValueEnum<'c>> = vec![context.into()];
+        all.extend(args.iter().map(|a| BasicMetadataValueEnum::from(*a)));
+        let mut types: Vec<BasicMetadataTypeEnum<'c>> = vec![context.get_type().into()];
+        types.extend(args.iter().map(|a| BasicMetadataTypeEnum::from(a.get_type())));
+        let ty = match result {
+            Some(r) => r.fn_type(&types, false),
+            None => at.context.void_type().fn_type(&types, false),
+        };
+        let function = at.module.get_function(name).unwrap_or_else(|| at.module.add_function(name, ty, None));
+        Ok(at.builder.build_call(function, &all, "")?.try_as_basic_value().basic())
+    }
+
+    fn int_call<'c>(&self, e: &Emit<'_, 'c>, name: &str, args: &[BasicValueEnum<'c>]) -> Res<IntValue<'c>> {
+        match self.call(&Place::of(e), name, Some(e.i32().into()), args)? {
+            Some(x) => Ok(x.into_int_value()),
+            None => bug("a call gave nothing"),
+        }
+    }
+
+    /// A piece of the frame of the kernel for the elements of one access.
+    fn room<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<PointerValue<'c>> {
+        let here = e.builder.get_insert_block();
+        let entry = e.function.get_first_basic_block();
+        let (Some(here), Some(entry)) = (here, entry) else { return bug("no block is open") };
+        match entry.get_first_instruction() {
+            Some(first) => e.builder.position_before(&first),
+            None => e.builder.position_at_end(entry),
+        }
+        let room = e.builder.build_alloca(access.ty.array_type(access.count), "")?;
+        e.builder.position_at_end(here);
+        if let Some(inst) = room.as_instruction() {
+            // The widest access is aligned to its size.
+            let _ = inst.set_alignment(16);
+        }
+        Ok(room)
+    }
+
+    /// Does something where a predicate holds.
+    fn guarded<'c>(&self, e: &Emit<'_, 'c>, predicate: Option<IntValue<'c>>, act: impl FnOnce() -> Res<()>) -> Res<()> {
+        let Some(p) = predicate else { return act() };
+        let (inside, after) =
+            (e.context.append_basic_block(e.function, "lane"), e.context.append_basic_block(e.function, "all"));
+        e.builder.build_conditional_branch(p, inside, after)?;
+        e.builder.position_at_end(inside);
+        act()?;
+        e.builder.build_unconditional_branch(after)?;
+        e.builder.position_at_end(after);
+        Ok(())
+    }
+
+    fn element<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>, room: PointerValue<'c>, i: usize) -> Res<PointerValue<'c>> {
+        // SAFETY: the position is below the number of elements of the room.
+        Ok(unsafe { e.builder.build_in_bounds_gep(access.ty, room, &[e.int(i as u32)], "")? })
+    }
+
+    fn touch<'c>(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>, room: PointerValue<'c>, store: bool) -> Res<()> {
+        let ty = access.address.get_type();
+        let by = ty.const_int(access.offset.cast_unsigned(), true);
+        let address = e.builder.build_int_add(access.address, by, "")?;
+        let name = match (space, store) {
+            (Space::Global, false) => "tk_sim_load",
+            (Space::Global, true) => "tk_sim_store",
+            (Space::Shared, false) => "tk_sim_shared_load",
+            (Space::Shared, true) => "tk_sim_shared_store",
+        };
+        let bytes = e.int(access.bytes * access.count);
+        self.call(&Place::of(e), name, None, &[address.into(), bytes.into(), room.into(), self.place(e).into()])?;
+        Ok(())
+    }
+}
+
+/// Where a call goes.
+struct Place<'a, 'c> {
+    context: &'c inkwell::context::Context,
+    builder: &'a Builder<'c>,
+    module: &'a Module<'c>,
+    function: FunctionValue<'c>,
+}
+
+impl<'a, 'c> Place<'a, 'c> {
+    fn of(e: &Emit<'a, 'c>) -> Place<'a, 'c> {
+        Place { context: e.context, builder: e.builder, module: e.module, function: e.function }
+    }
+}
+
+impl<'c> Machine<'c> for Sim {
+    fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
+        let at = Place { context: start.context, builder: start.builder, module: start.module, function: start.function };
+        let i32 = start.context.i32_type();
+        let ask = |name: &str, args: &[BasicValueEnum<'c>]| match self.call(&at, name, Some(i32.into()), args)? {
+            Some(x) => Ok(x.into_int_value()),
+            None => bug("a call gave nothing"),
+        };
+        let tid = ask("tk_sim_tid", &[])?;
+        let axis = |n: u64| ask("tk_sim_num_programs", &[i32.const_int(n, false).into()]);
+        let programs = [axis(0)?, axis(1)?, axis(2)?];
+        let Some(args) = start.function.get_nth_param(1) else { return bug("a kernel has arguments") };
+        let b = start.builder;
+        let i64 = start.context.i64_type();
+        let mut params = vec![];
+        for (i, slot) in slots(start.kernel).iter().enumerate() {
+            // SAFETY: there are as many arguments as parameters.
+            let place = unsafe { b.build_in_bounds_gep(i64, args.into_pointer_value(), &[i32.const_int(i as u64, false)], "")? };
+            let word = b.build_load(i64, place, "")?.into_int_value();
+            let d = slot.kind.dtype();
+            let bits = if d == DType::Bool { 1 } else { d.bits() };
+            let code = b.build_int_truncate_or_bit_cast(word, start.context.custom_width_int_type(bits), "")?;
+            let ty: BasicTypeEnum<'c> = match d {
+                DType::F16 => start.context.f16_type().into(),
+                DType::BF16 => start.context.bf16_type().into(),
+                DType::F32 => start.context.f32_type().into(),
+                DType::F64 => start.context.f64_type().into(),
+                _ => code.get_type().into(),
+            };
+            params.push(b.build_bit_cast(code, ty, "")?);
+        }
+        Ok(Entry { tid, programs, params })
+    }
+
+    fn at(&self, loc: Option<Loc>) {
+        self.loc.set(loc);
+    }
+
+    fn constant_space(&self) -> AddressSpace {
+        AddressSpace::default()
+    }
+
+    fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>> {
+        self.int_call(e, "tk_sim_program_id", &[e.int(axis).into()])
+    }
+
+    fn load(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        other: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let room = self.room(e, access)?;
+        if access.predicate.is_some() {
+            for (i, x) in other.iter().enumerate() {
+                e.builder.build_store(self.element(e, access, room, i)?, *x)?;
+            }
+        }
+        self.guarded(e, access.predicate, || self.touch(e, space, access, room, false))?;
+        let one = |i| Ok(e.builder.build_load(access.ty, self.element(e, access, room, i)?, "")?);
+        (0..access.count as usize).map(one).collect()
+    }
+
+    fn store(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>, values: &[BasicValueEnum<'c>]) -> Res<()> {
+        let room = self.room(e, access)?;
+        for (i, x) in values.iter().enumerate() {
+            e.builder.build_store(self.element(e, access, room, i)?, *x)?;
+        }
+        self.guarded(e, access.predicate, || self.touch(e, space, access, room, true))
+    }
+
+    fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
+        let (mode, operand) = match lane {
+            Lane::Xor(m) => (Shuffle::Xor, e.int(m)),
+            Lane::Up(n) => (Shuffle::Up, e.int(n)),
+            Lane::Down(n) => (Shuffle::Down, e.int(n)),
+            Lane::Index(x) => (Shuffle::Index, x),
+        };
+        let mode = e.int(mode as u32);
+        self.int_call(e, "tk_sim_shuffle", &[mode.into(), value.into(), operand.into(), self.place(e).into()])
+    }
+
+    fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let place = self.place(e).into();
+        if e.kernel.setting.threads().warp_bits == 0 {
+            return self.call(&Place::of(e), "tk_sim_warp_barrier", None, &[place]).map(|_| ());
+        }
+        let args = [e.int(0).into(), e.int(0).into(), place];
+        self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
+    }
+
+    fn turn(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.call(&Place::of(e), "tk_sim_step", None, &[self.place(e).into()]).map(|_| ())
+    }
+
+    fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.call(&Place::of(e), "tk_sim_grid_barrier", None, &[self.place(e).into()]).map(|_| ())
+    }
+
+    fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
+        let bits = if a.dtype == DType::Bool { 1 } else { a.dtype.bits() };
+        let code = e.context.custom_width_int_type(bits);
+        let word = |x: BasicValueEnum<'c>| -> Res<BasicValueEnum<'c>> {
+            let x = if x.is_int_value() { x.into_int_value() } else { e.builder.build_bit_cast(x, code, "")?.into_int_value() };
+            Ok(e.builder.build_int_z_extend_or_bit_cast(x, e.i64(), "")?.into())
+        };
+        let room = self.room(e, &Access {
+            address: a.address,
+            offset: 0,
+            ty: e.i64().into(),
+            bytes: 8,
+            count: 1,
+            predicate: None,
+        })?;
+        e.builder.build_store(room, e.i64().const_zero())?;
+        let op = AtomicOp::ALL.iter().position(|o| *o == a.op).unwrap_or(0) as u32;
+        let ty = DType::ALL.iter().position(|d| *d == a.dtype).unwrap_or(0) as u32;
+        let order = match a.order {
+            "acquire" => Order::Acquire,
+            "release" => Order::Release,
+            "acq_rel" => Order::AcqRel,
+            _ => Order::Relaxed,
+        };
+        let scope = match a.scope {
+            "block" => Scope::Block,
+            "system" => Scope::System,
+            _ => Scope::Device,
+        };
+        let value = word(a.value)?;
+        let compare = a.compare.map_or(Ok(e.i64().const_zero().into()), word)?;
+        let args = [
+            e.int(op).into(),
+            e.int(ty).into(),
+            e.int(SimSpace::Global as u32).into(),
+            a.address.into(),
+            value,
+            compare,
+            e.int(order as u32).into(),
+            e.int(scope as u32).into(),
+            self.place(e).into(),
+        ];
+        self.guarded(e, a.predicate, || {
+            let Some(old) = self.call(&Place::of(e), "tk_sim_atomic", Some(e.i64().into()), &args)? else {
+                return bug("a call gave nothing");
+            };
+            e.builder.build_store(room, old)?;
+            Ok(())
+        })?;
+        let old = e.builder.build_load(e.i64(), room, "")?.into_int_value();
+        let old = e.builder.build_int_truncate_or_bit_cast(old, code, "")?;
+        let back = e.zero(Some(a.dtype)).get_type();
+        if back.is_int_type() { Ok(old.into()) } else { Ok(e.builder.build_bit_cast(old, back, "")?) }
+    }
+
+    fn shared_increment(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: Option<IntValue<'c>>) -> Res<()> {
+        let op = AtomicOp::ALL.iter().position(|o| *o == AtomicOp::Add).unwrap_or(0) as u32;
+        let ty = DType::ALL.iter().position(|d| *d == DType::I32).unwrap_or(0) as u32;
+        let address = e.builder.build_int_z_extend(address, e.i64(), "")?;
+        let args = [
+            e.int(op).into(),
+            e.int(ty).into(),
+            e.int(SimSpace::Shared as u32).into(),
+            address.into(),
+            e.long(1).into(),
+            e.long(0).into(),
+            e.int(Order::Relaxed as u32).into(),
+            e.int(Scope::Block as u32).into(),
+            self.place(e).into(),
+        ];
+        self.guarded(e, predicate, || self.call(&Place::of(e), "tk_sim_atomic", Some(e.i64().into()), &args).map(|_| ()))
+    }
+
+    fn assert(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>, message: &str) -> Res<()> {
+        let mut messages = self.messages.borrow_mut();
+        messages.push(message.to_string());
+        let n = e.int(messages.len() as u32 - 1);
+        let zero = holds.get_type().const_zero();
+        let fails = e.builder.build_int_compare(IntPredicate::EQ, holds, zero, "")?;
+        self.guarded(e, Some(fails), || {
+            self.call(&Place::of(e), "tk_sim_assert", None, &[n.into(), self.place(e).into()]).map(|_| ())
+        })
+    }
+
+    fn math(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        op: ElementwiseOp,
+        width: Width,
+        fast: bool,
+        args: &[BasicValueEnum<'c>],
+    ) -> Option<BasicValueEnum<'c>> {
+        super::function(LlvmMath::new(builder, module, Approximations::None), op, width, fast, args)
+    }
+}
