@@ -110,7 +110,7 @@ pub(super) fn exp2<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::
 }
 
 /// The nearest value in `least..=most`; NaN stays.
-fn clamp<M: Math>(m: &mut M, width: Width, x: M::V, least: f64, most: f64) -> M::V {
+pub(super) fn clamp<M: Math>(m: &mut M, width: Width, x: M::V, least: f64, most: f64) -> M::V {
     let (least, most) = (m.float(width, least), m.float(width, most));
     let below = m.lt(x, least);
     let x = m.select(below, least, x);
@@ -119,7 +119,7 @@ fn clamp<M: Math>(m: &mut M, width: Width, x: M::V, least: f64, most: f64) -> M:
 }
 
 /// 2^f for |f| <= 0.501.
-pub(super) fn power_of_fraction<M: Math>(m: &mut M, width: Width, f: M::V) -> M::V {
+fn power_of_fraction<M: Math>(m: &mut M, width: Width, f: M::V) -> M::V {
     let coefficients = match width {
         Width::F32 => F32,
         Width::F64 => F64,
@@ -130,7 +130,7 @@ pub(super) fn power_of_fraction<M: Math>(m: &mut M, width: Width, f: M::V) -> M:
 }
 
 /// 2^(n + f), where `shifted` is n plus [`Width::whole`].
-fn scaled<M: Math>(m: &mut M, width: Width, f: M::V, shifted: M::V) -> M::V {
+pub(super) fn scaled<M: Math>(m: &mut M, width: Width, f: M::V, shifted: M::V) -> M::V {
     let p = power_of_fraction(m, width, f);
     scale(m, width, p, shifted)
 }
@@ -138,7 +138,7 @@ fn scaled<M: Math>(m: &mut M, width: Width, f: M::V, shifted: M::V) -> M::V {
 /// p 2^n for p near 1, where `shifted` is n plus [`Width::whole`].
 ///
 /// 2^n itself may be too large or too small for the width; two factors are not, and the first product is exact.
-pub(super) fn scale<M: Math>(m: &mut M, width: Width, p: M::V, shifted: M::V) -> M::V {
+fn scale<M: Math>(m: &mut M, width: Width, p: M::V, shifted: M::V) -> M::V {
     let whole = m.float(width, width.whole());
     let (shifted, whole) = (m.to_bits(shifted), m.to_bits(whole));
     let n = m.isub(shifted, whole);

@@ -18,8 +18,10 @@ mod erf;
 mod exp;
 mod llvm;
 mod log;
+mod pow;
 mod root;
 mod tanh;
+mod trig;
 
 pub use llvm::{Approximations, LlvmMath};
 
@@ -40,6 +42,14 @@ impl Width {
         match self {
             Width::F32 => 23,
             Width::F64 => 52,
+        }
+    }
+
+    /// Bits of the exponent.
+    fn exponent(self) -> u32 {
+        match self {
+            Width::F32 => 8,
+            Width::F64 => 11,
         }
     }
 
@@ -206,12 +216,14 @@ pub fn function<M: Math>(
         E::Exp2 => exp::exp2(m, width, fast, x),
         E::Log => log::log(m, width, fast, x),
         E::Log2 => log::log2(m, width, fast, x),
+        E::Sin => trig::sin(m, width, fast, x),
+        E::Cos => trig::cos(m, width, fast, x),
         E::Tanh => tanh::tanh(m, width, fast, x),
         E::Erf => erf::erf(m, width, x),
         E::Sqrt => root::sqrt(m, width, fast, x),
         E::Rsqrt => root::rsqrt(m, width, fast, x),
         E::Div => root::div(m, width, fast, x, args.get(1).copied()?),
-        E::Sin | E::Cos | E::Pow => return None,
+        E::Pow => pow::pow(m, width, fast, x, args.get(1).copied()?),
         E::Add | E::Sub | E::Mul | E::Rem | E::And | E::Or | E::Xor | E::Shl | E::Shr | E::Neg | E::Not => {
             return None;
         }

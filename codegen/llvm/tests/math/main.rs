@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic)]
 
+mod double;
 mod emitted;
 mod host;
 mod single;
@@ -25,10 +26,13 @@ const FUNCTIONS: &[Function] = &[
     Function { op: ElementwiseOp::Exp2, reference: |x, _| libm::exp2(x), bound: 2.0 },
     Function { op: ElementwiseOp::Log, reference: |x, _| libm::log(x), bound: 2.0 },
     Function { op: ElementwiseOp::Log2, reference: |x, _| libm::log2(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Sin, reference: |x, _| libm::sin(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Cos, reference: |x, _| libm::cos(x), bound: 2.0 },
     Function { op: ElementwiseOp::Tanh, reference: |x, _| libm::tanh(x), bound: 2.0 },
     Function { op: ElementwiseOp::Erf, reference: |x, _| libm::erf(x), bound: 2.0 },
     Function { op: ElementwiseOp::Sqrt, reference: |x, _| x.sqrt(), bound: 0.5 },
     Function { op: ElementwiseOp::Rsqrt, reference: |x, _| 1.0 / x.sqrt(), bound: 2.0 },
+    Function { op: ElementwiseOp::Pow, reference: libm::pow, bound: 4.0 },
     Function { op: ElementwiseOp::Div, reference: |x, y| x / y, bound: 0.5 },
 ];
 
