@@ -33,7 +33,8 @@ const COS_F64: &[f64] = &[
 /// pi/2 as the sum of three floats of the width, each the first bits of what is left: all are positive.
 fn half_pi(width: Width) -> [f64; 3] {
     match width {
-        Width::F32 => [1.570_796_3, 7.5497894e-08, 5.3903025e-15],
+        // 1.5707963, one unit below the nearest f32.
+        Width::F32 => [f64::from(f32::from_bits(0x3fc9_0fda)), 7.5497894e-08, 5.3903025e-15],
         Width::F64 => [FRAC_PI_2, 6.123233995736765e-17, 1.0828566739219139e-32],
     }
 }

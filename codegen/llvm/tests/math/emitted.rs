@@ -112,19 +112,20 @@ fn ptx(op: ElementwiseOp, width: Width, fast: bool) -> (usize, String) {
     (text.lines().filter(|line| counts(line)).count(), text)
 }
 
-/// How many PTX instructions the function takes in f32, with and without `fast`.
+/// How many PTX instructions the function takes in f32, without and with `fast`. Of those of the sine and the cosine 67
+/// are in the branch for large angles.
 const LENGTHS: &[(ElementwiseOp, usize, usize)] = &[
     (ElementwiseOp::Exp, 8, 2),
     (ElementwiseOp::Exp2, 1, 1),
     (ElementwiseOp::Log, 26, 2),
     (ElementwiseOp::Log2, 31, 1),
-    (ElementwiseOp::Sin, 999, 1),
-    (ElementwiseOp::Cos, 999, 1),
+    (ElementwiseOp::Sin, 93, 1),
+    (ElementwiseOp::Cos, 94, 1),
     (ElementwiseOp::Tanh, 16, 1),
     (ElementwiseOp::Erf, 21, 21),
     (ElementwiseOp::Sqrt, 1, 1),
     (ElementwiseOp::Rsqrt, 1, 1),
-    (ElementwiseOp::Pow, 999, 99),
+    (ElementwiseOp::Pow, 117, 37),
     (ElementwiseOp::Div, 1, 2),
 ];
 
@@ -133,8 +134,7 @@ fn functions_are_short_in_ptx() {
     for &(op, accurate, short) in LENGTHS {
         for (fast, bound) in [(false, accurate), (true, short)] {
             let (length, text) = ptx(op, Width::F32, fast);
-            println!("{} fast={fast}: {length}", op.name());
-            assert!(length <= bound, "{} takes {length} instructions:\n{text}", op.name());
+            assert_eq!(length, bound, "{} takes {length} instructions:\n{text}", op.name());
         }
     }
 }

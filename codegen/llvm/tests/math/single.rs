@@ -75,7 +75,8 @@ fn powers_keep_their_bound() {
         // Results of all sizes: y log2(x) runs through -150..130.
         let log = f64::from(x.abs()).log2();
         for part in 0..4u32 {
-            let target = f64::from((i as u32).wrapping_mul(2_654_435_761).wrapping_add(part << 30)) / 2f64.powi(32);
+            let target =
+                f64::from((i as u32).wrapping_mul(2_654_435_761).wrapping_add(part << 30)) / 2f64.powi(32);
             let y = ((target * 280.0 - 150.0) / log) as f32;
             let y = if x < 0.0 { y.round() } else { y };
             let e = power_error(x, y);
@@ -92,7 +93,8 @@ fn powers_keep_their_bound() {
 #[test]
 fn powers_have_the_special_cases() {
     let inf = f32::INFINITY;
-    let some = [0.0, 1e-45, 1e-38, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 1e7, 16_777_215.0, 1.7e7, 1e30, f32::MAX, inf];
+    let some =
+        [0.0, 1e-45, 1e-38, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 1e7, 16_777_215.0, 1.7e7, 1e30, f32::MAX, inf];
     let all: Vec<f32> = some.iter().flat_map(|&x| [x, -x]).chain([f32::NAN]).collect();
     for &x in &all {
         for &y in &all {
