@@ -1,0 +1,78 @@
+//! Tests of the functions of floats: their accuracy, their special values, and what is emitted for them.
+
+#![allow(clippy::expect_used, clippy::panic)]
+
+mod double;
+mod emitted;
+mod host;
+mod single;
+
+use tk_llvm::math::{Width, function};
+use tk_ops::op::ElementwiseOp;
+
+use host::{Host, Value};
+
+/// A function as the tests use it.
+struct Function {
+    op: ElementwiseOp,
+    /// What it gives in f64, precise enough as a reference for f32.
+    reference: fn(f64, f64) -> f64,
+    /// The bound of its row in units in the last place; a half is correct rounding.
+    bound: f64,
+}
+
+const FUNCTIONS: &[Function] = &[
+    Function { op: ElementwiseOp::Exp, reference: |x, _| libm::exp(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Exp2, reference: |x, _| libm::exp2(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Log, reference: |x, _| libm::log(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Log2, reference: |x, _| libm::log2(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Sin, reference: |x, _| libm::sin(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Cos, reference: |x, _| libm::cos(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Tanh, reference: |x, _| libm::tanh(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Erf, reference: |x, _| libm::erf(x), bound: 2.0 },
+    Function { op: ElementwiseOp::Sqrt, reference: |x, _| x.sqrt(), bound: 0.5 },
+    Function { op: ElementwiseOp::Rsqrt, reference: |x, _| 1.0 / x.sqrt(), bound: 2.0 },
+    Function { op: ElementwiseOp::Pow, reference: libm::pow, bound: 4.0 },
+    Function { op: ElementwiseOp::Div, reference: |x, y| x / y, bound: 0.5 },
+];
+
+/// How many operands the function has.
+fn operands(op: ElementwiseOp) -> usize {
+    if matches!(op, ElementwiseOp::Div | ElementwiseOp::Pow) { 2 } else { 1 }
+}
+
+/// Computes the function on this machine.
+fn compute(op: ElementwiseOp, width: Width, args: &[Value]) -> Value {
+    function(&mut Host, op, width, false, args).expect("the function is there")
+}
+
+/// The error of an f32 in units in the last place; infinite where a special value is wrong.
+fn error(got: f32, want: f64) -> f64 {
+    if want.is_nan() || got.is_nan() {
+        return if want.is_nan() && got.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    let rounded = want as f32;
+    if rounded == got {
+        let same_zero = got != 0.0 || got.is_sign_negative() == want.is_sign_negative();
+        if !same_zero {
+            return f64::INFINITY;
+        }
+        if got.is_infinite() {
+            return 0.0;
+        }
+    }
+    // Infinity stands where the next number after the largest would stand.
+    let got = if got.is_infinite() { f64::from(got.signum()) * 2f64.powi(128) } else { f64::from(got) };
+    let exponent = libm::ilogb(want).clamp(-126, 127);
+    (got - want).abs() / 2f64.powi(exponent - 23)
+}
+
+/// f32 numbers of all exponents and both signs, `each` of every binade, with the special values.
+fn samples(each: u32) -> impl Iterator<Item = f32> {
+    let step = (1 << 23) / each;
+    let ends = [0u32, 1, 2, 0x7f_fffe, 0x7f_ffff];
+    (0..512u32).flat_map(move |top| {
+        let inner = (0..each).map(move |i| i * step + i.wrapping_mul(2_654_435_761) % step);
+        inner.chain(ends).map(move |low| f32::from_bits(top << 23 | low))
+    })
+}
