@@ -1,8 +1,11 @@
 //! LLVM emission of scheduled kernels, and the simulated target.
 
+pub mod emit;
 pub mod math;
+pub mod module;
 pub mod scalar;
 pub mod sim;
+pub mod target;
 mod version;
 
 pub use version::version;

@@ -66,7 +66,7 @@ pub mod shuffle;
 
 pub use convert::{Conversion, classify};
 pub use shared::{SharedAccess, SharedMap, SharedPlan, Swizzle, bank_conflict_ways};
-pub use shuffle::ShufflePlan;
+pub use shuffle::{Round, Select, ShufflePlan};
 
 use gf2::{Span, bit, low};
 

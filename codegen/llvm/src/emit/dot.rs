@@ -43,7 +43,7 @@ impl<'c> Emit<'_, 'c> {
             for (n, x) in carried.iter().enumerate() {
                 let place = held.register(n);
                 let (row, column) = (place.first().copied().unwrap_or(0), place.get(1).copied().unwrap_or(0));
-                let (p, q) = (e.inside(layout, shape, n, 0)?, e.inside(layout, shape, n, 1)?);
+                let (p, q) = (e.real_along(layout, shape, n, 0)?, e.real_along(layout, shape, n, 1)?);
                 let left = e.element(&mut rows, a, at, row, p, wide)?;
                 let right = e.element(&mut columns, b, at, column, q, wide)?;
                 next.push(e.product(wide, left, right, *x)?);
@@ -76,7 +76,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Whether a register is no padding along one dimension.
-    fn inside(&self, layout: tk_layout::kernel::LayoutId, shape: &[u32], n: usize, d: usize) -> Res<Option<IntValue<'c>>> {
+    fn real_along(&self, layout: tk_layout::kernel::LayoutId, shape: &[u32], n: usize, d: usize) -> Res<Option<IntValue<'c>>> {
         match shape.get(d) {
             Some(extent) if tk_layout::layout::padded(*extent) != *extent => Ok(Some(self.is_along(layout, n, d, *extent)?)),
             Some(_) | None => Ok(None),

@@ -7,6 +7,7 @@ use tk_layout::linear::{Conversion, InDim, ShufflePlan};
 use tk_ops::{DType, ElementwiseOp, MachineOp};
 use tk_tile::{Inst, ValueId};
 
+use super::value::word;
 use super::{Emit, Res, Stop, bug};
 use crate::target::{Access, Lane, Space};
 
@@ -420,7 +421,7 @@ impl<'c> Emit<'_, 'c> {
     /// comes before +0.
     pub(super) fn order_key(&self, d: DType, x: BasicValueEnum<'c>) -> Res<IntValue<'c>> {
         let b = self.builder;
-        let word = self.context.custom_width_int_type(d.bits());
+        let word = word(self.context, d.bits());
         if d == DType::Bool {
             return Ok(b.build_int_z_extend(x.into_int_value(), word, "")?);
         }
@@ -558,7 +559,7 @@ impl<'c> Emit<'_, 'c> {
         } else {
             16
         };
-        let word = self.context.custom_width_int_type(bits);
+        let word = word(self.context, bits);
         let whole = if ty.is_int_type() { x.into_int_value() } else { b.build_bit_cast(x, word, "")?.into_int_value() };
         let back = |v: IntValue<'c>| -> Res<BasicValueEnum<'c>> {
             Ok(if ty.is_int_type() { v.into() } else { b.build_bit_cast(v, ty, "")? })

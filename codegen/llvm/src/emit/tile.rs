@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use inkwell::types::BasicType;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_layout::Layout;
 use tk_layout::kernel::LayoutId;
 use tk_ops::{CreateOp, DType, ElementwiseOp, ShapeOp};
 use tk_tile::{Attr, Inst, Type, ValueId};
 
-use super::value::{Tile, Val};
+use super::value::{word, Tile, Val};
 use super::{Emit, Res, Stop, bug};
 
 impl<'c> Emit<'_, 'c> {
@@ -142,7 +141,7 @@ impl<'c> Emit<'_, 'c> {
         let math = |_, _, _, _: &[BasicValueEnum<'c>]| None;
         let bits = inst.attrs.ints("values").unwrap_or(&[]);
         // As integers of their width: a constant of any float type is written the same way.
-        let ty = self.context.custom_width_int_type(d.bits().max(8));
+        let ty = word(self.context, d.bits().max(8));
         let values: Vec<IntValue<'c>> = bits.iter().map(|b| ty.const_int(b.cast_unsigned(), false)).collect();
         let array = ty.const_array(&values);
         let global = self.module.add_global(array.get_type(), Some(self.machine.constant_space()), "table");

@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use inkwell::context::Context;
+use inkwell::types::IntType;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_tile::Elem;
 
@@ -55,4 +57,15 @@ pub struct View<'c> {
 /// Bytes of an element in memory.
 pub fn element_bytes(elem: &Elem) -> u32 {
     tk_layout::axis::element_bytes(elem) as u32
+}
+
+/// The integer type that holds this many bits.
+pub fn word(context: &Context, bits: u32) -> IntType<'_> {
+    match bits {
+        1 => context.bool_type(),
+        2..=8 => context.i8_type(),
+        9..=16 => context.i16_type(),
+        17..=32 => context.i32_type(),
+        _ => context.i64_type(),
+    }
 }

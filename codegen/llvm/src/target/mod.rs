@@ -16,6 +16,7 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 
 use crate::emit::{Emit, Res};
+use crate::math::LlvmMath;
 use crate::scalar::Width;
 
 /// What is there when a kernel begins.
@@ -159,4 +160,20 @@ pub trait Machine<'c> {
         fast: bool,
         args: &[BasicValueEnum<'c>],
     ) -> Option<BasicValueEnum<'c>>;
+}
+
+/// Code for a function of floats.
+fn function<'c>(
+    mut math: LlvmMath<'_, 'c>,
+    op: ElementwiseOp,
+    width: Width,
+    fast: bool,
+    args: &[BasicValueEnum<'c>],
+) -> Option<BasicValueEnum<'c>> {
+    let width = match width {
+        Width::F32 => crate::math::Width::F32,
+        Width::F64 => crate::math::Width::F64,
+    };
+    let x = crate::math::function(&mut math, op, width, fast, args)?;
+    math.finish().ok().map(|()| x)
 }

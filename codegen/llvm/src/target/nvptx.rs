@@ -15,8 +15,9 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 
 use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+use crate::emit::value::word;
 use crate::emit::{Emit, Res, Stop, bug, slots};
-use crate::math::llvm::{Approximations, LlvmMath};
+use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 
 /// NVIDIA GPUs.
@@ -80,7 +81,7 @@ impl Nvptx {
 
     /// Values as the parts of a wide access.
     fn pack<'c>(&self, e: &Emit<'_, 'c>, parts: Parts, values: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
-        let word = e.context.custom_width_int_type(parts.bits);
+        let word = word(e.context, parts.bits);
         let each = values.len() / parts.count;
         let mut out = vec![];
         for chunk in values.chunks(each.max(1)) {
@@ -265,7 +266,7 @@ impl<'c> Machine<'c> for Nvptx {
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let parts = Parts::of(access);
         let (name, letter) = space_name(space);
-        let word: BasicTypeEnum<'c> = e.context.custom_width_int_type(parts.bits).into();
+        let word: BasicTypeEnum<'c> = word(e.context, parts.bits).into();
         let outputs = vec![word; parts.count];
         let suffix = parts.suffix(access);
         let list = vec![format!("={}", parts.letter()); parts.count].join(",");
@@ -349,7 +350,7 @@ impl<'c> Machine<'c> for Nvptx {
             return e.unsupported(format!("`{}` of `{}`", a.op.name(), a.dtype));
         };
         let bits = a.dtype.bits().max(16);
-        let word = e.context.custom_width_int_type(bits);
+        let word = word(e.context, bits);
         let letter = match bits {
             16 => "h",
             32 => "r",

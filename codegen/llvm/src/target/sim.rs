@@ -12,8 +12,9 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 
 use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug, slots};
-use crate::math::llvm::{Approximations, LlvmMath};
+use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 use crate::sim::{Order, Scope, Shuffle, Space as SimSpace};
 
@@ -154,10 +155,10 @@ impl<'c> Machine<'c> for Sim {
         for (i, slot) in slots(start.kernel).iter().enumerate() {
             // SAFETY: there are as many arguments as parameters.
             let place = unsafe { b.build_in_bounds_gep(i64, args.into_pointer_value(), &[i32.const_int(i as u64, false)], "")? };
-            let word = b.build_load(i64, place, "")?.into_int_value();
+            let passed = b.build_load(i64, place, "")?.into_int_value();
             let d = slot.kind.dtype();
             let bits = if d == DType::Bool { 1 } else { d.bits() };
-            let code = b.build_int_truncate_or_bit_cast(word, start.context.custom_width_int_type(bits), "")?;
+            let code = b.build_int_truncate_or_bit_cast(passed, word(start.context, bits), "")?;
             let ty: BasicTypeEnum<'c> = match d {
                 DType::F16 => start.context.f16_type().into(),
                 DType::BF16 => start.context.bf16_type().into(),
@@ -238,7 +239,7 @@ impl<'c> Machine<'c> for Sim {
 
     fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
         let bits = if a.dtype == DType::Bool { 1 } else { a.dtype.bits() };
-        let code = e.context.custom_width_int_type(bits);
+        let code = word(e.context, bits);
         let word = |x: BasicValueEnum<'c>| -> Res<BasicValueEnum<'c>> {
             let x = if x.is_int_value() { x.into_int_value() } else { e.builder.build_bit_cast(x, code, "")?.into_int_value() };
             Ok(e.builder.build_int_z_extend_or_bit_cast(x, e.i64(), "")?.into())

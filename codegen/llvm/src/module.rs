@@ -1,0 +1,207 @@
+//! Owns LLVM modules: making one for a kernel, optimising it, and what becomes of it: text for an assembler, or code of
+//! the host for the simulated target.
+//!
+//! May assume a scheduled kernel. LLVM ends the process on some mistakes, so a module is verified before anything runs on
+//! it; code is generated once from each module.
+
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::execution_engine::ExecutionEngine;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::types::BasicMetadataTypeEnum;
+use inkwell::values::InstructionValue;
+use tk_layout::{Kernel, TargetSpec};
+use tk_ops::DType;
+use tk_tile::Loc;
+
+use crate::emit::value::word;
+use crate::emit::{Res, Slot, Stop, bug, emit, slots};
+use crate::target::nvptx::Nvptx;
+use crate::target::sim::Sim;
+
+/// LLVM's number of the calling convention of PTX kernels.
+const PTX_KERNEL: u32 = 71;
+
+/// A kernel as text.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The symbol.
+    pub symbol: String,
+    /// The parameters in order, without the three numbers of programs that follow them.
+    pub params: Vec<Slot>,
+    /// LLVM IR, optimised.
+    pub llvm: String,
+    /// What the assembler reads.
+    pub asm: String,
+}
+
+/// The symbol of a kernel: what an assembler takes.
+pub fn symbol(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let mut out: String = name.chars().map(plain).collect();
+    while out.contains("__") {
+        out = out.replace("__", "_");
+    }
+    let out = out.trim_matches('_');
+    if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() { format!("k_{out}") } else { out.to_string() }
+}
+
+/// Keeps LLVM from unrolling a loop: its body is as long as the tile is large.
+pub fn keep_rolled(context: &Context, back: InstructionValue<'_>) {
+    let name = context.metadata_string("llvm.loop.unroll.disable");
+    let option = context.metadata_node(&[name.into()]);
+    // The first entry of the node of a loop is the node itself; LLVM also takes one that stands for nothing else.
+    let own = context.metadata_node(&[context.metadata_string("loop").into(), option.into()]);
+    let _ = back.set_metadata(own, context.get_kind_id("llvm.loop"));
+}
+
+/// The machine that generates code for a target.
+fn machine(spec: &TargetSpec) -> Res<TargetMachine> {
+    let (triple, cpu, features) = match spec.name {
+        name if name.starts_with("sm_") => {
+            Target::initialize_nvptx(&InitializationConfig::default());
+            // PTX 7.8 knows sm_90a; an older driver reads it than what LLVM would choose.
+            let features = if name == "sm_90a" { "+ptx80" } else { "+ptx74" };
+            ("nvptx64-nvidia-cuda".to_string(), name.to_string(), features.to_string())
+        }
+        _ => {
+            Target::initialize_native(&InitializationConfig::default()).map_err(Stop::Bug)?;
+            let triple = TargetMachine::get_default_triple();
+            let features = TargetMachine::get_host_cpu_features().to_string();
+            (triple.as_str().to_string_lossy().into_owned(), TargetMachine::get_host_cpu_name().to_string(), features)
+        }
+    };
+    let triple = TargetTriple::create(&triple);
+    let target = Target::from_triple(&triple).map_err(|e| Stop::Bug(e.to_string()))?;
+    let made = target.create_target_machine(
+        &triple,
+        &cpu,
+        &features,
+        OptimizationLevel::Default,
+        RelocMode::Default,
+        CodeModel::Default,
+    );
+    made.ok_or_else(|| Stop::Bug(format!("LLVM has no target `{}`", spec.name)))
+}
+
+/// What LLVM does to a module. Loops, common subexpressions and dead code of tiles are done already, so that few passes
+/// are left; a full `O2` takes twice as long for the same registers.
+const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine,simplifycfg,gvn,licm,instcombine,dse,simplifycfg)";
+
+fn optimise(module: &Module<'_>, machine: &TargetMachine, passes: &str) -> Res<()> {
+    module.verify().map_err(|e| Stop::Bug(format!("LLVM refuses the module: {e}")))?;
+    module.run_passes(passes, machine, PassBuilderOptions::create()).map_err(|e| Stop::Bug(e.to_string()))
+}
+
+/// The LLVM type in which a parameter is passed.
+fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
+    match d {
+        DType::F16 => context.f16_type().into(),
+        DType::BF16 => context.bf16_type().into(),
+        DType::F32 => context.f32_type().into(),
+        DType::F64 => context.f64_type().into(),
+        DType::Bool => context.i8_type().into(),
+        DType::I8
+        | DType::U8
+        | DType::I16
+        | DType::U16
+        | DType::I32
+        | DType::U32
+        | DType::I64
+        | DType::U64
+        | DType::F8E4M3
+        | DType::F8E5M2
+        | DType::E2M1
+        | DType::E8M0 => word(context, d.bits().max(8)).into(),
+    }
+}
+
+/// A kernel for an NVIDIA GPU, as PTX.
+pub fn ptx(kernel: &Kernel) -> Res<Text> {
+    let context = Context::create();
+    let symbol = symbol(&kernel.func().name);
+    let module = context.create_module(&symbol);
+    let machine = machine(kernel.setting.spec)?;
+    module.set_triple(&machine.get_triple());
+    module.set_data_layout(&machine.get_target_data().get_data_layout());
+    let params = slots(kernel);
+    let mut types: Vec<BasicMetadataTypeEnum<'_>> = params.iter().map(|s| passed(&context, s.kind.dtype())).collect();
+    types.extend([BasicMetadataTypeEnum::from(context.i32_type()); 3]);
+    let function = module.add_function(&symbol, context.void_type().fn_type(&types, false), None);
+    function.set_call_conventions(PTX_KERNEL);
+    let note = |name: &str, value: u32| {
+        let node = context.metadata_node(&[
+            function.as_global_value().as_pointer_value().into(),
+            context.metadata_string(name).into(),
+            context.i32_type().const_int(value.into(), false).into(),
+        ]);
+        module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))
+    };
+    note("kernel", 1)?;
+    note("reqntidx", kernel.setting.threads().count())?;
+    let builder = context.create_builder();
+    builder.position_at_end(context.append_basic_block(function, "entry"));
+    emit(&context, &builder, &module, kernel, &Nvptx::default(), function)?;
+    optimise(&module, &machine, PASSES)?;
+    let llvm = module.print_to_string().to_string();
+    let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(|e| Stop::Bug(e.to_string()))?;
+    let asm = String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').to_string();
+    Ok(Text { symbol, params, llvm, asm })
+}
+
+/// A kernel as a function of the host.
+pub struct Hosted {
+    /// What `extern "C"` code gets its context and arguments: see [`crate::sim`].
+    pub entry: crate::sim::Kernel,
+    /// The parameters in order.
+    pub params: Vec<Slot>,
+    /// The places to which calls refer.
+    pub locs: Vec<Loc>,
+    /// The messages of asserts, by number.
+    pub messages: Vec<String>,
+    /// LLVM IR, optimised.
+    pub llvm: String,
+    /// Keeps the code alive; dropped before the context that it belongs to.
+    _engine: ExecutionEngine<'static>,
+}
+
+// SAFETY: the code is never changed after it was made, and LLVM's engine is only dropped.
+unsafe impl Send for Hosted {}
+// SAFETY: as above; nothing but the entry is reached through a shared reference.
+unsafe impl Sync for Hosted {}
+
+/// A kernel for the simulated target.
+pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
+    // The engine borrows the context for as long as the code lives: a compiled kernel lives as long as its session, and
+    // the few kilobytes of a context stay behind.
+    let context: &'static Context = Box::leak(Box::new(Context::create()));
+    let symbol = symbol(&kernel.func().name);
+    let module = context.create_module(&symbol);
+    let machine = machine(kernel.setting.spec)?;
+    module.set_triple(&machine.get_triple());
+    module.set_data_layout(&machine.get_target_data().get_data_layout());
+    let pointer = context.ptr_type(inkwell::AddressSpace::default());
+    let function = module.add_function(&symbol, context.void_type().fn_type(&[pointer.into(), pointer.into()], false), None);
+    let builder = context.create_builder();
+    builder.position_at_end(context.append_basic_block(function, "entry"));
+    let sim = Sim::default();
+    emit(context, &builder, &module, kernel, &sim, function)?;
+    optimise(&module, &machine, PASSES)?;
+    let llvm = module.print_to_string().to_string();
+    let engine = module.create_jit_execution_engine(OptimizationLevel::Less).map_err(|e| Stop::Bug(e.to_string()))?;
+    for (name, address) in crate::sim::symbols() {
+        if let Some(f) = module.get_function(name) {
+            engine.add_global_mapping(&f, *address);
+        }
+    }
+    let address = engine.get_function_address(&symbol).map_err(|e| Stop::Bug(e.to_string()))?;
+    if address == 0 {
+        return bug("the code has no address");
+    }
+    // SAFETY: the function was made with the signature of `sim::Kernel`, and the engine keeps its code.
+    let entry = unsafe { std::mem::transmute::<usize, crate::sim::Kernel>(address) };
+    let (locs, messages) = sim.into_tables();
+    Ok(Hosted { entry, params: slots(kernel), locs, messages, llvm, _engine: engine })
+}
