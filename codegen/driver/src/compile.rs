@@ -1,12 +1,75 @@
 //! Owns the pipeline from tile IR to the text that an assembler reads.
+//!
+//! May assume a module behind the target-independent passes. Guarantees that whatever a target cannot do is a diagnostic
+//! with its place.
 
-use tk_syntax::{Diagnostic, Span, codes};
+use tk_layout::{Setting, pipeline};
+use tk_llvm::emit::{Slot, SlotKind, Stop};
+use tk_llvm::module;
+use tk_ops::DType;
+use tk_syntax::{Diagnostic, FileId, Span, codes};
+use tk_tile::text;
 
-use crate::kernel::{Kernel, Request};
+use crate::kernel::{ArgFacts, Kernel, Param, ParamKind, Request, Stages};
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
-    let _ = keep_stages;
-    let message = format!("kernels cannot be compiled for `{}` yet", request.target.name);
-    Err(vec![Diagnostic::error(codes::UNSUPPORTED, Span::default(), message, "")])
+    let stages = schedule(request)?;
+    let made = module::ptx(&stages.scheduled).map_err(|stop| vec![stopped(&stop, request)])?;
+    let texts = keep_stages.then(|| Stages {
+        layout: text::print(&stages.laid_out.module, text::Options::default()),
+        sched: text::print(&stages.scheduled.module, text::Options::default()),
+        llvm: made.llvm.clone(),
+        asm: made.asm.clone(),
+    });
+    Ok(Kernel {
+        name: made.symbol,
+        target: request.target,
+        threads: stages.scheduled.setting.threads().count(),
+        shared_bytes: stages.scheduled.shared_bytes(),
+        programs_per_block: 1,
+        params: made.params.iter().map(param).collect(),
+        asm: made.asm,
+        stages: texts,
+    })
+}
+
+/// Lays out and schedules a kernel.
+pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
+    let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
+    let fact = |f: &ArgFacts| tk_layout::ArgFacts { divisible: f.divisible, one: f.one };
+    let setting =
+        Setting { spec: request.target, warps: request.warps, facts: request.facts.iter().map(fact).collect() };
+    pipeline::run(request.module, &name, setting)
+        .map_err(|what| vec![Diagnostic::error(codes::INTERNAL, Span::default(), what, "")])
+}
+
+/// Why there is no code.
+pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
+    match stop {
+        Stop::Bug(what) => {
+            let message = format!("internal error in emission for `{}`: {what}", request.target.name);
+            Diagnostic::error(codes::INTERNAL, Span::default(), message, "")
+        }
+        Stop::Unsupported { what, loc } => {
+            let span = loc.map_or(Span::default(), |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
+            let message = format!("{what} cannot be compiled for `{}` yet", request.target.name);
+            Diagnostic::error(codes::NOT_COMPILED, span, message, "")
+        }
+    }
+}
+
+fn param(slot: &Slot) -> Param {
+    let kind = match slot.kind {
+        SlotKind::Pointer(_) => ParamKind::Pointer,
+        SlotKind::Scalar(_) => ParamKind::Scalar,
+        SlotKind::Extent(_) => ParamKind::Extent,
+        SlotKind::Stride => ParamKind::Stride,
+    };
+    // What a pointer points to; pointers are 64-bit addresses.
+    let dtype = match slot.kind {
+        SlotKind::Pointer(d) => d.unwrap_or(DType::U64),
+        SlotKind::Scalar(_) | SlotKind::Extent(_) | SlotKind::Stride => slot.kind.dtype(),
+    };
+    Param { name: slot.name.clone(), kind, dtype }
 }
