@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use tk_ops::DType;
+use tk_ops::{DType, Scalar};
 use tk_syntax::Diagnostic;
 use tk_tile::{Elem, FuncId, TileModule, Type};
 
@@ -55,6 +55,19 @@ impl ArgFacts {
     /// Of an address in bytes.
     pub fn of_address(address: u64) -> ArgFacts {
         ArgFacts { divisible: 1 << address.trailing_zeros().min(Self::MOST.trailing_zeros()), one: false }
+    }
+
+    /// Of a machine parameter with these bits, the lowest first.
+    pub fn of(kind: ParamKind, bits: u64) -> ArgFacts {
+        match kind {
+            ParamKind::Pointer => Self::of_address(bits),
+            ParamKind::Scalar(d) if d.is_int() => {
+                // The divisibility of a number does not change with its sign, and 1 is 1 in every integer type.
+                let value = Scalar::from_bits(d, bits).as_int().unwrap_or(0);
+                Self::of_int(value as i64)
+            }
+            ParamKind::Scalar(_) => Self::NONE,
+        }
     }
 
     /// Of an integer.

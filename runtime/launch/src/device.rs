@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tk_interp::{Arg, Fault, Memory, Printed};
 use tk_sema::contract;
-use tk_syntax::{Diagnostic, Severity, codes};
+use tk_syntax::{Diagnostic, codes};
 use tk_tile::Loc;
 
 use crate::session::Compiled;
@@ -71,7 +71,7 @@ impl LaunchOptions {
 
 /// What is wrong with a kernel, as the fault of its launch.
 pub fn fault_of(wrong: &[Diagnostic]) -> Fault {
-    let error = wrong.iter().find(|d| d.severity == Severity::Error);
+    let error = wrong.iter().find(|d| d.is_error());
     let Some(d) = error.or(wrong.first()) else {
         return Fault::new(codes::INTERNAL.0, "internal error: a compiler failed without saying why");
     };

@@ -4,6 +4,7 @@
 //! the only way to the file system. Kernels run on the interpreter, or on a [`device`].
 
 pub mod compile;
+pub mod cuda;
 pub mod device;
 mod emit;
 pub mod files;

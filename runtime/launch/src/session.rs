@@ -310,7 +310,7 @@ fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId
 }
 
 /// A kernel whose programs meet is launched as a cooperative one.
-fn meeting(module: &Module, plan: &Plan, kernel: Span) -> Result<(), Wrong> {
+pub(crate) fn meeting(module: &Module, plan: &Plan, kernel: Span) -> Result<(), Wrong> {
     if plan.launch.iter().any(|(name, v)| name == "cooperative" && *v != 0) {
         return Ok(());
     }
@@ -336,7 +336,7 @@ fn as_type(arg: &Arg, ty: &Type) -> Arg {
 }
 
 /// Bytes of an element in memory; pointers are 64-bit addresses.
-fn element_size(elem: &Elem) -> usize {
+pub(crate) fn element_size(elem: &Elem) -> usize {
     match elem {
         Elem::Scalar(d) => d.bytes(),
         Elem::Ptr { .. } => 8,
