@@ -255,3 +255,28 @@ impl Buffers {
 fn place(a: &Allocation) -> Place {
     Place { id: a.id, address: a.base, len: a.len(), start: a.start() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_belongs_to_the_buffer_that_it_points_into() {
+        let memory = Memory::new();
+        let (a, freed, b) = (memory.alloc(vec![1; 8]), memory.alloc(vec![2; 8]), memory.alloc_unwritten(4));
+        memory.free(freed);
+        let buffers = memory.buffers();
+        assert_eq!(buffers.iter().map(|p| (p.id, p.len)).collect::<Vec<_>>(), [(a, 8), (b, 4)]);
+        let (start, first) = (memory.address(a).unwrap(), buffers.find(a).unwrap().start);
+        assert_eq!(buffers.at(start + 8).map(|p| p.id), Some(a));
+        assert_eq!(buffers.at(start + 9), None);
+        assert_eq!(buffers.at(start - 1), None);
+        assert_eq!(buffers.find(freed), None);
+        assert_eq!(buffers.resolve(start + 4, 4), Some(first.wrapping_add(4)));
+        assert_eq!(buffers.resolve(start + 4, 5), None);
+        assert_eq!(buffers.resolve(0, 1), None);
+        assert_eq!(memory.unwritten(b), Some(0));
+        buffers.wrote(b);
+        assert_eq!(memory.unwritten(b), None);
+    }
+}
