@@ -129,3 +129,38 @@ pub(crate) fn flatten(ty: &Type, out: &mut Vec<ParamKind>) -> Option<()> {
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use tk_tile::{Id, Module};
+
+    use super::*;
+
+    #[test]
+    fn a_view_is_its_address_its_extents_and_its_strides() {
+        let text =
+            "kernel @k(v0: mut view[f32, 2], v1: view[f16, 1, i64], v2: *mut f32, v3: u8) {\n  return\n}\n";
+        let module: Module = tk_tile::text::parse(text).unwrap();
+        let module = TileModule::new(module).unwrap();
+        let scalar = ParamKind::Scalar;
+        let view = |extent, rank| {
+            let (extents, strides) = (vec![scalar(extent); rank], vec![scalar(DType::I64); rank]);
+            [vec![ParamKind::Pointer], extents, strides].concat()
+        };
+        let rest = vec![ParamKind::Pointer, scalar(DType::U8)];
+        let expected = [view(DType::I32, 2), view(DType::I64, 1), rest].concat();
+        assert_eq!(params(&module, FuncId::new(0)), Some(expected));
+        assert_eq!(params(&module, FuncId::new(1)), None);
+    }
+
+    #[test]
+    fn what_is_known_of_a_parameter() {
+        let int = |v: i32| ArgFacts::of(ParamKind::Scalar(DType::I32), u64::from(v as u32));
+        let known = [0, 1, 2, -4, 24, 48, 64].map(|v| (int(v).divisible, int(v).one));
+        let expected = [(16, false), (1, true), (2, false), (4, false), (8, false), (16, false), (16, false)];
+        assert_eq!(known, expected);
+        assert_eq!(ArgFacts::of(ParamKind::Pointer, 0x1008), ArgFacts { divisible: 8, one: false });
+        assert_eq!(ArgFacts::of(ParamKind::Scalar(DType::F32), 0x3f80_0000), ArgFacts::NONE);
+        assert_eq!(ArgFacts::of(ParamKind::Scalar(DType::Bool), 1), ArgFacts::NONE);
+    }
+}

@@ -42,6 +42,7 @@ const LOOK: &str = "run the same with `--device cpu --checked`, which names the 
 
 /// What errors mean to whoever starts a kernel; for all others the driver's own text has to do.
 const MEANINGS: &[Meaning] = &[
+    (1, "the driver refuses a value", "report this as a mistake of the runtime"),
     (
         code::OUT_OF_MEMORY,
         "the GPU has not enough free memory",

@@ -70,7 +70,8 @@ impl<'a> Arg<'a> {
         if *bytes == usize::MAX {
             return true;
         }
-        let mut last = 0i128;
+        // What overflows is in no memory.
+        let mut last = Some(0i64);
         for (axis, extent) in shape.iter().enumerate() {
             if *extent <= 0 {
                 return true;
@@ -79,9 +80,10 @@ impl<'a> Arg<'a> {
             if stride < 0 {
                 return false;
             }
-            last += i128::from(stride) * i128::from(*extent - 1);
+            last = stride.checked_mul(*extent - 1).and_then(|step| last?.checked_add(step));
         }
-        (last + 1) * dtype.bytes() as i128 <= *bytes as i128
+        let needed = last.and_then(|n| n.checked_add(1)?.checked_mul(dtype.bytes() as i64));
+        needed.and_then(|n| usize::try_from(n).ok()).is_some_and(|n| n <= *bytes)
     }
 
     #[inline]

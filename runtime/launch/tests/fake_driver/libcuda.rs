@@ -1,7 +1,7 @@
 //! A driver for tests: `libcuda` with a GPU whose memory is the host's and whose kernels are the functions below.
 //!
 //! May assume that it is used as a driver should be, and answers with an error where it is not: a call without a current
-//! context, a kernel that is not loaded. `FAKE_CUDA` says what is wrong with the machine. Built by `support.rs`.
+//! context, a kernel that is not loaded. `FAKE_CUDA` says what is wrong with the machine. Built by `process.rs`.
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
 use std::cell::Cell;
@@ -366,7 +366,7 @@ unsafe fn wild(_: &Launch) {
     FAILING.store(ILLEGAL_ADDRESS, SeqCst);
 }
 
-unsafe fn forever(_: &Launch) {
+unsafe fn slow(_: &Launch) {
     RUNNING.store(true, SeqCst);
 }
 
@@ -384,7 +384,7 @@ pub unsafe extern "C" fn cuModuleGetFunction(
         b"rotate" => rotate,
         b"add" => add,
         b"wild" => wild,
-        b"forever" => forever,
+        b"slow" => slow,
         b"nothing" => nothing,
         _ => return 500,
     };
