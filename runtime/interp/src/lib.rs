@@ -37,5 +37,5 @@ mod value;
 pub use fault::Fault;
 pub use host::Host;
 pub use launch::{Arg, Options, launch, run_test};
-pub use memory::{BufferId, Memory};
+pub use memory::{BufferId, Buffers, Memory, Place};
 pub use print::Printed;

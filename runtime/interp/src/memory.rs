@@ -190,8 +190,93 @@ impl Memory {
         self.write_table(|t| t.live.remove(&id));
     }
 
+    /// The buffers that exist now, for a device that is not the interpreter.
+    pub fn buffers(&self) -> Buffers {
+        Buffers(self.read_table(|t| t.live.values().cloned().collect()))
+    }
+
     /// The buffers that exist now.
     pub(crate) fn space(&self) -> Space {
         Space::new(self.read_table(|t| t.live.values().cloned().collect()), Arc::clone(&self.atomics))
+    }
+}
+
+/// The buffers of a [`Memory`] at one moment, in the order of their addresses. They stay while this is held.
+#[derive(Clone)]
+pub struct Buffers(Vec<Arc<Allocation>>);
+
+/// Where a buffer lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The buffer.
+    pub id: BufferId,
+    /// The virtual address of its first byte.
+    pub address: u64,
+    /// Bytes.
+    pub len: usize,
+    /// Its first byte in host memory: good for raw copies of `len` bytes while the [`Buffers`] it came from are held.
+    /// Others may read and write there at the same time, so no reference to these bytes may be formed.
+    pub start: *mut u8,
+}
+
+impl Buffers {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = Place> {
+        self.0.iter().map(|a| place(a))
+    }
+
+    /// The buffer with this id.
+    pub fn find(&self, id: BufferId) -> Option<Place> {
+        self.0.binary_search_by_key(&id, |a| a.id).ok().and_then(|i| self.0.get(i)).map(|a| place(a))
+    }
+
+    /// The buffer that an address points into, or just behind.
+    pub fn at(&self, address: u64) -> Option<Place> {
+        let after = self.0.partition_point(|a| a.base <= address);
+        let found = after.checked_sub(1).and_then(|i| self.0.get(i));
+        found.filter(|a| address - a.base <= a.len() as u64).map(|a| place(a))
+    }
+
+    /// Where `bytes` bytes behind a virtual address lie in host memory; `None` unless all are in one buffer.
+    pub fn resolve(&self, address: u64, bytes: usize) -> Option<*mut u8> {
+        let place = self.at(address)?;
+        let offset = usize::try_from(address - place.address).ok()?;
+        // SAFETY: the offset is not behind the end of the allocation.
+        (place.len - offset >= bytes).then(|| unsafe { place.start.add(offset) })
+    }
+
+    /// Notes that a device has written to a buffer: nothing in it counts as unwritten any more.
+    pub fn wrote(&self, id: BufferId) {
+        let found = self.0.binary_search_by_key(&id, |a| a.id).ok().and_then(|i| self.0.get(i));
+        found.into_iter().for_each(|a| a.wrote(0..a.len()));
+    }
+}
+
+fn place(a: &Allocation) -> Place {
+    Place { id: a.id, address: a.base, len: a.len(), start: a.start() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_belongs_to_the_buffer_that_it_points_into() {
+        let memory = Memory::new();
+        let (a, freed, b) = (memory.alloc(vec![1; 8]), memory.alloc(vec![2; 8]), memory.alloc_unwritten(4));
+        memory.free(freed);
+        let buffers = memory.buffers();
+        assert_eq!(buffers.iter().map(|p| (p.id, p.len)).collect::<Vec<_>>(), [(a, 8), (b, 4)]);
+        let (start, first) = (memory.address(a).unwrap(), buffers.find(a).unwrap().start);
+        assert_eq!(buffers.at(start + 8).map(|p| p.id), Some(a));
+        assert_eq!(buffers.at(start + 9), None);
+        assert_eq!(buffers.at(start - 1), None);
+        assert_eq!(buffers.find(freed), None);
+        assert_eq!(buffers.resolve(start + 4, 4), Some(first.wrapping_add(4)));
+        assert_eq!(buffers.resolve(start + 4, 5), None);
+        assert_eq!(buffers.resolve(0, 1), None);
+        assert_eq!(memory.unwritten(b), Some(0));
+        buffers.wrote(b);
+        assert_eq!(memory.unwritten(b), None);
     }
 }

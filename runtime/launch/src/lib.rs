@@ -1,8 +1,11 @@
 //! Devices, arrays and launches: everything between a checked program and results on the host.
 //!
 //! [`Session`] runs kernels and tests; [`stored`] ([`npy`], [`safetensors`]) and [`make`] give it arrays; [`files`] is
-//! the only way to the file system. The one device is the CPU: the interpreter.
+//! the only way to the file system. Kernels run on the interpreter, or on a [`device`].
 
+pub mod compile;
+pub mod cuda;
+pub mod device;
 mod emit;
 pub mod files;
 mod host;

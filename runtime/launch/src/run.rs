@@ -76,7 +76,8 @@ impl Session {
         // What the contract refuses is refused before anything is made.
         pass::enter("launch contract");
         let hosts: Vec<HostArg> = values.iter().map(host).collect();
-        contract::plan(&self.checked().hir, kernel, &hosts, sets).map_err(|e| vec![*e.diagnostic])?;
+        contract::plan_on(&self.checked().hir, kernel, &hosts, sets, self.facts())
+            .map_err(|e| vec![*e.diagnostic])?;
         let memory = Memory::new();
         let params = contract::parameters(&self.checked().hir, kernel);
         let mut args = vec![];

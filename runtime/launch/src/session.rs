@@ -1,10 +1,11 @@
-//! Owns the one way from a kernel to its results: plan, specialize, passes, interpreter.
+//! Owns the one way from a kernel to its results: plan, specialize, passes, then the interpreter or a device.
 //!
 //! A [`Session`] is a checked program together with its specializations, each compiled once. May assume that the
 //! program has no errors. Guarantees that a launch of the command line and one of a `test` block go through the same
 //! code, and that whatever is wrong is a list of diagnostics.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use tk_sema::specialize::specialize;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 use tk_tile::{Elem, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
+use crate::device::{Device, LaunchOptions};
 use crate::{pass, room};
 
 /// What is wrong: at least one diagnostic is an error.
@@ -36,11 +38,15 @@ pub struct Session {
     checked_mode: bool,
     /// What kernels print.
     printed: Printed,
+    /// Where kernels run; none is the interpreter.
+    device: Option<Arc<dyn Device>>,
 }
 
 /// A kernel or test with all that it calls, ready to run.
 #[derive(Debug)]
 pub struct Compiled {
+    /// A number that no other specialization of this process has.
+    pub id: u64,
     /// The functions that are left after the passes.
     pub module: TileModule,
     /// The kernel or test.
@@ -71,7 +77,20 @@ impl Session {
             timeout: None,
             checked_mode: false,
             printed: Printed::default(),
+            device: None,
         }
+    }
+
+    /// The same, running kernels on a device instead of the interpreter. What a `test` block does around its launches
+    /// is still interpreted. Checked mode stays the interpreter's: in it, no device is asked.
+    pub fn on(mut self, device: Arc<dyn Device>) -> Session {
+        self.device = Some(device);
+        self
+    }
+
+    /// What launch contracts may ask about the device.
+    pub(crate) fn facts(&self) -> contract::Device {
+        self.device.as_ref().map_or_else(contract::Device::default, |d| d.facts())
     }
 
     /// The same, ending what runs longer with a fault.
@@ -153,7 +172,8 @@ impl Session {
     ) -> Result<Vec<Diagnostic>, Wrong> {
         pass::enter("launch contract");
         let host: Vec<HostArg> = args.iter().map(|a| a.host.clone()).collect();
-        let plan = contract::plan(&self.checked.hir, kernel, &host, sets).map_err(|e| vec![*e.diagnostic])?;
+        let plan = contract::plan_on(&self.checked.hir, kernel, &host, sets, self.facts())
+            .map_err(|e| vec![*e.diagnostic])?;
         let (compiled, notes) = self.compile(kernel, &plan.bindings)?;
         if plan.grid.contains(&0) {
             return Ok(notes);
@@ -163,16 +183,34 @@ impl Session {
         let mut bound = bind(&compiled, &plan, args).map_err(|what| vec![bug(place, &what)])?;
         let scratch = workspaces(&plan, place, memory)?;
         bound.extend(scratch.iter().map(|id| Arg::Ptr { buffer: *id, offset: 0 }));
-        pass::enter("interpreter");
-        let module = &compiled.module;
-        let names = argument_names(&compiled, &plan);
-        let name = |i: usize| names.get(i).cloned().unwrap_or_default();
-        let alias = plan.alias.iter().map(|(a, b)| (name(*a), name(*b))).collect();
-        let options = Options { alias, ..self.options() };
-        let done = tk_interp::launch(module, compiled.entry, &bound, plan.grid, memory, &options);
+        let done = match &self.device {
+            Some(device) if !self.checked_mode => {
+                pass::enter("device");
+                let (timeout, printed) = (self.timeout, self.printed.clone());
+                let options = LaunchOptions { timeout, printed, ..LaunchOptions::of(&plan.launch) };
+                device.launch(&compiled, &bound, plan.grid, &options, memory)
+            }
+            Some(_) | None => self.interpret(&compiled, &plan, &bound, memory),
+        };
         scratch.into_iter().for_each(|id| memory.free(id));
         done.map_err(|fault| vec![diagnostic(&fault, place)])?;
         Ok(notes)
+    }
+
+    /// Launches on the interpreter.
+    fn interpret(
+        &self,
+        compiled: &Compiled,
+        plan: &Plan,
+        args: &[Arg],
+        memory: &Memory,
+    ) -> Result<(), Fault> {
+        pass::enter("interpreter");
+        let names = argument_names(compiled, plan);
+        let name = |i: usize| names.get(i).cloned().unwrap_or_default();
+        let alias = plan.alias.iter().map(|(a, b)| (name(*a), name(*b))).collect();
+        let options = Options { alias, ..self.options() };
+        tk_interp::launch(&compiled.module, compiled.entry, args, plan.grid, memory, &options)
     }
 
     /// The specialization of a kernel or test; what `static_print` said if it is new.
@@ -189,7 +227,9 @@ impl Session {
         let module = self.optimise(&special.kernel, special.module).map_err(|what| vec![bug(span, &what)])?;
         let entry =
             module.find(&special.kernel).ok_or_else(|| vec![bug(span, "the entry function is gone")])?;
-        let compiled = Arc::new(Compiled { module, entry, notes: special.notes });
+        static IDS: AtomicU64 = AtomicU64::new(0);
+        let number = IDS.fetch_add(1, Ordering::Relaxed);
+        let compiled = Arc::new(Compiled { id: number, module, entry, notes: special.notes });
         lock(&self.compiled).push((id, bindings.clone(), Arc::clone(&compiled)));
         Ok((Arc::clone(&compiled), compiled.notes.clone()))
     }
@@ -270,7 +310,7 @@ fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId
 }
 
 /// A kernel whose programs meet is launched as a cooperative one.
-fn meeting(module: &Module, plan: &Plan, kernel: Span) -> Result<(), Wrong> {
+pub(crate) fn meeting(module: &Module, plan: &Plan, kernel: Span) -> Result<(), Wrong> {
     if plan.launch.iter().any(|(name, v)| name == "cooperative" && *v != 0) {
         return Ok(());
     }
@@ -296,7 +336,7 @@ fn as_type(arg: &Arg, ty: &Type) -> Arg {
 }
 
 /// Bytes of an element in memory; pointers are 64-bit addresses.
-fn element_size(elem: &Elem) -> usize {
+pub(crate) fn element_size(elem: &Elem) -> usize {
     match elem {
         Elem::Scalar(d) => d.bytes(),
         Elem::Ptr { .. } => 8,

@@ -8,6 +8,7 @@
 mod bind;
 mod exports;
 mod host;
+mod reads;
 mod sets;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,7 @@ use crate::target::CPU_SMEM;
 pub(crate) use bind::elem_param;
 pub use exports::{as_sets, instances};
 pub use host::{Param, kernel_named, launch_name, parameters};
+pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
 pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs};
 

@@ -1,0 +1,166 @@
+//! Owns the border to the code generator: [`Compile`] turns a specialization into a binary for a device.
+//!
+//! The code generator implements it, so that this crate links no LLVM. Both sides take the order of a kernel's
+//! machine parameters from [`params`]: what the one reads is what the other passes.
+
+use std::sync::Arc;
+
+use tk_ops::{DType, Scalar};
+use tk_syntax::Diagnostic;
+use tk_tile::{Elem, FuncId, TileModule, Type};
+
+/// Turns a specialization into a binary.
+pub trait Compile: Send + Sync {
+    /// The binary of a kernel. What is wrong is at least one diagnostic that is an error.
+    fn compile(
+        &self,
+        module: &TileModule,
+        entry: FuncId,
+        options: &CompileOptions,
+    ) -> Result<Binary, Vec<Diagnostic>>;
+}
+
+/// What a binary is made for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CompileOptions {
+    /// The name of the target: `sm_90a`.
+    pub target: String,
+    /// Warps of one program, from `launch(warps = n)`.
+    pub warps: u32,
+    /// The most registers of one lane, from `launch(max_regs = n)`.
+    pub max_regs: Option<u32>,
+    /// Programs that a multiprocessor should hold at once, from `launch(occupancy = n)`.
+    pub occupancy: Option<u32>,
+    /// Buffers of a pipelined loop, from `launch(stages = n)`.
+    pub stages: Option<u32>,
+    /// What is known of each of the [`params`], in their order.
+    pub facts: Vec<ArgFacts>,
+}
+
+/// What is known of a machine parameter in every launch of a binary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ArgFacts {
+    /// A power of two from 1 to [`ArgFacts::MOST`] that divides it: an integer, or an address in bytes.
+    pub divisible: u32,
+    /// It is the integer 1.
+    pub one: bool,
+}
+
+impl ArgFacts {
+    /// Nothing is known.
+    pub const NONE: ArgFacts = ArgFacts { divisible: 1, one: false };
+    /// The largest power of two that is told apart: the bytes of the widest access to memory of one lane.
+    pub const MOST: u32 = 16;
+
+    /// Of an address in bytes.
+    pub fn of_address(address: u64) -> ArgFacts {
+        ArgFacts { divisible: 1 << address.trailing_zeros().min(Self::MOST.trailing_zeros()), one: false }
+    }
+
+    /// Of a machine parameter with these bits, the lowest first.
+    pub fn of(kind: ParamKind, bits: u64) -> ArgFacts {
+        match kind {
+            ParamKind::Pointer => Self::of_address(bits),
+            ParamKind::Scalar(d) if d.is_int() => {
+                // The divisibility of a number does not change with its sign, and 1 is 1 in every integer type.
+                let value = Scalar::from_bits(d, bits).as_int().unwrap_or(0);
+                Self::of_int(value as i64)
+            }
+            ParamKind::Scalar(_) => Self::NONE,
+        }
+    }
+
+    /// Of an integer.
+    pub fn of_int(v: i64) -> ArgFacts {
+        ArgFacts { one: v == 1, ..Self::of_address(v as u64) }
+    }
+}
+
+/// A binary of a kernel, and how it is launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binary {
+    /// The name of the function in the image.
+    pub name: String,
+    /// What the driver loads.
+    pub image: Arc<[u8]>,
+    /// Lanes of a block.
+    pub threads: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared_bytes: u32,
+    /// Programs of axis 0 that a block runs: the device's grid is `ceil(grid.x / programs_per_block)` wide. At least 1.
+    pub programs_per_block: u32,
+    /// The parameters. Three more follow them, each an `i32`: the grid as the program sees it.
+    pub params: Vec<ParamKind>,
+}
+
+/// A machine parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamKind {
+    /// An address, 64 bits.
+    Pointer,
+    /// A value of this type.
+    Scalar(DType),
+}
+
+/// The machine parameters of a kernel: for each parameter of the function, workspaces included, one; for a view of
+/// rank `r` its pointer, `r` extents (`i32`, or `i64` if the view is wide) and `r` strides (`i64`). `None` if there is
+/// no such function, or it takes a tile.
+pub fn params(module: &TileModule, entry: FuncId) -> Option<Vec<ParamKind>> {
+    let func = module.funcs.get(entry)?;
+    let mut out = vec![];
+    for v in &func.blocks.get(func.body)?.args {
+        flatten(module.types.get(func.ty(*v)), &mut out)?;
+    }
+    Some(out)
+}
+
+/// Appends the machine parameters of one parameter; `None` for a tile that is no scalar.
+pub(crate) fn flatten(ty: &Type, out: &mut Vec<ParamKind>) -> Option<()> {
+    match ty {
+        Type::Tile { shape, .. } if !shape.is_empty() => return None,
+        Type::Tile { elem: Elem::Scalar(d), .. } => out.push(ParamKind::Scalar(*d)),
+        Type::Tile { elem: Elem::Ptr { .. }, .. } => out.push(ParamKind::Pointer),
+        Type::View { rank, wide, .. } => {
+            let (extent, rank) = (if *wide { DType::I64 } else { DType::I32 }, *rank as usize);
+            out.push(ParamKind::Pointer);
+            out.extend(std::iter::repeat_n(ParamKind::Scalar(extent), rank));
+            out.extend(std::iter::repeat_n(ParamKind::Scalar(DType::I64), rank));
+        }
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tk_tile::{Id, Module};
+
+    use super::*;
+
+    #[test]
+    fn a_view_is_its_address_its_extents_and_its_strides() {
+        let text =
+            "kernel @k(v0: mut view[f32, 2], v1: view[f16, 1, i64], v2: *mut f32, v3: u8) {\n  return\n}\n";
+        let module: Module = tk_tile::text::parse(text).unwrap();
+        let module = TileModule::new(module).unwrap();
+        let scalar = ParamKind::Scalar;
+        let view = |extent, rank| {
+            let (extents, strides) = (vec![scalar(extent); rank], vec![scalar(DType::I64); rank]);
+            [vec![ParamKind::Pointer], extents, strides].concat()
+        };
+        let rest = vec![ParamKind::Pointer, scalar(DType::U8)];
+        let expected = [view(DType::I32, 2), view(DType::I64, 1), rest].concat();
+        assert_eq!(params(&module, FuncId::new(0)), Some(expected));
+        assert_eq!(params(&module, FuncId::new(1)), None);
+    }
+
+    #[test]
+    fn what_is_known_of_a_parameter() {
+        let int = |v: i32| ArgFacts::of(ParamKind::Scalar(DType::I32), u64::from(v as u32));
+        let known = [0, 1, 2, -4, 24, 48, 64].map(|v| (int(v).divisible, int(v).one));
+        let expected = [(16, false), (1, true), (2, false), (4, false), (8, false), (16, false), (16, false)];
+        assert_eq!(known, expected);
+        assert_eq!(ArgFacts::of(ParamKind::Pointer, 0x1008), ArgFacts { divisible: 8, one: false });
+        assert_eq!(ArgFacts::of(ParamKind::Scalar(DType::F32), 0x3f80_0000), ArgFacts::NONE);
+        assert_eq!(ArgFacts::of(ParamKind::Scalar(DType::Bool), 1), ArgFacts::NONE);
+    }
+}

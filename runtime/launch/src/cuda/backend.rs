@@ -1,0 +1,264 @@
+//! Owns launches of a `Session` on a GPU: [`Backend`] brings host buffers there, launches, and brings results back.
+//!
+//! A launch is complete when it returns, so a failure belongs to one kernel and one list of arguments. The next launch
+//! begins with a device that works: it gets a new context if the old one is lost.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tk_interp::{Arg, BufferId, Buffers, Fault, Memory};
+use tk_sema::contract;
+use tk_syntax::codes;
+use tk_tile::{Elem, Func, Type};
+
+use super::binaries::Binaries;
+use super::buffer::Buffer;
+use super::device::Device;
+use super::error::CudaError;
+use super::kernel::{Args, Kernel};
+use super::reach::{Reached, Translation, reach, read, write};
+use super::stream::Stream;
+use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
+use crate::device::{self, LaunchOptions, fault_of};
+use crate::session::{Compiled, element_size, lock};
+
+/// A GPU as the device of a session.
+#[derive(Debug)]
+pub struct Backend {
+    binaries: Binaries,
+    /// One launch at a time: another one must not meet a context that is being renewed.
+    one: Mutex<()>,
+}
+
+impl Backend {
+    /// A GPU and what makes binaries for it. Fails if no target fits the GPU.
+    pub fn new(device: Device, compiler: Arc<dyn Compile>) -> Result<Backend, CudaError> {
+        Ok(Backend { binaries: Binaries::new(device, compiler)?, one: Mutex::new(()) })
+    }
+
+    /// The GPU.
+    pub fn device(&self) -> &Device {
+        self.binaries.device()
+    }
+}
+
+impl device::Device for Backend {
+    fn launch(
+        &self,
+        compiled: &Compiled,
+        args: &[Arg],
+        grid: [u32; 3],
+        options: &LaunchOptions,
+        memory: &Memory,
+    ) -> Result<(), Fault> {
+        let _one = lock(&self.one);
+        self.device().recover().map_err(|e| fault(&e, ""))?;
+        let call = Call::new(compiled, args)?;
+        let buffers = memory.buffers();
+        let reached = reach(call.args(), &buffers).map_err(|i| call.freed(i))?;
+        let stream = self.device().stream().map_err(|e| fault(&e, ""))?;
+        let there = Resident::upload(self.device(), &stream, &buffers, reached).map_err(|e| fault(&e, ""))?;
+        let (kinds, values) = call.pack(&there)?;
+        let facts = kinds.iter().zip(values.bits()).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
+        let kernel = self.binaries.get(compiled, options, facts).map_err(|wrong| fault_of(&wrong))?;
+        kernel.fits(self.device()).map_err(|e| fault(&e, ""))?;
+        let with = call.describe(grid);
+        run(&kernel, &stream, grid, &values, options).map_err(|e| fault(&e, &with))?;
+        there.download(&stream).map_err(|e| fault(&e, &with))
+    }
+
+    fn facts(&self) -> contract::Device {
+        let (sms, smem) = (self.device().sms(), self.device().shared_bytes());
+        contract::Device { sms: sms.into(), smem: smem.into() }
+    }
+}
+
+/// Launches and waits.
+fn run(
+    kernel: &Kernel,
+    stream: &Stream,
+    grid: [u32; 3],
+    values: &Args,
+    options: &LaunchOptions,
+) -> Result<(), CudaError> {
+    if options.cooperative {
+        kernel.launch_cooperative(stream, grid, values)?;
+    } else {
+        kernel.launch(stream, grid, values)?;
+    }
+    match options.timeout {
+        None => stream.synchronize(),
+        Some(limit) if stream.synchronize_within(limit)? => Ok(()),
+        Some(limit) => Err(stuck(stream, &kernel.info().name, limit)),
+    }
+}
+
+/// A kernel runs longer than it may. Nothing stops it but the end of the process.
+fn stuck(stream: &Stream, name: &str, limit: Duration) -> CudaError {
+    let sentence = format!("kernel `{name}` still runs on the GPU after {} s", limit.as_secs_f64());
+    let error = CudaError::new(sentence, "look for a loop in it that does not end, or give it more time");
+    stream.context().stuck(&error);
+    error
+}
+
+/// An error of the GPU as a fault of the launch; `with` is what the kernel got, if that matters.
+fn fault(error: &CudaError, with: &str) -> Fault {
+    let with = if with.is_empty() { String::new() } else { format!("; it was launched with {with}") };
+    Fault::new(codes::FAULT.0, format!("{}{with}; {}", error.sentence, error.fix))
+}
+
+/// A kernel and its arguments.
+struct Call<'a> {
+    func: &'a Func,
+    types: Vec<&'a Type>,
+    args: &'a [Arg],
+}
+
+impl<'a> Call<'a> {
+    fn new(compiled: &'a Compiled, args: &'a [Arg]) -> Result<Call<'a>, Fault> {
+        let module = &compiled.module;
+        let wrong = |what: &str| Fault::new(codes::INTERNAL.0, format!("internal error in a launch: {what}"));
+        let func = module.funcs.get(compiled.entry).ok_or_else(|| wrong("there is no kernel"))?;
+        let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
+        if params.len() != args.len() {
+            return Err(wrong("the arguments do not fit the kernel"));
+        }
+        let types = params.iter().map(|v| module.types.get(func.ty(*v))).collect();
+        Ok(Call { func, types, args })
+    }
+
+    fn args(&self) -> impl Iterator<Item = (&'a Type, &'a Arg)> {
+        self.types.iter().copied().zip(self.args)
+    }
+
+    fn name(&self, i: usize) -> &str {
+        self.func.param_names.get(i).map_or("", String::as_str)
+    }
+
+    fn freed(&self, i: usize) -> Fault {
+        let message =
+            format!("argument `{}` of kernel `{}`: its buffer was freed", self.name(i), self.func.name);
+        Fault::new(codes::LAUNCH_ARGS.0, message)
+    }
+
+    /// The machine parameters and their values.
+    fn pack(&self, there: &Resident) -> Result<(Vec<ParamKind>, Args), Fault> {
+        let (mut kinds, mut values) = (vec![], Args::new());
+        for (i, (ty, arg)) in self.args().enumerate() {
+            let fits = flatten(ty, &mut kinds).is_some() && pack(ty, arg, there, &mut values).is_some();
+            if !fits {
+                let name = self.name(i);
+                let message = format!("argument `{name}` of kernel `{}` is no `{ty}`", self.func.name);
+                return Err(Fault::new(codes::LAUNCH_DTYPE.0, message));
+            }
+        }
+        Ok((kinds, values))
+    }
+
+    /// The arguments in the words of the source: `the grid [4, 1, 1], x: f32[128, 64], n = 8192`.
+    fn describe(&self, grid: [u32; 3]) -> String {
+        let mut out = format!("the grid {grid:?}");
+        for (i, (ty, arg)) in self.args().enumerate() {
+            let name = self.name(i);
+            out.push_str(&match arg {
+                Arg::Scalar(s) => format!(", {name} = {s}"),
+                Arg::Null => format!(", {name} = null"),
+                Arg::Ptr { offset: 0, .. } => format!(", {name}: {ty}"),
+                Arg::Ptr { offset, .. } => format!(", {name}: {ty} at element {offset}"),
+                Arg::View { shape, .. } => format!(", {name}: {}{shape:?}", ty.elem()),
+            });
+        }
+        out
+    }
+}
+
+/// Appends the values of the machine parameters of one argument; `None` if it does not fit the type.
+fn pack(ty: &Type, arg: &Arg, there: &Resident, out: &mut Args) -> Option<()> {
+    match (ty, arg) {
+        (Type::Tile { elem: Elem::Scalar(d), .. }, Arg::Scalar(s)) if s.dtype() == *d => {
+            out.push_scalar(*s);
+        }
+        (Type::Tile { elem: Elem::Ptr { .. }, .. }, Arg::Null) => {
+            out.push_ptr(0);
+        }
+        (Type::Tile { elem: Elem::Ptr { pointee, .. }, .. }, Arg::Ptr { buffer, offset }) => {
+            out.push_ptr(there.address(*buffer, *offset, element_size(pointee))?);
+        }
+        (Type::View { elem, wide, .. }, Arg::View { buffer, offset, shape, strides }) => {
+            out.push_ptr(there.address(*buffer, *offset, element_size(elem))?);
+            for extent in shape {
+                match i32::try_from(*extent) {
+                    _ if *wide => out.push_i64(*extent),
+                    Ok(extent) => out.push_i32(extent),
+                    Err(_) => return None,
+                };
+            }
+            strides.iter().for_each(|s| {
+                out.push_i64(*s);
+            });
+        }
+        (Type::Tile { .. } | Type::View { .. }, _) => return None,
+    }
+    Some(())
+}
+
+/// Host buffers that have a twin on the GPU.
+struct Resident<'b> {
+    buffers: &'b Buffers,
+    pairs: Vec<(Reached, Buffer)>,
+    to_gpu: Translation,
+}
+
+impl<'b> Resident<'b> {
+    fn upload(
+        device: &Device,
+        stream: &Stream,
+        buffers: &'b Buffers,
+        reached: Vec<Reached>,
+    ) -> Result<Resident<'b>, CudaError> {
+        let mut pairs = vec![];
+        for r in reached {
+            // A buffer without elements has an address too: a kernel may compare it.
+            pairs.push((r, device.alloc(r.place.len.max(1))?));
+        }
+        let range = |(r, b): &(Reached, Buffer)| (r.place.address, r.place.len as u64, b.address());
+        let to_gpu = Translation::new(pairs.iter().map(range).collect());
+        for (r, twin) in &pairs {
+            if r.table {
+                let mut bytes = read(r.place);
+                to_gpu.table(&mut bytes);
+                twin.copy_from(stream, &bytes)?;
+            } else {
+                // SAFETY: the buffers are held until the end of the launch, and the copy is done before this returns.
+                unsafe { twin.start_from(stream, r.place.start, r.place.len) }?;
+                stream.synchronize()?;
+            }
+        }
+        Ok(Resident { buffers, pairs, to_gpu })
+    }
+
+    /// The address on the GPU of an element of a buffer.
+    fn address(&self, id: BufferId, offset: i64, size: usize) -> Option<u64> {
+        let (_, twin) = self.pairs.iter().find(|(r, _)| r.place.id == id)?;
+        Some(twin.address().wrapping_add_signed(offset.wrapping_mul(size as i64)))
+    }
+
+    /// Brings back what the kernel may have written.
+    fn download(&self, stream: &Stream) -> Result<(), CudaError> {
+        let to_host = self.to_gpu.reversed();
+        for (r, twin) in self.pairs.iter().filter(|(r, _)| r.mutable) {
+            if r.table {
+                let mut bytes = vec![0u8; r.place.len];
+                twin.copy_to(stream, &mut bytes)?;
+                to_host.table(&mut bytes);
+                write(r.place, &bytes);
+            } else {
+                // SAFETY: as in `upload`.
+                unsafe { twin.start_to(stream, r.place.start, r.place.len) }?;
+                stream.synchronize()?;
+            }
+            self.buffers.wrote(r.place.id);
+        }
+        Ok(())
+    }
+}

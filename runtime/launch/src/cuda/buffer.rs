@@ -1,0 +1,287 @@
+//! Owns memory of the GPU ([`Buffer`]) and host memory that copies run beside ([`Pinned`], [`Pending`]).
+//!
+//! Guarantees that no copy leaves its buffer, and that host memory is not touched by others while a copy uses it.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use tk_ops::DType;
+
+use super::device::Context;
+use super::error::CudaError;
+use super::stream::{Event, Stream};
+
+/// A type of Rust that an element type has.
+///
+/// # Safety
+/// Every bit pattern is a value, and there is no padding.
+pub unsafe trait Element: Copy + 'static {
+    /// The element type.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($ty:ty = $dtype:ident),*) => {
+        // SAFETY: these are plain numbers.
+        $(unsafe impl Element for $ty { const DTYPE: DType = DType::$dtype; })*
+    };
+}
+
+elements!(
+    i8 = I8,
+    i16 = I16,
+    i32 = I32,
+    i64 = I64,
+    u8 = U8,
+    u16 = U16,
+    u32 = U32,
+    u64 = U64,
+    f32 = F32,
+    f64 = F64
+);
+
+/// Memory of the GPU. It is freed when this goes, after what was given to the GPU before is done.
+pub struct Buffer {
+    context: Arc<Context>,
+    address: u64,
+    bytes: usize,
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({:#x}, {} bytes)", self.address, self.bytes)
+    }
+}
+
+impl Buffer {
+    pub(crate) fn new(context: Arc<Context>, bytes: usize) -> Result<Buffer, CudaError> {
+        let mut address = 0u64;
+        context.enter()?;
+        // The driver refuses to allocate nothing; the address of no bytes is never used.
+        if bytes > 0 {
+            // SAFETY: the place lives, and the context is current.
+            let code = unsafe { (context.driver.alloc)(&raw mut address, bytes) };
+            context.check(code, &format!("{bytes} bytes on the GPU cannot be had"))?;
+        }
+        Ok(Buffer { context, address, bytes })
+    }
+
+    /// The address of its first byte on the GPU; 0 if it has none.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Bytes.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Fills it from the host, from its start on. The elements may be changed when this returns.
+    pub fn copy_from<T: Element>(&self, stream: &Stream, host: &[T]) -> Result<(), CudaError> {
+        // SAFETY: the slice is not touched before the copy is done, below.
+        unsafe { self.start_from(stream, host.as_ptr().cast(), size_of_val(host)) }?;
+        stream.synchronize()
+    }
+
+    /// Fills host memory from its start on. What the stream was given before is done when this returns.
+    pub fn copy_to<T: Element>(&self, stream: &Stream, host: &mut [T]) -> Result<(), CudaError> {
+        // SAFETY: the slice is not touched before the copy is done, below, and every bit pattern is a value.
+        unsafe { self.start_to(stream, host.as_mut_ptr().cast(), size_of_val(host)) }?;
+        stream.synchronize()
+    }
+
+    /// Starts to fill it from pinned host memory, which comes back when that is done.
+    pub fn copy_from_pinned(&self, stream: &Stream, host: Pinned) -> Result<Pending, CudaError> {
+        // SAFETY: the memory is kept until the copy is done.
+        unsafe { self.start_from(stream, host.start.cast(), host.bytes) }?;
+        Pending::new(stream, host)
+    }
+
+    /// Starts to fill pinned host memory from its start on.
+    pub fn copy_to_pinned(&self, stream: &Stream, host: Pinned) -> Result<Pending, CudaError> {
+        // SAFETY: the memory is kept until the copy is done.
+        unsafe { self.start_to(stream, host.start.cast(), host.bytes) }?;
+        Pending::new(stream, host)
+    }
+
+    /// Fills it with zeros.
+    pub fn fill_zero(&self, stream: &Stream) -> Result<(), CudaError> {
+        self.context.enter()?;
+        if self.bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the memory has so many bytes.
+        let code = unsafe { (self.context.driver.fill)(self.address, 0, self.bytes, stream.raw()) };
+        self.context.check(code, "memory of the GPU cannot be filled")
+    }
+
+    /// Starts to copy host memory to it.
+    ///
+    /// # Safety
+    /// There are `bytes` bytes at `host`, which nobody writes and nobody frees before the stream is done with the copy.
+    pub(crate) unsafe fn start_from(
+        &self,
+        stream: &Stream,
+        host: *const u8,
+        bytes: usize,
+    ) -> Result<(), CudaError> {
+        self.fits(bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both sides have so many bytes, the caller and the line above see to it.
+        let code = unsafe {
+            (self.context.driver.to_device)(self.address, host.cast::<c_void>(), bytes, stream.raw())
+        };
+        self.context.check(code, "a copy to the GPU failed")
+    }
+
+    /// Starts to copy from it to host memory.
+    ///
+    /// # Safety
+    /// There are `bytes` bytes at `host`, which nobody uses and nobody frees before the stream is done with the copy.
+    pub(crate) unsafe fn start_to(
+        &self,
+        stream: &Stream,
+        host: *mut u8,
+        bytes: usize,
+    ) -> Result<(), CudaError> {
+        self.fits(bytes)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: both sides have so many bytes, the caller and the line above see to it.
+        let code = unsafe {
+            (self.context.driver.to_host)(host.cast::<c_void>(), self.address, bytes, stream.raw())
+        };
+        // The driver may tell here that a kernel before has failed.
+        if code == 0 { Ok(()) } else { Err(self.context.fail(code, &stream.suspects())) }
+    }
+
+    /// Whether a copy of so many bytes stays inside; makes the context current.
+    fn fits(&self, bytes: usize) -> Result<(), CudaError> {
+        if bytes > self.bytes {
+            let sentence =
+                format!("{bytes} bytes cannot be copied: the buffer on the GPU has {}", self.bytes);
+            return Err(CudaError::new(sentence, "allocate as many bytes as the host has"));
+        }
+        self.context.enter()
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if self.bytes > 0 && self.context.enter().is_ok() {
+            // SAFETY: it was allocated once, and the driver waits for what still uses it.
+            unsafe { (self.context.driver.free)(self.address) };
+        }
+    }
+}
+
+/// Host memory that the GPU reads and writes itself, so that a copy needs no thread to wait.
+pub struct Pinned {
+    context: Arc<Context>,
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: it is plain memory with one owner.
+unsafe impl Send for Pinned {}
+// SAFETY: as above; shared references only read.
+unsafe impl Sync for Pinned {}
+
+impl fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pinned({} bytes)", self.bytes)
+    }
+}
+
+impl Pinned {
+    pub(crate) fn new(context: Arc<Context>, bytes: usize) -> Result<Pinned, CudaError> {
+        /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all contexts.
+        const PORTABLE: u32 = 1;
+        let mut start: *mut c_void = ptr::NonNull::<u64>::dangling().as_ptr().cast();
+        context.enter()?;
+        if bytes > 0 {
+            // SAFETY: the place lives, and the context is current.
+            let code = unsafe { (context.driver.alloc_host)(&raw mut start, bytes, PORTABLE) };
+            context.check(code, &format!("{bytes} bytes of pinned host memory cannot be had"))?;
+            // SAFETY: the memory is new and has so many bytes.
+            unsafe { ptr::write_bytes(start.cast::<u8>(), 0, bytes) };
+        }
+        Ok(Pinned { context, start: start.cast(), bytes })
+    }
+
+    /// Its elements; bytes that make no whole one are left out.
+    pub fn as_slice<T: Element>(&self) -> &[T] {
+        // SAFETY: the memory is page-aligned, initialised, and no copy uses it while this owns it.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), self.bytes / size_of::<T>()) }
+    }
+
+    /// Its elements, to be changed.
+    pub fn as_mut_slice<T: Element>(&mut self) -> &mut [T] {
+        // SAFETY: as above.
+        unsafe { std::slice::from_raw_parts_mut(self.start.cast(), self.bytes / size_of::<T>()) }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // With a lost context the driver has taken the memory back, or a kernel that cannot be stopped may use it.
+        if self.bytes > 0 && self.context.enter().is_ok() {
+            // SAFETY: it was allocated once, and no copy uses it.
+            unsafe { (self.context.driver.free_host)(self.start.cast()) };
+        }
+    }
+}
+
+/// A copy that runs, and the host memory that it uses.
+#[derive(Debug)]
+pub struct Pending {
+    done: Event,
+    host: Option<Pinned>,
+}
+
+impl Pending {
+    fn new(stream: &Stream, host: Pinned) -> Result<Pending, CudaError> {
+        match stream.record() {
+            Ok(done) => Ok(Pending { done, host: Some(host) }),
+            Err(error) => {
+                // The copy may run, and there is no event to wait for.
+                if stream.synchronize().is_err() {
+                    std::mem::forget(host);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Waits for the copy. Gives the host memory back.
+    pub fn wait(mut self) -> Result<Pinned, CudaError> {
+        let waited = self.done.synchronize();
+        let host = self.host.take();
+        match (waited, host) {
+            (Ok(()), Some(host)) => Ok(host),
+            (Ok(()), None) => Err(CudaError::new("a copy was waited for twice", "wait once")),
+            (Err(error), host) => {
+                std::mem::forget(host);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.host.is_some() && self.done.synchronize().is_err() {
+            std::mem::forget(self.host.take());
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Owns [`Device`], a GPU, and the context through which everything on it is reached.
+//!
+//! The context is the primary one, which other libraries of the process share. A kernel that fails there takes the
+//! context with it: from then on each use of what belongs to it (streams, buffers, modules) says which kernel it was,
+//! until [`Device::recover`] gives the device a new context. Guarantees that nothing is asked of a lost context.
+
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute as Attribute};
+
+use super::buffer::{Buffer, Pinned};
+use super::driver::Driver;
+use super::error::{CudaError, code, loses_context};
+use super::stream::Stream;
+
+/// The least version of CUDA that the driver must be for: cubins of the 12 series load on each driver of that series.
+const NEEDED: (u32, u32) = (12, 0);
+
+/// The most blocks of a grid on the axes 1 and 2; the first one takes as many as a program id can name. From the table
+/// of technical specifications in NVIDIA's programming guide: the same for every GPU since compute capability 3.0.
+pub(crate) const MOST_BLOCKS: u32 = 65535;
+
+/// An NVIDIA GPU. Clones are the same one.
+#[derive(Clone)]
+pub struct Device(Arc<Inner>);
+
+struct Inner {
+    driver: &'static Driver,
+    facts: Facts,
+    context: RwLock<Arc<Context>>,
+}
+
+/// What is known of a GPU from the start.
+#[derive(Clone, Debug)]
+struct Facts {
+    ordinal: usize,
+    raw: CUdevice,
+    name: String,
+    version: (u32, u32),
+    capability: (u32, u32),
+    sms: u32,
+    shared_bytes: u32,
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Device").field(&self.0.facts).finish()
+    }
+}
+
+impl Device {
+    /// The GPU with this number, counted as `CUDA_VISIBLE_DEVICES` leaves them.
+    pub fn open(ordinal: usize) -> Result<Device, CudaError> {
+        let driver = Driver::get()?;
+        let version = version(driver)?;
+        if version < NEEDED {
+            return Err(CudaError::too_old(version, NEEDED));
+        }
+        let count = count(driver)?;
+        if ordinal >= count {
+            let there = if count == 1 { "there is 1".to_string() } else { format!("there are {count}") };
+            let sentence =
+                format!("there is no NVIDIA GPU with the number {ordinal}: {there}, counted from 0");
+            return Err(CudaError::new(
+                sentence,
+                "`nvidia-smi -L` lists them; CUDA_VISIBLE_DEVICES hides some",
+            ));
+        }
+        let facts = facts(driver, ordinal, version)?;
+        let context = RwLock::new(Arc::new(Context::retain(driver, facts.raw)?));
+        Ok(Device(Arc::new(Inner { driver, facts, context })))
+    }
+
+    /// How many GPUs there are.
+    pub fn count() -> Result<usize, CudaError> {
+        count(Driver::get()?)
+    }
+
+    /// Its number.
+    pub fn ordinal(&self) -> usize {
+        self.0.facts.ordinal
+    }
+
+    /// What NVIDIA calls it.
+    pub fn name(&self) -> &str {
+        &self.0.facts.name
+    }
+
+    /// Its multiprocessors.
+    pub fn sms(&self) -> u32 {
+        self.0.facts.sms
+    }
+
+    /// The most bytes of shared memory of one block, with opt-in.
+    pub fn shared_bytes(&self) -> u32 {
+        self.0.facts.shared_bytes
+    }
+
+    /// Compute capability: major and minor.
+    pub fn capability(&self) -> (u32, u32) {
+        self.0.facts.capability
+    }
+
+    /// The version of CUDA that the driver is for: major and minor.
+    pub fn driver_version(&self) -> (u32, u32) {
+        self.0.facts.version
+    }
+
+    /// The name of the target whose binaries run here best; `None` if no target's do. A binary for `sm_80` runs on all
+    /// of compute capability 8, one for `sm_90a` on 9.0 alone.
+    pub fn target(&self) -> Option<&'static str> {
+        match self.0.facts.capability {
+            (9, 0) => Some("sm_90a"),
+            (8, _) => Some("sm_80"),
+            _other => None,
+        }
+    }
+
+    /// Bytes of memory that nobody holds.
+    pub fn free_bytes(&self) -> Result<usize, CudaError> {
+        let context = self.context();
+        context.enter()?;
+        let (mut free, mut total) = (0usize, 0usize);
+        // SAFETY: both places live, and a context is current.
+        let code = unsafe { (self.0.driver.memory_info)(&raw mut free, &raw mut total) };
+        context.check(code, "the free memory of the GPU is not told")?;
+        Ok(free)
+    }
+
+    /// A new stream.
+    pub fn stream(&self) -> Result<Stream, CudaError> {
+        Stream::new(self.context())
+    }
+
+    /// Memory of so many bytes; nobody has written them.
+    pub fn alloc(&self, bytes: usize) -> Result<Buffer, CudaError> {
+        Buffer::new(self.context(), bytes)
+    }
+
+    /// Host memory of so many zeros that copies to and from the GPU run beside.
+    pub fn pinned(&self, bytes: usize) -> Result<Pinned, CudaError> {
+        Pinned::new(self.context(), bytes)
+    }
+
+    /// Why its context is lost; `None` while it is not.
+    pub fn lost(&self) -> Option<CudaError> {
+        self.context().lost().cloned()
+    }
+
+    /// Gives the device a new context if the one that it has is lost. What belonged to the old one stays lost, memory
+    /// included. Fails where the GPU does not come back, or a kernel that ran too long still does.
+    pub fn recover(&self) -> Result<(), CudaError> {
+        let mut slot = self.0.context.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(loss) = slot.loss.get() else { return Ok(()) };
+        if loss.busy {
+            return Err(loss.error.clone());
+        }
+        let (driver, raw) = (self.0.driver, self.0.facts.raw);
+        let what = "the GPU does not come back after a kernel failed";
+        CURRENT.set(0);
+        // What these calls say is not asked: they too tell of the kernel that failed. Whether they helped shows below.
+        // SAFETY: nothing of the lost context is used again: each use looks at `loss` first. Its own reference is given
+        // back here, and its `drop` does not do it again.
+        unsafe {
+            (driver.set_current)(std::ptr::null_mut());
+            (driver.primary_reset)(raw);
+            (driver.primary_release)(raw);
+        }
+        let fresh = Context::retain(driver, raw).map(Arc::new);
+        // The driver may hand out a context that is as broken as the one before: a buffer is filled to see that.
+        let works = fresh.and_then(|fresh| {
+            let probe = Buffer::new(Arc::clone(&fresh), 256)?;
+            let stream = Stream::new(Arc::clone(&fresh))?;
+            probe.fill_zero(&stream)?;
+            stream.synchronize()?;
+            Ok(fresh)
+        });
+        let failed = |e: CudaError| CudaError {
+            sentence: format!("{what}: {}", e.sentence),
+            fix: "start the program anew".to_string(),
+            ..e
+        };
+        *slot = works.map_err(failed)?;
+        Ok(())
+    }
+
+    /// The context of now.
+    pub(crate) fn context(&self) -> Arc<Context> {
+        Arc::clone(&self.0.context.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// The version of CUDA that the driver is for.
+pub(crate) fn version(driver: &Driver) -> Result<(u32, u32), CudaError> {
+    let mut n: c_int = 0;
+    // SAFETY: the place lives.
+    driver.check(unsafe { (driver.driver_version)(&raw mut n) }, "the driver does not tell its version")?;
+    let n = u32::try_from(n).unwrap_or(0);
+    Ok((n / 1000, n % 1000 / 10))
+}
+
+/// How many GPUs there are; at least one.
+fn count(driver: &Driver) -> Result<usize, CudaError> {
+    let (mut n, what): (c_int, _) = (0, "no kernel can run");
+    // SAFETY: the place lives.
+    driver.check(unsafe { (driver.device_count)(&raw mut n) }, what)?;
+    match usize::try_from(n) {
+        Ok(n) if n > 0 => Ok(n),
+        Ok(_) | Err(_) => Err(CudaError::of(driver, code::NO_DEVICE, what)),
+    }
+}
+
+fn facts(driver: &Driver, ordinal: usize, version: (u32, u32)) -> Result<Facts, CudaError> {
+    let what = "the GPU does not tell what it is";
+    let mut raw: CUdevice = 0;
+    // SAFETY: the place lives.
+    let code = unsafe { (driver.device_get)(&raw mut raw, c_int::try_from(ordinal).unwrap_or(c_int::MAX)) };
+    driver.check(code, what)?;
+    let mut name = [0 as c_char; 256];
+    // SAFETY: there is room for 256 bytes; one is kept for the zero at the end.
+    driver.check(unsafe { (driver.device_name)(name.as_mut_ptr(), 255, raw) }, what)?;
+    // SAFETY: the last byte is a zero.
+    let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
+    let ask = |attribute: Attribute| -> Result<u32, CudaError> {
+        let mut n: c_int = 0;
+        // SAFETY: the place lives.
+        driver.check(unsafe { (driver.device_attribute)(&raw mut n, attribute, raw) }, what)?;
+        Ok(u32::try_from(n).unwrap_or(0))
+    };
+    let major = ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    let sms = ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    let shared_bytes = ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+    Ok(Facts { ordinal, raw, name, version, capability: (major, minor), sms, shared_bytes })
+}
+
+/// A context; its number is never used again, unlike the driver's address of one.
+pub(crate) struct Context {
+    pub driver: &'static Driver,
+    /// Above 0.
+    pub id: u64,
+    device: CUdevice,
+    raw: CUcontext,
+    loss: OnceLock<Loss>,
+}
+
+// SAFETY: the driver allows every thread to use a context.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+/// Why a context is lost.
+struct Loss {
+    error: CudaError,
+    /// A kernel still runs there: the context cannot even be ended.
+    busy: bool,
+}
+
+thread_local! {
+    /// The number of the context that this thread made current last; 0 for none.
+    static CURRENT: Cell<u64> = const { Cell::new(0) };
+}
+
+impl Context {
+    fn retain(driver: &'static Driver, device: CUdevice) -> Result<Context, CudaError> {
+        static IDS: AtomicU64 = AtomicU64::new(1);
+        let mut raw: CUcontext = std::ptr::null_mut();
+        // SAFETY: the place lives.
+        let code = unsafe { (driver.primary_retain)(&raw mut raw, device) };
+        driver.check(code, "the GPU cannot be used")?;
+        Ok(Context { driver, id: IDS.fetch_add(1, Ordering::Relaxed), device, raw, loss: OnceLock::new() })
+    }
+
+    /// Makes it the current context of this thread, if it was not the last one to be so. Fails if it is lost.
+    #[inline]
+    pub fn enter(&self) -> Result<(), CudaError> {
+        if let Some(loss) = self.loss.get() {
+            return Err(loss.error.clone());
+        }
+        if CURRENT.get() == self.id { Ok(()) } else { self.make_current() }
+    }
+
+    #[cold]
+    fn make_current(&self) -> Result<(), CudaError> {
+        // SAFETY: the context lives: it was retained, and it is not lost.
+        let code = unsafe { (self.driver.set_current)(self.raw) };
+        self.check(code, "the GPU cannot be used from this thread")?;
+        CURRENT.set(self.id);
+        Ok(())
+    }
+
+    /// The error of a call that starts no kernel. One that loses the context is noted.
+    #[inline]
+    pub fn check(&self, code: u32, what: &str) -> Result<(), CudaError> {
+        if code == 0 { Ok(()) } else { Err(self.fail(code, what)) }
+    }
+
+    /// Notes what a call gave; `what` could not be done, or failed.
+    #[cold]
+    pub fn fail(&self, code: u32, what: &str) -> CudaError {
+        let error = CudaError::of(self.driver, code, what);
+        if loses_context(code) {
+            self.lose(&error, false);
+        }
+        error
+    }
+
+    /// Notes that a kernel runs that cannot be stopped.
+    pub fn stuck(&self, error: &CudaError) {
+        self.lose(error, true);
+    }
+
+    fn lose(&self, error: &CudaError, busy: bool) {
+        let why = CudaError {
+            sentence: format!("the device's context is lost: {}", error.sentence),
+            fix: if busy {
+                "end this process, which is the only way to stop that kernel".to_string()
+            } else {
+                format!("{}; `Device::recover` gives the device a new context", error.fix)
+            },
+            code: error.code,
+        };
+        // The first reason is the one to tell: all later ones follow from it.
+        let _ = self.loss.set(Loss { error: why, busy });
+    }
+
+    /// Why it is lost.
+    pub fn lost(&self) -> Option<&CudaError> {
+        self.loss.get().map(|l| &l.error)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // `recover` has given back what is lost; what is stuck stays until the process ends.
+        if self.loss.get().is_none() {
+            // SAFETY: it was retained once, and nothing uses it any more.
+            unsafe { (self.driver.primary_release)(self.device) };
+        }
+    }
+}

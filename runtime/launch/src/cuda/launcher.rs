@@ -1,0 +1,427 @@
+//! Owns launches by a Rust program: [`Launcher`] and [`Site`], from a kernel's name and arguments to the driver.
+//!
+//! The first launch of its kind is planned by the kernel's contract, specialized and compiled; the result is an
+//! [`Entry`]. A launch with the same key afterwards writes addresses into the entry's values and calls the driver: a
+//! [`Site`] compares its key with the one before, then looks among those it has seen, and only then takes a lock.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::BuildHasherDefault;
+use std::sync::{Arc, Mutex};
+
+use tk_sema::contract::{self, ArgUse, HostArg, Plan, SetValue};
+use tk_sema::hir::FnId;
+use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::{Elem, Type};
+
+use super::binaries::Binaries;
+use super::device::Device;
+use super::error::CudaError;
+use super::kernel::Kernel;
+use super::key::{self, Arg, KeyHasher};
+use super::stream::Stream;
+use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
+use crate::device::LaunchOptions;
+use crate::session::{Compiled, Session, Wrong, element_size, lock, meeting};
+
+/// Entries that a site remembers before it forgets all: a program whose shapes never repeat must not fill memory.
+const REMEMBERED: usize = 1024;
+
+/// Why a launch did not happen, or that something before it failed.
+#[derive(Clone, Debug)]
+pub enum LaunchError {
+    /// The kernel's contract or the compiler refuses it.
+    Refused(Vec<Diagnostic>),
+    /// The GPU or its driver does.
+    Device(CudaError),
+}
+
+impl fmt::Display for LaunchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LaunchError::Device(error) => error.fmt(f),
+            LaunchError::Refused(wrong) => match wrong.first() {
+                Some(d) => write!(f, "{}: {}", d.code, d.message),
+                None => f.write_str("a launch was refused"),
+            },
+        }
+    }
+}
+
+impl std::error::Error for LaunchError {}
+
+impl From<CudaError> for LaunchError {
+    fn from(error: CudaError) -> Self {
+        LaunchError::Device(error)
+    }
+}
+
+impl From<Wrong> for LaunchError {
+    fn from(wrong: Wrong) -> Self {
+        LaunchError::Refused(wrong)
+    }
+}
+
+/// A kernel and what it is given by name. Keys name it by its position.
+#[derive(Clone, PartialEq)]
+struct Class {
+    kernel: FnId,
+    sets: Vec<(String, SetValue)>,
+}
+
+/// A map from keys.
+type ByKey<T> = HashMap<Box<[u64]>, T, BuildHasherDefault<KeyHasher>>;
+
+/// Launches the kernels of a program on a GPU. Clones share what was compiled.
+#[derive(Clone, Debug)]
+pub struct Launcher(Arc<Inner>);
+
+struct Inner {
+    session: Arc<Session>,
+    binaries: Binaries,
+    classes: Mutex<Vec<Class>>,
+    entries: Mutex<ByKey<Arc<Entry>>>,
+    /// Sites of [`Launcher::launch`], by the name of the kernel.
+    sites: Mutex<HashMap<String, Site>>,
+    notes: Mutex<Vec<Diagnostic>>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launcher").field("binaries", &self.binaries).finish_non_exhaustive()
+    }
+}
+
+impl Launcher {
+    /// Of a program, a GPU and what makes binaries for it. Fails if no target fits the GPU.
+    pub fn new(
+        session: Arc<Session>,
+        device: Device,
+        compiler: Arc<dyn Compile>,
+    ) -> Result<Launcher, CudaError> {
+        Ok(Launcher(Arc::new(Inner {
+            session,
+            binaries: Binaries::new(device, compiler)?,
+            classes: Mutex::default(),
+            entries: Mutex::default(),
+            sites: Mutex::default(),
+            notes: Mutex::default(),
+        })))
+    }
+
+    /// The GPU.
+    pub fn device(&self) -> &Device {
+        self.0.binaries.device()
+    }
+
+    /// Launches a kernel. A loop that launches is faster with a [`Site`].
+    pub fn launch(&self, stream: &Stream, kernel: &str, args: &[Arg<'_>]) -> Result<(), LaunchError> {
+        let mut sites = lock(&self.0.sites);
+        if let Some(site) = sites.get_mut(kernel) {
+            return site.launch(&self.0, stream, args);
+        }
+        let site = sites.entry(kernel.to_string()).or_insert(Site::new(&self.0, kernel, &[])?);
+        site.launch(&self.0, stream, args)
+    }
+
+    /// A place in a program that launches one kernel, with compile-time parameters by name.
+    pub fn site(&self, kernel: &str, sets: &[(String, SetValue)]) -> Result<CallSite, LaunchError> {
+        Ok(CallSite { site: Site::new(&self.0, kernel, sets)?, launcher: self.clone() })
+    }
+
+    /// What `static_print` said since this was last asked.
+    pub fn notes(&self) -> Vec<Diagnostic> {
+        std::mem::take(&mut *lock(&self.0.notes))
+    }
+}
+
+/// A place in a program that launches one kernel: its second launch with arguments of a kind is quick.
+#[derive(Debug)]
+pub struct CallSite {
+    site: Site,
+    launcher: Launcher,
+}
+
+impl CallSite {
+    /// Launches the kernel.
+    #[inline]
+    pub fn launch(&mut self, stream: &Stream, args: &[Arg<'_>]) -> Result<(), LaunchError> {
+        self.site.launch(&self.launcher.0, stream, args)
+    }
+}
+
+/// What one place has launched.
+#[derive(Debug)]
+struct Site {
+    class: u64,
+    uses: Vec<ArgUse>,
+    /// The key of the launch at hand.
+    next: Vec<u64>,
+    known: Vec<Known>,
+    by_key: ByKey<usize>,
+    /// The entry of the launch before.
+    last: usize,
+}
+
+/// An entry with values of its own, which the next launch changes.
+#[derive(Debug)]
+struct Known {
+    key: Box<[u64]>,
+    entry: Arc<Entry>,
+    values: Box<[u64]>,
+}
+
+/// A launch but for the addresses.
+#[derive(Debug)]
+struct Entry {
+    kernel: Arc<Kernel>,
+    grid: [u32; 3],
+    cooperative: bool,
+    values: Box<[u64]>,
+    changes: Box<[Change]>,
+    scratch: Box<[Scratch]>,
+}
+
+/// A value that each launch writes anew.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    value: usize,
+    arg: usize,
+    what: What,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    /// The address of a tensor or the bits of a number.
+    Bits,
+    Extent(usize),
+    Stride(usize),
+}
+
+/// A workspace.
+#[derive(Clone, Copy, Debug)]
+struct Scratch {
+    value: usize,
+    bytes: usize,
+    zeroed: bool,
+}
+
+impl Site {
+    fn new(inner: &Inner, kernel: &str, sets: &[(String, SetValue)]) -> Result<Site, LaunchError> {
+        let hir = &inner.session.checked().hir;
+        let Some(id) = contract::kernel_named(hir, kernel) else {
+            let message = format!("there is no kernel `{kernel}`");
+            return Err(vec![Diagnostic::error(codes::LAUNCH_ARGS, Span::default(), message, "")].into());
+        };
+        let mut classes = lock(&inner.classes);
+        let class = Class { kernel: id, sets: sets.to_vec() };
+        let number = classes.iter().position(|c| *c == class).unwrap_or(classes.len());
+        if number == classes.len() {
+            classes.push(class);
+        }
+        Ok(Site {
+            class: number as u64,
+            uses: contract::argument_uses(hir, id),
+            next: vec![],
+            known: vec![],
+            by_key: ByKey::default(),
+            last: 0,
+        })
+    }
+
+    #[inline]
+    fn launch(&mut self, inner: &Inner, stream: &Stream, args: &[Arg<'_>]) -> Result<(), LaunchError> {
+        key::write(self.class, &self.uses, args, &mut self.next);
+        let same = self.known.get(self.last).is_some_and(|k| *k.key == *self.next);
+        if !same {
+            self.last = self.find(inner, args)?;
+        }
+        if !args.iter().all(Arg::inside) {
+            return Err(outside(args).into());
+        }
+        let Some(Known { entry, values, .. }) = self.known.get_mut(self.last) else { return Ok(()) };
+        for change in &entry.changes {
+            if let (Some(value), Some(arg)) = (values.get_mut(change.value), args.get(change.arg)) {
+                *value = match change.what {
+                    What::Bits => arg.bits(),
+                    What::Extent(axis) => arg.extent_of(axis),
+                    What::Stride(axis) => arg.stride_of(axis),
+                };
+            }
+        }
+        if entry.scratch.is_empty() {
+            return Ok(entry.kernel.start(stream, entry.grid, values, entry.cooperative)?);
+        }
+        Ok(with_scratch(entry, stream, values)?)
+    }
+
+    /// The entry of a key that is not the one before.
+    #[cold]
+    fn find(&mut self, inner: &Inner, args: &[Arg<'_>]) -> Result<usize, LaunchError> {
+        if let Some(i) = self.by_key.get(self.next.as_slice()) {
+            return Ok(*i);
+        }
+        let entry = inner.entry(&self.next, args)?;
+        if self.known.len() >= REMEMBERED {
+            self.known.clear();
+            self.by_key.clear();
+        }
+        let (key, values) = (self.next.clone().into_boxed_slice(), entry.values.clone());
+        self.by_key.insert(key.clone(), self.known.len());
+        self.known.push(Known { key, entry, values });
+        Ok(self.known.len() - 1)
+    }
+}
+
+/// A launch whose workspaces live as long as the stream needs them.
+#[cold]
+fn with_scratch(entry: &Entry, stream: &Stream, values: &mut [u64]) -> Result<(), CudaError> {
+    let mut held = vec![];
+    let mut start = || {
+        for s in &entry.scratch {
+            let address = stream.alloc(s.bytes)?;
+            held.push(address);
+            if s.zeroed {
+                stream.fill_zero(address, s.bytes)?;
+            }
+            values.get_mut(s.value).into_iter().for_each(|v| *v = address);
+        }
+        entry.kernel.start(stream, entry.grid, values, entry.cooperative)
+    };
+    let started = start();
+    let freed = held.into_iter().map(|address| stream.free(address)).fold(Ok(()), Result::and);
+    started.and(freed)
+}
+
+#[cold]
+fn outside(args: &[Arg<'_>]) -> CudaError {
+    let number = args.iter().position(|a| !a.inside()).unwrap_or(0);
+    let (shape, has) = match args.get(number) {
+        Some(Arg::Tensor { shape, bytes, dtype, .. }) => (format!("{dtype}{shape:?}"), *bytes),
+        Some(Arg::Scalar(_) | Arg::Absent) | None => (String::new(), 0),
+    };
+    let sentence = format!("argument {number}, {shape}, does not lie in its buffer of {has} bytes");
+    CudaError::new(sentence, "allocate more, or give the extents and strides that the buffer has")
+}
+
+impl Inner {
+    /// The entry of a key, from any thread's launches.
+    fn entry(&self, key: &[u64], args: &[Arg<'_>]) -> Result<Arc<Entry>, LaunchError> {
+        if let Some(entry) = lock(&self.entries).get(key) {
+            return Ok(Arc::clone(entry));
+        }
+        let class = key.first().and_then(|c| usize::try_from(*c).ok()).unwrap_or(usize::MAX);
+        let known = lock(&self.classes).get(class).cloned();
+        let Class { kernel, sets } = known.ok_or_else(|| vec![bug("a class of launches is gone")])?;
+        let entry = Arc::new(self.plan(kernel, &sets, args)?);
+        let mut entries = lock(&self.entries);
+        if entries.len() >= REMEMBERED {
+            entries.clear();
+        }
+        Ok(Arc::clone(entries.entry(key.into()).or_insert(entry)))
+    }
+
+    fn plan(
+        &self,
+        kernel: FnId,
+        sets: &[(String, SetValue)],
+        args: &[Arg<'_>],
+    ) -> Result<Entry, LaunchError> {
+        let (hir, device) = (&self.session.checked().hir, self.binaries.device());
+        let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
+        let facts = contract::Device { sms: device.sms().into(), smem: device.shared_bytes().into() };
+        let plan = contract::plan_on(hir, kernel, &hosts, sets, facts).map_err(|e| vec![*e.diagnostic])?;
+        let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;
+        lock(&self.notes).extend(notes);
+        meeting(&compiled.module, &plan, hir.func(kernel).span)?;
+        let uses = contract::argument_uses(hir, kernel);
+        let recipe = Recipe::new(&compiled, &plan, &uses, args).map_err(|what| vec![bug(&what)])?;
+        let options = LaunchOptions::of(&plan.launch);
+        let facts = recipe.kinds.iter().zip(&recipe.values).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
+        let kernel = self.binaries.get(&compiled, &options, facts)?;
+        kernel.fits(device)?;
+        Ok(Entry {
+            kernel,
+            grid: plan.grid,
+            cooperative: options.cooperative,
+            values: recipe.values.into(),
+            changes: recipe.changes.into(),
+            scratch: recipe.scratch.into(),
+        })
+    }
+}
+
+fn bug(what: &str) -> Diagnostic {
+    Diagnostic::error(codes::INTERNAL, Span::default(), format!("internal error in a launch: {what}"), "")
+}
+
+/// How the machine parameters follow from the arguments.
+#[derive(Default)]
+struct Recipe {
+    kinds: Vec<ParamKind>,
+    values: Vec<u64>,
+    changes: Vec<Change>,
+    scratch: Vec<Scratch>,
+}
+
+impl Recipe {
+    fn new(compiled: &Compiled, plan: &Plan, uses: &[ArgUse], args: &[Arg<'_>]) -> Result<Recipe, String> {
+        let (module, mut recipe) = (&compiled.module, Recipe::default());
+        let func = module.funcs.get(compiled.entry).ok_or("there is no kernel")?;
+        let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
+        let mut types = params.iter().map(|v| module.types.get(func.ty(*v)));
+        for (i, host) in plan.args.iter().enumerate().filter(|(_, h)| **h != HostArg::Absent) {
+            let ty = types.next().ok_or("a parameter is missing")?;
+            let arg = args.get(i).copied().unwrap_or(Arg::Absent);
+            // What the key holds is the same in each launch; an address never is part of it.
+            let fixed = key::exact(uses.get(i), &arg) || arg == Arg::Absent;
+            recipe.argument(i, ty, host, fixed, &arg)?;
+        }
+        for s in &plan.scratch {
+            recipe.kinds.push(ParamKind::Pointer);
+            let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
+            let bytes = bytes.ok_or("a workspace is larger than memory")?.max(1);
+            recipe.scratch.push(Scratch { value: recipe.values.len(), bytes, zeroed: s.zeroed });
+            // The driver aligns memory to 256 bytes: a null pointer is as well aligned.
+            recipe.values.push(0);
+        }
+        if recipe.values.len() != recipe.kinds.len() {
+            return Err("the arguments do not fit the kernel".to_string());
+        }
+        Ok(recipe)
+    }
+
+    fn argument(
+        &mut self,
+        i: usize,
+        ty: &Type,
+        host: &HostArg,
+        fixed: bool,
+        arg: &Arg<'_>,
+    ) -> Result<(), String> {
+        flatten(ty, &mut self.kinds).ok_or("a kernel takes a tile")?;
+        let mut push = |value: u64, change: Option<What>| {
+            self.changes.extend(change.map(|what| Change { value: self.values.len(), arg: i, what }));
+            self.values.push(value);
+        };
+        let varies = |what| Some(what).filter(|_| !fixed);
+        match (ty, host) {
+            (Type::Tile { elem: Elem::Scalar(_), .. }, HostArg::Scalar(s)) => {
+                push(s.bits(), varies(What::Bits));
+            }
+            (Type::Tile { elem: Elem::Ptr { .. }, .. }, HostArg::Tensor { .. }) => {
+                push(arg.bits(), Some(What::Bits));
+            }
+            (Type::View { .. }, HostArg::Tensor { shape, strides, .. }) => {
+                push(arg.bits(), Some(What::Bits));
+                let axes = |n: usize| 0..n;
+                axes(shape.len()).zip(shape).for_each(|(a, d)| push(*d as u64, varies(What::Extent(a))));
+                axes(strides.len()).zip(strides).for_each(|(a, s)| push(*s as u64, varies(What::Stride(a))));
+            }
+            (Type::Tile { .. } | Type::View { .. }, _) => {
+                return Err("an argument has another type".to_string());
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,65 @@
+//! NVIDIA GPUs: devices, streams, memory, kernels.
+//!
+//! ```text
+//! Driver (libcuda, symbol by symbol) ─ Device ─ Context ─┬─ Stream, Event
+//!                                                        ├─ Buffer, Pinned
+//!                                                        └─ Module ─ Kernel ─ launch
+//! Launcher: launch contract + compiler + Kernel, cached by what the arguments decide
+//! Backend:  the same for a Session, whose buffers lie in host memory
+//! ```
+//! Nothing here is looked for before it is asked for, and a machine without a driver is an error of one sentence.
+
+mod backend;
+mod binaries;
+mod buffer;
+mod device;
+mod driver;
+mod error;
+mod kernel;
+mod key;
+mod launcher;
+mod reach;
+mod stream;
+
+pub use backend::Backend;
+pub use buffer::{Buffer, Element, Pending, Pinned};
+pub use device::Device;
+pub use error::CudaError;
+pub use kernel::{Args, Kernel, KernelInfo, Module};
+pub use key::Arg;
+pub use launcher::{CallSite, LaunchError, Launcher};
+pub use stream::{Event, Stream};
+
+/// What there is, for a person to read: a line for the driver and one for each GPU, or one that says what is missing.
+pub fn probe() -> Vec<String> {
+    let found = driver::Driver::get().and_then(|driver| Ok((device::version(driver)?, Device::count()?)));
+    let ((major, minor), count) = match found {
+        Ok(found) => found,
+        Err(error) => return vec![error.to_string()],
+    };
+    let mut lines = vec![format!("NVIDIA driver for CUDA {major}.{minor}")];
+    for ordinal in 0..count {
+        lines.push(match Device::open(ordinal) {
+            Ok(device) => describe(&device),
+            Err(error) => format!("GPU {ordinal}: {error}"),
+        });
+    }
+    lines
+}
+
+fn describe(device: &Device) -> String {
+    let (major, minor) = device.capability();
+    let free = device.free_bytes().map_or_else(
+        |error| error.to_string(),
+        |bytes| format!("{:.1} GiB free", bytes as f64 / f64::from(1 << 30)),
+    );
+    let target =
+        device.target().map_or("no target's binaries run here".to_string(), |t| format!("target {t}"));
+    format!(
+        "GPU {}: {}, compute capability {major}.{minor}, {} multiprocessors, {} KiB of shared memory, {free}, {target}",
+        device.ordinal(),
+        device.name(),
+        device.sms(),
+        device.shared_bytes() / 1024
+    )
+}

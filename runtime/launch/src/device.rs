@@ -1,0 +1,82 @@
+//! Owns the border to devices: [`Device`] runs a specialization where a [`crate::Session`] was told to.
+//!
+//! Without a device the interpreter runs it. A device sees the same host memory as the interpreter: buffers of a
+//! [`Memory`], in which a stored pointer is a virtual address of that memory.
+
+use std::time::Duration;
+
+use tk_interp::{Arg, Fault, Memory, Printed};
+use tk_sema::contract;
+use tk_syntax::{Diagnostic, codes};
+use tk_tile::Loc;
+
+use crate::session::Compiled;
+
+/// Where kernels run.
+pub trait Device: Send + Sync {
+    /// Runs all programs of a grid, which has no empty axis. `args` fit the parameters of the entry function, one each,
+    /// workspaces included. When this returns, all that the kernel wrote is in `memory`.
+    fn launch(
+        &self,
+        compiled: &Compiled,
+        args: &[Arg],
+        grid: [u32; 3],
+        options: &LaunchOptions,
+        memory: &Memory,
+    ) -> Result<(), Fault>;
+
+    /// What launch contracts may ask about it.
+    fn facts(&self) -> contract::Device;
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Debug)]
+pub struct LaunchOptions {
+    /// Warps of one program.
+    pub warps: u32,
+    /// Buffers of a pipelined loop.
+    pub stages: Option<u32>,
+    /// The most registers of one lane.
+    pub max_regs: Option<u32>,
+    /// Programs that a multiprocessor should hold at once.
+    pub occupancy: Option<u32>,
+    /// All programs run at the same time.
+    pub cooperative: bool,
+    /// How long it may run.
+    pub timeout: Option<Duration>,
+    /// Where what it prints goes.
+    pub printed: Printed,
+}
+
+impl LaunchOptions {
+    /// Warps of a program whose kernel does not say it: one for each of the four schedulers that a multiprocessor has.
+    /// A device with another number of them would want another.
+    pub const WARPS: u32 = 4;
+
+    /// From the options of a plan: `launch(warps = 8, cooperative = true)`.
+    pub fn of(launch: &[(String, i64)]) -> LaunchOptions {
+        let given = |name: &str| launch.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
+        let number = |name: &str| given(name).map(|v| u32::try_from(v).unwrap_or(u32::MAX));
+        LaunchOptions {
+            warps: number("warps").unwrap_or(Self::WARPS),
+            stages: number("stages"),
+            max_regs: number("max_regs").filter(|n| *n > 0),
+            occupancy: number("occupancy").filter(|n| *n > 0),
+            cooperative: given("cooperative").is_some_and(|v| v != 0),
+            timeout: None,
+            printed: Printed::default(),
+        }
+    }
+}
+
+/// What is wrong with a kernel, as the fault of its launch.
+pub fn fault_of(wrong: &[Diagnostic]) -> Fault {
+    let error = wrong.iter().find(|d| d.is_error());
+    let Some(d) = error.or(wrong.first()) else {
+        return Fault::new(codes::INTERNAL.0, "internal error: a compiler failed without saying why");
+    };
+    let span = d.primary.span;
+    let mut fault = Fault::new(d.code.0, d.message.clone());
+    fault.loc = Some(Loc { file: span.file.0, start: span.start, end: span.end });
+    fault
+}

@@ -1,0 +1,108 @@
+//! Memory and kernels by themselves.
+
+use tk_runtime::compile::ParamKind;
+use tk_runtime::cuda::{Args, CudaError, Device, Module};
+
+use super::support::{image, info, kernel};
+
+pub fn memory_is_copied_there_and_back() {
+    let device = Device::open(0).unwrap();
+    let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
+    let x = device.alloc(16).unwrap();
+    x.copy_from(&stream, &[1.0f32, 2.0, 3.0, 4.0]).unwrap();
+    let mut host = [0.0f32; 4];
+    x.copy_to(&stream, &mut host).unwrap();
+    assert_eq!(host, [1.0, 2.0, 3.0, 4.0]);
+
+    let mut pinned = device.pinned(8).unwrap();
+    assert_eq!(pinned.as_slice::<f32>(), [0.0, 0.0]);
+    pinned.as_mut_slice::<f32>()[0] = 5.0;
+    let first = stream.record().unwrap();
+    let pinned = x.copy_from_pinned(&stream, pinned).unwrap().wait().unwrap();
+    other.wait(&stream.record().unwrap()).unwrap();
+    let pinned = x.copy_to_pinned(&other, pinned).unwrap().wait().unwrap();
+    assert_eq!(pinned.as_slice::<f32>(), [5.0, 0.0]);
+    assert!(first.elapsed_ms(&other.record().unwrap()).unwrap() > 0.0);
+
+    x.fill_zero(&stream).unwrap();
+    x.copy_to(&stream, &mut host).unwrap();
+    assert_eq!(host, [0.0; 4]);
+    let short = x.copy_from(&stream, &[0.0f32; 5]).unwrap_err();
+    assert_eq!(short.sentence, "20 bytes cannot be copied: the buffer on the GPU has 16");
+    let large = device.alloc(1 << 40).unwrap_err();
+    assert_eq!(
+        large.sentence,
+        "1099511627776 bytes on the GPU cannot be had: the GPU has not enough free memory (CUDA_ERROR_OUT_OF_MEMORY)"
+    );
+    assert!(device.alloc(0).unwrap().is_empty());
+}
+
+pub fn a_kernel_gets_its_arguments_and_the_grid() {
+    let device = Device::open(0).unwrap();
+    let stream = device.stream().unwrap();
+    let out = device.alloc(32).unwrap();
+    let mut wanted = info("how", &[ParamKind::Pointer]);
+    (wanted.shared_bytes, wanted.programs_per_block) = (100 << 10, 4);
+    let kernel = Module::lazy(image()).kernel(wanted);
+    kernel.fits(&device).unwrap();
+    let mut args = Args::new();
+    args.push_ptr(out.address());
+    let mut seen = [0i32; 8];
+    kernel.launch(&stream, [10, 3, 1], &args).unwrap();
+    out.copy_to(&stream, &mut seen).unwrap();
+    assert_eq!(seen, [3, 3, 1, 128, 100 << 10, 10, 3, 1]);
+    kernel.launch_cooperative(&stream, [8, 1, 1], &args).unwrap();
+    out.copy_to(&stream, &mut seen).unwrap();
+    assert_eq!(seen[..3], [2, 1, 1]);
+
+    let says = |r: Result<(), CudaError>| r.unwrap_err().sentence;
+    let over = |grid: [u32; 3]| says(kernel.launch(&stream, grid, &args));
+    assert_eq!(
+        over([1, 70_000, 1]),
+        "the grid of kernel `how` has 70000 programs on axis 1, and a GPU takes at most 65535"
+    );
+    assert!(kernel.launch(&stream, [0, 70_000, 1], &args).is_ok());
+    let together = says(kernel.launch_cooperative(&stream, [1000, 1, 1], &args));
+    assert!(
+        together.starts_with("kernel `how` cannot be launched with the grid [1000, 1, 1] and (0x"),
+        "{together}"
+    );
+    assert!(together.contains("its programs do not fit on the GPU at the same time"), "{together}");
+    assert_eq!(
+        says(kernel.launch(&stream, [1; 3], &Args::new())),
+        "kernel `how` takes 1 machine parameters, but 0 were given"
+    );
+}
+
+pub fn a_kernel_that_fails_is_named_and_the_device_recovers() {
+    let device = Device::open(0).unwrap();
+    let (stream, buffer) = (device.stream().unwrap(), device.alloc(64).unwrap());
+    let (good, wild) = (kernel("nothing", &[]), kernel("wild", &[]));
+    good.launch(&stream, [1; 3], &Args::new()).unwrap();
+    stream.synchronize().unwrap();
+    wild.launch(&stream, [1; 3], &Args::new()).unwrap();
+    let error = stream.synchronize().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "kernel `wild` failed: it used an address that is in no buffer (CUDA_ERROR_ILLEGAL_ADDRESS); \
+         run the same with `--device cpu --checked`, which names the place"
+    );
+    let lost = "the device's context is lost: kernel `wild` failed: it used an address that is in no buffer \
+                (CUDA_ERROR_ILLEGAL_ADDRESS)";
+    assert_eq!(good.launch(&stream, [1; 3], &Args::new()).unwrap_err().sentence, lost);
+    assert_eq!(device.alloc(4).unwrap_err().sentence, lost);
+    assert_eq!(device.lost().unwrap().sentence, lost);
+
+    device.recover().unwrap();
+    assert_eq!(device.lost(), None);
+    // What belonged to the old context stays lost; the kernel is loaded again in the new one.
+    assert_eq!(buffer.fill_zero(&stream).unwrap_err().sentence, lost);
+    let stream = device.stream().unwrap();
+    good.launch(&stream, [1; 3], &Args::new()).unwrap();
+    good.launch(&stream, [1; 3], &Args::new()).unwrap();
+    wild.launch(&stream, [1; 3], &Args::new()).unwrap();
+    let error = stream.synchronize().unwrap_err();
+    assert!(error.sentence.starts_with("one of the kernels `nothing`, `wild` failed"), "{error}");
+    device.recover().unwrap();
+    device.stream().unwrap().synchronize().unwrap();
+}

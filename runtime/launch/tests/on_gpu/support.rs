@@ -1,0 +1,141 @@
+//! What the tests share: a program, and a compiler for it that knows its kernels by name.
+
+use std::io::{Write, stderr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tk_interp::{Arg as At, Memory};
+use tk_ops::{DType, Scalar};
+use tk_runtime::compile::{ArgFacts, Binary, Compile, CompileOptions, ParamKind, params};
+use tk_runtime::cuda::{Backend, Device, Kernel, KernelInfo, Module};
+use tk_runtime::{Argument, Session};
+use tk_sema::contract::{HostArg, kernel_named};
+use tk_syntax::{Diagnostic, codes};
+use tk_tile::{FuncId, TileModule};
+
+/// Says something past the test harness, which keeps what a passing test prints.
+pub fn say(line: &str) {
+    let mut out = stderr();
+    out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).unwrap();
+}
+
+pub fn info(name: &str, params: &[ParamKind]) -> KernelInfo {
+    KernelInfo {
+        name: name.into(),
+        threads: 128,
+        shared_bytes: 0,
+        programs_per_block: 1,
+        params: params.to_vec(),
+    }
+}
+
+/// What the driver loads: for the one of these tests a word, for the real one the kernels as PTX.
+pub fn image() -> Arc<[u8]> {
+    let fake = std::env::var_os("FAKE_CUDA").is_some();
+    if fake { b"image"[..].into() } else { include_bytes!("kernels.ptx")[..].into() }
+}
+
+pub fn kernel(name: &str, params: &[ParamKind]) -> Kernel {
+    Module::lazy(image()).kernel(info(name, params))
+}
+
+/// A compiler for kernels that the driver has by name.
+#[derive(Default)]
+pub struct ByName {
+    /// How often it was asked.
+    pub calls: AtomicUsize,
+    /// What was known of the parameters at the last time.
+    pub facts: Mutex<Vec<ArgFacts>>,
+    /// Bytes of shared memory of each kernel.
+    pub shared: u32,
+    /// Programs of a block.
+    pub programs: u32,
+}
+
+impl Compile for ByName {
+    fn compile(
+        &self,
+        module: &TileModule,
+        entry: FuncId,
+        options: &CompileOptions,
+    ) -> Result<Binary, Vec<Diagnostic>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        *self.facts.lock().unwrap() = options.facts.clone();
+        assert!(["sm_80", "sm_90a"].contains(&options.target.as_str()));
+        let name = module.funcs[entry].name.split(['[', '.']).next().unwrap().to_string();
+        if name == "refused" {
+            let span = tk_syntax::Span::default();
+            return Err(vec![Diagnostic::error(codes::NOT_ON_TARGET, span, "it is refused", "")]);
+        }
+        Ok(Binary {
+            name,
+            image: image(),
+            threads: options.warps * 32,
+            shared_bytes: self.shared,
+            programs_per_block: self.programs.max(1),
+            params: params(module, entry).unwrap(),
+        })
+    }
+}
+
+pub const PROGRAM: &str = r#"
+kernel twice(x: mut view[f32, 1]) grid(x.shape[0]) { }
+kernel how[n: i32 = 10](out: *mut i32) grid(n, 3) launch(warps = 8) { }
+kernel rotate(table: *mut *mut f32, n: i32) { }
+kernel add(x: *mut f32, v: f32) scratch(work: *mut f32, 1, zeroed = true) { }
+kernel wild(x: *mut f32, n: i32) { }
+kernel slow(x: *mut f32) { }
+kernel refused(x: *mut f32) { }
+kernel missing(x: *mut f32) { }
+kernel nothing(x: *f32, y: *f32, z: *mut f32, n: i32) grid(n) { }
+"#;
+
+pub struct Text;
+
+impl tk_sema::Loader for Text {
+    fn load(&self, path: &str) -> Result<String, String> {
+        if path == "x.tk" { Ok(PROGRAM.to_string()) } else { Err(format!("there is no file {path}")) }
+    }
+}
+
+pub fn session() -> Session {
+    let checked = tk_sema::check(&Text, "x.tk");
+    let errors: Vec<_> = checked.diagnostics.iter().filter(|d| d.is_error()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    Session::new(checked)
+}
+
+pub fn backed(compiler: ByName) -> (Session, Arc<Backend>, Arc<ByName>) {
+    let compiler = Arc::new(compiler);
+    let backend = Arc::new(Backend::new(Device::open(0).unwrap(), compiler.clone()).unwrap());
+    (session().on(backend.clone()), backend, compiler)
+}
+
+/// A tensor in host memory as an argument.
+pub fn tensor(memory: &Memory, dtype: DType, bytes: Vec<u8>) -> (tk_interp::BufferId, Argument) {
+    let n = (bytes.len() / dtype.bytes()) as i64;
+    let buffer = memory.alloc(bytes);
+    let host = HostArg::Tensor { dtype, shape: vec![n], strides: vec![1] };
+    (buffer, Argument { host, place: Some(At::View { buffer, offset: 0, shape: vec![n], strides: vec![1] }) })
+}
+
+pub fn number(v: Scalar) -> Argument {
+    Argument { host: HostArg::Scalar(v), place: None }
+}
+
+pub fn launch(session: &Session, kernel: &str, args: &[Argument], memory: &Memory) -> Result<(), String> {
+    let id = kernel_named(&session.checked().hir, kernel).unwrap();
+    match session.launch(id, args, &[], memory) {
+        Ok(_) => Ok(()),
+        Err(wrong) => Err(format!("{}: {}", wrong[0].code, wrong[0].message)),
+    }
+}
+
+pub fn floats(v: &[f32]) -> Vec<u8> {
+    v.iter().flat_map(|f| f.to_le_bytes()).collect()
+}
+
+pub fn read(memory: &Memory, id: tk_interp::BufferId) -> Vec<f32> {
+    let bytes = memory.read(id).unwrap();
+    bytes.chunks(4).map(|c| f32::from_le_bytes(c.try_into().unwrap())).collect()
+}
