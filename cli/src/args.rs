@@ -116,9 +116,11 @@ pub enum Emit {
 pub enum DeviceName {
     /// The interpreter, on all cores
     Cpu,
-    /// The GPU simulator (planned)
+    /// The code for GPUs, simulated lane by lane, with warps of 32 lanes
     Sim,
-    /// NVIDIA GPUs (planned)
+    /// The same with warps of 64 lanes
+    Sim64,
+    /// NVIDIA GPUs
     Cuda,
     /// AMD GPUs (planned)
     Hip,
@@ -130,6 +132,7 @@ impl DeviceName {
         match self {
             DeviceName::Cpu => "cpu",
             DeviceName::Sim => "sim",
+            DeviceName::Sim64 => "sim64",
             DeviceName::Cuda => "cuda",
             DeviceName::Hip => "hip",
         }

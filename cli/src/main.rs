@@ -9,6 +9,7 @@ mod build;
 #[cfg(feature = "llvm")]
 mod cache;
 mod check;
+mod device;
 mod diff;
 mod doctor;
 mod explain;

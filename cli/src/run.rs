@@ -14,23 +14,25 @@ use crate::input::Inputs;
 use crate::report::{self, Line};
 use crate::suggest::hint;
 use crate::terminal::{Failure, Outcome, Terminal};
-use crate::{front, value};
+use crate::{device, front, value};
 
 /// Elements of an array that the summary shows.
 const SHOWN: usize = 8;
 
 /// Runs a kernel.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
-    if args.device != DeviceName::Cpu {
-        let name = args.device.name();
-        return Err(Failure::Sentence(format!(
-            "this version of tk has no device `{name}`; kernels run on `cpu`"
-        )));
-    }
     let (path, name) = front::split_target(&args.target);
     let checked = front::check(&Inputs::new(&args.input, [path])?, path)?;
     front::report(terminal, &checked)?;
+    if args.checked && args.device != DeviceName::Cpu {
+        return Err(Failure::Sentence("--checked runs on `cpu` alone".into()));
+    }
+    let device = device::open(args.device, &checked.sources, path).map_err(Failure::Sentence)?;
     let session = Session::new(checked).with_timeout(args.timeout).checked_mode(args.checked);
+    let session = match device {
+        Some(device) => session.on(device),
+        None => session,
+    };
     let session = if args.dump.is_some() { session.dumping() } else { session };
     let kernel = choose(&session, path, name)?;
     let sets = front::sets(&args.sets)?;

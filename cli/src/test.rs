@@ -10,14 +10,16 @@ use crate::args::{DeviceName, TestArgs};
 use crate::input::Inputs;
 use crate::report::{self, Ended, Line, main_file};
 use crate::terminal::{Failure, Outcome, Terminal};
-use crate::{front, watch};
+use crate::{device, front, watch};
 
 /// How many tests ended how.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Count {
     passed: usize,
     failed: usize,
     left_out: usize,
+    /// Why tests were left out.
+    why: Option<String>,
 }
 
 impl Count {
@@ -46,13 +48,15 @@ fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
         total.passed += count.passed;
         total.failed += count.failed;
         total.left_out += count.left_out;
+        total.why = total.why.or(count.why);
     }
-    let Count { passed, failed, left_out } = total;
+    let Count { passed, failed, left_out, why } = total;
+    let why = why.unwrap_or_default();
     if terminal.is_json() {
         terminal.object(&Line::Summary { passed, failed, left_out })?;
     } else {
         if left_out > 0 {
-            terminal.data(&format!("{} left out: {}\n", plural(left_out, "test"), why_not(args.device)))?;
+            terminal.data(&format!("{} left out: {}\n", plural(left_out, "test"), why))?;
         }
         terminal.data(&format!("{passed} passed, {failed} failed\n"))?;
     }
@@ -60,14 +64,10 @@ fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
     if failed > 0 {
         Err(Failure::Diagnostics)
     } else if left_out > 0 && required {
-        Err(Failure::Sentence(format!("TK_REQUIRE_DEVICE={}: {}", args.device.name(), why_not(args.device))))
+        Err(Failure::Sentence(format!("TK_REQUIRE_DEVICE={}: {}", args.device.name(), why)))
     } else {
         Ok(())
     }
-}
-
-fn why_not(device: DeviceName) -> String {
-    format!("this version of tk has no device `{}`", device.name())
 }
 
 fn plural(n: usize, what: &str) -> String {
@@ -100,12 +100,19 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
         return Ok(Count { failed: 1, ..Count::default() });
     }
     let mut count = Count::default();
-    let session = Session::new(checked).with_timeout(args.timeout).checked_mode(!args.unchecked);
+    let opened = device::open(args.device, &checked.sources, path);
+    let checked_mode = args.device == DeviceName::Cpu && !args.unchecked;
+    let session = Session::new(checked).with_timeout(args.timeout).checked_mode(checked_mode);
+    let (session, missing) = match opened {
+        Ok(None) => (session, None),
+        Ok(Some(device)) => (session.on(device), None),
+        Err(why) => (session, Some(why)),
+    };
     for (test, name) in session.tests() {
         if args.filter.as_ref().is_some_and(|f| !name.contains(f.as_str())) {
             continue;
         }
-        let (ended, outcome) = if args.device == DeviceName::Cpu {
+        let (ended, outcome) = if missing.is_none() {
             let outcome = session.test(test);
             terminal.internal(&outcome.diagnostics)?;
             let failed = outcome.diagnostics.iter().any(Diagnostic::is_error);
@@ -117,7 +124,7 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
         show(terminal, &session, (test, name), ended, &outcome)?;
     }
     if terminal.is_json() {
-        return Ok(count);
+        return Ok(Count { why: missing, ..count });
     }
     let mut line =
         format!("{}  {path}  {} passed", if count.failed == 0 { "ok  " } else { "FAIL" }, count.passed);
@@ -128,7 +135,7 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
         line += &format!(", {} left out", count.left_out);
     }
     terminal.data(&format!("{line}  ({:.2} s)\n", start.elapsed().as_secs_f64()))?;
-    Ok(count)
+    Ok(Count { why: missing, ..count })
 }
 
 /// Prints what there is to say about a test.

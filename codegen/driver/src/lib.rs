@@ -7,18 +7,22 @@ mod build;
 mod cache;
 mod compile;
 mod find;
+mod jit;
 mod kernel;
 mod ptxas;
 mod report;
+mod simulator;
 mod tool;
 
 pub use build::{Built, Work, build_cached, compile_for};
 pub use cache::{Cache, Key, Size};
 pub use compile::compile;
 pub use find::Environment;
+pub use jit::Jit;
 pub use kernel::{ArgFacts, Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
 pub use ptxas::{Ptxas, TARGETS, assemble};
 pub use report::{describe, spilled};
+pub use simulator::Simulator;
 pub use tool::ToolError;
 
 /// The version of the LLVM that makes the code.

@@ -1,0 +1,49 @@
+//! Owns the way from `--device NAME` to something that runs kernels.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tk_runtime::device::Device;
+use tk_syntax::SourceMap;
+
+use crate::args::DeviceName;
+
+/// The device for the kernels of a program; `None` is the interpreter. The error says in one sentence why there is none.
+pub fn open(name: DeviceName, sources: &SourceMap, path: &str) -> Result<Option<Arc<dyn Device>>, String> {
+    match name {
+        DeviceName::Cpu => Ok(None),
+        DeviceName::Sim | DeviceName::Sim64 => simulator(name).map(Some),
+        DeviceName::Cuda => cuda(sources, Path::new(path)).map(Some),
+        DeviceName::Hip => Err("this version of tk has no device `hip`".into()),
+    }
+}
+
+/// The seed of the simulator: `TK_SIM_SEED`, or 0.
+#[cfg(feature = "llvm")]
+fn simulator(name: DeviceName) -> Result<Arc<dyn Device>, String> {
+    let seed = match std::env::var("TK_SIM_SEED") {
+        Ok(text) => text.parse().map_err(|_| format!("TK_SIM_SEED is `{text}`, which is no number"))?,
+        Err(_) => 0,
+    };
+    let spec = if name == DeviceName::Sim64 { &tk_layout::spec::SIM_64 } else { &tk_layout::spec::SIM_32 };
+    Ok(Arc::new(tk_driver::Simulator::new(spec, seed)))
+}
+
+#[cfg(feature = "llvm")]
+fn cuda(sources: &SourceMap, path: &Path) -> Result<Arc<dyn Device>, String> {
+    use tk_driver::{Cache, Environment, Jit};
+    let gpu = tk_runtime::cuda::Device::open(0).map_err(|e| e.to_string())?;
+    let jit = Jit::new(sources.clone(), Environment::of_process(Some(path)), Cache::of_process());
+    let backend = tk_runtime::cuda::Backend::new(gpu, Arc::new(jit)).map_err(|e| e.to_string())?;
+    Ok(Arc::new(backend))
+}
+
+#[cfg(not(feature = "llvm"))]
+fn simulator(_: DeviceName) -> Result<Arc<dyn Device>, String> {
+    Err("this tk was built without LLVM, so kernels run on `cpu` alone".into())
+}
+
+#[cfg(not(feature = "llvm"))]
+fn cuda(_: &SourceMap, _: &Path) -> Result<Arc<dyn Device>, String> {
+    Err("this tk was built without LLVM, so kernels run on `cpu` alone".into())
+}

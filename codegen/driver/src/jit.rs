@@ -1,0 +1,60 @@
+//! Owns compiling at run time: the driver as the [`Compile`] of the runtime.
+
+use std::sync::OnceLock;
+
+use tk_runtime::compile::{Binary, Compile, CompileOptions, ParamKind};
+use tk_syntax::{Diagnostic, SourceMap, Span, codes};
+use tk_tile::{FuncId, TileModule};
+
+use crate::kernel::{ArgFacts, Request, warps_for};
+use crate::{Cache, Environment, Ptxas, ToolError, build_cached};
+
+/// Compiles kernels when they are launched, through the cache.
+pub struct Jit {
+    sources: SourceMap,
+    environment: Environment,
+    cache: Cache,
+    ptxas: OnceLock<Result<Ptxas, ToolError>>,
+}
+
+impl Jit {
+    /// For the kernels of a program with these files; the assembler is looked for when it is needed.
+    pub fn new(sources: SourceMap, environment: Environment, cache: Cache) -> Jit {
+        Jit { sources, environment, cache, ptxas: OnceLock::new() }
+    }
+}
+
+impl Compile for Jit {
+    fn compile(
+        &self,
+        module: &TileModule,
+        entry: FuncId,
+        options: &CompileOptions,
+    ) -> Result<Binary, Vec<Diagnostic>> {
+        let place = Span::default();
+        let Some(target) = crate::TARGETS.into_iter().find(|t| t.name == options.target) else {
+            let message = format!("there is no target `{}`", options.target);
+            return Err(vec![Diagnostic::error(codes::NOT_COMPILED, place, message, "")]);
+        };
+        let ptxas = self.ptxas.get_or_init(|| Ptxas::find(&self.environment, &self.cache));
+        let ptxas = ptxas.as_ref().map_err(|e| vec![e.clone().at(place)])?;
+        let facts = options.facts.iter().map(|f| ArgFacts { divisible: f.divisible, one: f.one }).collect();
+        let request =
+            Request { module, entry, target, warps: warps_for(target, options.warps.into()), facts };
+        let built = build_cached(&request, &self.sources, false, ptxas, &self.cache, place)?;
+        let kind = |p: &crate::Param| match p.kind {
+            crate::ParamKind::Pointer => ParamKind::Pointer,
+            crate::ParamKind::Scalar | crate::ParamKind::Extent | crate::ParamKind::Stride => {
+                ParamKind::Scalar(p.dtype)
+            }
+        };
+        Ok(Binary {
+            name: built.kernel.name.clone(),
+            image: built.cubin.bytes.into(),
+            threads: built.kernel.threads,
+            shared_bytes: built.kernel.shared_bytes,
+            programs_per_block: built.kernel.programs_per_block,
+            params: built.kernel.params.iter().map(kind).collect(),
+        })
+    }
+}

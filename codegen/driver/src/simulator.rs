@@ -1,0 +1,150 @@
+//! Owns the simulated target as a device of the runtime: the shipped lowering, run lane by lane on the host.
+//!
+//! Guarantees the same result and the same fault for the same seed. Addresses of device memory are the virtual ones of
+//! the interpreter's memory, so that a pointer stored there means the same here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tk_interp::{Arg, Buffers, Fault, Memory};
+use tk_layout::TargetSpec;
+use tk_llvm::module::{Hosted, hosted};
+use tk_llvm::sim::{self, FaultKind, Global, Launch};
+use tk_runtime::call::Call;
+use tk_runtime::compile::ArgFacts;
+use tk_runtime::device::{Device, LaunchOptions, fault_of};
+use tk_runtime::{Compiled, Wrong};
+use tk_sema::contract;
+use tk_syntax::codes;
+use tk_tile::Loc;
+
+use crate::compile::{schedule, stopped};
+use crate::kernel::{Request, warps_for};
+
+/// A specialization for warps and facts about its arguments.
+type Key = (u64, u32, Vec<ArgFacts>);
+
+/// The simulated target.
+pub struct Simulator {
+    spec: &'static TargetSpec,
+    seed: u64,
+    known: Mutex<HashMap<Key, Arc<Ready>>>,
+}
+
+/// A kernel that can be run.
+struct Ready {
+    hosted: Hosted,
+    threads: u32,
+    shared_bytes: u32,
+}
+
+impl Simulator {
+    /// Simulates this target; `seed` decides every order that a machine leaves open.
+    pub fn new(spec: &'static TargetSpec, seed: u64) -> Simulator {
+        Simulator { spec, seed, known: Mutex::new(HashMap::new()) }
+    }
+
+    fn ready(&self, compiled: &Compiled, warps: u32, facts: Vec<ArgFacts>) -> Result<Arc<Ready>, Wrong> {
+        let key = (compiled.id, warps, facts);
+        if let Some(ready) = self.known.lock().unwrap_or_else(|p| p.into_inner()).get(&key) {
+            return Ok(Arc::clone(ready));
+        }
+        let facts = key.2.iter().map(|f| crate::kernel::ArgFacts { divisible: f.divisible, one: f.one }).collect();
+        let request =
+            Request { module: &compiled.module, entry: compiled.entry, target: self.spec, warps, facts };
+        let stages = schedule(&request)?;
+        let threads = stages.scheduled.setting.threads().count();
+        let hosted = hosted(&stages.scheduled).map_err(|stop| vec![stopped(&stop, &request)])?;
+        let ready = Arc::new(Ready { hosted, threads, shared_bytes: stages.scheduled.shared_bytes() });
+        self.known.lock().unwrap_or_else(|p| p.into_inner()).insert(key, Arc::clone(&ready));
+        Ok(ready)
+    }
+}
+
+/// The memory of the interpreter, as lanes see it.
+struct Space(Buffers);
+
+impl Global for Space {
+    fn resolve(&self, address: u64, bytes: usize) -> Result<*mut u8, String> {
+        let inside = self.0.resolve(address, bytes);
+        inside.ok_or_else(|| match self.0.at(address) {
+            Some(place) => {
+                let at = address - place.address;
+                format!("{bytes} bytes at byte {at} of a buffer of {} are outside", place.len)
+            }
+            None => format!("the address {address:#x} is in no buffer"),
+        })
+    }
+}
+
+impl Device for Simulator {
+    fn launch(
+        &self,
+        compiled: &Compiled,
+        args: &[Arg],
+        grid: [u32; 3],
+        options: &LaunchOptions,
+        memory: &Memory,
+    ) -> Result<(), Fault> {
+        let call = Call::new(compiled, args)?;
+        let place = |buffer, at: i64, size: usize| {
+            let start = memory.address(buffer)?;
+            start.checked_add_signed(at.checked_mul(i64::try_from(size).ok()?)?)
+        };
+        let (kinds, values) = call.pack(&place)?;
+        let facts = kinds.iter().zip(values.bits()).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
+        let ready = self.ready(compiled, warps_for(self.spec, options.warps.into()), facts).map_err(|w| fault_of(&w))?;
+        let space = Space(memory.buffers());
+        let launch = Launch {
+            kernel: ready.hosted.entry,
+            args: values.bits(),
+            grid,
+            threads: ready.threads,
+            warp_size: self.spec.warp_size,
+            shared_bytes: ready.shared_bytes,
+            cooperative: options.cooperative,
+            seed: self.seed,
+            timeout: options.timeout,
+            banks: None,
+        };
+        // SAFETY: the code was made for this signature and reaches memory by the simulator's calls only; the buffers stay
+        // while `space` holds them, and nobody else runs on them during a launch.
+        let ran = unsafe { sim::run(&launch, &space) };
+        // Whatever a lane may have written counts as written: only checked mode keeps an account of single bytes.
+        for place in space.0.iter() {
+            space.0.wrote(place.id);
+        }
+        ran.map(|_| ()).map_err(|f| fault(&f, &ready.hosted))
+    }
+
+    fn facts(&self) -> contract::Device {
+        contract::Device { smem: self.spec.shared_bytes.into(), ..contract::Device::default() }
+    }
+}
+
+/// A fault of a lane as a fault of the launch.
+fn fault(f: &sim::Fault, hosted: &Hosted) -> Fault {
+    let loc = |n: i32| usize::try_from(n).ok().and_then(|n| hosted.locs.get(n)).copied();
+    let message = match f.kind {
+        FaultKind::Assert(n) => {
+            let text = usize::try_from(n).ok().and_then(|n| hosted.messages.get(n)).cloned().unwrap_or_default();
+            if text.is_empty() { "assertion failed".to_string() } else { format!("assertion failed: {text}") }
+        }
+        FaultKind::Global
+        | FaultKind::Shared
+        | FaultKind::Misaligned
+        | FaultKind::Unwritten
+        | FaultKind::Race
+        | FaultKind::Deadlock
+        | FaultKind::Returned
+        | FaultKind::Divergence
+        | FaultKind::Timeout
+        | FaultKind::Resource
+        | FaultKind::Call => f.message.clone(),
+    };
+    let mut out = Fault::new(codes::FAULT.0, message);
+    out.loc = loc(f.loc);
+    out.program = Some(f.program);
+    out.other = f.other.and_then(loc).map(|l: Loc| (l, "and here".to_string()));
+    out
+}
