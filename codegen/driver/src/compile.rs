@@ -38,8 +38,11 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
 pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let fact = |f: &ArgFacts| tk_layout::ArgFacts { divisible: f.divisible, one: f.one };
-    let setting =
-        Setting { spec: request.target, warps: request.warps, facts: request.facts.iter().map(fact).collect() };
+    let setting = Setting {
+        spec: request.target,
+        warps: request.warps,
+        facts: request.facts.iter().map(fact).collect(),
+    };
     pipeline::run(request.module, &name, setting)
         .map_err(|what| vec![Diagnostic::error(codes::INTERNAL, Span::default(), what, "")])
 }
@@ -52,7 +55,8 @@ pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
             Diagnostic::error(codes::INTERNAL, Span::default(), message, "")
         }
         Stop::Unsupported { what, loc } => {
-            let span = loc.map_or(Span::default(), |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
+            let span =
+                loc.map_or(Span::default(), |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
             let message = format!("{what} cannot be compiled for `{}` yet", request.target.name);
             Diagnostic::error(codes::NOT_COMPILED, span, message, "")
         }

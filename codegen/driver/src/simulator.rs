@@ -49,7 +49,8 @@ impl Simulator {
         if let Some(ready) = self.known.lock().unwrap_or_else(|p| p.into_inner()).get(&key) {
             return Ok(Arc::clone(ready));
         }
-        let facts = key.2.iter().map(|f| crate::kernel::ArgFacts { divisible: f.divisible, one: f.one }).collect();
+        let facts =
+            key.2.iter().map(|f| crate::kernel::ArgFacts { divisible: f.divisible, one: f.one }).collect();
         let request =
             Request { module: &compiled.module, entry: compiled.entry, target: self.spec, warps, facts };
         let stages = schedule(&request)?;
@@ -93,7 +94,9 @@ impl Device for Simulator {
         };
         let (kinds, values) = call.pack(&place)?;
         let facts = kinds.iter().zip(values.bits()).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
-        let ready = self.ready(compiled, warps_for(self.spec, options.warps.into()), facts).map_err(|w| fault_of(&w))?;
+        let ready = self
+            .ready(compiled, warps_for(self.spec, options.warps.into()), facts)
+            .map_err(|w| fault_of(&w))?;
         let space = Space(memory.buffers());
         let launch = Launch {
             kernel: ready.hosted.entry,
@@ -127,7 +130,8 @@ fn fault(f: &sim::Fault, hosted: &Hosted) -> Fault {
     let loc = |n: i32| usize::try_from(n).ok().and_then(|n| hosted.locs.get(n)).copied();
     let message = match f.kind {
         FaultKind::Assert(n) => {
-            let text = usize::try_from(n).ok().and_then(|n| hosted.messages.get(n)).cloned().unwrap_or_default();
+            let text =
+                usize::try_from(n).ok().and_then(|n| hosted.messages.get(n)).cloned().unwrap_or_default();
             if text.is_empty() { "assertion failed".to_string() } else { format!("assertion failed: {text}") }
         }
         FaultKind::Global

@@ -31,7 +31,8 @@ pub fn in_warp(from: &Layout, to: &Layout, bytes: u32) -> Option<Conversion> {
 /// first. Atoms follow each other.
 pub fn swizzle(from: &Layout, to: &Layout, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
     let bits = from.atom().out_bits();
-    let map = SharedPlan::new(from.atom(), to.atom(), bytes, spec).map_or_else(|| SharedMap::row_major(bits), |p| p.map);
+    let map = SharedPlan::new(from.atom(), to.atom(), bytes, spec)
+        .map_or_else(|| SharedMap::row_major(bits), |p| p.map);
     let mut bases = vec![];
     for (d, n) in bits.iter().enumerate() {
         for i in 0..*n {

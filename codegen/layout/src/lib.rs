@@ -3,6 +3,7 @@
 pub mod access;
 pub mod assign;
 pub mod axis;
+pub mod barriers;
 pub mod convert;
 pub mod kernel;
 pub mod layout;
@@ -10,6 +11,7 @@ pub mod linear;
 pub mod lower;
 pub mod natural;
 pub mod pipeline;
+pub mod roots;
 pub mod shared;
 pub mod spec;
 

@@ -17,18 +17,26 @@
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
-use tk_tile::{Attr, Attrs, BlockId, Id, Inst, InstId, Type, TypeId, ValueId};
+use tk_tile::{Attr, Attrs, BlockId, Id, Inst, InstId, Type, TypeId, ValueId, walk};
 
 use crate::axis::element_bytes;
 use crate::convert;
 use crate::kernel::{Buffer, Kernel, LayoutId};
 use crate::layout::padded;
+use crate::linear::InDim;
 use crate::natural::axis_of;
 
 /// Runs the pass.
 pub fn run(kernel: Kernel) -> Kernel {
-    let body = kernel.func().body;
-    let mut lower = Lower { kernel, loc: None };
+    let func = kernel.func();
+    let body = func.body;
+    let mut used = vec![false; func.values.len()];
+    for i in walk::insts(func) {
+        for v in &func.insts[i].operands {
+            used.get_mut(v.index()).into_iter().for_each(|u| *u = true);
+        }
+    }
+    let mut lower = Lower { kernel, loc: None, used };
     lower.block(body);
     lower.kernel
 }
@@ -36,6 +44,8 @@ pub fn run(kernel: Kernel) -> Kernel {
 struct Lower {
     kernel: Kernel,
     loc: Option<tk_tile::Loc>,
+    /// Which values are operands.
+    used: Vec<bool>,
 }
 
 impl Lower {
@@ -122,13 +132,13 @@ impl Lower {
             Op::Scan(ScanOp::Histogram) => self.histogram(block, id, &inst),
             Op::Scan(ScanOp::Sort | ScanOp::TopK) => self.sort(block, id, &inst),
             Op::Dot(DotOp::Dot) => self.dot(block, id, &inst),
+            Op::Atomic(_) => self.atomic(block, id, &inst),
             Op::Dot(DotOp::DotScaled)
             | Op::Reduce(_)
             | Op::Scan(ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom)
             | Op::Elementwise(_)
             | Op::Create(_)
             | Op::Memory(_)
-            | Op::Atomic(_)
             | Op::Random(_)
             | Op::Control(_)
             | Op::Host(_)
@@ -160,6 +170,24 @@ impl Lower {
         let r = inst.results.get(n).copied()?;
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
         Some(self.load(block, place, ty, layout))
+    }
+
+    /// One of the threads that hold the same element acts for all of them; what it got goes to the others, who would see
+    /// another value if they looked themselves.
+    fn atomic(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+        let Some(r) = inst.results.first().copied() else { return self.keep(block, id) };
+        let alone = self
+            .kernel
+            .layout(r)
+            .is_some_and(|l| l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0);
+        if alone || !self.used.get(r.index()).copied().unwrap_or(false) {
+            return self.keep(block, id);
+        }
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        let own = self.add(block, inst.op, &inst.operands, inst.attrs.clone(), &[(ty, layout)]);
+        let Some(own) = self.kernel.func().insts[own].results.first().copied() else { return };
+        let (buffer, strides) = self.stored(block, own);
+        self.becomes_load(block, id, inst, 0, &strided(buffer, 0, &strides));
     }
 
     fn convert(&mut self, block: BlockId, id: InstId, inst: &Inst) {

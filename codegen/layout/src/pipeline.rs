@@ -8,7 +8,7 @@ use tk_tile::{FuncKind, Module};
 
 use crate::assign::assign;
 use crate::kernel::{Kernel, Setting};
-use crate::{lower, shared};
+use crate::{barriers, lower, shared};
 
 /// What a compilation goes through.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub fn run(module: &Module, kernel: &str, setting: Setting) -> Result<Stages, St
     let laid_out = assign(&module, func, setting);
     let mut scheduled = lower::run(laid_out.clone());
     shared::allocate(&mut scheduled);
-    shared::barriers(&mut scheduled);
+    barriers::run(&mut scheduled);
     Ok(Stages { laid_out, scheduled })
 }
 

@@ -9,7 +9,9 @@ use inkwell::context::Context;
 use inkwell::execution_engine::ExecutionEngine;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
+};
 use inkwell::types::BasicMetadataTypeEnum;
 use inkwell::values::InstructionValue;
 use tk_layout::{Kernel, TargetSpec};
@@ -45,7 +47,11 @@ pub fn symbol(name: &str) -> String {
         out = out.replace("__", "_");
     }
     let out = out.trim_matches('_');
-    if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() { format!("k_{out}") } else { out.to_string() }
+    if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() {
+        format!("k_{out}")
+    } else {
+        out.to_string()
+    }
 }
 
 /// Keeps LLVM from unrolling a loop: its body is as long as the tile is large.
@@ -70,7 +76,11 @@ fn machine(spec: &TargetSpec) -> Res<TargetMachine> {
             Target::initialize_native(&InitializationConfig::default()).map_err(Stop::Bug)?;
             let triple = TargetMachine::get_default_triple();
             let features = TargetMachine::get_host_cpu_features().to_string();
-            (triple.as_str().to_string_lossy().into_owned(), TargetMachine::get_host_cpu_name().to_string(), features)
+            (
+                triple.as_str().to_string_lossy().into_owned(),
+                TargetMachine::get_host_cpu_name().to_string(),
+                features,
+            )
         }
     };
     let triple = TargetTriple::create(&triple);
@@ -88,7 +98,8 @@ fn machine(spec: &TargetSpec) -> Res<TargetMachine> {
 
 /// What LLVM does to a module. Loops, common subexpressions and dead code of tiles are done already, so that few passes
 /// are left; a full `O2` takes twice as long for the same registers.
-const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine,simplifycfg,gvn,licm,instcombine,dse,simplifycfg)";
+const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,gvn,\
+    loop-mssa(licm),instcombine<no-verify-fixpoint>,dse,simplifycfg)";
 
 fn optimise(module: &Module<'_>, machine: &TargetMachine, passes: &str) -> Res<()> {
     module.verify().map_err(|e| Stop::Bug(format!("LLVM refuses the module: {e}")))?;
@@ -127,7 +138,8 @@ pub fn ptx(kernel: &Kernel) -> Res<Text> {
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     let params = slots(kernel);
-    let mut types: Vec<BasicMetadataTypeEnum<'_>> = params.iter().map(|s| passed(&context, s.kind.dtype())).collect();
+    let mut types: Vec<BasicMetadataTypeEnum<'_>> =
+        params.iter().map(|s| passed(&context, s.kind.dtype())).collect();
     types.extend([BasicMetadataTypeEnum::from(context.i32_type()); 3]);
     let function = module.add_function(&symbol, context.void_type().fn_type(&types, false), None);
     function.set_call_conventions(PTX_KERNEL);
@@ -146,7 +158,8 @@ pub fn ptx(kernel: &Kernel) -> Res<Text> {
     emit(&context, &builder, &module, kernel, &Nvptx::default(), function)?;
     optimise(&module, &machine, PASSES)?;
     let llvm = module.print_to_string().to_string();
-    let buffer = machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(|e| Stop::Bug(e.to_string()))?;
+    let buffer =
+        machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(|e| Stop::Bug(e.to_string()))?;
     let asm = String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').to_string();
     Ok(Text { symbol, params, llvm, asm })
 }
@@ -183,14 +196,19 @@ pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     let pointer = context.ptr_type(inkwell::AddressSpace::default());
-    let function = module.add_function(&symbol, context.void_type().fn_type(&[pointer.into(), pointer.into()], false), None);
+    let function = module.add_function(
+        &symbol,
+        context.void_type().fn_type(&[pointer.into(), pointer.into()], false),
+        None,
+    );
     let builder = context.create_builder();
     builder.position_at_end(context.append_basic_block(function, "entry"));
     let sim = Sim::default();
     emit(context, &builder, &module, kernel, &sim, function)?;
     optimise(&module, &machine, PASSES)?;
     let llvm = module.print_to_string().to_string();
-    let engine = module.create_jit_execution_engine(OptimizationLevel::Less).map_err(|e| Stop::Bug(e.to_string()))?;
+    let engine =
+        module.create_jit_execution_engine(OptimizationLevel::Less).map_err(|e| Stop::Bug(e.to_string()))?;
     for (name, address) in crate::sim::symbols() {
         if let Some(f) = module.get_function(name) {
             engine.add_global_mapping(&f, *address);

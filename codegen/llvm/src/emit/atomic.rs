@@ -36,7 +36,8 @@ impl<'c> Emit<'_, 'c> {
         // `cas(p, compare, value)`: the operand that is stored comes last.
         let stored = operand(first + values.saturating_sub(1)).filter(|_| values > 0);
         let stored = stored.map(|v| self.registers(v)).transpose()?;
-        let compare = if op == AtomicOp::Cas { operand(first).map(|v| self.registers(v)).transpose()? } else { None };
+        let compare =
+            if op == AtomicOp::Cas { operand(first).map(|v| self.registers(v)).transpose()? } else { None };
         let other = other.map(|v| self.registers(v)).transpose()?;
         let element = match self.ty(place) {
             Type::View { elem, .. } => elem,
@@ -71,7 +72,14 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    fn atomic_places(&self, inst: &Inst, place: ValueId, rank: usize, mask: Option<ValueId>, like: ValueId) -> Res<Vec<Place<'c>>> {
+    fn atomic_places(
+        &self,
+        inst: &Inst,
+        place: ValueId,
+        rank: usize,
+        mask: Option<ValueId>,
+        like: ValueId,
+    ) -> Res<Vec<Place<'c>>> {
         if rank == 0 {
             return Ok(self.places(inst, place, mask)?.1);
         }

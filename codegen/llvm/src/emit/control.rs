@@ -11,7 +11,8 @@ use super::{Emit, Res, Stop, bug};
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn control(&mut self, inst: &Inst, op: ControlOp) -> Res<()> {
-        let axis = || inst.attrs.int("axis").and_then(|a| u32::try_from(a).ok()).filter(|a| *a < 3).unwrap_or(0);
+        let axis =
+            || inst.attrs.int("axis").and_then(|a| u32::try_from(a).ok()).filter(|a| *a < 3).unwrap_or(0);
         match op {
             ControlOp::ProgramId => {
                 let (r, x) = (self.result(inst)?, self.machine.program_id(self, axis())?);
@@ -36,7 +37,9 @@ impl<'c> Emit<'_, 'c> {
             ControlOp::GridBarrier => self.machine.grid_barrier(self),
             ControlOp::Print | ControlOp::InlineAsm => self.unsupported(format!("`{}`", op.name())),
             ControlOp::Call => bug("a call was not inlined"),
-            ControlOp::Yield | ControlOp::Condition | ControlOp::Return => bug("a terminator is no instruction"),
+            ControlOp::Yield | ControlOp::Condition | ControlOp::Return => {
+                bug("a terminator is no instruction")
+            }
         }
     }
 
@@ -162,7 +165,8 @@ impl<'c> Emit<'_, 'c> {
         let start: Vec<BasicValueEnum<'c>> = start.into_iter().flatten().collect();
         let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
         let before = self.here()?;
-        let (header, inside, after) = (self.new_block("while"), self.new_block("trip"), self.new_block("end"));
+        let (header, inside, after) =
+            (self.new_block("while"), self.new_block("trip"), self.new_block("end"));
         b.build_unconditional_branch(header)?;
         b.position_at_end(header);
         let phis = self.phis(&types)?;

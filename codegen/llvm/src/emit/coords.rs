@@ -16,7 +16,12 @@ use super::{Emit, Res, Stop};
 impl<'c> Emit<'_, 'c> {
     /// The layout of a tile.
     pub fn layout_id(&self, v: ValueId) -> Res<LayoutId> {
-        self.kernel.of.get(v.0 as usize).copied().flatten().ok_or_else(|| Stop::Bug(format!("{v} has no layout")))
+        self.kernel
+            .of
+            .get(v.0 as usize)
+            .copied()
+            .flatten()
+            .ok_or_else(|| Stop::Bug(format!("{v} has no layout")))
     }
 
     /// The layout of a tile.
@@ -37,8 +42,10 @@ impl<'c> Emit<'_, 'c> {
             for d in 0..atom.rank() {
                 let lanes = (0..atom.bits(InDim::Lane)).map(|i| atom.basis(InDim::Lane, i));
                 let warps = (0..atom.bits(InDim::Warp)).map(|i| atom.basis(InDim::Warp, i));
-                let images: Vec<u64> =
-                    lanes.chain(warps).map(|b| b.and_then(|b| b.get(d).copied()).unwrap_or(0).into()).collect();
+                let images: Vec<u64> = lanes
+                    .chain(warps)
+                    .map(|b| b.and_then(|b| b.get(d).copied()).unwrap_or(0).into())
+                    .collect();
                 coords.push(self.linear(self.tid, &images)?);
             }
             self.threads.insert(id, coords);
@@ -70,9 +77,12 @@ impl<'c> Emit<'_, 'c> {
                     std::cmp::Ordering::Greater => {
                         self.builder.build_left_shift(masked, ty.const_int((to - i) as u64, false), "")?
                     }
-                    std::cmp::Ordering::Less => {
-                        self.builder.build_right_shift(masked, ty.const_int((i - to) as u64, false), false, "")?
-                    }
+                    std::cmp::Ordering::Less => self.builder.build_right_shift(
+                        masked,
+                        ty.const_int((i - to) as u64, false),
+                        false,
+                        "",
+                    )?,
                 }
             } else {
                 let bit = self.builder.build_right_shift(masked, ty.const_int(i as u64, false), false, "")?;

@@ -36,7 +36,8 @@ impl<'c> Emit<'_, 'c> {
         if !held.is_disjoint() {
             return bug("an accumulator whose rows and columns mix");
         }
-        let init = self.registers(acc)?.into_iter().map(|x| self.converted(x, to, wide)).collect::<Res<Vec<_>>>()?;
+        let init =
+            self.registers(acc)?.into_iter().map(|x| self.converted(x, to, wide)).collect::<Res<Vec<_>>>()?;
         let done = self.counted(self.int(k as u32), &init, |e, at, carried| {
             let (mut rows, mut columns) = (BTreeMap::new(), BTreeMap::new());
             let mut next = vec![];
@@ -57,7 +58,8 @@ impl<'c> Emit<'_, 'c> {
     fn factors(&self, inst: &Inst, r: ValueId, shape: &[u32], k: i64) -> Res<[Factor<'c>; 2]> {
         let layout = self.layout_id(r)?;
         let coords = self.thread_coords(layout)?;
-        let elems: Vec<DType> = inst.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse).collect();
+        let elems: Vec<DType> =
+            inst.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse).collect();
         let buffers = inst.attrs.ints("buffers").unwrap_or(&[]);
         let columns = i64::from(shape.get(1).copied().unwrap_or(1));
         let factor = |i: usize| -> Res<Factor<'c>> {
@@ -68,7 +70,11 @@ impl<'c> Emit<'_, 'c> {
             let size = dtype.bytes() as i64;
             let (across, along) = if i == 0 { (k * size, size) } else { (size, columns * size) };
             let thread = *coords.get(i).ok_or_else(missing)?;
-            let by = self.builder.build_int_mul(thread, self.i32().const_int(across.cast_unsigned(), false), "")?;
+            let by = self.builder.build_int_mul(
+                thread,
+                self.i32().const_int(across.cast_unsigned(), false),
+                "",
+            )?;
             let base = self.builder.build_int_add(by, self.int(start), "")?;
             Ok(Factor { dtype, base, across, along })
         };
@@ -76,9 +82,17 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Whether a register is no padding along one dimension.
-    fn real_along(&self, layout: tk_layout::kernel::LayoutId, shape: &[u32], n: usize, d: usize) -> Res<Option<IntValue<'c>>> {
+    fn real_along(
+        &self,
+        layout: tk_layout::kernel::LayoutId,
+        shape: &[u32],
+        n: usize,
+        d: usize,
+    ) -> Res<Option<IntValue<'c>>> {
         match shape.get(d) {
-            Some(extent) if tk_layout::layout::padded(*extent) != *extent => Ok(Some(self.is_along(layout, n, d, *extent)?)),
+            Some(extent) if tk_layout::layout::padded(*extent) != *extent => {
+                Ok(Some(self.is_along(layout, n, d, *extent)?))
+            }
             Some(_) | None => Ok(None),
         }
     }
@@ -96,7 +110,11 @@ impl<'c> Emit<'_, 'c> {
         if let Some(x) = known.get(&across) {
             return Ok(*x);
         }
-        let by = self.builder.build_int_mul(step, self.i32().const_int(factor.along.cast_unsigned(), false), "")?;
+        let by = self.builder.build_int_mul(
+            step,
+            self.i32().const_int(factor.along.cast_unsigned(), false),
+            "",
+        )?;
         let d = Some(factor.dtype);
         let access = Access {
             address: self.builder.build_int_add(factor.base, by, "")?,
@@ -115,10 +133,17 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// `a * b + c`.
-    fn product(&self, d: DType, a: BasicValueEnum<'c>, b: BasicValueEnum<'c>, c: BasicValueEnum<'c>) -> Res<BasicValueEnum<'c>> {
+    fn product(
+        &self,
+        d: DType,
+        a: BasicValueEnum<'c>,
+        b: BasicValueEnum<'c>,
+        c: BasicValueEnum<'c>,
+    ) -> Res<BasicValueEnum<'c>> {
         let d = Some(d);
         if d.is_some_and(DType::is_float) {
-            return self.with_scalars(|e| e.elementwise(ElementwiseOp::Fma, &[d, d, d], d, false, &[a, b, c]));
+            return self
+                .with_scalars(|e| e.elementwise(ElementwiseOp::Fma, &[d, d, d], d, false, &[a, b, c]));
         }
         let x = self.with_scalars(|e| e.elementwise(ElementwiseOp::Mul, &[d, d], d, false, &[a, b]))?;
         self.with_scalars(|e| e.elementwise(ElementwiseOp::Add, &[d, d], d, false, &[x, c]))

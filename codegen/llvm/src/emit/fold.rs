@@ -81,7 +81,9 @@ impl<'c> Emit<'_, 'c> {
                 }
                 Some(_) if !merge => {
                     let from = self.dtype(self.operand(inst, 0)?);
-                    if let (Some(from), Some(Some(to)), Some(x)) = (from, combine.dtypes.first(), s.first().copied()) {
+                    if let (Some(from), Some(Some(to)), Some(x)) =
+                        (from, combine.dtypes.first(), s.first().copied())
+                    {
                         s = vec![self.converted(x, from, *to)?];
                     }
                 }
@@ -182,7 +184,12 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Two states as one; `a` comes first.
-    pub fn combined(&mut self, combine: &Combine<'_>, a: &[BasicValueEnum<'c>], b: &[BasicValueEnum<'c>]) -> Res<State<'c>> {
+    pub fn combined(
+        &mut self,
+        combine: &Combine<'_>,
+        a: &[BasicValueEnum<'c>],
+        b: &[BasicValueEnum<'c>],
+    ) -> Res<State<'c>> {
         let Some(op) = combine.op else {
             let args: Vec<_> = a.iter().chain(b).copied().collect();
             let block = combine.inst.blocks.first().copied();
@@ -206,7 +213,13 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The larger (smaller) of two elements with its position; of equal ones the first. NaN wins, and -0 is less than +0.
-    fn better(&self, op: ReduceOp, d: Option<DType>, a: &[BasicValueEnum<'c>], b: &[BasicValueEnum<'c>]) -> Res<State<'c>> {
+    fn better(
+        &self,
+        op: ReduceOp,
+        d: Option<DType>,
+        a: &[BasicValueEnum<'c>],
+        b: &[BasicValueEnum<'c>],
+    ) -> Res<State<'c>> {
         let (Some(d), [x, i], [y, j]) = (d, a, b) else { return bug("a state of a value and its position") };
         let (p, q) = (self.order_key(d, *x)?, self.order_key(d, *y)?);
         let signed = d.is_signed() && !d.is_float();
@@ -223,7 +236,9 @@ impl<'c> Emit<'_, 'c> {
             let nan = |v: BasicValueEnum<'c>| -> Res<IntValue<'c>> {
                 let from = [Some(d)];
                 let to = Some(DType::Bool);
-                Ok(self.with_scalars(|e| e.elementwise(ElementwiseOp::IsNan, &from, to, false, &[v]))?.into_int_value())
+                Ok(self
+                    .with_scalars(|e| e.elementwise(ElementwiseOp::IsNan, &from, to, false, &[v]))?
+                    .into_int_value())
             };
             let (nx, ny) = (nan(*x)?, nan(*y)?);
             let any = builder.build_or(nx, ny, "")?;
@@ -232,7 +247,8 @@ impl<'c> Emit<'_, 'c> {
             more = builder.build_select(any, only, more, "")?.into_int_value();
             same = builder.build_select(any, all, same, "")?.into_int_value();
         }
-        let earlier = builder.build_int_compare(IntPredicate::SLT, j.into_int_value(), i.into_int_value(), "")?;
+        let earlier =
+            builder.build_int_compare(IntPredicate::SLT, j.into_int_value(), i.into_int_value(), "")?;
         let takes = builder.build_or(more, builder.build_and(same, earlier, "")?, "")?;
         Ok(vec![builder.build_select(takes, *y, *x, "")?, builder.build_select(takes, *j, *i, "")?])
     }
@@ -247,7 +263,13 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Defines the results from what each row became.
-    fn define_folded(&mut self, inst: &Inst, combine: &Combine<'_>, axis: usize, done: &BTreeMap<Vec<u32>, State<'c>>) -> Res<()> {
+    fn define_folded(
+        &mut self,
+        inst: &Inst,
+        combine: &Combine<'_>,
+        axis: usize,
+        done: &BTreeMap<Vec<u32>, State<'c>>,
+    ) -> Res<()> {
         let part = inst.attrs.flag("part");
         let missing = || Stop::Bug("a result of a fold is in no row".into());
         // Positions are what is asked of a state of two.

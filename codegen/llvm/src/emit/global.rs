@@ -44,7 +44,9 @@ impl<'c> Emit<'_, 'c> {
     /// The bytes of what a tile of pointers, or a view, holds.
     pub fn pointee_bytes(&self, v: ValueId) -> Res<u32> {
         match self.ty(v) {
-            tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => Ok(element_bytes(pointee)),
+            tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => {
+                Ok(element_bytes(pointee))
+            }
             tk_tile::Type::View { elem, .. } => Ok(element_bytes(elem)),
             tk_tile::Type::Tile { .. } => Err(Stop::Bug(format!("{v} holds no pointers"))),
         }
@@ -66,7 +68,9 @@ impl<'c> Emit<'_, 'c> {
         }
         let size = i64::from(self.pointee_bytes(p)?);
         let tile = match (self.tile(p)?, self.tile(at)?) {
-            (Tile::Splat(p), Tile::Splat(at)) => Tile::Splat(moved(p.into_int_value(), at.into_int_value())?.into()),
+            (Tile::Splat(p), Tile::Splat(at)) => {
+                Tile::Splat(moved(p.into_int_value(), at.into_int_value())?.into())
+            }
             // An offset does not overflow (E0712), so what is added last can be added to the address.
             (Tile::Splat(p), Tile::Affine { base, offsets }) => {
                 let base = moved(p.into_int_value(), base)?;
@@ -95,7 +99,9 @@ impl<'c> Emit<'_, 'c> {
     /// How many consecutive registers of a tile one access serves.
     pub fn vector(&self, inst: &Inst, tile: ValueId) -> Res<u32> {
         let spec = self.kernel.setting.spec;
-        let Some(access) = tk_layout::access::access(&self.kernel.module, self.func(), &self.axis, spec, inst) else {
+        let Some(access) =
+            tk_layout::access::access(&self.kernel.module, self.func(), &self.axis, spec, inst)
+        else {
             return Ok(1);
         };
         let fastest = access.order.first().copied().unwrap_or(0);
@@ -111,12 +117,18 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Where the wide accesses through a tile of pointers go, the first register of each.
-    pub(super) fn places(&self, inst: &Inst, p: ValueId, mask: Option<ValueId>) -> Res<(u32, Vec<Place<'c>>)> {
+    pub(super) fn places(
+        &self,
+        inst: &Inst,
+        p: ValueId,
+        mask: Option<ValueId>,
+    ) -> Res<(u32, Vec<Place<'c>>)> {
         let pointers = self.tile(p)?;
         let mask = mask.map(|m| self.tile(m)).transpose()?;
         if self.shape(p).is_empty() {
             let (address, offset) = self.address(&pointers, 0)?;
-            let predicate = mask.map(|m| self.register(&m, 0)).transpose()?.map(BasicValueEnum::into_int_value);
+            let predicate =
+                mask.map(|m| self.register(&m, 0)).transpose()?.map(BasicValueEnum::into_int_value);
             return Ok((1, vec![Place { address, offset, predicate }]));
         }
         let (layout, shape) = (self.layout_id(p)?, self.shape(p));
@@ -125,7 +137,8 @@ impl<'c> Emit<'_, 'c> {
         for n in (0..self.count(p)?).step_by(vector as usize) {
             let (address, offset) = self.address(&pointers, n)?;
             let real = self.is_real(layout, shape, n)?;
-            let asked = mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(BasicValueEnum::into_int_value);
+            let asked =
+                mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(BasicValueEnum::into_int_value);
             let predicate = self.both(asked.filter(|m| !is_true(*m)), real)?;
             places.push(Place { address, offset, predicate });
         }
@@ -141,7 +154,13 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Reads the elements of `like` in wide accesses.
-    pub fn read(&self, like: ValueId, vector: u32, places: &[Place<'c>], other: Option<&Tile<'c>>) -> Res<Vec<BasicValueEnum<'c>>> {
+    pub fn read(
+        &self,
+        like: ValueId,
+        vector: u32,
+        places: &[Place<'c>],
+        other: Option<&Tile<'c>>,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         let dtype = self.dtype(like);
         let zero = self.zero(dtype);
         let mut regs = vec![];

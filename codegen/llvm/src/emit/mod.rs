@@ -178,7 +178,9 @@ pub fn slots(kernel: &Kernel) -> Vec<Slot> {
         let mut push = |name: String, kind| out.push(Slot { name, kind });
         match kernel.module.types.get(func.ty(*v)) {
             Type::Tile { elem: Elem::Scalar(d), .. } => push(name, SlotKind::Scalar(*d)),
-            Type::Tile { elem: Elem::Ptr { pointee: p, .. }, .. } => push(name, SlotKind::Pointer(pointee(p))),
+            Type::Tile { elem: Elem::Ptr { pointee: p, .. }, .. } => {
+                push(name, SlotKind::Pointer(pointee(p)))
+            }
             Type::View { elem, rank, wide, .. } => {
                 let extent = if *wide { DType::I64 } else { DType::I32 };
                 push(name.clone(), SlotKind::Pointer(pointee(elem)));
@@ -312,11 +314,15 @@ impl<'a, 'c> Emit<'a, 'c> {
                 Type::View { rank, elem, .. } => {
                     let base = next()?.into_int_value();
                     let extents = (0..*rank).map(|_| Ok(next()?.into_int_value())).collect::<Res<_>>()?;
-                    let strides = (0..*rank).map(|_| Ok(next()?.into_int_value())).collect::<Res<Vec<_>>>()?;
+                    let strides =
+                        (0..*rank).map(|_| Ok(next()?.into_int_value())).collect::<Res<Vec<_>>>()?;
                     let known = self.axis.view(*v);
                     let unit = |d: usize| known.is_some_and(|k| k.strides.get(d).is_some_and(|s| s.1));
-                    let strides =
-                        strides.into_iter().enumerate().map(|(d, s)| if unit(d) { self.long(1) } else { s }).collect();
+                    let strides = strides
+                        .into_iter()
+                        .enumerate()
+                        .map(|(d, s)| if unit(d) { self.long(1) } else { s })
+                        .collect();
                     Val::View(View { base, extents, strides, bytes: value::element_bytes(elem) })
                 }
             };

@@ -73,10 +73,15 @@ impl<'c> Emit<'_, 'c> {
         let one = |op, x: BasicValueEnum<'c>| {
             self.with_scalars(|e| e.elementwise(op, &[Some(DType::F32)], Some(DType::F32), false, &[x]))
         };
-        let u = b.build_float_add(self.unit(first)?.into_float_value(), f32.const_float(1.0 / 16_777_216.0), "")?;
+        let u =
+            b.build_float_add(self.unit(first)?.into_float_value(), f32.const_float(1.0 / 16_777_216.0), "")?;
         let log = one(ElementwiseOp::Log, u.into())?.into_float_value();
         let radius = one(ElementwiseOp::Sqrt, b.build_float_mul(log, f32.const_float(-2.0), "")?.into())?;
-        let angle = b.build_float_mul(self.unit(second)?.into_float_value(), f32.const_float(std::f64::consts::TAU), "")?;
+        let angle = b.build_float_mul(
+            self.unit(second)?.into_float_value(),
+            f32.const_float(std::f64::consts::TAU),
+            "",
+        )?;
         let cos = one(ElementwiseOp::Cos, angle.into())?;
         let (BasicValueEnum::FloatValue(radius), BasicValueEnum::FloatValue(cos)) = (radius, cos) else {
             return bug("a function of a float gave something else");

@@ -51,8 +51,9 @@ impl<'c> Emit<'_, 'c> {
         let combine = Combine { inst, op: reduce, dtypes: from.iter().map(|d| wide(*d)).collect() };
         let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
         let ragged = reverse && tk_layout::layout::padded(extent) != extent;
-        let lanes = (0..held.atom().bits(InDim::Lane))
-            .filter(|i| held.atom().basis(InDim::Lane, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0);
+        let lanes = (0..held.atom().bits(InDim::Lane)).filter(|i| {
+            held.atom().basis(InDim::Lane, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0
+        });
         let segment = Segment { bits: lanes.count() as u32, reverse };
         let mut done: Vec<Option<State<'c>>> = vec![None; held.registers()];
         for (_, mut regs) in self.rows(&held, axis) {
@@ -85,7 +86,10 @@ impl<'c> Emit<'_, 'c> {
         for (i, r) in inst.results.iter().enumerate() {
             let mut regs = vec![];
             for s in &done {
-                let x = s.as_ref().and_then(|s| s.get(i).copied()).ok_or_else(|| Stop::Bug("a register was not scanned".into()))?;
+                let x = s
+                    .as_ref()
+                    .and_then(|s| s.get(i).copied())
+                    .ok_or_else(|| Stop::Bug("a register was not scanned".into()))?;
                 regs.push(match (combine.dtypes.get(i).copied().flatten(), self.dtype(*r)) {
                     (Some(from), Some(to)) => self.converted(x, from, to)?,
                     _ => x,
@@ -114,7 +118,9 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<Item<'c>> {
         for n in 1..items.len() {
             let (before, behind) = items.split_at_mut(n);
-            let (Some(a), Some(b)) = (before.last(), behind.first_mut()) else { return bug("nothing to scan") };
+            let (Some(a), Some(b)) = (before.last(), behind.first_mut()) else {
+                return bug("nothing to scan");
+            };
             *b = self.after(combine, a, b)?;
         }
         let Some(total) = items.last().cloned() else { return bug("nothing to scan") };

@@ -88,13 +88,26 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    fn strided(&self, layout: LayoutId, start: i64, strides: &[i64], bytes: u32, free: Option<usize>) -> Res<Places<'c>> {
+    fn strided(
+        &self,
+        layout: LayoutId,
+        start: i64,
+        strides: &[i64],
+        bytes: u32,
+        free: Option<usize>,
+    ) -> Res<Places<'c>> {
         let held = self.kernel.layouts.get(layout);
-        let step = |d: usize| if free == Some(d) { 0 } else { strides.get(d).copied().unwrap_or(0) * i64::from(bytes) };
+        let step = |d: usize| {
+            if free == Some(d) { 0 } else { strides.get(d).copied().unwrap_or(0) * i64::from(bytes) }
+        };
         let rank = held.repeats().len();
         let mut base = self.i32().const_int(start.cast_unsigned(), true);
         for d in 0..rank {
-            let at = self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
+            let at = self
+                .thread_coords(layout)?
+                .get(d)
+                .copied()
+                .ok_or_else(|| Stop::Bug("no such axis".into()))?;
             let by = self.i32().const_int(step(d).cast_unsigned(), true);
             base = self.builder.build_int_add(base, self.builder.build_int_mul(at, by, "")?, "")?;
         }
@@ -102,7 +115,9 @@ impl<'c> Emit<'_, 'c> {
         for n in 0..held.registers() {
             if held.is_disjoint() {
                 let at = held.register(n);
-                registers.push(At::Bytes((0..rank).map(|d| i64::from(at.get(d).copied().unwrap_or(0)) * step(d)).sum()));
+                registers.push(At::Bytes(
+                    (0..rank).map(|d| i64::from(at.get(d).copied().unwrap_or(0)) * step(d)).sum(),
+                ));
                 continue;
             }
             let mut place = self.i32().const_int(start.cast_unsigned(), true);
@@ -116,7 +131,8 @@ impl<'c> Emit<'_, 'c> {
         // Neighbours along a dimension whose stride is one element, at places that are multiples of what is read at once.
         let along = (0..rank).find(|d| step(*d) == i64::from(bytes));
         let mut vector = along.map_or(1, |d| held.vector(d));
-        let others = |v: i64| start % v == 0 && (0..rank).filter(|d| Some(*d) != along).all(|d| step(d) % v == 0);
+        let others =
+            |v: i64| start % v == 0 && (0..rank).filter(|d| Some(*d) != along).all(|d| step(d) % v == 0);
         let most = self.kernel.setting.spec.vector_bytes / bytes;
         vector = vector.min(most.max(1));
         while vector > 1 && (!held.is_disjoint() || !others(i64::from(vector * bytes))) {
@@ -141,7 +157,9 @@ impl<'c> Emit<'_, 'c> {
             }
             place
         };
-        let of = |dim: InDim| (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i)).map(|b| image(&b)).collect::<Vec<_>>();
+        let of = |dim: InDim| {
+            (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i)).map(|b| image(&b)).collect::<Vec<_>>()
+        };
         let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
         thread.extend(of(InDim::Warp));
         let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
@@ -150,14 +168,17 @@ impl<'c> Emit<'_, 'c> {
         let per_atom = 1usize << register.len();
         let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
         let start_of = |n: usize| start + (n / per_atom) as i64 * atom_bytes;
-        let base = self.builder.build_int_add(near, self.i32().const_int(start.cast_unsigned(), false), "")?;
+        let base =
+            self.builder.build_int_add(near, self.i32().const_int(start.cast_unsigned(), false), "")?;
         let mut registers = vec![];
         for n in 0..held.registers() {
-            let inside = register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b);
+            let inside =
+                register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b);
             registers.push(if inside & threads == 0 {
                 At::Bytes(start_of(n) - start + inside)
             } else {
-                let place = self.builder.build_xor(near, self.i32().const_int(inside.cast_unsigned(), false), "")?;
+                let place =
+                    self.builder.build_xor(near, self.i32().const_int(inside.cast_unsigned(), false), "")?;
                 let start = self.i32().const_int(start_of(n).cast_unsigned(), false);
                 At::Place(self.builder.build_int_add(place, start, "")?)
             });
@@ -167,8 +188,10 @@ impl<'c> Emit<'_, 'c> {
             let next = 1i64 << (i + 1);
             let wide = next * size;
             let free = |p: &i64| *p % wide == 0;
-            let aligned = thread.iter().all(free) && register.iter().skip(i + 1).all(free) && start % wide == 0;
-            if *p != (1i64 << i) * size || !aligned || wide > i64::from(self.kernel.setting.spec.vector_bytes) {
+            let aligned =
+                thread.iter().all(free) && register.iter().skip(i + 1).all(free) && start % wide == 0;
+            if *p != (1i64 << i) * size || !aligned || wide > i64::from(self.kernel.setting.spec.vector_bytes)
+            {
                 break;
             }
             vector = next;
@@ -182,14 +205,27 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// One access to shared memory for consecutive registers from `n` on.
-    fn shared_access(&self, tile: ValueId, places: &Places<'c>, n: usize, predicate: Option<IntValue<'c>>) -> Access<'c> {
+    fn shared_access(
+        &self,
+        tile: ValueId,
+        places: &Places<'c>,
+        n: usize,
+        predicate: Option<IntValue<'c>>,
+    ) -> Access<'c> {
         let dtype = self.dtype(tile);
         let (address, offset) = match places.registers.get(n) {
             Some(At::Place(p)) => (*p, 0),
             Some(At::Bytes(o)) => (places.base, *o),
             None => (places.base, 0),
         };
-        Access { address, offset, ty: self.memory_type(dtype), bytes: self.bytes_of(tile), count: places.vector, predicate }
+        Access {
+            address,
+            offset,
+            ty: self.memory_type(dtype),
+            bytes: self.bytes_of(tile),
+            count: places.vector,
+            predicate,
+        }
     }
 
     /// Whether register `n` of a tile lies in shared memory at all: padding does not in row-major order.
@@ -215,7 +251,12 @@ impl<'c> Emit<'_, 'c> {
             let predicate = self.both(self.lies(inst, v, n)?, first)?;
             let values = regs.get(n..n + step as usize).unwrap_or(&[]);
             let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
-            self.machine.store(self, Space::Shared, &self.shared_access(v, &places, n, predicate), &values)?;
+            self.machine.store(
+                self,
+                Space::Shared,
+                &self.shared_access(v, &places, n, predicate),
+                &values,
+            )?;
         }
         Ok(())
     }
@@ -243,7 +284,8 @@ impl<'c> Emit<'_, 'c> {
     fn read_shared(&self, inst: &Inst, r: ValueId, places: &Places<'c>) -> Res<Vec<BasicValueEnum<'c>>> {
         let dtype = self.dtype(r);
         let zero = self.memory_type(dtype);
-        let others = vec![inkwell::types::BasicType::as_basic_type_enum(&zero).const_zero(); places.vector as usize];
+        let others =
+            vec![inkwell::types::BasicType::as_basic_type_enum(&zero).const_zero(); places.vector as usize];
         let mut regs = vec![];
         for n in (0..self.count(r)?).step_by(places.vector as usize) {
             let predicate = self.lies(inst, r, n)?;
@@ -258,7 +300,8 @@ impl<'c> Emit<'_, 'c> {
     /// `places`, each moved by `at` elements along the axis of an instruction.
     fn moved_along(&self, inst: &Inst, places: &Places<'c>, at: ValueId, bytes: u32) -> Res<Places<'c>> {
         let axis = tk_layout::natural::axis_of(inst);
-        let stride = inst.attrs.ints("strides").and_then(|s| s.get(axis)).copied().unwrap_or(0) * i64::from(bytes);
+        let stride =
+            inst.attrs.ints("strides").and_then(|s| s.get(axis)).copied().unwrap_or(0) * i64::from(bytes);
         let stride = self.i32().const_int(stride.cast_unsigned(), true);
         let mut registers = vec![];
         for (n, x) in self.registers(at)?.into_iter().enumerate() {
@@ -270,7 +313,11 @@ impl<'c> Emit<'_, 'c> {
             };
             let by = self.builder.build_int_mul(x, stride, "")?;
             let access = self.shared_access(at, places, n, None);
-            let place = self.builder.build_int_add(access.address, self.i32().const_int(access.offset.cast_unsigned(), true), "")?;
+            let place = self.builder.build_int_add(
+                access.address,
+                self.i32().const_int(access.offset.cast_unsigned(), true),
+                "",
+            )?;
             registers.push(At::Place(self.builder.build_int_add(place, by, "")?));
         }
         Ok(Places { base: places.base, registers, vector: 1 })
@@ -315,7 +362,12 @@ impl<'c> Emit<'_, 'c> {
         for (n, x) in self.registers(v)?.into_iter().enumerate() {
             let predicate = self.both(first, self.lies(inst, v, n)?)?;
             let value = self.to_memory(dtype, x)?;
-            self.machine.store(self, Space::Shared, &self.shared_access(v, &places, n, predicate), &[value])?;
+            self.machine.store(
+                self,
+                Space::Shared,
+                &self.shared_access(v, &places, n, predicate),
+                &[value],
+            )?;
         }
         Ok(())
     }
@@ -401,13 +453,17 @@ impl<'c> Emit<'_, 'c> {
             let nan = |v: BasicValueEnum<'c>| -> Res<IntValue<'c>> {
                 let from = [Some(d)];
                 let op = ElementwiseOp::IsNan;
-                Ok(self.with_scalars(|e| e.elementwise(op, &from, Some(DType::Bool), false, &[v]))?.into_int_value())
+                Ok(self
+                    .with_scalars(|e| e.elementwise(op, &from, Some(DType::Bool), false, &[v]))?
+                    .into_int_value())
             };
             // NaN is last, or with `merge` first; one is as good as another.
             let (p, q) = (nan(a.0)?, nan(b.0)?);
             let (first, second) = if inst.attrs.flag("merge") { (p, q) } else { (q, p) };
             let any = self.builder.build_or(p, q, "")?;
-            let only = |p, q| -> Res<IntValue<'c>> { Ok(self.builder.build_and(p, self.builder.build_not(q, "")?, "")?) };
+            let only = |p, q| -> Res<IntValue<'c>> {
+                Ok(self.builder.build_and(p, self.builder.build_not(q, "")?, "")?)
+            };
             less = self.builder.build_select(any, only(first, second)?, less, "")?.into_int_value();
             more = self.builder.build_select(any, only(second, first)?, more, "")?.into_int_value();
         }
@@ -484,7 +540,8 @@ impl<'c> Emit<'_, 'c> {
         let bytes = self.bytes_of(x);
         let (from, to) = (self.layout(x)?.clone(), self.layout(r)?.clone());
         let regs = self.registers(x)?;
-        let (of, into) = (1usize << from.atom().bits(InDim::Register), 1usize << to.atom().bits(InDim::Register));
+        let (of, into) =
+            (1usize << from.atom().bits(InDim::Register), 1usize << to.atom().bits(InDim::Register));
         let mut out = vec![];
         let way = tk_layout::convert::in_warp(&from, &to, bytes);
         for atom in 0..to.registers() / into {
@@ -508,7 +565,9 @@ impl<'c> Emit<'_, 'c> {
         let before = self.selected(&plan.before, regs)?;
         let mut brought = vec![];
         for round in &plan.rounds {
-            let Some(x) = before.get(round.register as usize).copied() else { return bug("a plan names no register") };
+            let Some(x) = before.get(round.register as usize).copied() else {
+                return bug("a plan names no register");
+            };
             if plan.is_own_lane(round) {
                 brought.push(x);
                 continue;
@@ -523,12 +582,18 @@ impl<'c> Emit<'_, 'c> {
             brought.push(self.shuffle(x, lane)?);
         }
         let after = self.selected(&plan.after, &brought)?;
-        let pick = |n: &u32| after.get(*n as usize).copied().ok_or_else(|| Stop::Bug("a plan names no register".into()));
+        let pick = |n: &u32| {
+            after.get(*n as usize).copied().ok_or_else(|| Stop::Bug("a plan names no register".into()))
+        };
         plan.registers.iter().map(pick).collect()
     }
 
     /// Reorders registers: where the thread is chosen, index x becomes index x ^ xor.
-    fn selected(&self, stages: &[tk_layout::linear::Select], regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+    fn selected(
+        &self,
+        stages: &[tk_layout::linear::Select],
+        regs: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut now = regs.to_vec();
         for stage in stages {
             let images: Vec<u64> = (0..32).map(|i| u64::from(stage.mask >> i & 1)).collect();
@@ -560,7 +625,11 @@ impl<'c> Emit<'_, 'c> {
             16
         };
         let word = word(self.context, bits);
-        let whole = if ty.is_int_type() { x.into_int_value() } else { b.build_bit_cast(x, word, "")?.into_int_value() };
+        let whole = if ty.is_int_type() {
+            x.into_int_value()
+        } else {
+            b.build_bit_cast(x, word, "")?.into_int_value()
+        };
         let back = |v: IntValue<'c>| -> Res<BasicValueEnum<'c>> {
             Ok(if ty.is_int_type() { v.into() } else { b.build_bit_cast(v, ty, "")? })
         };

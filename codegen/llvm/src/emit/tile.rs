@@ -9,7 +9,7 @@ use tk_layout::kernel::LayoutId;
 use tk_ops::{CreateOp, DType, ElementwiseOp, ShapeOp};
 use tk_tile::{Attr, Inst, Type, ValueId};
 
-use super::value::{word, Tile, Val};
+use super::value::{Tile, Val, word};
 use super::{Emit, Res, Stop, bug};
 
 impl<'c> Emit<'_, 'c> {
@@ -30,7 +30,9 @@ impl<'c> Emit<'_, 'c> {
     /// What register `r` of a tile holds.
     pub fn register(&self, tile: &Tile<'c>, r: usize) -> Res<BasicValueEnum<'c>> {
         match tile {
-            Tile::Regs(list) => list.get(r).copied().ok_or_else(|| Stop::Bug(format!("there is no register {r}"))),
+            Tile::Regs(list) => {
+                list.get(r).copied().ok_or_else(|| Stop::Bug(format!("there is no register {r}")))
+            }
             Tile::Splat(x) => Ok(*x),
             Tile::Affine { base, offsets } => {
                 let at = offsets.get(r).copied().unwrap_or(0);
@@ -67,7 +69,10 @@ impl<'c> Emit<'_, 'c> {
 
     /// An operand of an instruction.
     pub fn operand(&self, inst: &Inst, i: usize) -> Res<ValueId> {
-        inst.operands.get(i).copied().ok_or_else(|| Stop::Bug(format!("`{}` has no operand {i}", inst.op.name())))
+        inst.operands
+            .get(i)
+            .copied()
+            .ok_or_else(|| Stop::Bug(format!("`{}` has no operand {i}", inst.op.name())))
     }
 
     pub(super) fn create(&mut self, inst: &Inst, op: CreateOp) -> Res<()> {
@@ -75,7 +80,9 @@ impl<'c> Emit<'_, 'c> {
         let shape = self.shape(r);
         let val = match op {
             CreateOp::Const => {
-                let Some(Attr::Scalar(s)) = inst.attrs.get("value") else { return bug("a constant has a value") };
+                let Some(Attr::Scalar(s)) = inst.attrs.get("value") else {
+                    return bug("a constant has a value");
+                };
                 let x = self.with_scalars(|e| Ok(e.constant(*s)))?;
                 if shape.is_empty() { Val::Scalar(x) } else { Val::Tile(Tile::Splat(x)) }
             }
@@ -111,7 +118,8 @@ impl<'c> Emit<'_, 'c> {
                     });
                     return self.define_regs(r, regs.collect::<Res<_>>()?);
                 }
-                let base = *self.thread_coords(layout)?.first().ok_or_else(|| Stop::Bug("no dimension".into()))?;
+                let base =
+                    *self.thread_coords(layout)?.first().ok_or_else(|| Stop::Bug("no dimension".into()))?;
                 let at = |n| held.register(n).first().copied().unwrap_or(0);
                 let offsets = (0..held.registers()).map(|n| i64::from(at(n)) + start).collect();
                 Val::Tile(Tile::Affine { base, offsets: Rc::new(offsets) })
@@ -163,7 +171,12 @@ impl<'c> Emit<'_, 'c> {
             }
             // SAFETY: the position is below the number of elements.
             let place = unsafe {
-                self.builder.build_in_bounds_gep(array.get_type(), global.as_pointer_value(), &[self.i32().const_zero(), at], "")?
+                self.builder.build_in_bounds_gep(
+                    array.get_type(),
+                    global.as_pointer_value(),
+                    &[self.i32().const_zero(), at],
+                    "",
+                )?
             };
             let x = self.builder.build_load(ty, place, "")?;
             let to = self.scalars(&math).element_type(d);
@@ -182,7 +195,8 @@ impl<'c> Emit<'_, 'c> {
         let fast = inst.attrs.flag("fast");
         let from: Vec<Option<DType>> = inst.operands.iter().map(|v| self.dtype(*v)).collect();
         let to = self.dtype(r);
-        let one = |args: &[BasicValueEnum<'c>]| self.with_scalars(|e| e.elementwise(op, &from, to, fast, args));
+        let one =
+            |args: &[BasicValueEnum<'c>]| self.with_scalars(|e| e.elementwise(op, &from, to, fast, args));
         if self.shape(r).is_empty() {
             let args = inst.operands.iter().map(|v| self.scalar(*v)).collect::<Res<Vec<_>>>()?;
             let x = one(&args)?;
@@ -248,7 +262,11 @@ impl<'c> Emit<'_, 'c> {
         }
         let b = self.builder;
         Ok(match (op, args) {
-            (ElementwiseOp::Add, [Tile::Affine { base, offsets }, Tile::Splat(x)] | [Tile::Splat(x), Tile::Affine { base, offsets }]) => {
+            (
+                ElementwiseOp::Add,
+                [Tile::Affine { base, offsets }, Tile::Splat(x)]
+                | [Tile::Splat(x), Tile::Affine { base, offsets }],
+            ) => {
                 let base = b.build_int_add(*base, x.into_int_value(), "")?;
                 Some(Tile::Affine { base, offsets: Rc::clone(offsets) })
             }
@@ -256,7 +274,11 @@ impl<'c> Emit<'_, 'c> {
                 let base = b.build_int_sub(*base, x.into_int_value(), "")?;
                 Some(Tile::Affine { base, offsets: Rc::clone(offsets) })
             }
-            (ElementwiseOp::Mul, [Tile::Affine { base, offsets }, Tile::Splat(x)] | [Tile::Splat(x), Tile::Affine { base, offsets }]) => {
+            (
+                ElementwiseOp::Mul,
+                [Tile::Affine { base, offsets }, Tile::Splat(x)]
+                | [Tile::Splat(x), Tile::Affine { base, offsets }],
+            ) => {
                 let x = x.into_int_value();
                 let Some(by) = x.get_sign_extended_constant().filter(|v| v.unsigned_abs() < 1 << 20) else {
                     return Ok(None);
@@ -294,7 +316,8 @@ impl<'c> Emit<'_, 'c> {
             ShapeOp::Split => {
                 let regs = self.registers(x)?;
                 let (a, b) = regs.split_at(regs.len() / 2);
-                let second = *inst.results.get(1).ok_or_else(|| Stop::Bug("`split` has two results".into()))?;
+                let second =
+                    *inst.results.get(1).ok_or_else(|| Stop::Bug("`split` has two results".into()))?;
                 let (a, b) = (a.to_vec(), b.to_vec());
                 self.define_regs(r, a)?;
                 self.define_regs(second, b)
@@ -325,12 +348,23 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// A tile of two from two scalars.
-    fn pair_of_scalars(&mut self, r: ValueId, layout: LayoutId, a: &[BasicValueEnum<'c>], b: &[BasicValueEnum<'c>]) -> Res<()> {
+    fn pair_of_scalars(
+        &mut self,
+        r: ValueId,
+        layout: LayoutId,
+        a: &[BasicValueEnum<'c>],
+        b: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
         let ([a], [b]) = (a, b) else { return bug("a scalar has one register") };
         let mut regs = vec![];
         for n in 0..self.kernel.layouts.get(layout).registers() {
             let at = self.coord(layout, n, 0)?;
-            let first = self.builder.build_int_compare(inkwell::IntPredicate::EQ, at, at.get_type().const_zero(), "")?;
+            let first = self.builder.build_int_compare(
+                inkwell::IntPredicate::EQ,
+                at,
+                at.get_type().const_zero(),
+                "",
+            )?;
             regs.push(self.builder.build_select(first, *a, *b, "")?);
         }
         self.define_regs(r, regs)
@@ -371,7 +405,9 @@ impl<'c> Emit<'_, 'c> {
         };
         let held = places(from);
         let find = |n: usize| {
-            held.get(&key(to.register(n))).copied().ok_or_else(|| Stop::Bug(format!("`{}` of layouts that do not fit", op.name())))
+            held.get(&key(to.register(n)))
+                .copied()
+                .ok_or_else(|| Stop::Bug(format!("`{}` of layouts that do not fit", op.name())))
         };
         (0..to.registers()).map(find).collect()
     }
@@ -383,7 +419,6 @@ impl<'c> Emit<'_, 'c> {
         self.define(r, val);
         Ok(())
     }
-
 }
 
 /// The first register with these coordinates.

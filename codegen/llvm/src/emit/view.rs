@@ -30,14 +30,19 @@ impl<'c> Emit<'_, 'c> {
                     bytes: super::value::element_bytes(elem),
                 })
             }
-            MemoryOp::ViewShape => Val::Scalar((*self.view(first)?.extents.get(axis()).ok_or_else(missing)?).into()),
-            MemoryOp::ViewStride => Val::Scalar((*self.view(first)?.strides.get(axis()).ok_or_else(missing)?).into()),
+            MemoryOp::ViewShape => {
+                Val::Scalar((*self.view(first)?.extents.get(axis()).ok_or_else(missing)?).into())
+            }
+            MemoryOp::ViewStride => {
+                Val::Scalar((*self.view(first)?.strides.get(axis()).ok_or_else(missing)?).into())
+            }
             MemoryOp::ViewPtr => Val::Scalar(self.view(first)?.base.into()),
             MemoryOp::ViewSlice => Val::View(self.sliced(inst)?),
             MemoryOp::ViewPermute => {
                 let view = self.view(first)?;
                 let perm = tk_layout::natural::permutation(inst);
-                let pick = |list: &[IntValue<'c>]| perm.iter().filter_map(|p| list.get(*p).copied()).collect();
+                let pick =
+                    |list: &[IntValue<'c>]| perm.iter().filter_map(|p| list.get(*p).copied()).collect();
                 Val::View(View { extents: pick(&view.extents), strides: pick(&view.strides), ..view })
             }
             MemoryOp::PtrAdd
@@ -55,7 +60,13 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The address of a view moved by `at` elements along an axis.
-    fn moved(&self, base: IntValue<'c>, at: IntValue<'c>, stride: IntValue<'c>, bytes: u32) -> Res<IntValue<'c>> {
+    fn moved(
+        &self,
+        base: IntValue<'c>,
+        at: IntValue<'c>,
+        stride: IntValue<'c>,
+        bytes: u32,
+    ) -> Res<IntValue<'c>> {
         let step = self.builder.build_int_mul(stride, self.long(bytes.into()), "")?;
         let by = self.builder.build_int_mul(at, step, "")?;
         Ok(self.builder.build_int_add(base, by, "")?)
@@ -67,7 +78,9 @@ impl<'c> Emit<'_, 'c> {
         let mut next = || rest.next().copied().ok_or_else(|| Stop::Bug("a position is missing".into()));
         let mut out = View { base: view.base, extents: vec![], strides: vec![], bytes: view.bytes };
         for (axis, code) in inst.attrs.ints("axes").unwrap_or(&[]).iter().enumerate() {
-            let (Some(extent), Some(stride)) = (view.extents.get(axis).copied(), view.strides.get(axis).copied()) else {
+            let (Some(extent), Some(stride)) =
+                (view.extents.get(axis).copied(), view.strides.get(axis).copied())
+            else {
                 return bug("a slice of an axis that is not there");
             };
             if *code == 0 {
@@ -126,10 +139,15 @@ impl<'c> Emit<'_, 'c> {
     fn along(&self, corner: IntValue<'c>, layout: LayoutId, n: usize, d: usize) -> Res<IntValue<'c>> {
         let ty = corner.get_type();
         let held = self.kernel.layouts.get(layout);
-        let thread = self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
+        let thread =
+            self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
         if held.is_disjoint() {
             // What depends on the thread first: it is the same for every register.
-            let start = self.builder.build_int_add(corner, self.builder.build_int_z_extend_or_bit_cast(thread, ty, "")?, "")?;
+            let start = self.builder.build_int_add(
+                corner,
+                self.builder.build_int_z_extend_or_bit_cast(thread, ty, "")?,
+                "",
+            )?;
             let at = held.register(n).get(d).copied().unwrap_or(0);
             if at == 0 {
                 return Ok(start);
@@ -137,11 +155,22 @@ impl<'c> Emit<'_, 'c> {
             return Ok(self.builder.build_int_add(start, ty.const_int(at.into(), false), "")?);
         }
         let at = self.coord(layout, n, d)?;
-        Ok(self.builder.build_int_add(corner, self.builder.build_int_z_extend_or_bit_cast(at, ty, "")?, "")?)
+        Ok(self.builder.build_int_add(
+            corner,
+            self.builder.build_int_z_extend_or_bit_cast(at, ty, "")?,
+            "",
+        )?)
     }
 
     /// Whether the element of a register is inside of a view.
-    fn is_inside(&self, view: &View<'c>, corner: &[IntValue<'c>], layout: LayoutId, shape: &[u32], n: usize) -> Res<Option<IntValue<'c>>> {
+    fn is_inside(
+        &self,
+        view: &View<'c>,
+        corner: &[IntValue<'c>],
+        layout: LayoutId,
+        shape: &[u32],
+        n: usize,
+    ) -> Res<Option<IntValue<'c>>> {
         let mut all = self.is_real(layout, shape, n)?;
         for (d, (corner, extent)) in corner.iter().zip(&view.extents).enumerate() {
             let at = self.along(*corner, layout, n, d)?;
@@ -152,7 +181,13 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The address of the element of a register.
-    fn box_address(&self, view: &View<'c>, corner: &[IntValue<'c>], layout: LayoutId, n: usize) -> Res<(IntValue<'c>, i64)> {
+    fn box_address(
+        &self,
+        view: &View<'c>,
+        corner: &[IntValue<'c>],
+        layout: LayoutId,
+        n: usize,
+    ) -> Res<(IntValue<'c>, i64)> {
         let held = self.kernel.layouts.get(layout);
         let (mut address, mut offset) = (view.base, 0i64);
         let bytes = i64::from(view.bytes);
@@ -161,7 +196,11 @@ impl<'c> Emit<'_, 'c> {
             let corner64 = self.extend(*corner, true)?;
             address = self.moved(address, corner64, *stride, view.bytes)?;
             if held.is_disjoint() {
-                let thread = self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
+                let thread = self
+                    .thread_coords(layout)?
+                    .get(d)
+                    .copied()
+                    .ok_or_else(|| Stop::Bug("no such axis".into()))?;
                 address = self.moved(address, self.extend(thread, false)?, *stride, view.bytes)?;
                 let at = i64::from(held.register(n).get(d).copied().unwrap_or(0));
                 if unit {
@@ -257,21 +296,32 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Where single elements of a view lie; what is outside, or masked, is nowhere.
-    pub fn element_places(&self, view: &View<'c>, at: &[ValueId], mask: Option<ValueId>, like: ValueId) -> Res<Vec<Place<'c>>> {
+    pub fn element_places(
+        &self,
+        view: &View<'c>,
+        at: &[ValueId],
+        mask: Option<ValueId>,
+        like: ValueId,
+    ) -> Res<Vec<Place<'c>>> {
         let tiles = at.iter().map(|v| self.tile(*v)).collect::<Res<Vec<_>>>()?;
         let mask = mask.map(|m| self.tile(m)).transpose()?;
         let mut places = vec![];
         for n in 0..self.count(like)? {
-            let mut predicate = mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(|x| x.into_int_value());
+            let mut predicate =
+                mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(|x| x.into_int_value());
             if !self.shape(like).is_empty() {
-                predicate = self.both(predicate, self.is_real(self.layout_id(like)?, self.shape(like), n)?)?;
+                predicate =
+                    self.both(predicate, self.is_real(self.layout_id(like)?, self.shape(like), n)?)?;
             }
             let mut address = view.base;
             for (d, (tile, v)) in tiles.iter().zip(at).enumerate() {
-                let (Some(extent), Some(stride)) = (view.extents.get(d), view.strides.get(d)) else { continue };
+                let (Some(extent), Some(stride)) = (view.extents.get(d), view.strides.get(d)) else {
+                    continue;
+                };
                 let signed = self.dtype(*v).is_none_or(DType::is_signed);
                 let x = self.extend(self.register(tile, n)?.into_int_value(), signed)?;
-                let inside = self.builder.build_int_compare(IntPredicate::ULT, x, self.extend(*extent, true)?, "")?;
+                let inside =
+                    self.builder.build_int_compare(IntPredicate::ULT, x, self.extend(*extent, true)?, "")?;
                 predicate = self.both(predicate, Some(inside))?;
                 address = self.moved(address, x, *stride, view.bytes)?;
             }

@@ -127,7 +127,13 @@ pub trait Machine<'c> {
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
     /// Writes these elements.
-    fn store(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>, values: &[BasicValueEnum<'c>]) -> Res<()>;
+    fn store(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        values: &[BasicValueEnum<'c>],
+    ) -> Res<()>;
 
     /// 32 bits of another lane of the warp.
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
@@ -145,7 +151,12 @@ pub trait Machine<'c> {
     fn atomic(&self, e: &Emit<'_, 'c>, atomic: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>>;
 
     /// Adds one to an i32 in shared memory.
-    fn shared_increment(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: Option<IntValue<'c>>) -> Res<()>;
+    fn shared_increment(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        predicate: Option<IntValue<'c>>,
+    ) -> Res<()>;
 
     /// Ends the launch with a failed assert unless `holds`.
     fn assert(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>, message: &str) -> Res<()>;

@@ -73,14 +73,21 @@ impl Nvptx {
             ([_], Some(x)) => vec![x],
             (several, Some(x)) => {
                 let all = x.into_struct_value();
-                (0..several.len()).map(|i| Ok(e.builder.build_extract_value(all, i as u32, "")?)).collect::<Res<_>>()?
+                (0..several.len())
+                    .map(|i| Ok(e.builder.build_extract_value(all, i as u32, "")?))
+                    .collect::<Res<_>>()?
             }
             (_, None) => return bug("assembly gave nothing"),
         })
     }
 
     /// Values as the parts of a wide access.
-    fn pack<'c>(&self, e: &Emit<'_, 'c>, parts: Parts, values: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+    fn pack<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        parts: Parts,
+        values: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         let word = word(e.context, parts.bits);
         let each = values.len() / parts.count;
         let mut out = vec![];
@@ -104,7 +111,12 @@ impl Nvptx {
     }
 
     /// The inverse of [`Nvptx::pack`].
-    fn unpack<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>, words: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+    fn unpack<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        access: &Access<'c>,
+        words: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         let each = access.count as usize / words.len().max(1);
         let mut out = vec![];
         for word in words {
@@ -117,7 +129,10 @@ impl Nvptx {
                 });
                 continue;
             }
-            let vector = e.builder.build_bit_cast(*word, vector_type(access.ty, each as u32)?, "")?.into_vector_value();
+            let vector = e
+                .builder
+                .build_bit_cast(*word, vector_type(access.ty, each as u32)?, "")?
+                .into_vector_value();
             for i in 0..each {
                 out.push(e.builder.build_extract_element(vector, e.int(i as u32), "")?);
             }
@@ -210,8 +225,10 @@ fn offset_text(operand: usize, offset: i64) -> String {
 fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
     let i32 = start.context.i32_type();
     let name = format!("llvm.nvvm.read.ptx.sreg.{name}");
-    let function =
-        start.module.get_function(&name).unwrap_or_else(|| start.module.add_function(&name, i32.fn_type(&[], false), None));
+    let function = start
+        .module
+        .get_function(&name)
+        .unwrap_or_else(|| start.module.add_function(&name, i32.fn_type(&[], false), None));
     let call = start.builder.build_call(function, &[], "")?;
     match call.try_as_basic_value().basic() {
         Some(x) => Ok(x.into_int_value()),
@@ -253,7 +270,13 @@ impl<'c> Machine<'c> for Nvptx {
     }
 
     fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>> {
-        let start = Start { context: e.context, builder: e.builder, module: e.module, function: e.function, kernel: e.kernel };
+        let start = Start {
+            context: e.context,
+            builder: e.builder,
+            module: e.module,
+            function: e.function,
+            kernel: e.kernel,
+        };
         special(&start, ["ctaid.x", "ctaid.y", "ctaid.z"].get(axis as usize).copied().unwrap_or("ctaid.x"))
     }
 
@@ -272,7 +295,11 @@ impl<'c> Machine<'c> for Nvptx {
         let list = vec![format!("={}", parts.letter()); parts.count].join(",");
         let words = match access.predicate {
             None => {
-                let text = format!("ld.{name}{suffix} {}, {};", parts.operands(0), offset_text(parts.count, access.offset));
+                let text = format!(
+                    "ld.{name}{suffix} {}, {};",
+                    parts.operands(0),
+                    offset_text(parts.count, access.offset)
+                );
                 let constraints = format!("{list},{letter}");
                 self.asm(e, &text, &constraints, &outputs, &[access.address.into()], Kind::Memory)?
             }
@@ -295,7 +322,13 @@ impl<'c> Machine<'c> for Nvptx {
         self.unpack(e, access, &words)
     }
 
-    fn store(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>, values: &[BasicValueEnum<'c>]) -> Res<()> {
+    fn store(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        values: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
         let parts = Parts::of(access);
         let (name, letter) = space_name(space);
         let suffix = parts.suffix(access);
@@ -324,7 +357,8 @@ impl<'c> Machine<'c> for Nvptx {
             Lane::Index(x) => ("idx", x, 31),
         };
         let text = format!("shfl.sync.{mode}.b32 $0, $1, $2, {clamp}, -1;");
-        let out = self.asm(e, &text, "=r,r,r", &[e.i32().into()], &[value.into(), by.into()], Kind::Meeting)?;
+        let out =
+            self.asm(e, &text, "=r,r,r", &[e.i32().into()], &[value.into(), by.into()], Kind::Meeting)?;
         match out.first() {
             Some(x) => Ok(x.into_int_value()),
             None => bug("a shuffle gave nothing"),
@@ -333,7 +367,8 @@ impl<'c> Machine<'c> for Nvptx {
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         // One warp meets by itself.
-        let text = if e.kernel.setting.threads().warp_bits == 0 { "bar.warp.sync -1;" } else { "bar.sync 0;" };
+        let text =
+            if e.kernel.setting.threads().warp_bits == 0 { "bar.warp.sync -1;" } else { "bar.sync 0;" };
         self.asm(e, text, "", &[], &[], Kind::Meeting).map(|_| ())
     }
 
@@ -416,7 +451,12 @@ impl<'c> Machine<'c> for Nvptx {
         }
     }
 
-    fn shared_increment(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: Option<IntValue<'c>>) -> Res<()> {
+    fn shared_increment(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        predicate: Option<IntValue<'c>>,
+    ) -> Res<()> {
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into()];
         let (mut text, mut constraints) = ("red.shared.add.u32 [$0], 1;".to_string(), "r".to_string());
         if let Some(p) = predicate {

@@ -90,10 +90,17 @@ impl Sim {
     }
 
     /// Does something where a predicate holds.
-    fn guarded<'c>(&self, e: &Emit<'_, 'c>, predicate: Option<IntValue<'c>>, act: impl FnOnce() -> Res<()>) -> Res<()> {
+    fn guarded<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        predicate: Option<IntValue<'c>>,
+        act: impl FnOnce() -> Res<()>,
+    ) -> Res<()> {
         let Some(p) = predicate else { return act() };
-        let (inside, after) =
-            (e.context.append_basic_block(e.function, "lane"), e.context.append_basic_block(e.function, "all"));
+        let (inside, after) = (
+            e.context.append_basic_block(e.function, "lane"),
+            e.context.append_basic_block(e.function, "all"),
+        );
         e.builder.build_conditional_branch(p, inside, after)?;
         e.builder.position_at_end(inside);
         act()?;
@@ -102,12 +109,25 @@ impl Sim {
         Ok(())
     }
 
-    fn element<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>, room: PointerValue<'c>, i: usize) -> Res<PointerValue<'c>> {
+    fn element<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        access: &Access<'c>,
+        room: PointerValue<'c>,
+        i: usize,
+    ) -> Res<PointerValue<'c>> {
         // SAFETY: the position is below the number of elements of the room.
         Ok(unsafe { e.builder.build_in_bounds_gep(access.ty, room, &[e.int(i as u32)], "")? })
     }
 
-    fn touch<'c>(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>, room: PointerValue<'c>, store: bool) -> Res<()> {
+    fn touch<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        room: PointerValue<'c>,
+        store: bool,
+    ) -> Res<()> {
         let ty = access.address.get_type();
         let by = ty.const_int(access.offset.cast_unsigned(), true);
         let address = e.builder.build_int_add(access.address, by, "")?;
@@ -118,7 +138,12 @@ impl Sim {
             (Space::Shared, true) => "tk_sim_shared_store",
         };
         let bytes = e.int(access.bytes * access.count);
-        self.call(&Place::of(e), name, None, &[address.into(), bytes.into(), room.into(), self.place(e).into()])?;
+        self.call(
+            &Place::of(e),
+            name,
+            None,
+            &[address.into(), bytes.into(), room.into(), self.place(e).into()],
+        )?;
         Ok(())
     }
 }
@@ -139,12 +164,18 @@ impl<'a, 'c> Place<'a, 'c> {
 
 impl<'c> Machine<'c> for Sim {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
-        let at = Place { context: start.context, builder: start.builder, module: start.module, function: start.function };
-        let i32 = start.context.i32_type();
-        let ask = |name: &str, args: &[BasicValueEnum<'c>]| match self.call(&at, name, Some(i32.into()), args)? {
-            Some(x) => Ok(x.into_int_value()),
-            None => bug("a call gave nothing"),
+        let at = Place {
+            context: start.context,
+            builder: start.builder,
+            module: start.module,
+            function: start.function,
         };
+        let i32 = start.context.i32_type();
+        let ask =
+            |name: &str, args: &[BasicValueEnum<'c>]| match self.call(&at, name, Some(i32.into()), args)? {
+                Some(x) => Ok(x.into_int_value()),
+                None => bug("a call gave nothing"),
+            };
         let tid = ask("tk_sim_tid", &[])?;
         let axis = |n: u64| ask("tk_sim_num_programs", &[i32.const_int(n, false).into()]);
         let programs = [axis(0)?, axis(1)?, axis(2)?];
@@ -154,7 +185,9 @@ impl<'c> Machine<'c> for Sim {
         let mut params = vec![];
         for (i, slot) in slots(start.kernel).iter().enumerate() {
             // SAFETY: there are as many arguments as parameters.
-            let place = unsafe { b.build_in_bounds_gep(i64, args.into_pointer_value(), &[i32.const_int(i as u64, false)], "")? };
+            let place = unsafe {
+                b.build_in_bounds_gep(i64, args.into_pointer_value(), &[i32.const_int(i as u64, false)], "")?
+            };
             let passed = b.build_load(i64, place, "")?.into_int_value();
             let d = slot.kind.dtype();
             let bits = if d == DType::Bool { 1 } else { d.bits() };
@@ -201,7 +234,13 @@ impl<'c> Machine<'c> for Sim {
         (0..access.count as usize).map(one).collect()
     }
 
-    fn store(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>, values: &[BasicValueEnum<'c>]) -> Res<()> {
+    fn store(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        values: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
         let room = self.room(e, access)?;
         for (i, x) in values.iter().enumerate() {
             e.builder.build_store(self.element(e, access, room, i)?, *x)?;
@@ -241,17 +280,24 @@ impl<'c> Machine<'c> for Sim {
         let bits = if a.dtype == DType::Bool { 1 } else { a.dtype.bits() };
         let code = word(e.context, bits);
         let word = |x: BasicValueEnum<'c>| -> Res<BasicValueEnum<'c>> {
-            let x = if x.is_int_value() { x.into_int_value() } else { e.builder.build_bit_cast(x, code, "")?.into_int_value() };
+            let x = if x.is_int_value() {
+                x.into_int_value()
+            } else {
+                e.builder.build_bit_cast(x, code, "")?.into_int_value()
+            };
             Ok(e.builder.build_int_z_extend_or_bit_cast(x, e.i64(), "")?.into())
         };
-        let room = self.room(e, &Access {
-            address: a.address,
-            offset: 0,
-            ty: e.i64().into(),
-            bytes: 8,
-            count: 1,
-            predicate: None,
-        })?;
+        let room = self.room(
+            e,
+            &Access {
+                address: a.address,
+                offset: 0,
+                ty: e.i64().into(),
+                bytes: 8,
+                count: 1,
+                predicate: None,
+            },
+        )?;
         e.builder.build_store(room, e.i64().const_zero())?;
         let op = AtomicOp::ALL.iter().position(|o| *o == a.op).unwrap_or(0) as u32;
         let ty = DType::ALL.iter().position(|d| *d == a.dtype).unwrap_or(0) as u32;
@@ -292,7 +338,12 @@ impl<'c> Machine<'c> for Sim {
         if back.is_int_type() { Ok(old.into()) } else { Ok(e.builder.build_bit_cast(old, back, "")?) }
     }
 
-    fn shared_increment(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: Option<IntValue<'c>>) -> Res<()> {
+    fn shared_increment(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        predicate: Option<IntValue<'c>>,
+    ) -> Res<()> {
         let op = AtomicOp::ALL.iter().position(|o| *o == AtomicOp::Add).unwrap_or(0) as u32;
         let ty = DType::ALL.iter().position(|d| *d == DType::I32).unwrap_or(0) as u32;
         let address = e.builder.build_int_z_extend(address, e.i64(), "")?;
@@ -307,7 +358,9 @@ impl<'c> Machine<'c> for Sim {
             e.int(Scope::Block as u32).into(),
             self.place(e).into(),
         ];
-        self.guarded(e, predicate, || self.call(&Place::of(e), "tk_sim_atomic", Some(e.i64().into()), &args).map(|_| ()))
+        self.guarded(e, predicate, || {
+            self.call(&Place::of(e), "tk_sim_atomic", Some(e.i64().into()), &args).map(|_| ())
+        })
     }
 
     fn assert(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>, message: &str) -> Res<()> {

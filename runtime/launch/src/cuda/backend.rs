@@ -107,7 +107,6 @@ fn fault(error: &CudaError, with: &str) -> Fault {
     Fault::new(codes::FAULT.0, format!("{}{with}; {}", error.sentence, error.fix))
 }
 
-
 /// Host buffers that have a twin on the GPU.
 struct Resident<'b> {
     buffers: &'b Buffers,

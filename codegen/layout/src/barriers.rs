@@ -1,0 +1,242 @@
+//! Owns where the threads of a program wait for each other.
+//!
+//! A program means what it would mean if it ran alone, instruction by instruction. Threads run on by themselves, so they
+//! meet between two accesses to the same place of which one writes, in shared memory and in device memory, unless every
+//! thread only meets its own earlier access. They also meet before an atomic that releases what they wrote, and behind
+//! one that acquires what others wrote, since one thread does it for all.
+//!
+//! May assume the places of buffers ([`crate::shared`]). Guarantees that barriers stand where all threads come by: control
+//! flow is uniform.
+
+use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_tile::{Attrs, BlockId, FuncId, Inst, InstId, Type, ValueId};
+
+use crate::kernel::{Kernel, LayoutId};
+use crate::linear::InDim;
+use crate::roots::Roots;
+use crate::shared::touched;
+
+/// Where something is accessed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// Bytes of shared memory.
+    Shared(u32, u32),
+    /// Device memory.
+    Global {
+        /// The parameter that reaches it; any of them if it is unknown.
+        root: Option<ValueId>,
+        /// Pointers, or view and positions, and the layout, if each thread accesses elements of its own.
+        own: Option<(Vec<ValueId>, LayoutId)>,
+    },
+    /// What other programs wrote.
+    Acquired,
+}
+
+/// What is done there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Read,
+    Write,
+    /// One of several stores that fill one buffer.
+    Fill,
+    /// One step, which needs no order among others of its kind.
+    Atomic,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Touch {
+    place: Place,
+    act: Act,
+}
+
+impl Touch {
+    /// Whether two threads may not do these without meeting.
+    fn conflicts(&self, o: &Touch) -> bool {
+        let harmless = matches!((self.act, o.act), (Act::Read, Act::Read) | (Act::Atomic, Act::Atomic));
+        match (&self.place, &o.place) {
+            (Place::Shared(a, b), Place::Shared(c, d)) => {
+                let same = (a, b) == (c, d);
+                let fills = self.act == Act::Fill && o.act == Act::Fill && same;
+                a < d && c < b && !harmless && !fills
+            }
+            (Place::Global { root: p, own: x }, Place::Global { root: q, own: y }) => {
+                let may_alias = p.is_none() || q.is_none() || p == q;
+                may_alias && !harmless && !(x.is_some() && x == y)
+            }
+            (Place::Acquired, Place::Global { .. }) | (Place::Global { .. }, Place::Acquired) => true,
+            (Place::Shared(..), _) | (_, Place::Shared(..)) | (Place::Acquired, Place::Acquired) => false,
+        }
+    }
+}
+
+/// Accesses since all threads met last.
+type Pending = Vec<Touch>;
+
+fn join(a: &mut Pending, b: &Pending) {
+    for t in b {
+        if !a.contains(t) {
+            a.push(t.clone());
+        }
+    }
+}
+
+/// Runs the pass.
+pub fn run(kernel: &mut Kernel) {
+    let body = kernel.func().body;
+    let roots = Roots::new(kernel.func());
+    let mut pending = Pending::default();
+    Barriers { kernel, roots }.block(body, &mut pending);
+}
+
+struct Barriers<'a> {
+    kernel: &'a mut Kernel,
+    roots: Roots,
+}
+
+impl Barriers<'_> {
+    fn block(&mut self, block: BlockId, pending: &mut Pending) {
+        let insts = std::mem::take(&mut self.kernel.module.funcs[FuncId(0)].blocks[block].insts);
+        for i in insts {
+            self.inst(block, i, pending);
+            self.kernel.module.funcs[FuncId(0)].blocks[block].insts.push(i);
+        }
+    }
+
+    fn inst(&mut self, block: BlockId, id: InstId, pending: &mut Pending) {
+        let inst = self.kernel.func().insts[id].clone();
+        match inst.op {
+            Op::Machine(MachineOp::Barrier) | Op::Control(ControlOp::GridBarrier) => pending.clear(),
+            // A loop may begin behind its own end.
+            Op::Control(ControlOp::For | ControlOp::While) => {
+                for _ in 0..2 {
+                    let before = pending.clone();
+                    inst.blocks.iter().for_each(|b| self.block(*b, pending));
+                    join(pending, &before);
+                }
+            }
+            Op::Control(ControlOp::If) => {
+                let before = pending.clone();
+                let mut after = before.clone();
+                for b in &inst.blocks {
+                    let mut arm = before.clone();
+                    self.block(*b, &mut arm);
+                    join(&mut after, &arm);
+                }
+                *pending = after;
+            }
+            Op::Machine(_) | Op::Memory(_) | Op::Atomic(_) => self.access(block, &inst, pending),
+            Op::Elementwise(_)
+            | Op::Create(_)
+            | Op::Shape(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Dot(_)
+            | Op::Random(_)
+            | Op::Control(_)
+            | Op::Host(_) => {}
+        }
+    }
+
+    fn access(&mut self, block: BlockId, inst: &Inst, pending: &mut Pending) {
+        let touches = self.touches(inst);
+        let releases = matches!(inst.op, Op::Atomic(_)) && ordered(inst, "release");
+        let global = |t: &Touch| !matches!(t.place, Place::Shared(..));
+        let waits = pending.iter().any(|p| touches.iter().any(|t| p.conflicts(t)) || releases && global(p));
+        if waits {
+            let barrier = Inst {
+                op: Op::Machine(MachineOp::Barrier),
+                operands: vec![],
+                attrs: Attrs::new(),
+                blocks: vec![],
+                results: vec![],
+                loc: inst.loc,
+            };
+            self.kernel.module.funcs[FuncId(0)].add_inst(block, barrier, &[]);
+            pending.clear();
+        }
+        join(pending, &touches);
+    }
+
+    fn touches(&self, inst: &Inst) -> Vec<Touch> {
+        match inst.op {
+            Op::Machine(op) => {
+                let (reads, writes) = touched(inst);
+                let range = |b: &usize| {
+                    self.kernel.buffers.get(*b).map(|b| Place::Shared(b.offset, b.offset + b.bytes))
+                };
+                let act = match op {
+                    MachineOp::SharedAdd => Act::Atomic,
+                    MachineOp::SharedStore => Act::Fill,
+                    MachineOp::SharedScatter
+                    | MachineOp::SharedLoad
+                    | MachineOp::SharedGather
+                    | MachineOp::SharedRank
+                    | MachineOp::SharedDot
+                    | MachineOp::Convert
+                    | MachineOp::Barrier => Act::Write,
+                };
+                let reads = reads.iter().filter_map(range).map(|place| Touch { place, act: Act::Read });
+                reads.chain(writes.iter().filter_map(range).map(|place| Touch { place, act })).collect()
+            }
+            Op::Memory(op) => self.global(inst, op).into_iter().collect(),
+            Op::Atomic(_) => {
+                let root = inst.operands.first().and_then(|v| self.roots.get(*v));
+                let mut touches = vec![Touch { place: Place::Global { root, own: None }, act: Act::Atomic }];
+                if ordered(inst, "acquire") {
+                    touches.push(Touch { place: Place::Acquired, act: Act::Write });
+                }
+                touches
+            }
+            Op::Elementwise(_)
+            | Op::Create(_)
+            | Op::Shape(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Dot(_)
+            | Op::Random(_)
+            | Op::Control(_)
+            | Op::Host(_) => vec![],
+        }
+    }
+
+    fn global(&self, inst: &Inst, op: MemoryOp) -> Option<Touch> {
+        let place = *inst.operands.first()?;
+        let (act, tile) = match op {
+            MemoryOp::Load => (Act::Read, Some(place)),
+            MemoryOp::Store => (Act::Write, Some(place)),
+            MemoryOp::ViewLoad => (Act::Read, inst.results.first().copied()),
+            MemoryOp::ViewStore => (Act::Write, inst.operands.last().copied()),
+            MemoryOp::ViewGather => (Act::Read, None),
+            MemoryOp::ViewScatter => (Act::Write, None),
+            MemoryOp::PtrAdd
+            | MemoryOp::View
+            | MemoryOp::ViewShape
+            | MemoryOp::ViewStride
+            | MemoryOp::ViewPtr
+            | MemoryOp::ViewSlice
+            | MemoryOp::ViewPermute
+            | MemoryOp::ViewInside
+            | MemoryOp::Prefetch => return None,
+        };
+        let func = self.kernel.func();
+        let ty = self.kernel.module.types.get(func.ty(place));
+        let layout = tile.and_then(|t| self.kernel.of.get(t.0 as usize).copied().flatten());
+        // Two threads that hold the same element are not alone with it.
+        let alone = layout.filter(|l| {
+            let atom = self.kernel.layouts.get(*l).atom();
+            atom.free_bits(InDim::Lane) == 0 && atom.free_bits(InDim::Warp) == 0
+        });
+        let count = match ty {
+            Type::View { rank, .. } => 1 + *rank as usize,
+            Type::Tile { .. } => 1,
+        };
+        let own = alone.map(|l| (inst.operands.iter().take(count).copied().collect(), l));
+        let root = self.roots.get(place);
+        Some(Touch { place: Place::Global { root, own }, act })
+    }
+}
+
+/// Whether an atomic has an order, alone or with the other one.
+fn ordered(inst: &Inst, order: &str) -> bool {
+    matches!(inst.attrs.str("order"), Some(o) if o == order || o == "acq_rel")
+}

@@ -1,0 +1,96 @@
+//! Owns the question from which parameter a pointer or view comes.
+//!
+//! Parameters do not reach the same memory unless the kernel says so (E0711), so accesses through different ones need no
+//! order.
+
+use tk_ops::{ControlOp, CreateOp, MachineOp, MemoryOp, Op, ShapeOp};
+use tk_tile::{BlockId, Func, Id, Inst, ValueId, rewrite};
+
+/// The parameter behind each value; `None` if it is unknown or no pointer.
+#[derive(Debug)]
+pub struct Roots(Vec<Option<ValueId>>);
+
+impl Roots {
+    /// Of all values of a kernel.
+    pub fn new(func: &Func) -> Roots {
+        let mut roots = Roots(vec![None; func.values.len()]);
+        for v in &func.blocks[func.body].args {
+            roots.set(*v, Some(*v));
+        }
+        roots.block(func, func.body);
+        roots
+    }
+
+    /// The parameter from which a pointer or view comes.
+    pub fn get(&self, v: ValueId) -> Option<ValueId> {
+        self.0.get(v.index()).copied().flatten()
+    }
+
+    fn set(&mut self, v: ValueId, root: Option<ValueId>) {
+        if let Some(slot) = self.0.get_mut(v.index()) {
+            *slot = root;
+        }
+    }
+
+    fn block(&mut self, func: &Func, block: BlockId) {
+        for i in &func.blocks[block].insts {
+            self.inst(func, &func.insts[*i]);
+        }
+    }
+
+    fn inst(&mut self, func: &Func, inst: &Inst) {
+        let first = inst.operands.first().copied();
+        match inst.op {
+            Op::Control(ControlOp::For) => {
+                let (init, body) = (inst.operands.get(3..).unwrap_or(&[]), inst.blocks.first());
+                let args = body.map_or(&[][..], |b| func.blocks[*b].args.get(1..).unwrap_or(&[]));
+                for (a, i) in args.iter().zip(init) {
+                    self.set(*a, self.get(*i));
+                }
+                // What a trip may exchange is unknown; once more, now that it is.
+                for _ in 0..2 {
+                    body.into_iter().for_each(|b| self.block(func, *b));
+                    let ends = body.map_or(&[][..], |b| rewrite::yielded(func, *b));
+                    for (a, e) in args.iter().zip(ends) {
+                        if self.get(*a) != self.get(*e) {
+                            self.set(*a, None);
+                        }
+                    }
+                }
+                for (r, a) in inst.results.iter().zip(args) {
+                    self.set(*r, self.get(*a));
+                }
+            }
+            Op::Control(ControlOp::While | ControlOp::If) => {
+                inst.blocks.iter().for_each(|b| self.block(func, *b))
+            }
+            Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous)
+            | Op::Create(CreateOp::Splat)
+            | Op::Shape(ShapeOp::Broadcast | ShapeOp::Reshape | ShapeOp::Permute)
+            | Op::Machine(MachineOp::Convert)
+            | Op::Elementwise(tk_ops::ElementwiseOp::Cast)
+            | Op::Memory(
+                MemoryOp::PtrAdd
+                | MemoryOp::View
+                | MemoryOp::ViewPtr
+                | MemoryOp::ViewSlice
+                | MemoryOp::ViewPermute,
+            ) => {
+                let root = first.and_then(|v| self.get(v));
+                inst.results.iter().for_each(|r| self.set(*r, root));
+            }
+            Op::Control(_)
+            | Op::Create(_)
+            | Op::Shape(_)
+            | Op::Machine(_)
+            | Op::Elementwise(_)
+            | Op::Memory(_)
+            | Op::Atomic(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Dot(_)
+            | Op::Random(_)
+            | Op::Host(_) => {}
+        }
+    }
+}
