@@ -17,11 +17,13 @@
 use std::collections::BTreeMap;
 
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
-use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId, walk};
+use tk_tile::flow::{Flow, flow};
+use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
 
 use crate::axis::AxisInfo;
 use crate::kernel::{Kernel, LayoutId, Setting};
-use crate::natural::{Held, Natural, axis_of, is_unit, permutation, units};
+use crate::layout::Layout;
+use crate::natural::{Held, Natural, axis_of, permutation, units};
 
 /// Lays out the kernel `func` of a module.
 pub fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
@@ -192,48 +194,40 @@ impl Assign<'_> {
     fn again(&mut self, v: ValueId, layout: LayoutId) -> ValueId {
         let Def::Inst(i, _) = self.old.values[v].def else { return self.base(v) };
         let inst = self.old.insts[i].clone();
-        let to = self.shape(v).to_vec();
         let mut operands = vec![];
         for o in &inst.operands {
-            let from = self.shape(*o).to_vec();
-            let wanted = match inst.op {
-                _ if from.is_empty() => None,
-                Op::Shape(ShapeOp::Broadcast) => {
-                    let mut l = self.natural.layouts.get(layout).clone();
-                    for d in 0..to.len() {
-                        if from.get(d) != to.get(d) {
-                            l = l.collapsed(d);
-                        }
-                    }
-                    Some(l)
-                }
-                Op::Shape(ShapeOp::Reshape) if is_unit(&from, &to) => {
-                    Some(units(self.natural.layouts.get(layout), &to, &from))
-                }
-                Op::Shape(ShapeOp::Permute) => {
-                    let perm = permutation(&inst);
-                    let mut inverse = vec![0; perm.len()];
-                    for (i, p) in perm.iter().enumerate() {
-                        if let Some(slot) = inverse.get_mut(*p) {
-                            *slot = i;
-                        }
-                    }
-                    Some(self.natural.layouts.get(layout).permuted(&inverse))
-                }
-                _ => Some(self.natural.layouts.get(layout).clone()),
-            };
-            operands.push(match wanted {
-                Some(l) => {
-                    let l = self.natural.layouts.intern(l);
-                    self.want(*o, l)
-                }
-                None => self.base(*o),
+            operands.push(if self.is_tile(*o) {
+                let wanted = self.before(&inst, self.shape(*o), self.shape(v), layout);
+                let wanted = self.natural.layouts.intern(wanted);
+                self.want(*o, wanted)
+            } else {
+                self.base(*o)
             });
         }
         let block = self.home(v);
         let id = self.add(block, inst.op, &operands, inst.attrs.clone(), v, layout);
         self.new.insts[id].loc = inst.loc;
         self.new.insts[id].results.first().copied().unwrap_or(ValueId(0))
+    }
+
+    /// The layout of an operand from which a free value of this layout costs nothing.
+    fn before(&self, inst: &Inst, from: &[u32], to: &[u32], layout: LayoutId) -> Layout {
+        let layout = self.natural.layouts.get(layout).clone();
+        let Op::Shape(op) = inst.op else { return layout };
+        match op {
+            ShapeOp::Broadcast => {
+                let differs = (0..to.len()).filter(|d| from.get(*d) != to.get(*d));
+                differs.fold(layout, |l, d| l.collapsed(d))
+            }
+            ShapeOp::Reshape => units(&layout, to, from),
+            ShapeOp::Permute => layout.permuted(&inverse(&permutation(inst))),
+            ShapeOp::Flip
+            | ShapeOp::Slice
+            | ShapeOp::Join
+            | ShapeOp::Split
+            | ShapeOp::Cat
+            | ShapeOp::Interleave => layout,
+        }
     }
 
     fn block(&mut self, old: BlockId) {
@@ -435,23 +429,20 @@ impl Assign<'_> {
 
     /// The blocks of an instruction.
     fn regions(&mut self, inst: &Inst) -> Vec<BlockId> {
-        let wanted: Vec<Vec<Option<LayoutId>>> = match inst.op {
-            Op::Control(ControlOp::For) => {
-                let args = inst.blocks.first().map_or(vec![], |b| self.old.blocks[*b].args.clone());
-                vec![args.iter().skip(1).map(|a| self.fixed(*a)).collect()]
-            }
-            Op::Control(ControlOp::If) => {
+        let first = inst.blocks.first().map_or(vec![], |b| self.old.blocks[*b].args.clone());
+        let wanted: Vec<Vec<Option<LayoutId>>> = match flow(inst.op) {
+            Flow::For => vec![first.iter().skip(1).map(|a| self.fixed(*a)).collect()],
+            Flow::If => {
                 let layouts: Vec<_> = inst.results.iter().map(|r| self.fixed(*r)).collect();
                 vec![layouts; inst.blocks.len()]
             }
-            Op::Control(ControlOp::While) => {
+            Flow::While => {
                 let decides = inst.results.iter().map(|r| self.fixed(*r));
                 let decides = std::iter::once(None).chain(decides).collect();
-                let args = inst.blocks.first().map_or(vec![], |b| self.old.blocks[*b].args.clone());
-                vec![decides, args.iter().map(|a| self.fixed(*a)).collect()]
+                vec![decides, first.iter().map(|a| self.fixed(*a)).collect()]
             }
             // Blocks over single elements hold no tiles.
-            _ => vec![vec![]; inst.blocks.len()],
+            Flow::Elements | Flow::Plain | Flow::Expect => vec![vec![]; inst.blocks.len()],
         };
         let blocks: Vec<BlockId> = inst.blocks.clone();
         blocks.into_iter().zip(wanted).map(|(b, w)| self.region(b, &w)).collect()
@@ -480,16 +471,22 @@ impl Assign<'_> {
     }
 }
 
+/// The permutation that takes another back.
+fn inverse(perm: &[usize]) -> Vec<usize> {
+    let mut out = vec![0; perm.len()];
+    for (i, p) in perm.iter().enumerate() {
+        if let Some(slot) = out.get_mut(*p) {
+            *slot = i;
+        }
+    }
+    out
+}
+
 /// Whether lane 1 holds the neighbour of lane 0 along a dimension.
-fn lanes_along(layout: &crate::layout::Layout, dim: usize) -> bool {
+fn lanes_along(layout: &Layout, dim: usize) -> bool {
     let (a, b) = (layout.coords(0, 0, 0), layout.coords(0, 1, 0));
     a.iter()
         .zip(&b)
         .enumerate()
         .all(|(d, (a, b))| if d == dim { *b == a + layout.vector(dim) } else { a == b })
-}
-
-/// Whether a function calls others.
-pub fn has_calls(func: &Func) -> bool {
-    walk::insts(func).iter().any(|i| func.insts[*i].op == Op::Control(ControlOp::Call))
 }

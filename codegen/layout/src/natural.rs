@@ -8,7 +8,7 @@
 //! May assume a verified kernel without calls.
 
 use tk_ops::{ControlOp, CreateOp, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
-use tk_tile::{BlockId, Def, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
+use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
 use crate::access::{Access, access};
 use crate::axis::AxisInfo;
@@ -425,12 +425,4 @@ pub fn units(layout: &Layout, from: &[u32], to: &[u32]) -> Layout {
         out = out.with_unit(d);
     }
     out
-}
-
-/// The instruction that defines a value.
-pub fn definition(func: &Func, v: ValueId) -> Option<InstId> {
-    match func.values[v].def {
-        Def::Inst(i, _) => Some(i),
-        Def::Arg(_, _) => None,
-    }
 }

@@ -1,0 +1,252 @@
+//! Owns axis analysis: what is known of the elements of a tile along each dimension, from the facts about parameters.
+//!
+//! May assume a verified kernel. Guarantees facts that hold for every launch for which the facts about the parameters
+//! hold. The lattice is that of Triton's AxisInfo: for runs that begin at multiples of their length,
+//!
+//! - *contiguity*: elements of a run count up by one (by the size of an element, for pointers);
+//! - *constancy*: elements of a run are equal;
+//! - *divisibility*: the power of two that divides the first element of each run of `contiguity` (bytes, for pointers),
+//!   wherever the run stands along the other dimensions.
+//!
+//! Padding of a tile counts as if the tile went on. `x[:, None]` of `x = arange(0, 16)` counts up along dimension 0 in a
+//! run of 16 whose first element 0 divides anything, and along dimension 1 in runs of 1 that begin with any number.
+//! [`flow`] walks the kernel, [`transfer`] has a rule for each operation.
+
+mod flow;
+mod transfer;
+
+use tk_tile::{Elem, Func, Id, Module, Type, ValueId};
+
+use flow::Analysis;
+
+/// The largest power of two that is told apart.
+const MOST: u64 = 1 << 24;
+
+/// What is known of one kernel parameter when it is compiled. A view is a pointer, its extents and its strides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ArgFacts {
+    /// A power of two that divides it: an integer's value, a pointer's address in bytes.
+    pub divisible: u32,
+    /// Whether it is 1.
+    pub one: bool,
+}
+
+impl Default for ArgFacts {
+    fn default() -> Self {
+        ArgFacts { divisible: 1, one: false }
+    }
+}
+
+/// What is known along one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dim {
+    /// Length of runs that count up by one.
+    pub contiguity: u64,
+    /// Length of runs of equal elements.
+    pub constancy: u64,
+    /// What divides the first element of each run that counts up.
+    pub divisibility: u64,
+}
+
+impl Dim {
+    const UNKNOWN: Dim = Dim { contiguity: 1, constancy: 1, divisibility: 1 };
+
+    fn meet(self, o: Dim) -> Dim {
+        let contiguity = self.contiguity.min(o.contiguity);
+        Dim {
+            contiguity,
+            constancy: self.constancy.min(o.constancy),
+            divisibility: self.divides_each(contiguity).min(o.divides_each(contiguity)),
+        }
+    }
+
+    /// What divides the elements at multiples of `length`: runs that count up may be longer, and then some of these
+    /// elements stand inside of one. For pointers this is less than what is so, since they count up by more than one.
+    fn divides_each(self, length: u64) -> u64 {
+        if self.contiguity > length { self.divisibility.min(length) } else { self.divisibility }
+    }
+
+    /// What divides every element.
+    fn divides_all(self) -> u64 {
+        if self.contiguity > 1 { 1 } else { self.divisibility }
+    }
+}
+
+/// What is known of a tile; of a scalar, one entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// One for each dimension, one for a scalar.
+    pub dims: Vec<Dim>,
+    /// The value of every element, if it is known.
+    pub value: Option<i64>,
+    /// Whether no element is negative.
+    pub natural: bool,
+}
+
+impl Axis {
+    fn unknown(rank: usize) -> Axis {
+        Axis { dims: vec![Dim::UNKNOWN; rank.max(1)], value: None, natural: false }
+    }
+
+    fn scalar(divisible: u64, value: Option<i64>) -> Axis {
+        let dim = Dim { divisibility: divisible.clamp(1, MOST), ..Dim::UNKNOWN };
+        Axis { dims: vec![dim], value, natural: value.is_some_and(|v| v >= 0) }
+    }
+
+    fn constant(value: i64) -> Axis {
+        Axis::scalar(power(value), Some(value))
+    }
+
+    /// The same, known not to be negative.
+    fn natural(self) -> Axis {
+        Axis { natural: true, ..self }
+    }
+
+    /// What divides the value of a scalar.
+    pub fn divisibility(&self) -> u64 {
+        self.dims.first().map_or(1, |d| d.divisibility)
+    }
+
+    /// What is known along a dimension.
+    pub fn dim(&self, d: usize) -> Dim {
+        self.dims.get(d).copied().unwrap_or(Dim::UNKNOWN)
+    }
+
+    /// The scalar at each place of a tile of this shape.
+    fn splat(&self, shape: &[u32]) -> Axis {
+        let dim = |n: &u32| Dim {
+            contiguity: 1,
+            constancy: u64::from(n.next_power_of_two()),
+            divisibility: self.divisibility(),
+        };
+        Axis { dims: shape.iter().map(dim).collect(), ..self.clone() }
+    }
+}
+
+/// What is known of a view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewFacts {
+    /// What divides the address of its first element.
+    pub base: u64,
+    /// What divides each extent.
+    pub extents: Vec<u64>,
+    /// What divides each stride, in elements, and whether it is 1.
+    pub strides: Vec<(u64, bool)>,
+}
+
+impl ViewFacts {
+    fn unknown(rank: usize) -> ViewFacts {
+        ViewFacts { base: 1, extents: vec![1; rank], strides: vec![(1, false); rank] }
+    }
+
+    fn meet(&self, o: &ViewFacts) -> ViewFacts {
+        ViewFacts {
+            base: self.base.min(o.base),
+            extents: self.extents.iter().zip(&o.extents).map(|(a, b)| *a.min(b)).collect(),
+            strides: self.strides.iter().zip(&o.strides).map(|(a, b)| (a.0.min(b.0), a.1 && b.1)).collect(),
+        }
+    }
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Of a tile or scalar.
+    Tile(Axis),
+    /// Of a view.
+    View(ViewFacts),
+}
+
+impl Known {
+    fn meet(&self, o: &Known) -> Known {
+        match (self, o) {
+            (Known::Tile(a), Known::Tile(b)) => Known::Tile(Axis {
+                dims: a.dims.iter().zip(&b.dims).map(|(a, b)| a.meet(*b)).collect(),
+                value: a.value.filter(|v| b.value == Some(*v)),
+                natural: a.natural && b.natural,
+            }),
+            (Known::View(a), Known::View(b)) => Known::View(a.meet(b)),
+            (Known::Tile(_), Known::View(_)) | (Known::View(_), Known::Tile(_)) => self.clone(),
+        }
+    }
+}
+
+/// The power of two that divides a number.
+fn power(v: i64) -> u64 {
+    if v == 0 { MOST } else { (1u64 << v.trailing_zeros().min(24)).min(MOST) }
+}
+
+/// Bytes of an element in memory.
+pub fn element_bytes(elem: &Elem) -> u64 {
+    match elem {
+        Elem::Scalar(d) => d.bytes() as u64,
+        Elem::Ptr { .. } => 8,
+    }
+}
+
+/// Facts about every value of a kernel.
+#[derive(Clone, Debug)]
+pub struct AxisInfo {
+    known: Vec<Option<Known>>,
+}
+
+impl AxisInfo {
+    /// Analyses a kernel; `facts` are about its flattened parameters.
+    pub fn new(module: &Module, func: &Func, facts: &[ArgFacts]) -> AxisInfo {
+        let mut info = AxisInfo { known: vec![None; func.values.len()] };
+        let mut facts = facts.iter().copied();
+        for v in &func.blocks[func.body].args {
+            let known = parameter(module.types.get(func.ty(*v)), &mut facts);
+            info.set(*v, known);
+        }
+        Analysis { module, func, info: &mut info }.block(func.body);
+        info
+    }
+
+    fn set(&mut self, v: ValueId, known: Known) -> bool {
+        let Some(slot) = self.known.get_mut(v.index()) else { return false };
+        let changed = slot.as_ref() != Some(&known);
+        *slot = Some(known);
+        changed
+    }
+
+    /// What is known of a tile or scalar.
+    pub fn tile(&self, v: ValueId) -> Axis {
+        match self.known.get(v.index()) {
+            Some(Some(Known::Tile(a))) => a.clone(),
+            Some(Some(Known::View(_)) | None) | None => Axis::unknown(1),
+        }
+    }
+
+    /// What is known of a view.
+    pub fn view(&self, v: ValueId) -> Option<&ViewFacts> {
+        match self.known.get(v.index()) {
+            Some(Some(Known::View(f))) => Some(f),
+            Some(Some(Known::Tile(_)) | None) | None => None,
+        }
+    }
+}
+
+/// How many flattened parameters a parameter of this type is.
+pub fn flattened(ty: &Type) -> usize {
+    match ty {
+        Type::Tile { .. } => 1,
+        Type::View { rank, .. } => 1 + 2 * *rank as usize,
+    }
+}
+
+fn parameter(ty: &Type, facts: &mut impl Iterator<Item = ArgFacts>) -> Known {
+    let mut next = || facts.next().unwrap_or_default();
+    match ty {
+        Type::Tile { .. } => {
+            let f = next();
+            Known::Tile(Axis::scalar(f.divisible.into(), f.one.then_some(1)))
+        }
+        Type::View { rank, .. } => {
+            let base = next().divisible.into();
+            let extents = (0..*rank).map(|_| next().divisible.into()).collect();
+            let strides = (0..*rank).map(|_| next()).map(|f| (f.divisible.into(), f.one)).collect();
+            Known::View(ViewFacts { base, extents, strides })
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Owns the rules of axis analysis: what is known of a result from what is known of the operands.
+//!
+//! May assume that facts about operands hold. Guarantees facts that hold, if sums and products of what is not negative
+//! do not wrap: a program whose offsets overflow is reported in checked mode and means nothing elsewhere.
+
+use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
+use tk_tile::{Attr, Elem, Inst, Type, ValueId};
+
+use super::flow::Analysis;
+use super::{Axis, Dim, Known, MOST, ViewFacts, element_bytes, power};
+
+impl Analysis<'_> {
+    /// The facts about the first result; `None` if nothing is known.
+    pub fn result(&self, inst: &Inst, result: ValueId) -> Option<Known> {
+        let operand = |i: usize| inst.operands.get(i).copied();
+        match inst.op {
+            Op::Create(op) => self.created(op, inst, result).map(Known::Tile),
+            Op::Elementwise(op) => self.elementwise(op, inst, result).map(Known::Tile),
+            Op::Shape(op) => self.shaped(op, inst, result).map(Known::Tile),
+            Op::Memory(op) => self.memory(op, inst),
+            Op::Control(ControlOp::MultipleOf) => {
+                let mut axis = self.axis(operand(0)?);
+                let by = power(inst.attrs.int("value")?);
+                axis.dims.iter_mut().for_each(|d| d.divisibility = d.divisibility.max(by));
+                Some(Known::Tile(axis))
+            }
+            Op::Control(ControlOp::MaxContiguous) => {
+                let mut axis = self.axis(operand(0)?);
+                let run = power(inst.attrs.int("value")?);
+                if let Some(d) = axis.dims.last_mut() {
+                    d.contiguity = d.contiguity.max(run);
+                }
+                Some(Known::Tile(axis))
+            }
+            Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms) => {
+                Some(Known::Tile(Axis::scalar(1, None).natural()))
+            }
+            Op::Control(_)
+            | Op::Atomic(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Dot(_)
+            | Op::Random(_)
+            | Op::Host(_)
+            | Op::Machine(_) => None,
+        }
+    }
+
+    fn created(&self, op: CreateOp, inst: &Inst, result: ValueId) -> Option<Axis> {
+        let shape = self.ty(result).shape()?;
+        match op {
+            CreateOp::Const => {
+                let Some(Attr::Scalar(s)) = inst.attrs.get("value") else { return None };
+                let value = s.as_int().and_then(|v| i64::try_from(v).ok());
+                let scalar = value.map_or_else(|| Axis::scalar(1, None), Axis::constant);
+                Some(if shape.is_empty() { scalar } else { scalar.splat(shape) })
+            }
+            CreateOp::Arange => {
+                let start = inst.attrs.int("start").unwrap_or(0);
+                let n = u64::from(shape.first()?.next_power_of_two());
+                let dim = Dim { contiguity: n, constancy: 1, divisibility: power(start) };
+                Some(Axis { dims: vec![dim], value: None, natural: start >= 0 })
+            }
+            CreateOp::Splat => Some(self.axis(*inst.operands.first()?).splat(shape)),
+            CreateOp::Table | CreateOp::Undef => None,
+        }
+    }
+
+    fn shaped(&self, op: ShapeOp, inst: &Inst, result: ValueId) -> Option<Axis> {
+        let x = *inst.operands.first()?;
+        let (axis, from, to) = (self.axis(x), self.ty(x).shape()?, self.ty(result).shape()?);
+        match op {
+            ShapeOp::Broadcast => {
+                let dim = |(d, (a, b)): (usize, (&u32, &u32))| {
+                    let known = axis.dim(d);
+                    if a == b {
+                        known
+                    } else {
+                        Dim { contiguity: 1, constancy: u64::from(b.next_power_of_two()), ..known }
+                    }
+                };
+                Some(Axis { dims: from.iter().zip(to).enumerate().map(dim).collect(), ..axis })
+            }
+            ShapeOp::Permute => {
+                let perm = inst.attrs.ints("perm")?;
+                let dims = perm.iter().map(|p| usize::try_from(*p).map_or(Dim::UNKNOWN, |p| axis.dim(p)));
+                Some(Axis { dims: dims.collect(), ..axis })
+            }
+            ShapeOp::Reshape => {
+                // Only dimensions of extent 1 come and go.
+                let real = |s: &[u32]| s.iter().copied().filter(|n| *n != 1).collect::<Vec<u32>>();
+                if real(from) != real(to) {
+                    return None;
+                }
+                let mut dims = from.iter().zip(&axis.dims).filter(|(n, _)| **n != 1).map(|(_, d)| *d);
+                let divisibility = axis.dims.iter().map(|d| d.divides_all()).min().unwrap_or(1);
+                let unit = Dim { contiguity: 1, constancy: 1, divisibility };
+                let dims =
+                    to.iter().map(|n| if *n == 1 { unit } else { dims.next().unwrap_or(unit) }).collect();
+                Some(Axis { dims, ..axis })
+            }
+            ShapeOp::Flip
+            | ShapeOp::Slice
+            | ShapeOp::Join
+            | ShapeOp::Split
+            | ShapeOp::Cat
+            | ShapeOp::Interleave => None,
+        }
+    }
+
+    /// Whether no element is negative, because it cannot be or because the type has no sign.
+    fn is_natural(&self, v: ValueId) -> bool {
+        self.axis(v).natural || self.ty(v).dtype().is_some_and(|d| d.is_int() && !d.is_signed())
+    }
+
+    fn elementwise(&self, op: ElementwiseOp, inst: &Inst, result: ValueId) -> Option<Axis> {
+        let rank = self.ty(result).shape()?.len();
+        let args: Vec<Axis> = inst.operands.iter().map(|v| self.axis(*v)).collect();
+        let is_int = |v: &ValueId| self.ty(*v).dtype().is_some_and(|d| d.is_int());
+        if !inst.operands.iter().all(is_int) {
+            return Some(same(&args, rank));
+        }
+        let natural: Vec<bool> = inst.operands.iter().map(|v| self.is_natural(*v)).collect();
+        let all_natural = natural.iter().all(|n| *n);
+        let dims = |f: &dyn Fn(Dim, Dim) -> Dim| -> Option<Axis> {
+            let [a, b] = args.as_slice() else { return None };
+            let dims = (0..rank.max(1)).map(|d| f(a.dim(d), b.dim(d))).collect();
+            Some(Axis { dims, value: None, natural: all_natural })
+        };
+        let values = |f: fn(i64, i64) -> Option<i64>| match args.as_slice() {
+            [a, b] => a.value.zip(b.value).and_then(|(a, b)| f(a, b)),
+            _ => None,
+        };
+        // Where the value would not fit every integer type, nothing is said about it: it may have wrapped.
+        let fits = |v: &i64| i8::try_from(*v).is_ok_and(|v| v >= 0);
+        let folded =
+            |axis: Option<Axis>, value: Option<i64>| axis.map(|a| Axis { value: value.filter(fits), ..a });
+        match op {
+            ElementwiseOp::Add => folded(dims(&add), values(i64::checked_add)),
+            ElementwiseOp::Sub => {
+                folded(dims(&sub), values(i64::checked_sub)).map(|a| Axis { natural: false, ..a })
+            }
+            ElementwiseOp::Mul => match args.as_slice() {
+                [a, b] if b.value == Some(1) => Some(a.clone()),
+                [a, b] if a.value == Some(1) => Some(b.clone()),
+                _ => folded(dims(&mul), values(i64::checked_mul)),
+            },
+            ElementwiseOp::Rem => {
+                // The sign is that of the left side: a run of negative numbers is broken where it meets a multiple.
+                let is_natural = natural.first().copied().unwrap_or(false);
+                dims(&|a, b| rem(a, b, is_natural)).map(|a| Axis { natural: is_natural, ..a })
+            }
+            ElementwiseOp::Div | ElementwiseOp::CeilDiv | ElementwiseOp::Shr => {
+                Some(Axis { natural: all_natural, ..same(&args, rank) })
+            }
+            ElementwiseOp::Shl => {
+                let by = args.get(1).and_then(|a| a.value).filter(|v| (0..24).contains(v))?;
+                dims(&|a, _| Dim {
+                    contiguity: 1,
+                    constancy: a.constancy,
+                    divisibility: (a.divides_all() << by).min(MOST),
+                })
+            }
+            ElementwiseOp::Lt | ElementwiseOp::Ge => dims(&compare),
+            ElementwiseOp::Gt | ElementwiseOp::Le => dims(&|a, b| compare(b, a)),
+            ElementwiseOp::Cast => self.cast(inst, result),
+            ElementwiseOp::Maximum
+            | ElementwiseOp::Minimum
+            | ElementwiseOp::MaxNum
+            | ElementwiseOp::MinNum => dims(&|a, b| Dim {
+                contiguity: 1,
+                constancy: a.constancy.min(b.constancy),
+                divisibility: a.divides_all().min(b.divides_all()),
+            }),
+            ElementwiseOp::And
+            | ElementwiseOp::Or
+            | ElementwiseOp::Xor
+            | ElementwiseOp::Neg
+            | ElementwiseOp::Not
+            | ElementwiseOp::Eq
+            | ElementwiseOp::Ne
+            | ElementwiseOp::Fma
+            | ElementwiseOp::Select
+            | ElementwiseOp::Clamp
+            | ElementwiseOp::Exp
+            | ElementwiseOp::Exp2
+            | ElementwiseOp::Log
+            | ElementwiseOp::Log2
+            | ElementwiseOp::Sin
+            | ElementwiseOp::Cos
+            | ElementwiseOp::Tanh
+            | ElementwiseOp::Erf
+            | ElementwiseOp::Sqrt
+            | ElementwiseOp::Rsqrt
+            | ElementwiseOp::Pow
+            | ElementwiseOp::Floor
+            | ElementwiseOp::Ceil
+            | ElementwiseOp::Round
+            | ElementwiseOp::Trunc
+            | ElementwiseOp::Abs
+            | ElementwiseOp::UmulHi
+            | ElementwiseOp::Popcount
+            | ElementwiseOp::Clz
+            | ElementwiseOp::IsNan
+            | ElementwiseOp::IsInf
+            | ElementwiseOp::IsFinite
+            | ElementwiseOp::Bitcast
+            | ElementwiseOp::NextPow2 => Some(same(&args, rank)),
+        }
+    }
+
+    /// To an integer type: it keeps the low bits, in which aligned runs stay runs if there are enough of them.
+    fn cast(&self, inst: &Inst, result: ValueId) -> Option<Axis> {
+        let x = *inst.operands.first()?;
+        let (axis, from, to) = (self.axis(x), self.ty(x).dtype()?, self.ty(result).dtype()?);
+        // Divisors and aligned runs are at most 2^24 long.
+        if !to.is_int() || to.bits() < 32 {
+            return Some(same(&[axis], self.ty(result).shape()?.len()));
+        }
+        let wider = to.bits() > from.bits() || to.bits() == from.bits() && from.is_signed();
+        Some(Axis { natural: wider && self.is_natural(x), ..axis })
+    }
+
+    fn memory(&self, op: MemoryOp, inst: &Inst) -> Option<Known> {
+        let operand = |i: usize| inst.operands.get(i).copied();
+        let view = || match self.known(operand(0)?) {
+            Known::View(f) => Some(f),
+            Known::Tile(_) => None,
+        };
+        match op {
+            MemoryOp::PtrAdd => {
+                let (p, at) = (operand(0)?, operand(1)?);
+                let Type::Tile { elem: Elem::Ptr { pointee, .. }, shape } = self.ty(p) else { return None };
+                let size = element_bytes(pointee);
+                let (p, at) = (self.axis(p), self.axis(at));
+                let dim = |d: usize| pointer(p.dim(d), at.dim(d), size);
+                Some(Known::Tile(Axis {
+                    dims: (0..shape.len().max(1)).map(dim).collect(),
+                    ..Axis::unknown(0)
+                }))
+            }
+            MemoryOp::View => {
+                let Type::View { rank, .. } = self.ty(*inst.results.first()?) else { return None };
+                let rank = *rank as usize;
+                let base = self.axis(operand(0)?).divisibility();
+                let extents = (1..=rank).filter_map(operand).map(|v| self.axis(v).divisibility()).collect();
+                let strides = (1 + rank..=2 * rank).filter_map(operand).map(|v| self.axis(v));
+                let strides = strides.map(|a| (a.divisibility(), a.value == Some(1))).collect();
+                Some(Known::View(ViewFacts { base, extents, strides }))
+            }
+            MemoryOp::ViewShape | MemoryOp::ViewStride => {
+                let (view, axis) = (view()?, usize::try_from(inst.attrs.int("axis")?).ok()?);
+                Some(Known::Tile(if op == MemoryOp::ViewShape {
+                    Axis::scalar(*view.extents.get(axis)?, None).natural()
+                } else {
+                    let (d, one) = *view.strides.get(axis)?;
+                    Axis::scalar(d, one.then_some(1))
+                }))
+            }
+            MemoryOp::ViewPtr => Some(Known::Tile(Axis::scalar(view()?.base, None))),
+            MemoryOp::ViewSlice => self.sliced(inst, &view()?).map(Known::View),
+            MemoryOp::ViewPermute => {
+                let (view, perm) = (view()?, inst.attrs.ints("perm")?);
+                let perm: Vec<usize> = perm.iter().filter_map(|p| usize::try_from(*p).ok()).collect();
+                Some(Known::View(ViewFacts {
+                    base: view.base,
+                    extents: perm.iter().filter_map(|p| view.extents.get(*p).copied()).collect(),
+                    strides: perm.iter().filter_map(|p| view.strides.get(*p).copied()).collect(),
+                }))
+            }
+            MemoryOp::Load
+            | MemoryOp::Store
+            | MemoryOp::ViewLoad
+            | MemoryOp::ViewStore
+            | MemoryOp::ViewInside
+            | MemoryOp::ViewGather
+            | MemoryOp::ViewScatter
+            | MemoryOp::Prefetch => None,
+        }
+    }
+
+    fn sliced(&self, inst: &Inst, view: &ViewFacts) -> Option<ViewFacts> {
+        let elem = match self.ty(*inst.operands.first()?) {
+            Type::View { elem, .. } => element_bytes(elem),
+            Type::Tile { .. } => return None,
+        };
+        let mut rest = inst.operands.iter().skip(1).map(|v| self.axis(*v));
+        let mut out = ViewFacts { base: view.base, extents: vec![], strides: vec![] };
+        let start = |out: &mut ViewFacts, at: &Axis, stride: u64| {
+            let moved = at.divisibility().saturating_mul(stride).saturating_mul(elem);
+            out.base = out.base.min(power(i64::try_from(moved).unwrap_or(1)));
+        };
+        for (axis, code) in inst.attrs.ints("axes")?.iter().enumerate() {
+            let (extent, stride) = (*view.extents.get(axis)?, *view.strides.get(axis)?);
+            match code {
+                0 => start(&mut out, &rest.next()?, stride.0),
+                1 => {
+                    out.extents.push(extent);
+                    out.strides.push(stride);
+                }
+                _ => {
+                    let (a, b) = (rest.next()?, rest.next()?);
+                    start(&mut out, &a, stride.0);
+                    out.extents.push(a.divisibility().min(b.divisibility()).min(extent));
+                    out.strides.push(stride);
+                }
+            }
+        }
+        Some(out)
+    }
+}
+
+/// What is known of any function of the elements at one place.
+fn same(args: &[Axis], rank: usize) -> Axis {
+    let constancy = |d: usize| args.iter().map(|a| a.dim(d).constancy).min().unwrap_or(1);
+    let dims = (0..rank.max(1)).map(|d| Dim { constancy: constancy(d), ..Dim::UNKNOWN });
+    Axis { dims: dims.collect(), value: None, natural: false }
+}
+
+fn add(a: Dim, b: Dim) -> Dim {
+    let contiguity = a.contiguity.min(b.constancy).max(a.constancy.min(b.contiguity));
+    Dim {
+        contiguity,
+        constancy: a.constancy.min(b.constancy),
+        divisibility: a.divides_each(contiguity).min(b.divides_each(contiguity)),
+    }
+}
+
+/// As a sum, but what is taken away from something equal counts down.
+fn sub(a: Dim, b: Dim) -> Dim {
+    let contiguity = a.contiguity.min(b.constancy);
+    Dim {
+        contiguity,
+        constancy: a.constancy.min(b.constancy),
+        divisibility: a.divides_each(contiguity).min(b.divides_each(contiguity)),
+    }
+}
+
+fn mul(a: Dim, b: Dim) -> Dim {
+    Dim {
+        contiguity: 1,
+        constancy: a.constancy.min(b.constancy),
+        divisibility: a.divides_all().saturating_mul(b.divides_all()).min(MOST),
+    }
+}
+
+/// `a % b`: where a counts up from a multiple of what divides b, no run meets a multiple of b inside.
+fn rem(a: Dim, b: Dim, is_natural: bool) -> Dim {
+    let aligned = a.contiguity.min(a.divisibility).min(b.divides_all()).min(b.constancy);
+    let contiguity = if is_natural { aligned } else { 1 };
+    Dim {
+        contiguity,
+        constancy: a.constancy.min(b.constancy),
+        divisibility: a.divides_each(contiguity).min(b.divides_all()),
+    }
+}
+
+/// `a < b` and `a >= b`: where a counts up from a multiple of what divides b, all of a run is on one side.
+fn compare(a: Dim, b: Dim) -> Dim {
+    let aligned = a.contiguity.min(a.divisibility).min(b.divides_all()).min(b.constancy);
+    Dim { constancy: a.constancy.min(b.constancy).max(aligned), ..Dim::UNKNOWN }
+}
+
+/// A pointer moved by an offset in elements.
+fn pointer(p: Dim, at: Dim, size: u64) -> Dim {
+    let contiguity = p.contiguity.min(at.constancy).max(p.constancy.min(at.contiguity));
+    let bytes = contiguity.saturating_mul(size);
+    let held = if p.contiguity > contiguity { p.divisibility.min(bytes) } else { p.divisibility };
+    let moved = at.divides_each(contiguity).saturating_mul(size).min(MOST);
+    Dim { contiguity, constancy: p.constancy.min(at.constancy), divisibility: held.min(moved) }
+}
