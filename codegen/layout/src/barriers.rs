@@ -1,11 +1,17 @@
-//! Owns where the threads of a program wait for each other.
+//! Puts barriers where the threads of a program have to wait for each other.
+//!
+//! ```text
+//! shared_store v0 {buffer = 0, ..}                      shared_store v0 {buffer = 0, ..}
+//! v1 = shared_load {buffer = 0, ..} : .. @l1     =>     barrier
+//!                                                       v1 = shared_load {buffer = 0, ..} : .. @l1
+//! ```
 //!
 //! A program means what it would mean if it ran alone, instruction by instruction. Threads run on by themselves, so they
 //! meet between two accesses to the same place of which one writes, in shared memory and in device memory, unless every
 //! thread only meets its own earlier access. They also meet before an atomic that releases what they wrote, and behind
 //! one that acquires what others wrote, since one thread does it for all.
 //!
-//! May assume the places of buffers ([`crate::shared`]). Guarantees that barriers stand where all threads come by: control
+//! May assume the places of buffers ([`crate::places`]). Guarantees that barriers stand where all threads come by: control
 //! flow is uniform.
 
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
@@ -13,8 +19,10 @@ use tk_tile::{Attrs, BlockId, FuncId, Inst, InstId, Type, ValueId};
 
 use crate::kernel::{Kernel, LayoutId};
 use crate::linear::InDim;
+use crate::pipeline::Pass;
 use crate::roots::Roots;
 use crate::shared::touched;
+use crate::verify::verify_scheduled;
 
 /// Where something is accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +88,10 @@ fn join(a: &mut Pending, b: &Pending) {
     }
 }
 
-/// Runs the pass.
-pub fn run(kernel: &mut Kernel) {
+/// The pass.
+pub const PASS: Pass = Pass { name: "barriers", run, verify: verify_scheduled };
+
+fn run(kernel: &mut Kernel) {
     let body = kernel.func().body;
     let roots = Roots::new(kernel.func());
     let mut pending = Pending::default();
@@ -106,13 +116,26 @@ impl Barriers<'_> {
         let inst = self.kernel.func().insts[id].clone();
         match inst.op {
             Op::Machine(MachineOp::Barrier) | Op::Control(ControlOp::GridBarrier) => pending.clear(),
-            // A loop may begin behind its own end.
-            Op::Control(ControlOp::For | ControlOp::While) => {
+            // A loop may begin behind its own end: what came round once has no more to tell a second time.
+            Op::Control(ControlOp::For) => {
                 for _ in 0..2 {
                     let before = pending.clone();
                     inst.blocks.iter().for_each(|b| self.block(*b, pending));
                     join(pending, &before);
                 }
+            }
+            // It ends behind its first block.
+            Op::Control(ControlOp::While) => {
+                let [decides, body] = inst.blocks.as_slice() else { return };
+                let mut end = vec![];
+                for _ in 0..2 {
+                    let before = pending.clone();
+                    self.block(*decides, pending);
+                    end.clone_from(pending);
+                    self.block(*body, pending);
+                    join(pending, &before);
+                }
+                *pending = end;
             }
             Op::Control(ControlOp::If) => {
                 let before = pending.clone();

@@ -80,6 +80,11 @@ impl Layout {
         Layout { atom, repeats }
     }
 
+    /// The layout with this atom, repeated this often along each dimension.
+    pub fn repeated(atom: LinearLayout, repeats: Vec<u32>) -> Layout {
+        Layout { atom, repeats }
+    }
+
     /// Each thread holds `vector` neighbours along the fastest dimension, lanes continue along `order`, then warps; what
     /// is left over repeats in registers.
     pub fn blocked(shape: &[u32], order: &[usize], vector: u32, threads: Threads) -> Layout {

@@ -11,11 +11,15 @@ pub mod linear;
 pub mod lower;
 pub mod natural;
 pub mod pipeline;
+pub mod places;
 pub mod roots;
 pub mod shared;
 pub mod spec;
+pub mod text;
+pub mod verify;
 
 pub use axis::ArgFacts;
 pub use kernel::{Kernel, Setting};
 pub use layout::Layout;
 pub use spec::TargetSpec;
+pub use verify::{LaidOutModule, ScheduledModule};

@@ -25,9 +25,13 @@ use crate::kernel::{Buffer, Kernel, LayoutId};
 use crate::layout::padded;
 use crate::linear::InDim;
 use crate::natural::axis_of;
+use crate::pipeline::Pass;
+use crate::verify::verify_lowered;
 
-/// Runs the pass.
-pub fn run(kernel: Kernel) -> Kernel {
+/// The pass.
+pub const PASS: Pass = Pass { name: "lower", run, verify: verify_lowered };
+
+fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let body = func.body;
     let mut used = vec![false; func.values.len()];
@@ -36,19 +40,17 @@ pub fn run(kernel: Kernel) -> Kernel {
             used.get_mut(v.index()).into_iter().for_each(|u| *u = true);
         }
     }
-    let mut lower = Lower { kernel, loc: None, used };
-    lower.block(body);
-    lower.kernel
+    Lower { kernel, loc: None, used }.block(body);
 }
 
-struct Lower {
-    kernel: Kernel,
+struct Lower<'a> {
+    kernel: &'a mut Kernel,
     loc: Option<tk_tile::Loc>,
     /// Which values are operands.
     used: Vec<bool>,
 }
 
-impl Lower {
+impl Lower<'_> {
     fn ty(&self, v: ValueId) -> &Type {
         self.kernel.module.types.get(self.kernel.func().ty(v))
     }

@@ -1,54 +1,149 @@
 //! Owns the order of the machine-aware passes.
 //!
-//! May assume a verified tile module. Guarantees a scheduled kernel: everything that LLVM emission needs is an
-//! instruction, a layout or a buffer.
+//! May assume a verified tile module. Guarantees a verified scheduled kernel, for which everything that LLVM emission
+//! needs is an instruction, a layout or a buffer; or the name of the pass that broke it.
+
+use std::fmt;
 
 use tk_tile::passes::{cse, dce, inline};
-use tk_tile::{FuncKind, Module};
+use tk_tile::{FuncKind, Module, TileModule, pipeline};
 
 use crate::assign::assign;
 use crate::kernel::{Kernel, Setting};
-use crate::{barriers, lower, shared};
+use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
+use crate::{barriers, lower, places};
+
+/// A change of a kernel that has layouts.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Its name: of its file, of its folder in `tests/ir/layout`, in error messages.
+    pub name: &'static str,
+    /// Changes a kernel for which holds what the pass before it left.
+    pub run: fn(&mut Kernel),
+    /// What holds behind it.
+    pub verify: fn(&Kernel) -> Result<(), VerifyError>,
+}
+
+/// The passes in front of layouts, for modules in which the program kept functions out of their callers: a machine has
+/// no stack of tiles, so they are inlined after all.
+pub const WHOLE: &[tk_tile::passes::Pass] = &[
+    inline::PASS,
+    // Behind inlining: what a caller and its callee compute twice shows then.
+    cse::PASS,
+    // Last: it takes away what the others left without users.
+    dce::PASS,
+];
+
+/// The name of the assignment of layouts, between the two lists: it makes a kernel out of a module.
+pub const ASSIGN: &str = "assign";
+
+/// The passes that schedule, in order.
+pub const SCHEDULE: &[Pass] = &[
+    // First: it decides what goes through shared memory.
+    lower::PASS,
+    // Behind everything that makes buffers or moves accesses, since it looks at how long buffers are alive.
+    places::PASS,
+    // Last: who has to wait depends on which buffers share places.
+    barriers::PASS,
+];
 
 /// What a compilation goes through.
 #[derive(Clone, Debug)]
 pub struct Stages {
     /// Layouts assigned, conversions explicit.
-    pub laid_out: Kernel,
+    pub laid_out: LaidOutModule,
     /// Shared memory and barriers explicit.
-    pub scheduled: Kernel,
+    pub scheduled: ScheduledModule,
 }
 
-/// Lays out and schedules the kernel with this name. The error says what no machine can do with it.
-pub fn run(module: &Module, kernel: &str, setting: Setting) -> Result<Stages, String> {
-    let module = whole(module.clone());
-    let (_, func) = module
-        .funcs
-        .iter()
-        .find(|(_, f)| f.name == kernel && f.kind == FuncKind::Kernel)
-        .ok_or_else(|| format!("there is no kernel `{kernel}`"))?;
-    let laid_out = assign(&module, func, setting);
-    let mut scheduled = lower::run(laid_out.clone());
-    shared::allocate(&mut scheduled);
-    barriers::run(&mut scheduled);
+/// Why there is no scheduled kernel: a mistake of the compiler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PipelineError {
+    /// The module has no kernel of this name.
+    NoKernel(String),
+    /// A pass broke the tile IR.
+    Tile(pipeline::PassError),
+    /// A pass broke the kernel.
+    Pass {
+        /// The name of the pass; of the last one where only the end is verified.
+        pass: &'static str,
+        /// What does not hold.
+        error: VerifyError,
+    },
+}
+
+impl fmt::Display for PipelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PipelineError::NoKernel(name) => write!(f, "there is no kernel `{name}`"),
+            PipelineError::Tile(error) => write!(f, "{error}"),
+            PipelineError::Pass { pass, error } => write!(f, "after the pass `{pass}`: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for PipelineError {}
+
+/// What is called with the name of each pass and the kernel behind it.
+pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Kernel);
+
+/// Lays out and schedules the kernel with this name. Debug builds verify after each pass; release builds at the end.
+///
+/// # Errors
+/// That there is no such kernel, or which pass broke it and what does not hold.
+pub fn run(
+    module: &TileModule,
+    kernel: &str,
+    setting: Setting,
+    mut observer: Option<Observer<'_>>,
+) -> Result<Stages, PipelineError> {
+    let whole = whole(module)?;
+    let module = whole.as_ref().unwrap_or(module);
+    let laid_out = LaidOutModule::new(lay_out(module, kernel, setting)?)
+        .map_err(|error| PipelineError::Pass { pass: ASSIGN, error })?;
+    if let Some(see) = &mut observer {
+        see(ASSIGN, &laid_out);
+    }
+    let mut scheduled = laid_out.clone().into_inner();
+    let mut last = ASSIGN;
+    for pass in SCHEDULE {
+        (pass.run)(&mut scheduled);
+        last = pass.name;
+        if let Some(see) = &mut observer {
+            see(pass.name, &scheduled);
+        }
+        if cfg!(debug_assertions) {
+            (pass.verify)(&scheduled).map_err(|error| PipelineError::Pass { pass: last, error })?;
+        }
+    }
+    let scheduled =
+        ScheduledModule::new(scheduled).map_err(|error| PipelineError::Pass { pass: last, error })?;
     Ok(Stages { laid_out, scheduled })
 }
 
-/// A machine has no stack of tiles: what the program keeps out of its callers is inlined after all.
-fn whole(mut module: Module) -> Module {
+/// The kernel with layouts, not verified.
+fn lay_out(module: &Module, kernel: &str, setting: Setting) -> Result<Kernel, PipelineError> {
+    let mut kernels = module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel);
+    match kernels.find(|(_, f)| f.name == kernel) {
+        Some((_, func)) => Ok(assign(module, func, setting)),
+        None => Err(PipelineError::NoKernel(kernel.into())),
+    }
+}
+
+/// The module with everything inlined; `None` if the program kept nothing out of its callers.
+fn whole(module: &TileModule) -> Result<Option<TileModule>, PipelineError> {
+    if module.funcs.iter().all(|(_, f)| f.kind != FuncKind::NoInline) {
+        return Ok(None);
+    }
+    let mut module = module.clone().into_inner();
     let ids: Vec<_> = module.funcs.iter().map(|(id, _)| id).collect();
-    let mut kept = false;
     for id in ids {
         let func = &mut module.funcs[id];
         if func.kind == FuncKind::NoInline {
             func.kind = FuncKind::Fn;
-            kept = true;
         }
     }
-    if kept {
-        for pass in [inline::PASS, cse::PASS, dce::PASS] {
-            (pass.run)(&mut module);
-        }
-    }
-    module
+    let verified = TileModule::new(module)
+        .map_err(|error| PipelineError::Tile(pipeline::PassError { pass: "noinline", error }))?;
+    pipeline::run_passes(WHOLE, verified, None).map(Some).map_err(PipelineError::Tile)
 }

@@ -1,18 +1,14 @@
-//! Owns the places of buffers in shared memory.
+//! Owns what instructions do to shared memory, for those who decide where it lies and who waits.
 //!
-//! May assume that a buffer is stored to and read in one block. Guarantees that two buffers share no place while both
-//! are alive.
+//! May assume nothing: attributes that are missing name no buffer. Guarantees that every access is listed.
 
 use tk_ops::{MachineOp, Op};
-use tk_tile::{Inst, walk};
+use tk_tile::Inst;
 
-use crate::kernel::Kernel;
-
-/// Up to here no place is used twice, so that nobody waits only because of that: 16 KiB leaves room for fourteen
-/// programs on a multiprocessor of 228 KiB.
-const SPARE: u32 = 16 << 10;
-/// Where a buffer may begin: what the widest access needs.
-const ALIGN: u32 = 16;
+/// Whether an instruction adds to what others may add to at the same time.
+pub fn is_addition(inst: &Inst) -> bool {
+    inst.op == Op::Machine(MachineOp::SharedAdd)
+}
 
 /// The buffers that an instruction reads and writes.
 pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
@@ -29,41 +25,5 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
             (list.iter().filter_map(|b| usize::try_from(*b).ok()).collect(), vec![])
         }
         MachineOp::Convert | MachineOp::Barrier => (vec![], vec![]),
-    }
-}
-
-/// Gives every buffer its place.
-pub fn allocate(kernel: &mut Kernel) {
-    let mut lives: Vec<Option<(usize, usize)>> = vec![None; kernel.buffers.len()];
-    let func = kernel.func();
-    for (at, i) in walk::insts(func).into_iter().enumerate() {
-        let (reads, writes) = touched(&func.insts[i]);
-        for b in reads.into_iter().chain(writes) {
-            if let Some(life) = lives.get_mut(b) {
-                *life = Some((life.map_or(at, |l| l.0), at));
-            }
-        }
-    }
-    let mut placed: Vec<(usize, usize, u32, u32)> = vec![];
-    let mut end = 0;
-    for (b, life) in lives.iter().enumerate() {
-        let (Some((first, last)), Some(buffer)) = (*life, kernel.buffers.get_mut(b)) else { continue };
-        let bytes = buffer.bytes.next_multiple_of(ALIGN);
-        let mut offset = if end + bytes <= SPARE { end } else { 0 };
-        if end + bytes > SPARE {
-            // The lowest place that is free for all of its life.
-            let mut alive: Vec<(u32, u32)> =
-                placed.iter().filter(|p| p.0 <= last && first <= p.1).map(|p| (p.2, p.3)).collect();
-            alive.sort_unstable();
-            for (from, to) in alive {
-                if offset + bytes <= from {
-                    break;
-                }
-                offset = offset.max(to);
-            }
-        }
-        buffer.offset = offset;
-        end = end.max(offset + bytes);
-        placed.push((first, last, offset, offset + bytes));
     }
 }

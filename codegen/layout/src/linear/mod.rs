@@ -59,7 +59,7 @@
 //! return meaningless bases but do not panic. Indices of dimensions that a tile does not have are ignored.
 
 pub mod convert;
-mod gf2;
+pub(crate) mod gf2;
 mod shape;
 pub mod shared;
 pub mod shuffle;

@@ -10,7 +10,7 @@ use tk_ops::scalar::Scalar;
 use tk_ops::{DType, Op};
 
 use crate::attr::{Attr, Attrs, NAMES};
-use crate::ir::{BlockId, Elem, Func, FuncKind, Inst, Loc, Module, Type, TypeId, ValueId};
+use crate::ir::{BlockId, Elem, Func, FuncId, FuncKind, Id, Inst, Loc, Module, Type, TypeId, ValueId};
 use crate::text::lex::{Kind, Lexer, Token};
 use crate::verify::MAX_NESTING;
 
@@ -37,15 +37,22 @@ type Parsed<T> = Result<T, ParseError>;
 
 /// Reads a module.
 pub fn parse(text: &str) -> Parsed<Module> {
-    let mut lexer = Lexer::new(text);
-    let token = lexer.token();
-    let ops = Op::all().map(|o| (o.name(), o)).collect();
-    let mut parser = Parser { lexer, token, line: 0, ops, module: Module::default() };
-    while parser.token.kind != Kind::End {
-        let func = parser.func()?;
-        parser.module.funcs.push(func);
-    }
+    let mut parser = Parser::new(text, false);
+    parser.funcs()?;
     Ok(parser.module)
+}
+
+/// Names behind the types of values, as in `v1 = load v0 : tile[f32, 64] @l0`.
+pub type Marks = BTreeMap<(FuncId, ValueId), String>;
+
+/// Reads a module of a later stage, in which a name may stand behind the type of each value.
+///
+/// # Errors
+/// The first mistake with its place.
+pub fn parse_marked(text: &str) -> Parsed<(Module, Marks)> {
+    let mut parser = Parser::new(text, true);
+    parser.funcs()?;
+    Ok((parser.module, parser.marks))
 }
 
 struct Parser<'a> {
@@ -56,6 +63,9 @@ struct Parser<'a> {
     line: u32,
     ops: BTreeMap<&'static str, Op>,
     module: Module,
+    /// Whether names may stand behind types, and those that were found.
+    marked: bool,
+    marks: Marks,
 }
 
 /// What is known about the function that is being read.
@@ -65,7 +75,26 @@ struct Scope {
     values: HashMap<u32, ValueId>,
 }
 
+/// A type with the name behind it.
+type Typed = (TypeId, Option<String>);
+
 impl<'a> Parser<'a> {
+    fn new(text: &'a str, marked: bool) -> Self {
+        let mut lexer = Lexer::new(text);
+        let token = lexer.token();
+        let ops = Op::all().map(|o| (o.name(), o)).collect();
+        let (module, marks) = (Module::default(), Marks::new());
+        Parser { lexer, token, line: 0, ops, module, marked, marks }
+    }
+
+    fn funcs(&mut self) -> Parsed<()> {
+        while self.token.kind != Kind::End {
+            let func = self.func()?;
+            self.module.funcs.push(func);
+        }
+        Ok(())
+    }
+
     fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
         let Token { line, column, .. } = self.token;
         // A bad token explains itself better than whoever met it.
@@ -180,8 +209,9 @@ impl<'a> Parser<'a> {
             self.take();
         }
         self.expect(':')?;
-        let ty = self.ty()?;
+        let (ty, mark) = self.marked_ty()?;
         let v = scope.func.add_arg(body, ty);
+        self.mark(v, mark);
         scope.func.param_names.push(name.unwrap_or_default());
         scope.values.insert(number, v);
         Ok(())
@@ -191,8 +221,9 @@ impl<'a> Parser<'a> {
     fn arg(&mut self, scope: &mut Scope, block: BlockId) -> Parsed<()> {
         let number = self.new_name(scope)?;
         self.expect(':')?;
-        let ty = self.ty()?;
+        let (ty, mark) = self.marked_ty()?;
         let v = scope.func.add_arg(block, ty);
+        self.mark(v, mark);
         scope.values.insert(number, v);
         Ok(())
     }
@@ -244,7 +275,8 @@ impl<'a> Parser<'a> {
             inst.attrs = self.attrs()?;
             open = false;
         }
-        let types = if !open && self.eat(':') { self.some(Self::ty)? } else { vec![] };
+        let typed = if !open && self.eat(':') { self.some(Self::marked_ty)? } else { vec![] };
+        let (types, marks): (Vec<TypeId>, Vec<Option<String>>) = typed.into_iter().unzip();
         if types.len() != results.len() {
             return self.fail(format!("{} results have {} types", results.len(), types.len()));
         }
@@ -252,8 +284,9 @@ impl<'a> Parser<'a> {
             inst.loc = Some(self.loc()?);
         }
         let id = scope.func.add_inst(block, inst, &types);
-        for (i, number) in results.into_iter().enumerate() {
+        for (i, (number, mark)) in results.into_iter().zip(marks).enumerate() {
             let Some(v) = scope.func.insts[id].results.get(i) else { continue };
+            self.mark(*v, mark);
             if scope.values.insert(number, *v).is_some() {
                 return self.fail(format!("`v{number}` is defined twice"));
             }
@@ -372,6 +405,27 @@ impl<'a> Parser<'a> {
             }
             None => self.fail("expected an element type"),
         }
+    }
+
+    /// `f32`, or `f32 @l0` where that is allowed.
+    fn marked_ty(&mut self) -> Parsed<Typed> {
+        let ty = self.ty()?;
+        if !self.at('@') {
+            return Ok((ty, None));
+        }
+        if !self.marked {
+            return self.fail("only later stages have layouts");
+        }
+        self.take();
+        let Some(word) = self.word() else { return self.fail("expected a name like `l0`") };
+        self.take();
+        Ok((ty, Some(word.to_string())))
+    }
+
+    /// Notes the name behind the type of a value of the function that is being read.
+    fn mark(&mut self, v: ValueId, mark: Option<String>) {
+        let func = FuncId::new(self.module.funcs.len());
+        self.marks.extend(mark.map(|m| ((func, v), m)));
     }
 
     fn ty(&mut self) -> Parsed<TypeId> {

@@ -25,8 +25,19 @@ pub fn print(module: &Module, options: Options) -> String {
 
 /// One function as text.
 pub fn print_func(module: &Module, func: &Func, options: Options) -> String {
+    print_marked(module, func, options, &mut |_| None)
+}
+
+/// One function as text, with `@` and a name behind the types of the values that have one. Asks in the order in which
+/// values appear.
+pub fn print_marked(
+    module: &Module,
+    func: &Func,
+    options: Options,
+    mark: &mut dyn FnMut(ValueId) -> Option<String>,
+) -> String {
     let numbers = vec![None; func.values.len()];
-    let mut p = Printer { module, func, options, numbers, next: 0, blocks: 0, out: String::new() };
+    let mut p = Printer { module, func, options, mark, numbers, next: 0, blocks: 0, out: String::new() };
     // Writing to a string does not fail.
     let _ = p.func();
     p.out
@@ -54,6 +65,7 @@ struct Printer<'a> {
     module: &'a Module,
     func: &'a Func,
     options: Options,
+    mark: &'a mut dyn FnMut(ValueId) -> Option<String>,
     /// The number of each value that has appeared.
     numbers: Vec<Option<u32>>,
     next: u32,
@@ -162,8 +174,10 @@ impl<'a> Printer<'a> {
         names.join(", ")
     }
 
-    fn type_of(&self, v: ValueId) -> Shown<'a> {
-        Shown(self.func.values.get(v).and_then(|value| self.module.types.find(value.ty)))
+    fn type_of(&mut self, v: ValueId) -> String {
+        let ty = Shown(self.func.values.get(v).and_then(|value| self.module.types.find(value.ty)));
+        let mark = (self.mark)(v).map_or(String::new(), |m| format!(" @{m}"));
+        format!("{ty}{mark}")
     }
 }
 

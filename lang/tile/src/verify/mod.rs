@@ -33,8 +33,10 @@ mod structure;
 use std::fmt;
 use std::ops::Deref;
 
+use tk_ops::{Op, ReduceOp};
+
 use crate::callgraph::CallGraph;
-use crate::ir::{Func, FuncKind, Id, InstId, Loc, Module, Type, TypeId};
+use crate::ir::{Func, FuncKind, Id, Inst, InstId, Loc, Module, Type, TypeId};
 
 /// How deep blocks may nest. Source nests a few dozen deep at most and every `else if` is one level; what walks
 /// blocks by recursion stays far below the smallest stack (2 MiB) with this.
@@ -129,6 +131,22 @@ impl Deref for TileModule {
 
 /// Checks every invariant.
 pub fn verify(module: &Module) -> Result<(), VerifyError> {
+    verify_stage(module, false)
+}
+
+/// Checks a kernel of a later stage: every invariant, but nothing is asked of the operands, attributes and results of
+/// what [`is_machine`] says. The stage checks these itself.
+pub fn verify_machine(module: &Module) -> Result<(), VerifyError> {
+    verify_stage(module, true)
+}
+
+/// Whether only later stages hold an instruction like this: operations of a machine, and parts of reductions.
+pub fn is_machine(inst: &Inst) -> bool {
+    let in_parts = inst.attrs.flag("part") || inst.attrs.flag("merge");
+    matches!(inst.op, Op::Machine(_)) || matches!(inst.op, Op::Reduce(o) if o != ReduceOp::Custom) && in_parts
+}
+
+fn verify_stage(module: &Module, machine: bool) -> Result<(), VerifyError> {
     names(module)?;
     for (_, func) in module.funcs.iter() {
         signature(module, func).map_err(|(invariant, message)| VerifyError {
@@ -141,7 +159,7 @@ pub fn verify(module: &Module) -> Result<(), VerifyError> {
     }
     let signatures = control::Signatures::new(module);
     for (_, func) in module.funcs.iter() {
-        structure::func(module, func, &signatures)?;
+        structure::func(module, func, &signatures, machine)?;
     }
     CallGraph::new(module).bottom_up().map(|_| ()).map_err(|f| VerifyError {
         invariant: Invariant::V14,
