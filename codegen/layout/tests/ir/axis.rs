@@ -1,0 +1,40 @@
+//! Runs axis analysis on the files of its folder: what is known of each tile, in the order of the text.
+
+use crate::common::{cases, compare, tile};
+use tk_layout::axis::{AxisInfo, Dim};
+use tk_tile::{FuncId, Type, walk};
+
+#[test]
+fn facts() {
+    let mut results = vec![];
+    for case in cases("axis") {
+        let (module, setting) = tile(&case);
+        let func = &module.funcs[FuncId(0)];
+        let info = AxisInfo::new(&module, func, &setting.facts);
+        let mut out = String::new();
+        for id in walk::insts(func) {
+            let inst = &func.insts[id];
+            let args = inst.blocks.iter().flat_map(|b| &func.blocks[*b].args);
+            for v in inst.results.iter().chain(args) {
+                let known = info.tile(*v);
+                let dims: Vec<String> = match module.types.get(func.ty(*v)) {
+                    Type::Tile { .. } => known.dims.iter().map(shown).collect(),
+                    Type::View { .. } => vec![format!("{:?}", info.view(*v).unwrap())],
+                };
+                let value = known.value.map_or(String::new(), |v| format!(" = {v}"));
+                let natural = if known.natural { " natural" } else { "" };
+                out += &format!("// {v}: {}{value}{natural}\n", dims.join(", "));
+            }
+        }
+        results.push((case, out));
+    }
+    compare(results);
+}
+
+/// Only what is something.
+fn shown(d: &Dim) -> String {
+    let parts = [("contiguous", d.contiguity), ("constant", d.constancy), ("divisible", d.divisibility)];
+    let parts = parts.iter().filter(|(_, n)| *n > 1).map(|(name, n)| format!("{name} {n}"));
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { "-".to_string() } else { parts.join(" ") }
+}
