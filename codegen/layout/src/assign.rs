@@ -377,11 +377,14 @@ impl Assign<'_> {
                 // Only a layout that pairs is split in place; others go through shared memory.
                 (half.paired().as_ref() == Some(&l)).then(|| self.natural.layouts.intern(half))
             }),
-            ShapeOp::Split => result.and_then(|r| {
-                let l = self.natural.wanted(r);
-                let pair = self.natural.layouts.get(l).paired()?;
-                Some(self.natural.layouts.intern(pair))
-            }),
+            ShapeOp::Split => match result {
+                Some(r) => {
+                    let l = self.natural.wanted(r);
+                    let pair = self.natural.layouts.get(l).paired();
+                    pair.map(|pair| self.natural.layouts.intern(pair))
+                }
+                None => Some(self.natural.pair()),
+            },
             ShapeOp::Reshape
             | ShapeOp::Permute
             | ShapeOp::Broadcast

@@ -110,6 +110,11 @@ impl<'a> Natural<'a> {
         self.blocked(shape, &access.order, access.vector)
     }
 
+    /// The layout of two scalars as a tile: each thread holds both.
+    pub fn pair(&mut self) -> LayoutId {
+        self.layouts.intern(Layout::blocked(&[2], &[0], 2, self.threads))
+    }
+
     /// The layout in which a dimension lies inside of one warp, neighbours first in registers, then in lanes.
     pub fn along(&mut self, shape: &[u32], axis: usize) -> LayoutId {
         let mut order: Vec<usize> = (0..shape.len()).rev().filter(|d| *d != axis).collect();
@@ -348,6 +353,7 @@ impl<'a> Natural<'a> {
                 let l = self.wanted(x);
                 self.layouts.get(l).reshaped(&from, &to)
             }
+            ShapeOp::Join if from.is_empty() => return Held::Fixed(self.pair()),
             ShapeOp::Join => {
                 let l = self.wanted(x);
                 self.layouts.get(l).paired()
