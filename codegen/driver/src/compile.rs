@@ -8,7 +8,6 @@ use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::module;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
-use tk_tile::text;
 
 use crate::kernel::{ArgFacts, Kernel, Param, ParamKind, Request, Stages};
 
@@ -17,8 +16,8 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
     let stages = schedule(request)?;
     let made = module::ptx(&stages.scheduled).map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| Stages {
-        layout: text::print(&stages.laid_out.module, text::Options::default()),
-        sched: text::print(&stages.scheduled.module, text::Options::default()),
+        layout: stages.laid_out.to_string(),
+        sched: stages.scheduled.to_string(),
         llvm: made.llvm.clone(),
         asm: made.asm.clone(),
     });
@@ -43,8 +42,10 @@ pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnosti
         warps: request.warps,
         facts: request.facts.iter().map(fact).collect(),
     };
-    pipeline::run(request.module, &name, setting)
-        .map_err(|what| vec![Diagnostic::error(codes::INTERNAL, Span::default(), what, "")])
+    pipeline::run(request.module, &name, setting, None).map_err(|e| {
+        let message = format!("internal error in code generation: {e}");
+        vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]
+    })
 }
 
 /// Why there is no code.

@@ -80,11 +80,11 @@ pub fn first_kernel(module: &TileModule) -> String {
     kernels.next().map(|(_, f)| f.name.clone()).unwrap()
 }
 
-/// Everything that is printed behind the passes, by their names, and the end.
-pub fn run_all(
-    module: &TileModule,
-    setting: Setting,
-) -> Result<(Vec<(&'static str, String)>, Stages), PipelineError> {
+/// The text behind each pass, by its name.
+pub type Seen = Vec<(&'static str, String)>;
+
+/// What is behind each pass, and the end.
+pub fn run_all(module: &TileModule, setting: Setting) -> Result<(Seen, Stages), PipelineError> {
     let mut seen = vec![];
     let mut see = |name: &'static str, kernel: &tk_layout::Kernel| seen.push((name, kernel.to_string()));
     let stages = run(module, &first_kernel(module), setting, Some(&mut see))?;

@@ -4,6 +4,7 @@ use crate::common::{cases, run_all, tile};
 use tk_layout::text::parse;
 use tk_layout::verify::{verify_laid_out, verify_scheduled};
 use tk_layout::{LaidOutModule, ScheduledModule};
+use tk_ops::MachineOp;
 
 const FOLDERS: [&str; 4] = ["assign", "lower", "places", "barriers"];
 
@@ -23,6 +24,16 @@ fn printing_and_reading_are_inverse() {
         let kernel = parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
         assert_eq!(kernel.to_string(), text);
     }
+}
+
+#[test]
+fn the_samples_show_every_operation_of_a_machine() {
+    let all = texts().concat();
+    let missing = MachineOp::ALL
+        .iter()
+        .filter(|o| !all.contains(&format!("{} ", o.name())) && **o != MachineOp::Barrier);
+    let missing: Vec<&str> = missing.map(|o| o.name()).collect();
+    assert!(missing.is_empty() && all.contains("  barrier\n"), "tests/ir/layout lacks {missing:?}");
 }
 
 #[test]
