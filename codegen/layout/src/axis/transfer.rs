@@ -114,64 +114,46 @@ impl Analysis<'_> {
     }
 
     fn elementwise(&self, op: ElementwiseOp, inst: &Inst, result: ValueId) -> Option<Axis> {
-        let rank = self.ty(result).shape()?.len();
-        let args: Vec<Axis> = inst.operands.iter().map(|v| self.axis(*v)).collect();
+        let args = Args {
+            known: inst.operands.iter().map(|v| self.axis(*v)).collect(),
+            natural: inst.operands.iter().all(|v| self.is_natural(*v)),
+            rank: self.ty(result).shape()?.len().max(1),
+        };
         let is_int = |v: &ValueId| self.ty(*v).dtype().is_some_and(|d| d.is_int());
         if !inst.operands.iter().all(is_int) {
-            return Some(same(&args, rank));
+            return Some(args.same());
         }
-        let natural: Vec<bool> = inst.operands.iter().map(|v| self.is_natural(*v)).collect();
-        let all_natural = natural.iter().all(|n| *n);
-        let dims = |f: &dyn Fn(Dim, Dim) -> Dim| -> Option<Axis> {
-            let [a, b] = args.as_slice() else { return None };
-            let dims = (0..rank.max(1)).map(|d| f(a.dim(d), b.dim(d))).collect();
-            Some(Axis { dims, value: None, natural: all_natural })
-        };
-        let values = |f: fn(i64, i64) -> Option<i64>| match args.as_slice() {
-            [a, b] => a.value.zip(b.value).and_then(|(a, b)| f(a, b)),
-            _ => None,
-        };
-        // Where the value would not fit every integer type, nothing is said about it: it may have wrapped.
-        let fits = |v: &i64| i8::try_from(*v).is_ok_and(|v| v >= 0);
-        let folded =
-            |axis: Option<Axis>, value: Option<i64>| axis.map(|a| Axis { value: value.filter(fits), ..a });
         match op {
-            ElementwiseOp::Add => folded(dims(&add), values(i64::checked_add)),
-            ElementwiseOp::Sub => {
-                folded(dims(&sub), values(i64::checked_sub)).map(|a| Axis { natural: false, ..a })
-            }
-            ElementwiseOp::Mul => match args.as_slice() {
+            ElementwiseOp::Add => args.folded(&add, i64::checked_add),
+            ElementwiseOp::Sub => args.folded(&sub, i64::checked_sub).map(|a| Axis { natural: false, ..a }),
+            ElementwiseOp::Mul => match args.known.as_slice() {
                 [a, b] if b.value == Some(1) => Some(a.clone()),
                 [a, b] if a.value == Some(1) => Some(b.clone()),
-                _ => folded(dims(&mul), values(i64::checked_mul)),
+                _ => args.folded(&mul, i64::checked_mul),
             },
             ElementwiseOp::Rem => {
                 // The sign is that of the left side: a run of negative numbers is broken where it meets a multiple.
-                let is_natural = natural.first().copied().unwrap_or(false);
-                dims(&|a, b| rem(a, b, is_natural)).map(|a| Axis { natural: is_natural, ..a })
+                let natural = inst.operands.first().is_some_and(|v| self.is_natural(*v));
+                args.each(&|a, b| rem(a, b, natural)).map(|a| Axis { natural, ..a })
             }
             ElementwiseOp::Div | ElementwiseOp::CeilDiv | ElementwiseOp::Shr => {
-                Some(Axis { natural: all_natural, ..same(&args, rank) })
+                Some(Axis { natural: args.natural, ..args.same() })
             }
             ElementwiseOp::Shl => {
-                let by = args.get(1).and_then(|a| a.value).filter(|v| (0..24).contains(v))?;
-                dims(&|a, _| Dim {
+                let by = args.known.get(1).and_then(|a| a.value).filter(|v| (0..24).contains(v))?;
+                args.each(&|a, _| Dim {
                     contiguity: 1,
                     constancy: a.constancy,
                     divisibility: (a.divides_all() << by).min(MOST),
                 })
             }
-            ElementwiseOp::Lt | ElementwiseOp::Ge => dims(&compare),
-            ElementwiseOp::Gt | ElementwiseOp::Le => dims(&|a, b| compare(b, a)),
-            ElementwiseOp::Cast => self.cast(inst, result),
+            ElementwiseOp::Lt | ElementwiseOp::Ge => args.each(&compare),
+            ElementwiseOp::Gt | ElementwiseOp::Le => args.each(&|a, b| compare(b, a)),
+            ElementwiseOp::Cast => self.cast(inst, &args, result),
             ElementwiseOp::Maximum
             | ElementwiseOp::Minimum
             | ElementwiseOp::MaxNum
-            | ElementwiseOp::MinNum => dims(&|a, b| Dim {
-                contiguity: 1,
-                constancy: a.constancy.min(b.constancy),
-                divisibility: a.divides_all().min(b.divides_all()),
-            }),
+            | ElementwiseOp::MinNum => args.each(&either),
             ElementwiseOp::And
             | ElementwiseOp::Or
             | ElementwiseOp::Xor
@@ -205,20 +187,20 @@ impl Analysis<'_> {
             | ElementwiseOp::IsInf
             | ElementwiseOp::IsFinite
             | ElementwiseOp::Bitcast
-            | ElementwiseOp::NextPow2 => Some(same(&args, rank)),
+            | ElementwiseOp::NextPow2 => Some(args.same()),
         }
     }
 
     /// To an integer type: it keeps the low bits, in which aligned runs stay runs if there are enough of them.
-    fn cast(&self, inst: &Inst, result: ValueId) -> Option<Axis> {
-        let x = *inst.operands.first()?;
-        let (axis, from, to) = (self.axis(x), self.ty(x).dtype()?, self.ty(result).dtype()?);
+    fn cast(&self, inst: &Inst, args: &Args, result: ValueId) -> Option<Axis> {
+        let (x, axis) = (*inst.operands.first()?, args.known.first()?);
+        let (from, to) = (self.ty(x).dtype()?, self.ty(result).dtype()?);
         // Divisors and aligned runs are at most 2^24 long.
         if !to.is_int() || to.bits() < 32 {
-            return Some(same(&[axis], self.ty(result).shape()?.len()));
+            return Some(args.same());
         }
         let wider = to.bits() > from.bits() || to.bits() == from.bits() && from.is_signed();
-        Some(Axis { natural: wider && self.is_natural(x), ..axis })
+        Some(Axis { natural: wider && args.natural, ..axis.clone() })
     }
 
     fn memory(&self, op: MemoryOp, inst: &Inst) -> Option<Known> {
@@ -310,11 +292,47 @@ impl Analysis<'_> {
     }
 }
 
-/// What is known of any function of the elements at one place.
-fn same(args: &[Axis], rank: usize) -> Axis {
-    let constancy = |d: usize| args.iter().map(|a| a.dim(d).constancy).min().unwrap_or(1);
-    let dims = (0..rank.max(1)).map(|d| Dim { constancy: constancy(d), ..Dim::UNKNOWN });
-    Axis { dims: dims.collect(), value: None, natural: false }
+/// What is known of the operands of an elementwise operation on integers.
+struct Args {
+    known: Vec<Axis>,
+    /// Whether none of them has a negative element.
+    natural: bool,
+    /// Of the result, at least 1.
+    rank: usize,
+}
+
+impl Args {
+    /// What is known of any function of the elements at one place.
+    fn same(&self) -> Axis {
+        let constancy = |d: usize| self.known.iter().map(|a| a.dim(d).constancy).min().unwrap_or(1);
+        let dims = (0..self.rank).map(|d| Dim { constancy: constancy(d), ..Dim::UNKNOWN });
+        Axis { dims: dims.collect(), value: None, natural: false }
+    }
+
+    /// A rule of two operands along each dimension.
+    fn each(&self, rule: &dyn Fn(Dim, Dim) -> Dim) -> Option<Axis> {
+        let [a, b] = self.known.as_slice() else { return None };
+        let dims = (0..self.rank).map(|d| rule(a.dim(d), b.dim(d))).collect();
+        Some(Axis { dims, value: None, natural: self.natural })
+    }
+
+    /// The same, and the value if both are known. Where it would not fit every integer type, nothing is said about it: it
+    /// may have wrapped.
+    fn folded(&self, rule: &dyn Fn(Dim, Dim) -> Dim, fold: fn(i64, i64) -> Option<i64>) -> Option<Axis> {
+        let [a, b] = self.known.as_slice() else { return None };
+        let value = a.value.zip(b.value).and_then(|(a, b)| fold(a, b));
+        let value = value.filter(|v| i8::try_from(*v).is_ok_and(|v| v >= 0));
+        Some(Axis { value, ..self.each(rule)? })
+    }
+}
+
+/// One of the two.
+fn either(a: Dim, b: Dim) -> Dim {
+    Dim {
+        contiguity: 1,
+        constancy: a.constancy.min(b.constancy),
+        divisibility: a.divides_all().min(b.divides_all()),
+    }
 }
 
 fn add(a: Dim, b: Dim) -> Dim {
