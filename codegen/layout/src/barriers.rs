@@ -14,8 +14,10 @@
 //! May assume the places of buffers ([`crate::places`]). Guarantees that barriers stand where all threads come by: control
 //! flow is uniform.
 
+use std::collections::BTreeSet;
+
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
-use tk_tile::{Attrs, BlockId, FuncId, Inst, InstId, Type, ValueId};
+use tk_tile::{Attrs, BlockId, FuncId, Inst, InstId, Type, ValueId, walk};
 
 use crate::kernel::{Kernel, LayoutId};
 use crate::linear::InDim;
@@ -88,6 +90,17 @@ fn join(a: &mut Pending, b: &Pending) {
     }
 }
 
+/// Behind a trip, values of a loop name other elements than they did in it: nobody knows that they are its own.
+fn forget(pending: &mut Pending, inside: &BTreeSet<ValueId>) {
+    for t in pending {
+        if let Place::Global { own, .. } = &mut t.place
+            && own.as_ref().is_some_and(|(values, _)| values.iter().any(|v| inside.contains(v)))
+        {
+            *own = None;
+        }
+    }
+}
+
 /// The pass.
 pub const PASS: Pass = Pass { name: "barriers", run, verify: verify_scheduled };
 
@@ -118,21 +131,25 @@ impl Barriers<'_> {
             Op::Machine(MachineOp::Barrier) | Op::Control(ControlOp::GridBarrier) => pending.clear(),
             // A loop may begin behind its own end: what came round once has no more to tell a second time.
             Op::Control(ControlOp::For) => {
+                let inside = self.defined(&inst);
                 for _ in 0..2 {
                     let before = pending.clone();
                     inst.blocks.iter().for_each(|b| self.block(*b, pending));
+                    forget(pending, &inside);
                     join(pending, &before);
                 }
             }
             // It ends behind its first block.
             Op::Control(ControlOp::While) => {
                 let [decides, body] = inst.blocks.as_slice() else { return };
+                let inside = self.defined(&inst);
                 let mut end = vec![];
                 for _ in 0..2 {
                     let before = pending.clone();
                     self.block(*decides, pending);
                     end.clone_from(pending);
                     self.block(*body, pending);
+                    forget(pending, &inside);
                     join(pending, &before);
                 }
                 *pending = end;
@@ -158,6 +175,21 @@ impl Barriers<'_> {
             | Op::Control(_)
             | Op::Host(_) => {}
         }
+    }
+
+    /// The values that are defined in the blocks of an instruction.
+    fn defined(&self, inst: &Inst) -> BTreeSet<ValueId> {
+        let func = self.kernel.func();
+        let mut out = BTreeSet::new();
+        for b in &inst.blocks {
+            out.extend(&func.blocks[*b].args);
+            for i in walk::insts_in(func, *b) {
+                let inner = &func.insts[i];
+                out.extend(&inner.results);
+                out.extend(inner.blocks.iter().flat_map(|b| &func.blocks[*b].args));
+            }
+        }
+        out
     }
 
     fn access(&mut self, block: BlockId, inst: &Inst, pending: &mut Pending) {
