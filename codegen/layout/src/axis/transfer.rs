@@ -3,7 +3,7 @@
 //! May assume that facts about operands hold. Guarantees facts that hold, if sums and products of what is not negative
 //! do not wrap: a program whose offsets overflow is reported in checked mode and means nothing elsewhere.
 
-use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeOp};
 use tk_tile::{Attr, Elem, Inst, Type, ValueId};
 
 use super::flow::Analysis;
@@ -35,6 +35,8 @@ impl Analysis<'_> {
             Op::Control(ControlOp::ProgramId | ControlOp::NumPrograms) => {
                 Some(Known::Tile(Axis::scalar(1, None).natural()))
             }
+            // The same elements, held by others.
+            Op::Machine(MachineOp::Convert) => Some(self.known(operand(0)?)),
             Op::Control(_)
             | Op::Atomic(_)
             | Op::Reduce(_)

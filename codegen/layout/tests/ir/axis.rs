@@ -1,16 +1,20 @@
 //! Runs axis analysis on the files of its folder: what is known of each tile, in the order of the text.
 
-use crate::common::{cases, compare, tile};
+use crate::common::{cases, compare};
 use tk_layout::axis::{AxisInfo, Dim};
-use tk_tile::{FuncId, Type, walk};
+use tk_layout::text::parse;
+use tk_tile::verify::verify_machine;
+use tk_tile::{Type, walk};
 
 #[test]
 fn facts() {
     let mut results = vec![];
     for case in cases("axis") {
-        let (module, setting) = tile(&case);
-        let func = &module.funcs[FuncId(0)];
-        let info = AxisInfo::new(&module, func, &setting.facts);
+        let place = case.path.display();
+        let kernel = parse(&case.input).unwrap_or_else(|e| panic!("{place}:{e}"));
+        let (module, func) = (&kernel.module, kernel.func());
+        verify_machine(module).unwrap_or_else(|e| panic!("{place}: {e}"));
+        let info = AxisInfo::new(module, func, &kernel.setting.facts);
         let mut out = String::new();
         for id in walk::insts(func) {
             let inst = &func.insts[id];
