@@ -1,7 +1,6 @@
 //! Owns powers of e and of 2.
 //!
-//! 2^x = 2^n * 2^f with n whole and |f| <= 1/2. May assume nothing of x. Guarantees 1 ulp without approximations,
-//! 2 ulp with them.
+//! 2^x = 2^n * 2^f with n whole and |f| <= 1/2. May assume nothing of x. Guarantees 2 ulp.
 
 use std::f64::consts::{LN_2, LOG2_E};
 

@@ -177,12 +177,12 @@ impl<'a, 'ctx> LlvmMath<'a, 'ctx> {
     }
 
     /// Emits a branch around `slow`; `None` if the builder stands nowhere.
-    fn branch(
+    fn branch<const N: usize>(
         &mut self,
         cond: Value<'ctx>,
-        usual: [Value<'ctx>; 2],
-        slow: impl FnOnce(&mut Self) -> [Value<'ctx>; 2],
-    ) -> Option<Built<[Value<'ctx>; 2]>> {
+        usual: [Value<'ctx>; N],
+        slow: impl FnOnce(&mut Self) -> [Value<'ctx>; N],
+    ) -> Option<Built<[Value<'ctx>; N]>> {
         let Value::IntValue(cond) = cond else { return None };
         let before = self.builder.get_insert_block()?;
         let aside = self.context.insert_basic_block_after(before, "slow");
@@ -333,12 +333,12 @@ impl<'ctx> Math for LlvmMath<'_, 'ctx> {
         let built = self.builder.build_select(cond, a, b, "");
         self.keep(built, a)
     }
-    fn rarely(
+    fn rarely<const N: usize>(
         &mut self,
         cond: Self::V,
-        usual: [Self::V; 2],
-        slow: impl FnOnce(&mut Self) -> [Self::V; 2],
-    ) -> [Self::V; 2] {
+        usual: [Self::V; N],
+        slow: impl FnOnce(&mut Self) -> [Self::V; N],
+    ) -> [Self::V; N] {
         let failure = match self.branch(cond, usual, slow) {
             Some(Ok(merged)) => return merged,
             Some(Err(e)) => e.to_string(),

@@ -1,6 +1,6 @@
 //! Owns logarithms.
 //!
-//! log x = e log 2 + log m with m between 2/3 and 4/3. May assume nothing of x. Guarantees 1 ulp.
+//! log x = e log 2 + log m with m between 2/3 and 4/3. May assume nothing of x. Guarantees 2 ulp.
 
 use std::f64::consts::{LN_2, LOG2_E};
 

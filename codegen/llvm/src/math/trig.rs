@@ -53,8 +53,8 @@ pub(super) fn sin<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V
     if let Some(r) = shortcut(m, width, fast, Approx::SinFlush, x) {
         return r;
     }
-    let [r, q] = reduce(m, width, x);
-    of_quadrant(m, width, r, q)
+    let [r, rest, q] = reduce(m, width, x);
+    of_quadrant(m, width, [r, rest, q])
 }
 
 /// The cosine: the sine a quarter turn later.
@@ -62,24 +62,28 @@ pub(super) fn cos<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V
     if let Some(r) = shortcut(m, width, fast, Approx::CosFlush, x) {
         return r;
     }
-    let [r, q] = reduce(m, width, x);
+    let [r, rest, q] = reduce(m, width, x);
     let one = m.int(width, 1);
     let q = m.iadd(q, one);
-    of_quadrant(m, width, r, q)
+    of_quadrant(m, width, [r, rest, q])
 }
 
-/// sin(r + q pi/2); of q only the last two bits count.
-fn of_quadrant<M: Math>(m: &mut M, width: Width, r: M::V, q: M::V) -> M::V {
+/// sin(r + rest + q pi/2); of q only the last two bits count, and the cosine does not feel the rest.
+///
+/// The rest is added to the small part of the sine: added to r, it would cost a rounding, which counts twice where the
+/// sine is below a power of two and r above.
+fn of_quadrant<M: Math>(m: &mut M, width: Width, [r, rest, q]: [M::V; 3]) -> M::V {
     let (sine, cosine) = match width {
         Width::F32 => (SIN_F32, COS_F32),
         Width::F64 => (SIN_F64, COS_F64),
     };
     let square = m.mul(r, r);
     let p = polynomial(m, width, sine, square);
-    // Adding +0 makes the cube of -0 positive, and its product with p negative: so the sum stays -0.
+    // Adding +0 makes the cube of -0 positive, and its product with p negative: so both sums stay -0.
     let zero = m.float(width, 0.0);
     let cube = m.fma(square, r, zero);
-    let sine = m.fma(cube, p, r);
+    let small = m.fma(cube, p, rest);
+    let sine = m.add(r, small);
     let p = polynomial(m, width, cosine, square);
     let minus_half = m.float(width, -0.5);
     let p = m.fma(p, square, minus_half);
@@ -98,24 +102,23 @@ fn of_quadrant<M: Math>(m: &mut M, width: Width, r: M::V, q: M::V) -> M::V {
     m.as_float(bits)
 }
 
-/// r and an integer with the last bits of q.
-fn reduce<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 2] {
+/// r in two parts, the second of which is small, and an integer with the last bits of q.
+fn reduce<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 3] {
     let turns = m.float(width, FRAC_2_PI);
     let whole = m.float(width, width.whole());
     let shifted = m.fma(x, turns, whole);
-    // -q, for the three sums; -0 for 0, so that x = -0 keeps its sign.
+    // -q, for the products; -0 for 0, so that x = -0 keeps its sign.
     let n = m.sub(shifted, whole);
     let n = m.neg(n);
-    let mut r = x;
-    for part in half_pi(width) {
-        let part = m.float(width, part);
-        r = m.fma(n, part, r);
-    }
+    let [first, second, third] = half_pi(width).map(|part| m.float(width, part));
+    let r = m.fma(n, first, x);
+    let r = m.fma(n, second, r);
+    let rest = m.mul(n, third);
     let q = m.to_bits(shifted);
     let size = m.abs(x);
     let limit = m.float(width, limit(width));
     let large = m.lt(limit, size);
-    m.rarely(large, [r, q], |m| reduce_large(m, width, x))
+    m.rarely(large, [r, rest, q], |m| reduce_large(m, width, x))
 }
 
 /// The first bits of 2/pi behind 64 zeros, as many as the largest exponent of f64 asks for.
@@ -142,12 +145,12 @@ const TWO_OVER_PI: [u64; 20] = [
     0x56033046fc7b6bab,
 ];
 
-/// r and q of an angle beyond [`limit`], by the method of Payne and Hanek; of infinity r is NaN.
+/// What [`reduce`] gives for an angle beyond [`limit`], by the method of Payne and Hanek; of infinity r is NaN.
 ///
 /// x = M 2^E with a whole M. The bits of 2/pi that 2^E makes whole multiples of 4 change nothing but whole turns; those
 /// after the next 192 are too small to count. M times these 192 bits gives q and 126 bits of a fraction of a quarter
 /// turn, of which at most 62 are zero.
-fn reduce_large<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 2] {
+fn reduce_large<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 3] {
     const WIDE: Width = Width::F64;
     let wide = match width {
         Width::F32 => m.widen(x),
@@ -182,9 +185,10 @@ fn reduce_large<M: Math>(m: &mut M, width: Width, x: M::V) -> [M::V; 2] {
     let finite = m.lt(size, infinity);
     let nan = m.float(WIDE, f64::NAN);
     let r = m.select(finite, r, nan);
+    let rest = m.float(width, 0.0);
     match width {
-        Width::F32 => [m.narrow(r), m.low_half(q)],
-        Width::F64 => [r, q],
+        Width::F32 => [m.narrow(r), rest, m.low_half(q)],
+        Width::F64 => [r, rest, q],
     }
 }
 

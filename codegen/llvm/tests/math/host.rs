@@ -190,12 +190,12 @@ impl Math for Host {
         if cond { a } else { b }
     }
     #[inline(always)]
-    fn rarely(
+    fn rarely<const N: usize>(
         &mut self,
         cond: Value,
-        usual: [Value; 2],
-        slow: impl FnOnce(&mut Self) -> [Value; 2],
-    ) -> [Value; 2] {
+        usual: [Value; N],
+        slow: impl FnOnce(&mut Self) -> [Value; N],
+    ) -> [Value; N] {
         let Bool(cond) = cond else { panic!("rarely by {cond:?}") };
         if cond { slow(self) } else { usual }
     }
