@@ -4,6 +4,8 @@
 //! May assume a scheduled kernel. LLVM ends the process on some mistakes, so a module is verified before anything runs on
 //! it; code is generated once from each module.
 
+use std::ffi::CStr;
+
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
 use inkwell::execution_engine::ExecutionEngine;
@@ -20,6 +22,7 @@ use tk_tile::Loc;
 
 use crate::emit::value::word;
 use crate::emit::{Res, Slot, Stop, bug, emit, slots};
+use crate::sim::names::names;
 use crate::target::nvptx::Nvptx;
 use crate::target::sim::Sim;
 
@@ -185,6 +188,24 @@ unsafe impl Send for Hosted {}
 // SAFETY: as above; nothing but the entry is reached through a shared reference.
 unsafe impl Sync for Hosted {}
 
+/// Whether everything that the code calls was found; its addresses are zero otherwise.
+fn linked(engine: &ExecutionEngine<'_>) -> Res<()> {
+    let mut text = std::ptr::null_mut();
+    // SAFETY: the engine is alive, and `text` may be written.
+    let failed =
+        unsafe { llvm_sys::execution_engine::LLVMExecutionEngineGetErrMsg(engine.as_mut_ptr(), &mut text) };
+    if failed == 0 {
+        return Ok(());
+    }
+    // SAFETY: a text that ends in a zero, or null.
+    let what = if text.is_null() {
+        String::new()
+    } else {
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    };
+    bug(format!("the code of the host is not complete: {what}"))
+}
+
 /// A kernel for the simulated target.
 pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
     // The engine borrows the context for as long as the code lives: a compiled kernel lives as long as its session, and
@@ -209,15 +230,12 @@ pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
     let llvm = module.print_to_string().to_string();
     let engine =
         module.create_jit_execution_engine(OptimizationLevel::Less).map_err(|e| Stop::Bug(e.to_string()))?;
-    for (name, address) in crate::sim::symbols() {
-        if let Some(f) = module.get_function(name) {
-            engine.add_global_mapping(&f, *address);
-        }
+    for (name, address) in names() {
+        let unknown = || module.add_function(name, context.void_type().fn_type(&[], false), None);
+        engine.add_global_mapping(&module.get_function(name).unwrap_or_else(unknown), address);
     }
     let address = engine.get_function_address(&symbol).map_err(|e| Stop::Bug(e.to_string()))?;
-    if address == 0 {
-        return bug("the code has no address");
-    }
+    linked(&engine)?;
     // SAFETY: the function was made with the signature of `sim::Kernel`, and the engine keeps its code.
     let entry = unsafe { std::mem::transmute::<usize, crate::sim::Kernel>(address) };
     let (locs, messages) = sim.into_tables();

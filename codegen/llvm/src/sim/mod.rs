@@ -20,6 +20,7 @@ mod fault;
 mod fiber;
 mod grid;
 mod meet;
+pub mod names;
 mod random;
 mod shadow;
 mod tally;
