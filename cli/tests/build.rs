@@ -267,3 +267,118 @@ fn a_damaged_entry_is_replaced() {
         assert_eq!(fs::read(&entry).unwrap(), whole);
     }
 }
+
+/// The variables by which the assembler of the repository is found. CI has one; elsewhere its tests say that they are
+/// left out.
+fn assembler() -> Option<[(&'static str, &'static str); 1]> {
+    let variables = [("VIRTUAL_ENV", concat!(env!("CARGO_MANIFEST_DIR"), "/../.venv"))];
+    let ran = tk(&Folder::new("build-assembler"), &["doctor", "--message-format", "json"], &variables);
+    if ran.out.lines().any(|l| l.contains("\"ptxas\"") && l.contains("\"works\":true")) {
+        return Some(variables);
+    }
+    assert!(std::env::var_os("CI").is_none(), "CI has no ptxas");
+    eprintln!("left out: there is no ptxas");
+    None
+}
+
+/// Every file of a folder.
+fn contents(folder: &Folder, inner: &str) -> Vec<(String, Vec<u8>)> {
+    let read = |name: String| {
+        let bytes = fs::read(folder.path(inner).join(&name)).unwrap();
+        (name, bytes)
+    };
+    names(folder, inner).into_iter().map(read).collect()
+}
+
+/// `tk build` of the kernel without parameters.
+fn fill(folder: &Folder, out: &str, variables: &[(&str, &str)]) -> Ran {
+    tk(folder, &["build", "k.tk::fill", "--target", "sm_90a", "--target", "sm_80", "-o", out], variables)
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let Some(variables) = assembler() else { return };
+    let folder = folder("build-bytes");
+    let uncached = [variables[0], ("TK_CACHE", "off")];
+    fill(&folder, "a", &uncached).code(0);
+    fill(&folder, "b", &uncached).code(0);
+    let first = contents(&folder, "a");
+    let list = ["fill.sm_80.cubin", "fill.sm_80.json", "fill.sm_90a.cubin", "fill.sm_90a.json"];
+    assert_eq!(names(&folder, "a"), list);
+    assert!(first.iter().all(|(name, bytes)| name.ends_with("json") || bytes.starts_with(b"\x7fELF")));
+    assert_eq!(contents(&folder, "b"), first);
+    let report = String::from_utf8_lossy(&first[3].1).into_owned();
+    for text in ["\"kernel\": \"fill\"", "\"target\": \"sm_90a\"", "\"registers\": ", "\"params\": ["] {
+        assert!(report.contains(text), "{report}");
+    }
+    // The same from the cache, and when every entry of it is damaged.
+    assert!(!fill(&folder, "c", &variables).code(0).out.contains("(cached)"));
+    fill(&folder, "d", &variables).code(0).out_has("(cached)");
+    assert_eq!((contents(&folder, "c"), contents(&folder, "d")), (first.clone(), first.clone()));
+    for name in names(&folder, "cache").iter().filter(|n| n.ends_with(".tkc")) {
+        let path = folder.path(&format!("cache/{name}"));
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+    assert!(!fill(&folder, "e", &variables).code(0).out.contains("(cached)"));
+    assert_eq!(contents(&folder, "e"), first);
+    // Another place in the source is another line table.
+    folder.write("k.tk", format!("\n{KERNELS}"));
+    assert!(!fill(&folder, "f", &variables).code(0).out.contains("(cached)"));
+}
+
+#[test]
+fn every_form_is_written() {
+    let Some(variables) = assembler() else { return };
+    let folder = folder("build-forms");
+    let forms = "tile,layout,sched,llvm,ptx,cubin,report";
+    let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", forms, "-o", "out"];
+    tk(&folder, &args, &variables).code(0);
+    let endings = ["cubin", "json", "layout", "ll", "ptx", "sched", "tile"];
+    assert_eq!(names(&folder, "out"), endings.map(|e| format!("fill.sm_90a.{e}")));
+    assert!(contents(&folder, "out").iter().all(|(_, bytes)| !bytes.is_empty()));
+    // Text needs no assembler.
+    let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", "ptx,llvm", "-o", "text"];
+    tk(&folder, &args, &[("TK_PTXAS", "/nonexistent")]).code(0);
+    let text = |inner: &str| fs::read(folder.path(inner).join("fill.sm_90a.ptx")).unwrap();
+    assert_eq!(text("text"), text("out"));
+}
+
+/// An assembler that answers with a version and otherwise does this; `$out` is the file to write.
+fn fake(folder: &Folder, name: &str, otherwise: &str) -> String {
+    let version = "if [ \"$1\" = --version ]; then echo 'release 12.9, V12.9.86'; exit 0; fi";
+    let out = "while [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done";
+    script(folder, name, &format!("{version}\n{out}\n{otherwise}"))
+}
+
+#[test]
+fn a_kernel_that_spills_is_a_warning() {
+    let folder = folder("build-spills");
+    let says = "echo '  0 bytes stack frame, 24 bytes spill stores, 28 bytes spill loads' >&2; echo x > $out";
+    let path = fake(&folder, "spills", says);
+    let ran = fill(&folder, "out", &[("TK_PTXAS", &path)]);
+    ran.code(0).err_has("warning[W1001]: `fill` needs more registers than a lane of `sm_90a` has");
+    ran.err_has("24 bytes are written to memory and 28 read back");
+    assert_eq!(names(&folder, "out").len(), 4);
+    // It is said again when the kernel comes from the cache.
+    fill(&folder, "out", &[("TK_PTXAS", &path)]).code(0).out_has("(cached)").err_has("W1001");
+}
+
+#[test]
+fn an_assembler_that_refuses_leaves_nothing() {
+    let folder = folder("build-refuses");
+    let line = "ptxas kernel.ptx, line 3; error   : Unknown symbol";
+    let path = fake(&folder, "refuses", &format!("echo '{line}' >&2; exit 255"));
+    let ran = fill(&folder, "out", &[("TK_PTXAS", &path)]);
+    ran.code(2)
+        .err_has("error[E1002]: ptxas 12.9.86 refuses kernel")
+        .err_has("Unknown symbol (line 3 of the PTX)");
+    let line = "ptxas kernel.ptx, line 1; fatal   : Unsupported .version 8.5; current version is 7.8";
+    let path = fake(&folder, "old", &format!("echo '{line}' >&2; exit 255"));
+    fill(&folder, "out", &[("TK_PTXAS", &path)]).code(2).err_has("is too old").err_has("pip install");
+    assert!(!folder.path("out").exists());
+    // Nothing wrong is kept.
+    assert_eq!(names(&folder, "cache").iter().filter(|n| n.ends_with(".tkc")).count(), 2, "two versions");
+}
