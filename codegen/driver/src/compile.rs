@@ -9,7 +9,7 @@ use tk_llvm::module;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 
-use crate::kernel::{ArgFacts, Kernel, Param, ParamKind, Request, Stages};
+use crate::kernel::{Kernel, Param, ParamKind, Request, Stages};
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
@@ -36,12 +36,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
 /// Lays out and schedules a kernel.
 pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
-    let fact = |f: &ArgFacts| tk_layout::ArgFacts { divisible: f.divisible, one: f.one };
-    let setting = Setting {
-        spec: request.target,
-        warps: request.warps,
-        facts: request.facts.iter().map(fact).collect(),
-    };
+    let setting = Setting { spec: request.target, warps: request.warps, facts: request.facts.clone() };
     pipeline::run(request.module, &name, setting, None).map_err(|e| {
         let message = format!("internal error in code generation: {e}");
         vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]

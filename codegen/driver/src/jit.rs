@@ -6,7 +6,7 @@ use tk_runtime::compile::{Binary, Compile, CompileOptions, ParamKind};
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 use tk_tile::{FuncId, TileModule};
 
-use crate::kernel::{ArgFacts, Request, warps_for};
+use crate::kernel::{Request, facts, warps_for};
 use crate::{Cache, Environment, Ptxas, ToolError, build_cached};
 
 /// Compiles kernels when they are launched, through the cache.
@@ -38,7 +38,7 @@ impl Compile for Jit {
         };
         let ptxas = self.ptxas.get_or_init(|| Ptxas::find(&self.environment, &self.cache));
         let ptxas = ptxas.as_ref().map_err(|e| vec![e.clone().at(place)])?;
-        let facts = options.facts.iter().map(|f| ArgFacts { divisible: f.divisible, one: f.one }).collect();
+        let facts = facts(&options.facts);
         let request =
             Request { module, entry, target, warps: warps_for(target, options.warps.into()), facts };
         let built = build_cached(&request, &self.sources, false, ptxas, &self.cache, place)?;

@@ -3,7 +3,7 @@
 //! Guarantees that everything here depends on the request alone: no times, no paths of the machine that compiled.
 
 use serde::{Deserialize, Serialize};
-use tk_layout::TargetSpec;
+use tk_layout::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_tile::{FuncId, TileModule};
 
@@ -29,13 +29,9 @@ pub fn warps_for(target: &TargetSpec, hint: u64) -> u32 {
     u32::try_from(hint).unwrap_or(most).clamp(1, most).next_power_of_two().min(most)
 }
 
-/// What is known of one flattened kernel parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ArgFacts {
-    /// A power of two up to 16 that divides the integer or, for a pointer, the address in bytes.
-    pub divisible: u32,
-    /// The integer is 1.
-    pub one: bool,
+/// What the runtime knows of the arguments of a launch, in the words of code generation.
+pub(crate) fn facts(of: &[tk_runtime::compile::ArgFacts]) -> Vec<ArgFacts> {
+    of.iter().map(|f| ArgFacts { divisible: f.divisible, one: f.one }).collect()
 }
 
 /// The texts of the stages between tile IR and binary.

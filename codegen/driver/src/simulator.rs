@@ -19,7 +19,7 @@ use tk_syntax::codes;
 use tk_tile::Loc;
 
 use crate::compile::{schedule, stopped};
-use crate::kernel::{Request, warps_for};
+use crate::kernel::{Request, facts as facts_of, warps_for};
 
 /// A specialization for warps and facts about its arguments.
 type Key = (u64, u32, Vec<ArgFacts>);
@@ -49,8 +49,7 @@ impl Simulator {
         if let Some(ready) = self.known.lock().unwrap_or_else(|p| p.into_inner()).get(&key) {
             return Ok(Arc::clone(ready));
         }
-        let facts =
-            key.2.iter().map(|f| crate::kernel::ArgFacts { divisible: f.divisible, one: f.one }).collect();
+        let facts = facts_of(&key.2);
         let request =
             Request { module: &compiled.module, entry: compiled.entry, target: self.spec, warps, facts };
         let stages = schedule(&request)?;
