@@ -158,8 +158,8 @@ fn objects_name_the_files() {
     ran.code(0);
     assert_eq!(
         ran.out,
-        "{\"kind\":\"built\",\"kernel\":\"fill\",\"target\":\"sm_80\",\"files\":[\"fill.sm_80.tile\"],\
-         \"shared_bytes\":null,\"registers\":null,\"spill_store_bytes\":null,\"spill_load_bytes\":null,\
+        "{\"kind\":\"built\",\"kernel\":\"fill\",\"target\":\"sm_80\",\"variant\":\"general\",\
+         \"files\":[\"fill.sm_80.tile\"],\"shared_bytes\":null,\"registers\":null,\"spill_store_bytes\":null,\"spill_load_bytes\":null,\
          \"binary_bytes\":null}\n"
     );
 }
@@ -303,11 +303,12 @@ fn the_same_input_gives_the_same_bytes() {
     fill(&folder, "a", &uncached).code(0);
     fill(&folder, "b", &uncached).code(0);
     let first = contents(&folder, "a");
-    let list = ["fill.sm_80.cubin", "fill.sm_80.json", "fill.sm_90a.cubin", "fill.sm_90a.json"];
+    let stems = ["fill.aligned.sm_80", "fill.aligned.sm_90a", "fill.sm_80", "fill.sm_90a"];
+    let list: Vec<String> = stems.iter().flat_map(|s| [format!("{s}.cubin"), format!("{s}.json")]).collect();
     assert_eq!(names(&folder, "a"), list);
     assert!(first.iter().all(|(name, bytes)| name.ends_with("json") || bytes.starts_with(b"\x7fELF")));
     assert_eq!(contents(&folder, "b"), first);
-    let report = String::from_utf8_lossy(&first[3].1).into_owned();
+    let report = String::from_utf8_lossy(&first[7].1).into_owned();
     for text in ["\"kernel\": \"fill\"", "\"target\": \"sm_90a\"", "\"registers\": ", "\"params\": ["] {
         assert!(report.contains(text), "{report}");
     }
@@ -329,6 +330,48 @@ fn the_same_input_gives_the_same_bytes() {
     assert!(!fill(&folder, "f", &variables).code(0).out.contains("(cached)"));
 }
 
+/// A kernel with a view, a pointer and a number.
+const ROWS: &str = "\
+kernel rows[BLOCK: i32 = 1024](x: view[f32, 2], y: *mut f32, n: i32, by: f32) {
+    let row = program_id(0);
+    store(y + row * n + arange(0, BLOCK), reshape(x.load([row, 0], [1, BLOCK]), [BLOCK]) * by);
+}
+
+kernel one(_by: f32) {}
+";
+
+#[test]
+fn a_variant_for_aligned_arguments_says_what_it_asks_of_them() {
+    let Some(variables) = assembler() else { return };
+    let folder = folder("build-variants");
+    folder.write("rows.tk", ROWS);
+    let args = ["build", "rows.tk", "--target", "sm_90a", "--emit", "ptx,report", "-o", "out"];
+    let ran = tk(&folder, &args, &variables);
+    ran.code(0);
+    let stems = ["one.sm_90a", "rows.BLOCK=1024.aligned.sm_90a", "rows.BLOCK=1024.sm_90a"];
+    let list: Vec<String> = stems.iter().flat_map(|s| [format!("{s}.json"), format!("{s}.ptx")]).collect();
+    assert_eq!(names(&folder, "out"), list);
+    let read =
+        |stem: &str, form: &str| fs::read_to_string(folder.path(&format!("out/{stem}.{form}"))).unwrap();
+    let report: String = read(stems[1], "json").split_whitespace().collect();
+    let divisible = |name: &str| format!("{{\"parameter\":\"{name}\",\"divisible\":16}},");
+    let guard: String = ["x", "x.shape[0]", "x.shape[1]", "x.strides[0]"].map(divisible).concat();
+    let guard = guard + "{\"parameter\":\"x.strides[1]\",\"equal\":1}," + &["y", "n"].map(divisible).concat();
+    let guard = format!("\"variant\":\"aligned\",\"guard\":[{}],", guard.trim_end_matches(','));
+    assert!(report.contains(&guard), "{report}");
+    for stem in [stems[0], stems[2]] {
+        let report = read(stem, "json");
+        assert!(report.contains("\"variant\": \"general\",\n  \"guard\": [],"), "{report}");
+    }
+    // What it asks for is what makes wide accesses.
+    for (stem, wide) in [(stems[1], true), (stems[2], false)] {
+        let ptx = read(stem, "ptx");
+        for access in ["ld.global.v4.b32", "st.global.v4.b32"] {
+            assert_eq!(ptx.contains(access), wide, "{stem} {access}\n{ptx}");
+        }
+    }
+}
+
 #[test]
 fn every_form_is_written() {
     let Some(variables) = assembler() else { return };
@@ -336,8 +379,11 @@ fn every_form_is_written() {
     let forms = "tile,layout,sched,llvm,ptx,cubin,report";
     let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", forms, "-o", "out"];
     tk(&folder, &args, &variables).code(0);
-    let endings = ["cubin", "json", "layout", "ll", "ptx", "sched", "tile"];
-    assert_eq!(names(&folder, "out"), endings.map(|e| format!("fill.sm_90a.{e}")));
+    let endings = ["cubin", "json", "layout", "ll", "ptx", "sched"];
+    let aligned = endings.map(|e| format!("fill.aligned.sm_90a.{e}")).into_iter();
+    // Tile IR is the same for all arguments.
+    let general = endings.iter().chain(&["tile"]).map(|e| format!("fill.sm_90a.{e}"));
+    assert_eq!(names(&folder, "out"), aligned.chain(general).collect::<Vec<_>>());
     assert!(contents(&folder, "out").iter().all(|(_, bytes)| !bytes.is_empty()));
     // Text needs no assembler.
     let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", "ptx,llvm", "-o", "text"];
@@ -361,7 +407,8 @@ fn a_kernel_that_spills_is_a_warning() {
     let ran = fill(&folder, "out", &[("TK_PTXAS", &path)]);
     ran.code(0).err_has("warning[W1001]: `fill` needs more registers than a lane of `sm_90a` has");
     ran.err_has("24 bytes are written to memory and 28 read back");
-    assert_eq!(names(&folder, "out").len(), 4);
+    ran.err_has("`fill (aligned)`");
+    assert_eq!(names(&folder, "out").len(), 8);
     // It is said again when the kernel comes from the cache.
     fill(&folder, "out", &[("TK_PTXAS", &path)]).code(0).out_has("(cached)").err_has("W1001");
 }

@@ -13,6 +13,7 @@ mod ptxas;
 mod report;
 mod simulator;
 mod tool;
+mod variant;
 
 pub use build::{Built, Work, build_cached, compile_for};
 pub use cache::{Cache, Key, Size};
@@ -25,6 +26,7 @@ pub use report::{describe, spilled};
 pub use simulator::Simulator;
 pub use tk_layout::ArgFacts;
 pub use tool::ToolError;
+pub use variant::Variant;
 
 /// The version of the LLVM that makes the code.
 pub fn llvm_version() -> String {
