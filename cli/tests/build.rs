@@ -325,9 +325,46 @@ fn the_same_input_gives_the_same_bytes() {
     }
     assert!(!fill(&folder, "e", &variables).code(0).out.contains("(cached)"));
     assert_eq!(contents(&folder, "e"), first);
+    // Nor does it matter when the source was written, or whether it is where the assembler runs.
+    let written = fs::File::options().append(true).open(folder.path("k.tk")).unwrap();
+    written.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    fill(&folder, "g", &uncached).code(0);
+    assert_eq!(contents(&folder, "g"), first);
     // Another place in the source is another line table.
     folder.write("k.tk", format!("\n{KERNELS}"));
     assert!(!fill(&folder, "f", &variables).code(0).out.contains("(cached)"));
+    assert_ne!(contents(&folder, "f"), first);
+}
+
+/// A kernel that calls the library.
+const LINES: &str = "\
+use std::math;
+
+kernel lines(x: *f32, y: *mut f32) {
+    let at = arange(0, 128);
+    let v = load(x + at);
+    store(y + at, math::sigmoid(v));
+}
+";
+
+#[test]
+fn machine_code_knows_the_lines_of_the_source() {
+    let folder = folder("build-lines");
+    folder.write("lines.tk", LINES);
+    let args = ["build", "lines.tk", "--target", "sm_80", "--emit", "ptx", "-o", "out"];
+    tk(&folder, &args, &[("TK_PTXAS", "/nonexistent")]).code(0);
+    let ptx = fs::read_to_string(folder.path("out/lines.aligned.sm_80.ptx")).unwrap();
+    let file = |name: &str| {
+        let line = ptx.lines().find(|l| l.starts_with("\t.file") && l.contains(name));
+        let line = line.unwrap_or_else(|| panic!("{name}: {ptx}"));
+        line.split_whitespace().nth(1).unwrap().to_string()
+    };
+    let (own, library) = (file("\"lines.tk\""), file("\"std/math.tk\""));
+    // The load, the store, and what the function of the library does.
+    for place in [format!("{own} 5 13"), format!("{own} 6 5"), library] {
+        assert!(ptx.contains(&format!("\t.loc\t{place}")), "{place}: {ptx}");
+    }
+    assert!(ptx.contains(".target sm_80\n"), "no `debug`, which keeps the assembler from optimising: {ptx}");
 }
 
 /// A kernel with a view, a pointer and a number.

@@ -39,11 +39,11 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     if builder.needs_binary() {
         builder.tools = Some(builder.tools(path, first)?);
     }
-    let (mut files, mut rows) = (vec![], vec![]);
+    let (mut files, mut rows, sources) = (vec![], vec![], &session.checked().sources);
     for special in &chosen {
         let compiled = match session.compile(special.kernel, &special.bindings) {
             Ok((compiled, notes)) => {
-                terminal.diagnostics(&session.checked().sources, &notes)?;
+                terminal.diagnostics(sources, &notes)?;
                 compiled
             }
             Err(wrong) => return front::refused(terminal, &session, &wrong),
@@ -51,8 +51,8 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         for target in &targets {
             let (module, entry) = (&compiled.module, compiled.entry);
             for (variant, facts) in builder.variants(module, entry) {
-                let request =
-                    Request { module, entry, target, warps: warps_for(target, special.warps), facts };
+                let warps = warps_for(target, special.warps);
+                let request = Request { module, entry, target, warps, facts, sources };
                 let (row, written) = builder.one(special, variant, &request)?;
                 let row = table::named(row, &written);
                 files.extend(written.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)));
@@ -137,7 +137,7 @@ impl Builder<'_> {
         let (stages, place) = (self.needs_stages(), special.place);
         let (kernel, built) = match &self.tools {
             Some((ptxas, cache)) => {
-                let built = build_cached(request, sources, stages, ptxas, cache, place)
+                let built = build_cached(request, stages, ptxas, cache, place)
                     .map_err(|wrong| self.refused(&wrong))?;
                 let warning = spilled(&special.variant_label(variant), &built, place);
                 self.terminal.diagnostics(sources, warning.as_slice())?;

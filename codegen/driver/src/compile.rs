@@ -5,16 +5,18 @@
 
 use tk_layout::{Setting, pipeline};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
+use tk_llvm::lines::{FileLines, Lines};
 use tk_llvm::module;
 use tk_ops::DType;
-use tk_syntax::{Diagnostic, FileId, Span, codes};
+use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 
 use crate::kernel::{Kernel, Param, ParamKind, Request, Stages};
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
     let stages = schedule(request)?;
-    let made = module::ptx(&stages.scheduled).map_err(|stop| vec![stopped(&stop, request)])?;
+    let made = module::ptx(&stages.scheduled, &lines(request.sources))
+        .map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| Stages {
         layout: stages.laid_out.to_string(),
         sched: stages.scheduled.to_string(),
@@ -31,6 +33,12 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         asm: made.asm,
         stages: texts,
     })
+}
+
+/// The lines of all files.
+fn lines(sources: &SourceMap) -> Lines {
+    let file = |s: &Source| FileLines { name: s.name.to_string(), starts: s.lines().to_vec() };
+    Lines { files: sources.iter().map(|(_, s)| file(s)).collect() }
 }
 
 /// Lays out and schedules a kernel.

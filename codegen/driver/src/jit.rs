@@ -39,9 +39,9 @@ impl Compile for Jit {
         let ptxas = self.ptxas.get_or_init(|| Ptxas::find(&self.environment, &self.cache));
         let ptxas = ptxas.as_ref().map_err(|e| vec![e.clone().at(place)])?;
         let facts = facts(&options.facts);
-        let request =
-            Request { module, entry, target, warps: warps_for(target, options.warps.into()), facts };
-        let built = build_cached(&request, &self.sources, false, ptxas, &self.cache, place)?;
+        let warps = warps_for(target, options.warps.into());
+        let request = Request { module, entry, target, warps, facts, sources: &self.sources };
+        let built = build_cached(&request, false, ptxas, &self.cache, place)?;
         let kind = |p: &crate::Param| match p.kind {
             crate::ParamKind::Pointer => ParamKind::Pointer,
             crate::ParamKind::Scalar | crate::ParamKind::Extent | crate::ParamKind::Stride => {

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 use tk_layout::{ArgFacts, TargetSpec};
 use tk_ops::DType;
+use tk_syntax::SourceMap;
 use tk_tile::{FuncId, TileModule};
 
 /// What to compile: a tile module behind the passes and its entry, for one target.
@@ -20,6 +21,8 @@ pub struct Request<'a> {
     pub warps: u32,
     /// What is known of the parameters, in the order of [`Kernel::params`]; of those behind the end, nothing is.
     pub facts: Vec<ArgFacts>,
+    /// The files that the places in the module refer to.
+    pub sources: &'a SourceMap,
 }
 
 /// The warps that a program gets for what `launch(warps = ..)` says, which is a hint: the next power of two, as layouts

@@ -15,7 +15,7 @@ use tk_runtime::compile::ArgFacts;
 use tk_runtime::device::{Device, LaunchOptions, fault_of};
 use tk_runtime::{Compiled, Wrong};
 use tk_sema::contract;
-use tk_syntax::codes;
+use tk_syntax::{SourceMap, codes};
 use tk_tile::Loc;
 
 use crate::compile::{schedule, stopped};
@@ -50,8 +50,16 @@ impl Simulator {
             return Ok(Arc::clone(ready));
         }
         let facts = facts_of(&key.2);
-        let request =
-            Request { module: &compiled.module, entry: compiled.entry, target: self.spec, warps, facts };
+        // Faults name places by themselves; code of the host has no line table.
+        let sources = SourceMap::default();
+        let request = Request {
+            module: &compiled.module,
+            entry: compiled.entry,
+            target: self.spec,
+            warps,
+            facts,
+            sources: &sources,
+        };
         let stages = schedule(&request)?;
         let threads = stages.scheduled.setting.threads().count();
         let hosted = hosted(&stages.scheduled).map_err(|stop| vec![stopped(&stop, &request)])?;
