@@ -121,6 +121,8 @@ pub struct Built<'a> {
     /// With the values of its compile-time parameters: `add[T=f16, BLOCK=1024]`.
     pub kernel: &'a str,
     pub target: &'static str,
+    /// `aligned` or `general`: for which arguments.
+    pub variant: &'static str,
     /// The names of its files in the folder.
     pub files: &'a [String],
     pub shared_bytes: Option<u32>,

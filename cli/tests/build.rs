@@ -158,8 +158,8 @@ fn objects_name_the_files() {
     ran.code(0);
     assert_eq!(
         ran.out,
-        "{\"kind\":\"built\",\"kernel\":\"fill\",\"target\":\"sm_80\",\"files\":[\"fill.sm_80.tile\"],\
-         \"shared_bytes\":null,\"registers\":null,\"spill_store_bytes\":null,\"spill_load_bytes\":null,\
+        "{\"kind\":\"built\",\"kernel\":\"fill\",\"target\":\"sm_80\",\"variant\":\"general\",\
+         \"files\":[\"fill.sm_80.tile\"],\"shared_bytes\":null,\"registers\":null,\"spill_store_bytes\":null,\"spill_load_bytes\":null,\
          \"binary_bytes\":null}\n"
     );
 }
@@ -266,4 +266,203 @@ fn a_damaged_entry_is_replaced() {
         assert_eq!(count(), i + 2);
         assert_eq!(fs::read(&entry).unwrap(), whole);
     }
+}
+
+/// The variables by which the assembler of the repository is found. CI has one; elsewhere its tests say that they are
+/// left out.
+fn assembler() -> Option<[(&'static str, &'static str); 1]> {
+    let variables = [("VIRTUAL_ENV", concat!(env!("CARGO_MANIFEST_DIR"), "/../.venv"))];
+    let ran = tk(&Folder::new("build-assembler"), &["doctor", "--message-format", "json"], &variables);
+    if ran.out.lines().any(|l| l.contains("\"ptxas\"") && l.contains("\"works\":true")) {
+        return Some(variables);
+    }
+    assert!(std::env::var_os("CI").is_none(), "CI has no ptxas");
+    eprintln!("left out: there is no ptxas");
+    None
+}
+
+/// Every file of a folder.
+fn contents(folder: &Folder, inner: &str) -> Vec<(String, Vec<u8>)> {
+    let read = |name: String| {
+        let bytes = fs::read(folder.path(inner).join(&name)).unwrap();
+        (name, bytes)
+    };
+    names(folder, inner).into_iter().map(read).collect()
+}
+
+/// `tk build` of the kernel without parameters.
+fn fill(folder: &Folder, out: &str, variables: &[(&str, &str)]) -> Ran {
+    tk(folder, &["build", "k.tk::fill", "--target", "sm_90a", "--target", "sm_80", "-o", out], variables)
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes() {
+    let Some(variables) = assembler() else { return };
+    let folder = folder("build-bytes");
+    let uncached = [variables[0], ("TK_CACHE", "off")];
+    fill(&folder, "a", &uncached).code(0);
+    fill(&folder, "b", &uncached).code(0);
+    let first = contents(&folder, "a");
+    let stems = ["fill.aligned.sm_80", "fill.aligned.sm_90a", "fill.sm_80", "fill.sm_90a"];
+    let list: Vec<String> = stems.iter().flat_map(|s| [format!("{s}.cubin"), format!("{s}.json")]).collect();
+    assert_eq!(names(&folder, "a"), list);
+    assert!(first.iter().all(|(name, bytes)| name.ends_with("json") || bytes.starts_with(b"\x7fELF")));
+    assert_eq!(contents(&folder, "b"), first);
+    let report = String::from_utf8_lossy(&first[7].1).into_owned();
+    for text in ["\"kernel\": \"fill\"", "\"target\": \"sm_90a\"", "\"registers\": ", "\"params\": ["] {
+        assert!(report.contains(text), "{report}");
+    }
+    // The same from the cache, and when every entry of it is damaged.
+    assert!(!fill(&folder, "c", &variables).code(0).out.contains("(cached)"));
+    fill(&folder, "d", &variables).code(0).out_has("(cached)");
+    assert_eq!((contents(&folder, "c"), contents(&folder, "d")), (first.clone(), first.clone()));
+    for name in names(&folder, "cache").iter().filter(|n| n.ends_with(".tkc")) {
+        let path = folder.path(&format!("cache/{name}"));
+        let mut bytes = fs::read(&path).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(path, bytes).unwrap();
+    }
+    assert!(!fill(&folder, "e", &variables).code(0).out.contains("(cached)"));
+    assert_eq!(contents(&folder, "e"), first);
+    // Nor does it matter when the source was written, or whether it is where the assembler runs.
+    let written = fs::File::options().append(true).open(folder.path("k.tk")).unwrap();
+    written.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    fill(&folder, "g", &uncached).code(0);
+    assert_eq!(contents(&folder, "g"), first);
+    // Another place in the source is another line table.
+    folder.write("k.tk", format!("\n{KERNELS}"));
+    assert!(!fill(&folder, "f", &variables).code(0).out.contains("(cached)"));
+    assert_ne!(contents(&folder, "f"), first);
+}
+
+/// A kernel that calls the library.
+const LINES: &str = "\
+use std::math;
+
+kernel lines(x: *f32, y: *mut f32) {
+    let at = arange(0, 128);
+    let v = load(x + at);
+    store(y + at, math::sigmoid(v));
+}
+";
+
+#[test]
+fn machine_code_knows_the_lines_of_the_source() {
+    let folder = folder("build-lines");
+    folder.write("lines.tk", LINES);
+    let args = ["build", "lines.tk", "--target", "sm_80", "--emit", "ptx", "-o", "out"];
+    tk(&folder, &args, &[("TK_PTXAS", "/nonexistent")]).code(0);
+    let ptx = fs::read_to_string(folder.path("out/lines.aligned.sm_80.ptx")).unwrap();
+    let file = |name: &str| {
+        let line = ptx.lines().find(|l| l.starts_with("\t.file") && l.contains(name));
+        let line = line.unwrap_or_else(|| panic!("{name}: {ptx}"));
+        line.split_whitespace().nth(1).unwrap().to_string()
+    };
+    let (own, library) = (file("\"lines.tk\""), file("\"std/math.tk\""));
+    // The load, the store, and what the function of the library does.
+    for place in [format!("{own} 5 13"), format!("{own} 6 5"), library] {
+        assert!(ptx.contains(&format!("\t.loc\t{place}")), "{place}: {ptx}");
+    }
+    assert!(ptx.contains(".target sm_80\n"), "no `debug`, which keeps the assembler from optimising: {ptx}");
+}
+
+/// A kernel with a view, a pointer and a number.
+const ROWS: &str = "\
+kernel rows[BLOCK: i32 = 1024](x: view[f32, 2], y: *mut f32, n: i32, by: f32) {
+    let row = program_id(0);
+    store(y + row * n + arange(0, BLOCK), reshape(x.load([row, 0], [1, BLOCK]), [BLOCK]) * by);
+}
+
+kernel one(_by: f32) {}
+";
+
+#[test]
+fn a_variant_for_aligned_arguments_says_what_it_asks_of_them() {
+    let Some(variables) = assembler() else { return };
+    let folder = folder("build-variants");
+    folder.write("rows.tk", ROWS);
+    let args = ["build", "rows.tk", "--target", "sm_90a", "--emit", "ptx,report", "-o", "out"];
+    let ran = tk(&folder, &args, &variables);
+    ran.code(0);
+    let stems = ["one.sm_90a", "rows.BLOCK=1024.aligned.sm_90a", "rows.BLOCK=1024.sm_90a"];
+    let list: Vec<String> = stems.iter().flat_map(|s| [format!("{s}.json"), format!("{s}.ptx")]).collect();
+    assert_eq!(names(&folder, "out"), list);
+    let read =
+        |stem: &str, form: &str| fs::read_to_string(folder.path(&format!("out/{stem}.{form}"))).unwrap();
+    let report: String = read(stems[1], "json").split_whitespace().collect();
+    let divisible = |name: &str| format!("{{\"parameter\":\"{name}\",\"divisible\":16}},");
+    let guard: String = ["x", "x.shape[0]", "x.shape[1]", "x.strides[0]"].map(divisible).concat();
+    let guard = guard + "{\"parameter\":\"x.strides[1]\",\"equal\":1}," + &["y", "n"].map(divisible).concat();
+    let guard = format!("\"variant\":\"aligned\",\"guard\":[{}],", guard.trim_end_matches(','));
+    assert!(report.contains(&guard), "{report}");
+    for stem in [stems[0], stems[2]] {
+        let report = read(stem, "json");
+        assert!(report.contains("\"variant\": \"general\",\n  \"guard\": [],"), "{report}");
+    }
+    // What it asks for is what makes wide accesses.
+    for (stem, wide) in [(stems[1], true), (stems[2], false)] {
+        let ptx = read(stem, "ptx");
+        for access in ["ld.global.v4.b32", "st.global.v4.b32"] {
+            assert_eq!(ptx.contains(access), wide, "{stem} {access}\n{ptx}");
+        }
+    }
+}
+
+#[test]
+fn every_form_is_written() {
+    let Some(variables) = assembler() else { return };
+    let folder = folder("build-forms");
+    let forms = "tile,layout,sched,llvm,ptx,cubin,report";
+    let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", forms, "-o", "out"];
+    tk(&folder, &args, &variables).code(0);
+    let endings = ["cubin", "json", "layout", "ll", "ptx", "sched"];
+    let aligned = endings.map(|e| format!("fill.aligned.sm_90a.{e}")).into_iter();
+    // Tile IR is the same for all arguments.
+    let general = endings.iter().chain(&["tile"]).map(|e| format!("fill.sm_90a.{e}"));
+    assert_eq!(names(&folder, "out"), aligned.chain(general).collect::<Vec<_>>());
+    assert!(contents(&folder, "out").iter().all(|(_, bytes)| !bytes.is_empty()));
+    // Text needs no assembler.
+    let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", "ptx,llvm", "-o", "text"];
+    tk(&folder, &args, &[("TK_PTXAS", "/nonexistent")]).code(0);
+    let text = |inner: &str| fs::read(folder.path(inner).join("fill.sm_90a.ptx")).unwrap();
+    assert_eq!(text("text"), text("out"));
+}
+
+/// An assembler that answers with a version and otherwise does this; `$out` is the file to write.
+fn fake(folder: &Folder, name: &str, otherwise: &str) -> String {
+    let version = "if [ \"$1\" = --version ]; then echo 'release 12.9, V12.9.86'; exit 0; fi";
+    let out = "while [ $# -gt 0 ]; do if [ \"$1\" = -o ]; then out=$2; fi; shift; done";
+    script(folder, name, &format!("{version}\n{out}\n{otherwise}"))
+}
+
+#[test]
+fn a_kernel_that_spills_is_a_warning() {
+    let folder = folder("build-spills");
+    let says = "echo '  0 bytes stack frame, 24 bytes spill stores, 28 bytes spill loads' >&2; echo x > $out";
+    let path = fake(&folder, "spills", says);
+    let ran = fill(&folder, "out", &[("TK_PTXAS", &path)]);
+    ran.code(0).err_has("warning[W1001]: `fill` needs more registers than a lane of `sm_90a` has");
+    ran.err_has("24 bytes are written to memory and 28 read back");
+    ran.err_has("`fill (aligned)`");
+    assert_eq!(names(&folder, "out").len(), 8);
+    // It is said again when the kernel comes from the cache.
+    fill(&folder, "out", &[("TK_PTXAS", &path)]).code(0).out_has("(cached)").err_has("W1001");
+}
+
+#[test]
+fn an_assembler_that_refuses_leaves_nothing() {
+    let folder = folder("build-refuses");
+    let line = "ptxas kernel.ptx, line 3; error   : Unknown symbol";
+    let path = fake(&folder, "refuses", &format!("echo '{line}' >&2; exit 255"));
+    let ran = fill(&folder, "out", &[("TK_PTXAS", &path)]);
+    ran.code(2)
+        .err_has("error[E1002]: ptxas 12.9.86 refuses kernel")
+        .err_has("Unknown symbol (line 3 of the PTX)");
+    let line = "ptxas kernel.ptx, line 1; fatal   : Unsupported .version 8.5; current version is 7.8";
+    let path = fake(&folder, "old", &format!("echo '{line}' >&2; exit 255"));
+    fill(&folder, "out", &[("TK_PTXAS", &path)]).code(2).err_has("is too old").err_has("pip install");
+    assert!(!folder.path("out").exists());
+    // Nothing wrong is kept.
+    assert_eq!(names(&folder, "cache").iter().filter(|n| n.ends_with(".tkc")).count(), 2, "two versions");
 }

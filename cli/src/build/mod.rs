@@ -9,14 +9,14 @@ mod table;
 use std::path::PathBuf;
 
 use tk_driver::{
-    Built, Cache, Environment, Kernel, Ptxas, Request, Stages, build_cached, compile_for, describe, spilled,
-    warps_for,
+    ArgFacts, Built, Cache, Environment, Kernel, Ptxas, Request, Stages, Variant, build_cached, compile_for,
+    describe, spilled, warps_for,
 };
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
 use tk_runtime::{Session, pass};
 use tk_syntax::Span;
-use tk_tile::{TileModule, text};
+use tk_tile::{FuncId, TileModule, text};
 
 use crate::args::{BuildArgs, BuildForm};
 use crate::front;
@@ -39,24 +39,25 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     if builder.needs_binary() {
         builder.tools = Some(builder.tools(path, first)?);
     }
-    let (mut files, mut rows) = (vec![], vec![]);
+    let (mut files, mut rows, sources) = (vec![], vec![], &session.checked().sources);
     for special in &chosen {
         let compiled = match session.compile(special.kernel, &special.bindings) {
             Ok((compiled, notes)) => {
-                terminal.diagnostics(&session.checked().sources, &notes)?;
+                terminal.diagnostics(sources, &notes)?;
                 compiled
             }
             Err(wrong) => return front::refused(terminal, &session, &wrong),
         };
         for target in &targets {
             let (module, entry) = (&compiled.module, compiled.entry);
-            // Nothing is known of the arguments: the binary works for all of them.
-            let facts = vec![];
-            let request = Request { module, entry, target, warps: warps_for(target, special.warps), facts };
-            let (row, written) = builder.one(special, &request)?;
-            let row = table::named(row, &written);
-            files.extend(written.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)));
-            rows.push(row);
+            for (variant, facts) in builder.variants(module, entry) {
+                let warps = warps_for(target, special.warps);
+                let request = Request { module, entry, target, warps, facts, sources };
+                let (row, written) = builder.one(special, variant, &request)?;
+                let row = table::named(row, &written);
+                files.extend(written.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)));
+                rows.push(row);
+            }
         }
     }
     std::fs::create_dir_all(&args.out)
@@ -115,16 +116,30 @@ impl Builder<'_> {
         front::refused(self.terminal, self.session, wrong).err().unwrap_or(Failure::Reported)
     }
 
-    /// Builds one specialization for one target.
-    fn one(&self, special: &Specialization, request: &Request<'_>) -> Result<(Row, Files), Failure> {
+    /// The variants that are built of a kernel. Tile IR does not depend on them.
+    fn variants(&self, module: &TileModule, entry: FuncId) -> Vec<(Variant, Vec<ArgFacts>)> {
+        let mut all = Variant::of(module, entry);
+        if self.forms.iter().all(|f| *f == BuildForm::Tile) {
+            all.retain(|(variant, _)| *variant == Variant::General);
+        }
+        all
+    }
+
+    /// Builds one variant of a specialization for one target.
+    fn one(
+        &self,
+        special: &Specialization,
+        variant: Variant,
+        request: &Request<'_>,
+    ) -> Result<(Row, Files), Failure> {
         pass::enter("machine code");
         let sources = &self.session.checked().sources;
         let (stages, place) = (self.needs_stages(), special.place);
         let (kernel, built) = match &self.tools {
             Some((ptxas, cache)) => {
-                let built = build_cached(request, sources, stages, ptxas, cache, place)
+                let built = build_cached(request, stages, ptxas, cache, place)
                     .map_err(|wrong| self.refused(&wrong))?;
-                let warning = spilled(&special.label(), &built, place);
+                let warning = spilled(&special.variant_label(variant), &built, place);
                 self.terminal.diagnostics(sources, warning.as_slice())?;
                 (Some(built.kernel.clone()), Some(built))
             }
@@ -133,15 +148,21 @@ impl Builder<'_> {
         };
         let mut files = vec![];
         for form in self.forms {
-            let name = format!("{}.{}.{}", special.file_stem(), request.target.name, extension(*form));
+            if *form == BuildForm::Tile && variant != Variant::General {
+                continue;
+            }
+            let stem = special.file_stem(variant);
+            let name = format!("{stem}.{}.{}", request.target.name, extension(*form));
             if files.iter().all(|(known, _)| *known != name) {
-                let bytes = contents(*form, special, request.module, kernel.as_ref(), built.as_ref());
+                let one = (special, variant, request);
+                let bytes = contents(*form, one, kernel.as_ref(), built.as_ref());
                 files.push((name, bytes.ok_or_else(|| missing(*form))?));
             }
         }
         let row = Row {
             kernel: special.label(),
             target: request.target.name,
+            variant: variant.name(),
             files: vec![],
             shared_bytes: kernel.as_ref().map(|k| k.shared_bytes),
             binary: built.map(|b| (b.cubin.report, b.cubin.bytes.len(), b.work)),
@@ -170,19 +191,20 @@ fn extension(form: BuildForm) -> &'static str {
 
 fn contents(
     form: BuildForm,
-    special: &Specialization,
-    module: &TileModule,
+    (special, variant, request): (&Specialization, Variant, &Request<'_>),
     kernel: Option<&Kernel>,
     built: Option<&Built>,
 ) -> Option<Vec<u8>> {
     let stage = |of: fn(&Stages) -> &String| Some(of(kernel?.stages.as_ref()?).clone().into_bytes());
     match form {
-        BuildForm::Tile => Some(text::print(module, text::Options::default()).into_bytes()),
+        BuildForm::Tile => Some(text::print(request.module, text::Options::default()).into_bytes()),
         BuildForm::Layout => stage(|s| &s.layout),
         BuildForm::Sched => stage(|s| &s.sched),
         BuildForm::Llvm => stage(|s| &s.llvm),
         BuildForm::Ptx => Some(kernel?.asm.clone().into_bytes()),
         BuildForm::Cubin => Some(built?.cubin.bytes.clone()),
-        BuildForm::Report => Some(describe(&special.name, &special.values, built?).into_bytes()),
+        BuildForm::Report => {
+            Some(describe(&special.name, &special.values, (variant, &request.facts), built?).into_bytes())
+        }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Guarantees an order that follows the source, and that no two specializations have files of one name.
 
+use tk_driver::Variant;
 use tk_runtime::Session;
 use tk_sema::contract::{self, SetValue};
 use tk_sema::eval::Bindings;
@@ -42,8 +43,16 @@ impl Specialization {
         if values.is_empty() { self.name.clone() } else { format!("{}[{}]", self.name, values.join(", ")) }
     }
 
-    /// `add.T=f16.BLOCK=1024`; what cannot stand in the name of a file becomes `_`.
-    pub fn file_stem(&self) -> String {
+    /// The same with the variant, where it is not that for all arguments.
+    pub fn variant_label(&self, variant: Variant) -> String {
+        match variant {
+            Variant::Aligned => format!("{} ({})", self.label(), variant.name()),
+            Variant::General => self.label(),
+        }
+    }
+
+    /// `add.T=f16.BLOCK=1024.aligned`; what cannot stand in the name of a file becomes `_`.
+    pub fn file_stem(&self, variant: Variant) -> String {
         let plain =
             |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '=') { c } else { '_' };
         let mut stem = self.name.clone();
@@ -52,6 +61,10 @@ impl Specialization {
         }
         if self.number > 1 {
             stem.push_str(&format!(".{}", self.number));
+        }
+        match variant {
+            Variant::Aligned => stem.push_str(&format!(".{}", variant.name())),
+            Variant::General => {}
         }
         stem.chars().map(plain).collect()
     }

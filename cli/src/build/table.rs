@@ -9,6 +9,7 @@ use crate::terminal::{Outcome, Terminal};
 pub struct Row {
     pub kernel: String,
     pub target: &'static str,
+    pub variant: &'static str,
     /// The names of its files.
     pub files: Vec<String>,
     pub shared_bytes: Option<u32>,
@@ -26,15 +27,16 @@ pub fn show(terminal: &Terminal, rows: &[Row]) -> Outcome {
     if terminal.is_json() {
         return rows.iter().try_for_each(|row| terminal.object(&object(row)));
     }
-    let head = ["kernel", "target", "registers", "shared", "spills", "bytes", "ms"].map(str::to_string);
-    let cells: Vec<[String; 7]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
+    let head =
+        ["kernel", "target", "variant", "registers", "shared", "spills", "bytes", "ms"].map(str::to_string);
+    let cells: Vec<[String; 8]> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
     let mut text = String::new();
     for line in &cells {
         let mut out = String::new();
         for (i, cell) in line.iter().enumerate() {
             let width = cells.iter().filter_map(|l| l.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
             // Names to the left, numbers to the right.
-            out.push_str(&if i < 2 { format!("{cell:<width$}  ") } else { format!("{cell:>width$}  ") });
+            out.push_str(&if i < 3 { format!("{cell:<width$}  ") } else { format!("{cell:>width$}  ") });
         }
         text.push_str(out.trim_end());
         text.push('\n');
@@ -42,12 +44,13 @@ pub fn show(terminal: &Terminal, rows: &[Row]) -> Outcome {
     terminal.data(&text)
 }
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &Row) -> [String; 8] {
     let or_none = |v: Option<String>| v.unwrap_or_else(|| "-".to_string());
     let of = |f: fn(&(Resources, usize, Work)) -> String| or_none(row.binary.as_ref().map(f));
     [
         row.kernel.clone(),
         row.target.to_string(),
+        row.variant.to_string(),
         of(|(r, ..)| r.registers.to_string()),
         or_none(row.shared_bytes.map(|b| b.to_string())),
         of(|(r, ..)| (r.spill_store_bytes + r.spill_load_bytes).to_string()),
@@ -67,6 +70,7 @@ fn object(row: &Row) -> Line<'_> {
     Line::Built(report::Built {
         kernel: &row.kernel,
         target: row.target,
+        variant: row.variant,
         files: &row.files,
         shared_bytes: row.shared_bytes,
         registers: resources.map(|r| r.registers),

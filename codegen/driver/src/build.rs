@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use tk_layout::spec;
 use tk_ops::DType;
-use tk_syntax::{Diagnostic, SourceMap, Span, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::text;
 
 use crate::cache::{Cache, Key};
@@ -77,18 +77,16 @@ fn placed(mut wrong: Vec<Diagnostic>, place: Span) -> Vec<Diagnostic> {
 }
 
 /// Compiles and assembles a kernel, or finds it in the cache. With `keep_stages` it is always compiled, since the cache
-/// does not keep the texts in between. `sources` are the files that the module's places refer to; `place` is where the
-/// kernel stands.
+/// does not keep the texts in between. `place` is where the kernel stands.
 pub fn build_cached(
     request: &Request<'_>,
-    sources: &SourceMap,
     keep_stages: bool,
     ptxas: &Ptxas,
     cache: &Cache,
     place: Span,
 ) -> Result<Built, Vec<Diagnostic>> {
     let begin = Instant::now();
-    let key = key(request, sources, ptxas);
+    let key = key(request, ptxas);
     if !keep_stages && let Some((kernel, cubin)) = cache.get(&key).as_deref().and_then(decode) {
         return Ok(Built { kernel, cubin, work: Work::Found(begin.elapsed()) });
     }
@@ -102,13 +100,13 @@ pub fn build_cached(
 }
 
 /// Everything that the result depends on. `TK_SOURCE` is a hash of the sources of this compiler.
-fn key(request: &Request<'_>, sources: &SourceMap, ptxas: &Ptxas) -> Key {
+fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
     let ir = text::print(request.module, text::Options { locs: true });
     let facts: Vec<u8> =
         request.facts.iter().flat_map(|f| (f.divisible << 1 | u32::from(f.one)).to_le_bytes()).collect();
     // Line tables hold names and lines, which follow from the places in the IR and these texts.
     let texts: Vec<&[u8]> =
-        sources.iter().flat_map(|(_, s)| [s.name.as_bytes(), s.text.as_bytes()]).collect();
+        request.sources.iter().flat_map(|(_, s)| [s.name.as_bytes(), s.text.as_bytes()]).collect();
     Key::of(&[
         b"kernel",
         Key::of(&texts).bytes(),

@@ -5,16 +5,18 @@
 
 use tk_layout::{Setting, pipeline};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
+use tk_llvm::lines::{FileLines, Lines};
 use tk_llvm::module;
 use tk_ops::DType;
-use tk_syntax::{Diagnostic, FileId, Span, codes};
+use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 
-use crate::kernel::{ArgFacts, Kernel, Param, ParamKind, Request, Stages};
+use crate::kernel::{Kernel, Param, ParamKind, Request, Stages};
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
     let stages = schedule(request)?;
-    let made = module::ptx(&stages.scheduled).map_err(|stop| vec![stopped(&stop, request)])?;
+    let made = module::ptx(&stages.scheduled, &lines(request.sources))
+        .map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| Stages {
         layout: stages.laid_out.to_string(),
         sched: stages.scheduled.to_string(),
@@ -33,15 +35,16 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
     })
 }
 
+/// The lines of all files.
+fn lines(sources: &SourceMap) -> Lines {
+    let file = |s: &Source| FileLines { name: s.name.to_string(), starts: s.lines().to_vec() };
+    Lines { files: sources.iter().map(|(_, s)| file(s)).collect() }
+}
+
 /// Lays out and schedules a kernel.
 pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
-    let fact = |f: &ArgFacts| tk_layout::ArgFacts { divisible: f.divisible, one: f.one };
-    let setting = Setting {
-        spec: request.target,
-        warps: request.warps,
-        facts: request.facts.iter().map(fact).collect(),
-    };
+    let setting = Setting { spec: request.target, warps: request.warps, facts: request.facts.clone() };
     pipeline::run(request.module, &name, setting, None).map_err(|e| {
         let message = format!("internal error in code generation: {e}");
         vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]

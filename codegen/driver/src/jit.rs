@@ -6,7 +6,7 @@ use tk_runtime::compile::{Binary, Compile, CompileOptions, ParamKind};
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 use tk_tile::{FuncId, TileModule};
 
-use crate::kernel::{ArgFacts, Request, warps_for};
+use crate::kernel::{Request, facts, warps_for};
 use crate::{Cache, Environment, Ptxas, ToolError, build_cached};
 
 /// Compiles kernels when they are launched, through the cache.
@@ -38,10 +38,10 @@ impl Compile for Jit {
         };
         let ptxas = self.ptxas.get_or_init(|| Ptxas::find(&self.environment, &self.cache));
         let ptxas = ptxas.as_ref().map_err(|e| vec![e.clone().at(place)])?;
-        let facts = options.facts.iter().map(|f| ArgFacts { divisible: f.divisible, one: f.one }).collect();
-        let request =
-            Request { module, entry, target, warps: warps_for(target, options.warps.into()), facts };
-        let built = build_cached(&request, &self.sources, false, ptxas, &self.cache, place)?;
+        let facts = facts(&options.facts);
+        let warps = warps_for(target, options.warps.into());
+        let request = Request { module, entry, target, warps, facts, sources: &self.sources };
+        let built = build_cached(&request, false, ptxas, &self.cache, place)?;
         let kind = |p: &crate::Param| match p.kind {
             crate::ParamKind::Pointer => ParamKind::Pointer,
             crate::ParamKind::Scalar | crate::ParamKind::Extent | crate::ParamKind::Stride => {

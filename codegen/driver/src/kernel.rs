@@ -3,8 +3,9 @@
 //! Guarantees that everything here depends on the request alone: no times, no paths of the machine that compiled.
 
 use serde::{Deserialize, Serialize};
-use tk_layout::TargetSpec;
+use tk_layout::{ArgFacts, TargetSpec};
 use tk_ops::DType;
+use tk_syntax::SourceMap;
 use tk_tile::{FuncId, TileModule};
 
 /// What to compile: a tile module behind the passes and its entry, for one target.
@@ -20,6 +21,8 @@ pub struct Request<'a> {
     pub warps: u32,
     /// What is known of the parameters, in the order of [`Kernel::params`]; of those behind the end, nothing is.
     pub facts: Vec<ArgFacts>,
+    /// The files that the places in the module refer to.
+    pub sources: &'a SourceMap,
 }
 
 /// The warps that a program gets for what `launch(warps = ..)` says, which is a hint: the next power of two, as layouts
@@ -29,13 +32,9 @@ pub fn warps_for(target: &TargetSpec, hint: u64) -> u32 {
     u32::try_from(hint).unwrap_or(most).clamp(1, most).next_power_of_two().min(most)
 }
 
-/// What is known of one flattened kernel parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ArgFacts {
-    /// A power of two up to 16 that divides the integer or, for a pointer, the address in bytes.
-    pub divisible: u32,
-    /// The integer is 1.
-    pub one: bool,
+/// What the runtime knows of the arguments of a launch, in the words of code generation.
+pub(crate) fn facts(of: &[tk_runtime::compile::ArgFacts]) -> Vec<ArgFacts> {
+    of.iter().map(|f| ArgFacts { divisible: f.divisible, one: f.one }).collect()
 }
 
 /// The texts of the stages between tile IR and binary.

@@ -13,17 +13,20 @@ mod ptxas;
 mod report;
 mod simulator;
 mod tool;
+mod variant;
 
 pub use build::{Built, Work, build_cached, compile_for};
 pub use cache::{Cache, Key, Size};
 pub use compile::compile;
 pub use find::Environment;
 pub use jit::Jit;
-pub use kernel::{ArgFacts, Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
+pub use kernel::{Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
 pub use ptxas::{Ptxas, TARGETS, assemble};
 pub use report::{describe, spilled};
 pub use simulator::Simulator;
+pub use tk_layout::ArgFacts;
 pub use tool::ToolError;
+pub use variant::Variant;
 
 /// The version of the LLVM that makes the code.
 pub fn llvm_version() -> String {

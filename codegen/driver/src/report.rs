@@ -3,10 +3,12 @@
 //! Guarantees that the report holds no times and no paths: the same input gives the same bytes.
 
 use serde::Serialize;
+use tk_layout::ArgFacts;
 use tk_syntax::{Diagnostic, Severity, Span, codes};
 
 use crate::build::Built;
 use crate::kernel::{Param, ParamKind};
+use crate::variant::Variant;
 
 /// The report. Names keep their meaning; new ones may be added.
 #[derive(Serialize)]
@@ -15,6 +17,9 @@ struct Report<'a> {
     /// The values of the compile-time parameters, as the language writes them.
     values: Vec<Value<'a>>,
     target: &'a str,
+    variant: &'static str,
+    /// What must hold of the arguments of a launch.
+    guard: Vec<Guard<'a>>,
     symbol: &'a str,
     threads: u32,
     programs_per_block: u32,
@@ -46,6 +51,16 @@ struct Parameter<'a> {
     dtype: &'static str,
 }
 
+/// What must hold of a parameter; an address counts in bytes.
+#[derive(Serialize)]
+struct Guard<'a> {
+    parameter: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    divisible: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    equal: Option<i64>,
+}
+
 #[derive(Serialize)]
 struct Versions<'a> {
     tk: &'static str,
@@ -57,13 +72,27 @@ fn parameter(p: &Param) -> Parameter<'_> {
     Parameter { name: &p.name, kind: p.kind, dtype: p.dtype.name() }
 }
 
-/// The report of a kernel as JSON. `values` are those of its compile-time parameters.
-pub fn describe(kernel: &str, values: &[(String, String)], built: &Built) -> String {
+fn guard<'a>(param: &'a Param, fact: &ArgFacts) -> Option<Guard<'a>> {
+    let divisible = Some(fact.divisible).filter(|d| *d > 1 && !fact.one);
+    let equal = fact.one.then_some(1);
+    (divisible.is_some() || equal.is_some()).then_some(Guard { parameter: &param.name, divisible, equal })
+}
+
+/// The report of a kernel as JSON. `values` are those of its compile-time parameters, `facts` what its variant was made
+/// for.
+pub fn describe(
+    kernel: &str,
+    values: &[(String, String)],
+    (variant, facts): (Variant, &[ArgFacts]),
+    built: &Built,
+) -> String {
     let (made, resources) = (&built.kernel, &built.cubin.report);
     let report = Report {
         kernel,
         values: values.iter().map(|(name, value)| Value { name, value }).collect(),
         target: made.target.name,
+        variant: variant.name(),
+        guard: made.params.iter().zip(facts).filter_map(|(p, f)| guard(p, f)).collect(),
         symbol: &made.name,
         threads: made.threads,
         programs_per_block: made.programs_per_block,

@@ -15,11 +15,11 @@ use tk_runtime::compile::ArgFacts;
 use tk_runtime::device::{Device, LaunchOptions, fault_of};
 use tk_runtime::{Compiled, Wrong};
 use tk_sema::contract;
-use tk_syntax::codes;
+use tk_syntax::{SourceMap, codes};
 use tk_tile::Loc;
 
 use crate::compile::{schedule, stopped};
-use crate::kernel::{Request, warps_for};
+use crate::kernel::{Request, facts as facts_of, warps_for};
 
 /// A specialization for warps and facts about its arguments.
 type Key = (u64, u32, Vec<ArgFacts>);
@@ -49,10 +49,17 @@ impl Simulator {
         if let Some(ready) = self.known.lock().unwrap_or_else(|p| p.into_inner()).get(&key) {
             return Ok(Arc::clone(ready));
         }
-        let facts =
-            key.2.iter().map(|f| crate::kernel::ArgFacts { divisible: f.divisible, one: f.one }).collect();
-        let request =
-            Request { module: &compiled.module, entry: compiled.entry, target: self.spec, warps, facts };
+        let facts = facts_of(&key.2);
+        // Faults name places by themselves; code of the host has no line table.
+        let sources = SourceMap::default();
+        let request = Request {
+            module: &compiled.module,
+            entry: compiled.entry,
+            target: self.spec,
+            warps,
+            facts,
+            sources: &sources,
+        };
         let stages = schedule(&request)?;
         let threads = stages.scheduled.setting.threads().count();
         let hosted = hosted(&stages.scheduled).map_err(|stop| vec![stopped(&stop, &request)])?;

@@ -21,7 +21,8 @@ use tk_ops::DType;
 use tk_tile::Loc;
 
 use crate::emit::value::word;
-use crate::emit::{Res, Slot, Stop, bug, emit, slots};
+use crate::emit::{Res, Slot, Stop, bug, emit, first_loc, slots};
+use crate::lines::{LineTable, Lines};
 use crate::sim::names::names;
 use crate::target::nvptx::Nvptx;
 use crate::target::sim::Sim;
@@ -132,8 +133,8 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
     }
 }
 
-/// A kernel for an NVIDIA GPU, as PTX.
-pub fn ptx(kernel: &Kernel) -> Res<Text> {
+/// A kernel for an NVIDIA GPU, as PTX with the lines of its source.
+pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
     let context = Context::create();
     let symbol = symbol(&kernel.func().name);
     let module = context.create_module(&symbol);
@@ -158,13 +159,25 @@ pub fn ptx(kernel: &Kernel) -> Res<Text> {
     note("reqntidx", kernel.setting.threads().count())?;
     let builder = context.create_builder();
     builder.position_at_end(context.append_basic_block(function, "entry"));
-    emit(&context, &builder, &module, kernel, &Nvptx::default(), function)?;
+    let table = LineTable::new(&context, &module, function, lines, first_loc(kernel.func()));
+    emit(&context, &builder, &module, kernel, &Nvptx::default(), function, table.as_ref())?;
+    drop(table);
     optimise(&module, &machine, PASSES)?;
     let llvm = module.print_to_string().to_string();
     let buffer =
         machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(|e| Stop::Bug(e.to_string()))?;
-    let asm = String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0').to_string();
+    let asm = timeless(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0'));
     Ok(Text { symbol, params, llvm, asm })
+}
+
+/// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes when it was
+/// changed into the binary. Any numbers but 0 do; nobody reads them.
+fn timeless(asm: &str) -> String {
+    let line = |line: &str| {
+        let stamp = if line.starts_with("\t.file\t") { ", 1, 1" } else { "" };
+        format!("{line}{stamp}\n")
+    };
+    asm.lines().map(line).collect()
 }
 
 /// A kernel as a function of the host.
@@ -225,7 +238,7 @@ pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
     let builder = context.create_builder();
     builder.position_at_end(context.append_basic_block(function, "entry"));
     let sim = Sim::default();
-    emit(context, &builder, &module, kernel, &sim, function)?;
+    emit(context, &builder, &module, kernel, &sim, function, None)?;
     optimise(&module, &machine, PASSES)?;
     let llvm = module.print_to_string().to_string();
     let engine =

@@ -37,7 +37,7 @@ pub use diag::{Diagnostic, Edit, Fix, Label, Severity};
 pub use parse::parse;
 pub use print::dump;
 pub use render::{Renderer, render};
-pub use span::{FileId, SourceMap, Span};
+pub use span::{FileId, Source, SourceMap, Span};
 
 /// How deep a tree may be. Every walk over it is recursive, and a debug build spends up to 2 KiB a level.
 pub const MAX_DEPTH: usize = 256;

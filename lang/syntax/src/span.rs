@@ -55,6 +55,13 @@ pub struct Source {
     lines: Arc<[u32]>,
 }
 
+impl Source {
+    /// The byte at which each line begins, in order.
+    pub fn lines(&self) -> &[u32] {
+        &self.lines
+    }
+}
+
 /// All files of one compilation.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {

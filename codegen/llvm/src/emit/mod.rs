@@ -32,6 +32,7 @@ use tk_layout::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
 use tk_tile::{BlockId, Elem, Func, Inst, Loc, Type, ValueId};
 
+use crate::lines::LineTable;
 use crate::scalar::{Error as ScalarError, Scalars};
 use crate::target::Machine;
 use value::{Val, View};
@@ -96,9 +97,11 @@ pub struct Emit<'a, 'c> {
     pub programs: [IntValue<'c>; 3],
     /// Where the instruction that is being emitted comes from.
     pub loc: Option<Loc>,
+    /// The lines of the source, if the result has a table of them.
+    lines: Option<&'a LineTable<'a, 'c>>,
 }
 
-/// Fills `function`, which has an empty entry block in which `builder` stands.
+/// Fills `function`, which has an empty entry block in which `builder` stands, and its line table.
 pub fn emit<'a, 'c>(
     context: &'c Context,
     builder: &'a Builder<'c>,
@@ -106,8 +109,12 @@ pub fn emit<'a, 'c>(
     kernel: &'a Kernel,
     machine: &'a dyn Machine<'c>,
     function: FunctionValue<'c>,
+    lines: Option<&'a LineTable<'a, 'c>>,
 ) -> Res<()> {
     let func = kernel.func();
+    if let Some(table) = lines {
+        table.at(builder, first_loc(func));
+    }
     let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
     let start = crate::target::Start { context, builder, module, function, kernel };
     let entry = machine.enter(&start)?;
@@ -124,12 +131,18 @@ pub fn emit<'a, 'c>(
         tid: entry.tid,
         programs: entry.programs,
         loc: None,
+        lines,
     };
     e.parameters(&entry.params)?;
     e.layouts_at_entry()?;
     e.block(func.body)?;
     builder.build_return(None)?;
     Ok(())
+}
+
+/// Where the first instruction of a function comes from that anybody knows of.
+pub fn first_loc(func: &Func) -> Option<Loc> {
+    func.blocks[func.body].insts.iter().find_map(|i| func.insts[*i].loc)
 }
 
 /// A parameter of the function: what it is called, and what it holds.
@@ -338,6 +351,9 @@ impl<'a, 'c> Emit<'a, 'c> {
             let inst = &self.func().insts[*i];
             self.loc = inst.loc.or(self.loc);
             self.machine.at(self.loc);
+            if let Some(table) = self.lines {
+                table.at(self.builder, self.loc);
+            }
             self.inst(inst)?;
         }
         Ok(())

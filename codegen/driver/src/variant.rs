@@ -1,0 +1,92 @@
+//! Owns the variants that `tk build` makes of a kernel: [`Variant::Aligned`] for arguments as most launches have them,
+//! [`Variant::General`] for all others.
+//!
+//! Guarantees that a variant's facts are in the order of the kernel's machine parameters.
+
+use tk_layout::ArgFacts;
+use tk_tile::{Elem, FuncId, TileModule, Type};
+
+/// What an aligned variant takes addresses, numbers and extents to be divisible by: the bytes of the widest access of one
+/// lane, so that such an access is aligned and no row of elements ends inside one. A target with a wider one would want
+/// more.
+const ALIGNED: ArgFacts = ArgFacts { divisible: 16, one: false };
+
+/// For which arguments a binary is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// Addresses, integers and extents are divisible by 16; the elements of a view's last axis are neighbours, and its
+    /// other strides are divisible by 16.
+    Aligned,
+    /// Any.
+    General,
+}
+
+impl Variant {
+    /// The variants of a kernel, in the order in which a launcher tries them.
+    pub fn of(module: &TileModule, entry: FuncId) -> Vec<(Variant, Vec<ArgFacts>)> {
+        let general = (Variant::General, vec![]);
+        let aligned = aligned(module, entry);
+        if aligned.iter().all(|f| *f == ArgFacts::default()) {
+            return vec![general];
+        }
+        vec![(Variant::Aligned, aligned), general]
+    }
+
+    /// What people and reports call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Variant::Aligned => "aligned",
+            Variant::General => "general",
+        }
+    }
+}
+
+/// The facts of [`Variant::Aligned`].
+fn aligned(module: &TileModule, entry: FuncId) -> Vec<ArgFacts> {
+    let Some(func) = module.funcs.get(entry) else { return vec![] };
+    let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
+    let mut facts = vec![];
+    for v in params {
+        match module.types.get(func.ty(*v)) {
+            Type::Tile { elem: Elem::Ptr { .. }, .. } => facts.push(ALIGNED),
+            Type::Tile { elem: Elem::Scalar(d), .. } if d.is_int() => facts.push(ALIGNED),
+            Type::Tile { elem: Elem::Scalar(_), .. } => facts.push(ArgFacts::default()),
+            Type::View { rank, .. } => {
+                let rank = *rank as usize;
+                // The address, the extents, and all strides but the last.
+                facts.extend(std::iter::repeat_n(ALIGNED, (2 * rank).max(1)));
+                facts.extend((rank > 0).then_some(ArgFacts { one: true, ..ArgFacts::default() }));
+            }
+        }
+    }
+    facts
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use tk_tile::{Id, Module};
+
+    use super::*;
+
+    fn variants(params: &str) -> Vec<(Variant, Vec<ArgFacts>)> {
+        let text = format!("kernel @k({params}) {{\n  return\n}}\n");
+        let module: Module = tk_tile::text::parse(&text).unwrap();
+        Variant::of(&TileModule::new(module).unwrap(), FuncId::new(0))
+    }
+
+    #[test]
+    fn each_machine_parameter_has_its_fact() {
+        let one = ArgFacts { one: true, ..ArgFacts::default() };
+        let view = vec![ALIGNED, ALIGNED, ALIGNED, ALIGNED, one];
+        let rest = vec![ALIGNED, ArgFacts::default(), ALIGNED];
+        let found = variants("v0: mut view[f32, 2], v1: *mut f16, v2: f32, v3: u8");
+        assert_eq!(found, [(Variant::Aligned, [view, rest].concat()), (Variant::General, vec![])]);
+    }
+
+    #[test]
+    fn a_kernel_of_which_nothing_can_be_known_has_one_variant() {
+        assert_eq!(variants("v0: f32, v1: bool"), [(Variant::General, vec![])]);
+        assert_eq!(variants(""), [(Variant::General, vec![])]);
+    }
+}
