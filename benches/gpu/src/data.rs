@@ -43,8 +43,8 @@ fn mix(n: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The first numbers of an input, made by all cores.
-pub fn many<T: Copy + Send + Default>(count: usize, value: impl Fn(usize) -> T + Sync) -> Vec<T> {
+/// The values of the first positions, made by all cores.
+pub fn many<T: Clone + Send + Default>(count: usize, value: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let mut out = vec![T::default(); count];
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let part = count.div_ceil(cores).max(1);

@@ -137,27 +137,37 @@ impl Memory {
         done.map_err(|e| e.to_string())
     }
 
-    /// Launches a work into memory that holds no numbers and compares rows of the result: so many of them, the first
-    /// and the last among them.
-    fn compare(&self, site: &mut CallSite, work: &Work, rows: usize) -> Result<Difference, String> {
+    /// Launches a work into memory that holds no numbers and compares what is expected of the result.
+    fn compare(&self, site: &mut CallSite, work: &Work, expected: &[Row]) -> Result<Difference, String> {
         let stream = &self.clock.stream;
         let width = work.kind.width();
         self.copies.poison(stream, self.out.address(), work.elements() * width)?;
         self.launch(site, work, stream)?;
-        // The elements of an elementwise work are compared in pieces.
-        let cols = if work.rows == 1 { work.cols.min(PIECE) } else { work.cols };
-        let pieces = work.elements().div_ceil(cols);
         let mut difference = Difference::default();
-        for i in 0..rows.min(pieces) {
-            let first = i * (pieces - 1) / (rows.min(pieces) - 1).max(1) * cols;
-            let count = cols.min(work.elements() - first);
+        for (first, row) in expected {
             let at = self.out.address() + (first * width) as u64;
-            let bytes = self.copies.to_host(stream, at, count * width)?;
-            let expected = reference::row(work.kind, first, count);
-            difference.row(work.kind, &reference::elements(work.kind, &bytes), &expected);
+            let bytes = self.copies.to_host(stream, at, row.len() * width)?;
+            difference.row(work.kind, &reference::elements(work.kind, &bytes), row);
         }
         Ok(difference)
     }
+}
+
+/// A row of the result that is expected: the position of its first element, and its elements.
+type Row = (usize, Vec<f64>);
+
+/// So many rows of what is expected, the first and the last among them. The elements of an elementwise work are cut into
+/// pieces.
+fn expected(work: &Work, rows: usize) -> Vec<Row> {
+    let cols = if work.rows == 1 { work.cols.min(PIECE) } else { work.cols };
+    let pieces = work.elements().div_ceil(cols);
+    let rows = rows.min(pieces);
+    let first = |i: usize| i * (pieces - 1) / (rows - 1).max(1) * cols;
+    let row = |i: usize| {
+        let (first, count) = (first(i), cols.min(work.elements() - first(i)));
+        (first, reference::row(work.kind, first, count))
+    };
+    many(rows, row)
 }
 
 /// Measures a work in all configurations, the kernel's own first.
@@ -165,9 +175,11 @@ fn measure(launcher: &Launcher, work: &Work, memory: &Memory) -> Value {
     let mut value = work.describe();
     let mut runs = vec![];
     let own = Sets::new();
+    let small = work.small();
+    let expected = [expected(&small, usize::MAX), expected(work, ROWS)];
     for configuration in std::iter::once(&own).chain(&work.others) {
         let named = if configuration.is_empty() { "default".to_string() } else { shown(configuration) };
-        let run = one(launcher, work, configuration, memory);
+        let run = one(launcher, [&small, work], configuration, memory, &expected);
         let mut run = or_error(run.map_err(|e| format!("{} ({named}): {e}", work.name)));
         run["configuration"] = json!(named);
         runs.push(run);
@@ -183,20 +195,25 @@ fn measure(launcher: &Launcher, work: &Work, memory: &Memory) -> Value {
     value
 }
 
-fn one(launcher: &Launcher, work: &Work, configuration: &Sets, memory: &Memory) -> Result<Value, String> {
+/// Measures one configuration. Its results are compared on the small shape first.
+fn one(
+    launcher: &Launcher,
+    [small, work]: [&Work; 2],
+    configuration: &Sets,
+    memory: &Memory,
+    [all, some]: &[Vec<Row>; 2],
+) -> Result<Value, String> {
     let mut site = launcher.site(work.kind.kernel(), &work.sets(configuration)).map_err(|e| e.to_string())?;
-    let small = work.small();
-    let all = memory.compare(&mut site, &small, usize::MAX)?;
+    let all = memory.compare(&mut site, small, all)?;
     all.check().map_err(|e| format!("{} x {}: {e}", small.rows, small.cols))?;
-    let some = memory.compare(&mut site, work, ROWS)?;
+    let some = memory.compare(&mut site, work, some)?;
     some.check()?;
     let ms = memory.clock.median(&mut |stream| memory.launch(&mut site, work, stream))?;
-    let compared = all.elements + some.elements;
     Ok(json!({
         "ms": ms,
         "TBps": rate(work.elements() * work.kind.traffic(), ms),
         "error": Value::Null,
         "norm_of_error": some.norm().max(all.norm()),
-        "compared": compared,
+        "compared": all.elements + some.elements,
     }))
 }
