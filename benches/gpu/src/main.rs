@@ -1,0 +1,116 @@
+//! Owns `tk-gpu-bench`: what kernels of this project reach on an NVIDIA GPU, as one JSON file.
+//!
+//! May assume a checkout beside it, for the kernels are its examples. Guarantees that a kernel is timed only after its
+//! results were compared with a reference, that one work that fails leaves the others, and that the file is complete
+//! after each of them. Exit codes: 1 something failed that is no work, 2 the arguments, 3 something is missing.
+
+mod compile;
+mod data;
+mod launch;
+mod memory;
+mod program;
+mod raw;
+mod reference;
+mod report;
+mod timing;
+mod work;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::json;
+use tk_runtime::cuda::Device;
+
+use report::Report;
+
+/// Measures kernels of this project on an NVIDIA GPU.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub struct Args {
+    /// The checkout with `examples` and `benches`.
+    #[arg(long, default_value = ".")]
+    root: PathBuf,
+    /// Where the results go.
+    #[arg(long)]
+    out: PathBuf,
+    /// Measures only what has this in its name: `softmax`, `layer_norm_f16_781`, `copy`, `launch`, `compile_add`.
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Fewer shapes and fewer configurations.
+    #[arg(long)]
+    quick: bool,
+    /// Elements of each work, at most; a GPU with less memory needs fewer.
+    #[arg(long, default_value_t = 1 << 28, value_parser = clap::value_parser!(u32).range(1 << 17..=1 << 28))]
+    elements: u32,
+}
+
+impl Args {
+    /// Whether a measurement of this name is asked for.
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| name.contains(only.as_str()))
+    }
+}
+
+/// Why there are no results.
+#[derive(Debug)]
+pub enum Stop {
+    /// The machine lacks something.
+    Missing(String),
+    /// Something else.
+    Failed(String),
+}
+
+impl From<String> for Stop {
+    fn from(sentence: String) -> Stop {
+        Stop::Failed(sentence)
+    }
+}
+
+fn main() -> ExitCode {
+    let (sentence, code) = match run(&Args::parse()) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Stop::Missing(sentence)) => (sentence, 3),
+        Err(Stop::Failed(sentence)) => (sentence, 1),
+    };
+    eprintln!("tk-gpu-bench: {sentence}");
+    ExitCode::from(code)
+}
+
+fn run(args: &Args) -> Result<(), Stop> {
+    let mut report = Report::new(&args.out);
+    let works = work::works(args.quick, args.elements as usize);
+    let works: Vec<_> = works.into_iter().filter(|w| args.wants(&w.name)).collect();
+    let cases = compile::cases();
+    let cases: Vec<_> = cases.into_iter().filter(|c| args.wants(&format!("compile_{}", c.name))).collect();
+    let (copies, launches) = (args.wants("copy") || !works.is_empty(), args.wants("launch"));
+    if !copies && !launches && cases.is_empty() {
+        return Err(Stop::Failed(format!("nothing is called `{}`", args.only.join("`, `"))));
+    }
+    report.put("elements", json!(args.elements))?;
+    let device = if copies || launches {
+        let device = Device::open(0).map_err(|e| Stop::Missing(e.to_string()))?;
+        report.put("device", describe(&device))?;
+        Some(device)
+    } else {
+        None
+    };
+    // What takes longest and may not end comes last.
+    compile::run(args, &cases, &mut report)?;
+    let Some(device) = device else { return Ok(()) };
+    if launches {
+        let result = launch::run(args, &device);
+        report.put("launch", report::or_error(result))?;
+    }
+    if copies { memory::run(args, &device, &works, &mut report) } else { Ok(()) }
+}
+
+fn describe(device: &Device) -> serde_json::Value {
+    let ((major, minor), (cuda, cuda_minor)) = (device.capability(), device.driver_version());
+    json!({
+        "name": device.name(),
+        "capability": format!("{major}.{minor}"),
+        "driver": format!("CUDA {cuda}.{cuda_minor}"),
+        "multiprocessors": device.sms(),
+    })
+}

@@ -1,0 +1,67 @@
+//! Owns how long work on the GPU takes: [`Clock`].
+//!
+//! Guarantees that each run begins with an L2 that holds nothing of its inputs, and that the time is the GPU's, between
+//! two events in its queue. The method is that of Triton's `do_bench`, so that the numbers can be put side by side.
+
+use tk_runtime::cuda::{Buffer, Device, Stream};
+
+use crate::report::median;
+
+/// Bytes that are written before each run. The caches of GPUs are smaller: an H200 has 60 MB.
+const FLUSH: usize = 256 << 20;
+/// How long runs go on before they count, in milliseconds.
+const WARM_UP: f64 = 20.0;
+/// How long runs go on that count, in milliseconds.
+const MEASURE: f64 = 60.0;
+/// Runs whose time says how many the others are.
+const FIRST: usize = 5;
+
+/// Times work on the GPU.
+pub struct Clock {
+    /// Where the work goes.
+    pub stream: Stream,
+    flush: Buffer,
+}
+
+impl Clock {
+    /// Of a device.
+    pub fn new(device: &Device) -> Result<Clock, String> {
+        let make = || Ok(Clock { stream: device.stream()?, flush: device.alloc(FLUSH)? });
+        make().map_err(|e: tk_runtime::cuda::CudaError| e.to_string())
+    }
+
+    /// Milliseconds of one run: the median of as many as fit into the time.
+    pub fn median(&self, run: &mut dyn FnMut(&Stream) -> Result<(), String>) -> Result<f64, String> {
+        let gpu = |e: tk_runtime::cuda::CudaError| e.to_string();
+        let stream = &self.stream;
+        run(stream)?;
+        stream.synchronize().map_err(gpu)?;
+        let begin = stream.record().map_err(gpu)?;
+        for _ in 0..FIRST {
+            self.flush.fill_zero(stream).map_err(gpu)?;
+            run(stream)?;
+        }
+        let end = stream.record().map_err(gpu)?;
+        // A clock that stands still must not make this run for ever.
+        let one = (f64::from(begin.elapsed_ms(&end).map_err(gpu)?) / FIRST as f64).max(1e-3);
+        for _ in 0..fitting(WARM_UP, one) {
+            run(stream)?;
+        }
+        let mut events = vec![];
+        for _ in 0..fitting(MEASURE, one) {
+            self.flush.fill_zero(stream).map_err(gpu)?;
+            let begin = stream.record().map_err(gpu)?;
+            run(stream)?;
+            events.push((begin, stream.record().map_err(gpu)?));
+        }
+        stream.synchronize().map_err(gpu)?;
+        let times: Result<Vec<f64>, String> =
+            events.iter().map(|(b, e)| Ok(f64::from(b.elapsed_ms(e).map_err(gpu)?))).collect();
+        Ok(median(&times?))
+    }
+}
+
+/// How many runs fit into a time; at least one.
+fn fitting(time: f64, one: f64) -> usize {
+    ((time / one) as usize).max(1)
+}

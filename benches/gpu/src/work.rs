@@ -1,0 +1,174 @@
+//! Owns the works: which kernels are measured on which shapes and in which configurations.
+
+use serde_json::{Value, json};
+use tk_sema::contract::SetValue;
+
+use crate::program::{Sets, ints};
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The sum of two f32.
+    Add,
+    /// Gelu of f16, in its form with `tanh` or the exact one.
+    Gelu {
+        /// Which form.
+        tanh: bool,
+    },
+    /// Softmax of each row of f16.
+    Softmax,
+    /// Layer normalization of each row of f16.
+    LayerNorm,
+}
+
+impl Kind {
+    /// The file of the checkout.
+    pub fn file(self) -> &'static str {
+        match self {
+            Kind::Add => "examples/add.tk",
+            Kind::Gelu { .. } => "examples/gelu.tk",
+            Kind::Softmax => "examples/softmax.tk",
+            Kind::LayerNorm => "examples/layer_norm.tk",
+        }
+    }
+
+    /// The kernel.
+    pub fn kernel(self) -> &'static str {
+        match self {
+            Kind::Add => "add",
+            Kind::Gelu { .. } => "gelu",
+            Kind::Softmax => "softmax",
+            Kind::LayerNorm => "layer_norm",
+        }
+    }
+
+    /// Bytes of an element of the result.
+    pub fn width(self) -> usize {
+        match self {
+            Kind::Add => 4,
+            Kind::Gelu { .. } | Kind::Softmax | Kind::LayerNorm => 2,
+        }
+    }
+
+    /// Bytes that each element of the result costs at least: operands read, result written.
+    pub fn traffic(self) -> usize {
+        match self {
+            Kind::Add => 3 * self.width(),
+            Kind::Gelu { .. } | Kind::Softmax | Kind::LayerNorm => 2 * self.width(),
+        }
+    }
+
+    /// What is always given by name.
+    fn given(self) -> Sets {
+        match self {
+            Kind::Gelu { tanh } => vec![("TANH".to_string(), SetValue::Bool(tanh))],
+            Kind::Add | Kind::Softmax | Kind::LayerNorm => vec![],
+        }
+    }
+}
+
+/// A kernel on a shape.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// Such as `softmax_f16_781`.
+    pub name: String,
+    /// What is computed.
+    pub kind: Kind,
+    /// Rows of the result. The elementwise works have one of all elements.
+    pub rows: usize,
+    /// Elements of a row.
+    pub cols: usize,
+    /// What is tried beside the kernel's own defaults.
+    pub others: Vec<Sets>,
+}
+
+impl Work {
+    /// Elements of the result.
+    pub fn elements(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// The same on fewer elements, all of which can be compared: sizes that no block divides.
+    pub fn small(&self) -> Work {
+        let (rows, cols) = if self.rows == 1 { (1, 100_003) } else { (self.rows.min(37), self.cols) };
+        Work { rows, cols, ..self.clone() }
+    }
+
+    /// What is given by name in one configuration, the kernel's own defaults if that is empty.
+    pub fn sets(&self, configuration: &Sets) -> Sets {
+        [self.kind.given(), configuration.clone()].concat()
+    }
+
+    /// For a person who wants to run it.
+    pub fn describe(&self) -> Value {
+        let shape = if self.rows == 1 { vec![self.cols] } else { vec![self.rows, self.cols] };
+        let bytes = self.elements() * self.kind.traffic();
+        json!({ "source": self.kind.file(), "kernel": self.kind.kernel(), "shape": shape, "bytes": bytes })
+    }
+}
+
+/// Threads of a warp of an NVIDIA GPU.
+const WARP: usize = 32;
+
+/// The works on about so many elements each.
+pub fn works(quick: bool, elements: usize) -> Vec<Work> {
+    let mut works = vec![
+        elementwise("add_f32", Kind::Add, quick, elements),
+        elementwise("gelu_f16", Kind::Gelu { tanh: true }, quick, elements),
+    ];
+    if !quick {
+        works.push(elementwise("gelu_exact_f16", Kind::Gelu { tanh: false }, quick, elements));
+    }
+    let columns: &[usize] = if quick { &[781, 4096] } else { &[781, 1024, 4096, 16384, 65536] };
+    for cols in columns {
+        works.push(row("softmax_f16", Kind::Softmax, *cols, quick, elements));
+    }
+    for cols in columns.iter().filter(|cols| **cols <= 16384) {
+        works.push(row("layer_norm_f16", Kind::LayerNorm, *cols, quick, elements));
+    }
+    works
+}
+
+fn elementwise(name: &str, kind: Kind, quick: bool, elements: usize) -> Work {
+    let pairs: &[(usize, usize)] = if quick {
+        &[(2048, 8)]
+    } else {
+        &[(512, 4), (1024, 8), (2048, 4), (2048, 8), (4096, 4), (4096, 8), (4096, 16), (8192, 8)]
+    };
+    let others = pairs.iter().map(|(block, warps)| ints(&[("BLOCK", *block), ("warps", *warps)]));
+    Work { name: name.to_string(), kind, rows: 1, cols: elements, others: others.collect() }
+}
+
+/// A kernel that holds a row in registers: BLOCK follows from the row, warps are what is left to try. A thread holds at
+/// least one element and at most 128, the bounds under which Triton's kernels are tried as well.
+fn row(name: &str, kind: Kind, cols: usize, quick: bool, elements: usize) -> Work {
+    let block = cols.next_power_of_two();
+    let warps: &[usize] = if quick { &[4, 8] } else { &[1, 2, 4, 8, 16, 32] };
+    let fits = |warps: &&usize| (1..=128).contains(&(block / (*warps * WARP)));
+    let others =
+        warps.iter().filter(fits).map(|warps| ints(&[("BLOCK", block.max(1024)), ("warps", *warps)]));
+    Work { name: format!("{name}_{cols}"), kind, rows: elements / cols, cols, others: others.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::shown;
+
+    #[test]
+    fn the_works_are_those_of_the_table() {
+        let works = works(false, 1 << 28);
+        assert_eq!(works.len(), 3 + 5 + 4);
+        let long = works.iter().find(|w| w.name == "softmax_f16_65536").unwrap();
+        assert_eq!((long.rows, long.elements()), (4096, 1 << 28));
+        let shown: Vec<String> = long.others.iter().map(shown).collect();
+        assert_eq!(shown, ["BLOCK = 65536, warps = 16", "BLOCK = 65536, warps = 32"]);
+        let gelu = works.iter().find(|w| w.name == "gelu_f16").unwrap();
+        assert_eq!(shown_sets(gelu), "TANH = true, BLOCK = 512, warps = 4");
+        assert_eq!(gelu.describe()["bytes"], 4u64 << 28);
+    }
+
+    fn shown_sets(work: &Work) -> String {
+        shown(&work.sets(&work.others[0]))
+    }
+}
