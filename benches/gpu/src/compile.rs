@@ -160,7 +160,8 @@ impl Front {
 
     fn request(&self) -> Request<'_> {
         let (module, entry) = (&self.compiled.module, self.compiled.entry);
-        Request { module, entry, target: &SM_90A, warps: self.warps, facts: self.facts.clone() }
+        let sources = &self.session.checked().sources;
+        Request { module, entry, target: &SM_90A, warps: self.warps, facts: self.facts.clone(), sources }
     }
 }
 
@@ -190,15 +191,10 @@ fn once(root: &Path, case: &Case, ptxas: &Ptxas) -> Result<Steps, String> {
 
 /// The time of the stages before LLVM, by doing them again.
 fn layout(request: &Request<'_>) -> Result<Duration, String> {
-    let known = |f: &ArgFacts| tk_layout::ArgFacts { divisible: f.divisible, one: f.one };
-    let setting = Setting {
-        spec: request.target,
-        warps: request.warps,
-        facts: request.facts.iter().map(known).collect(),
-    };
+    let setting = Setting { spec: request.target, warps: request.warps, facts: request.facts.clone() };
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let begin = Instant::now();
-    pipeline::run(request.module, &name, setting)?;
+    pipeline::run(request.module, &name, setting, None).map_err(|e| e.to_string())?;
     Ok(begin.elapsed())
 }
 
@@ -208,10 +204,8 @@ fn hit(root: &Path, case: &Case, ptxas: &Ptxas) -> Result<f64, String> {
     let cache = Cache::at(&folder, CACHE);
     let front = Front::new(check(root, &format!("examples/{}.tk", case.name))?, case)?;
     let request = front.request();
-    let build = || {
-        let sources = &front.session.checked().sources;
-        build_cached(&request, sources, false, ptxas, &cache, Span::default()).map_err(|wrong| first(&wrong))
-    };
+    let build =
+        || build_cached(&request, false, ptxas, &cache, Span::default()).map_err(|wrong| first(&wrong));
     let times = build().and_then(|_| {
         let mut times = vec![];
         for _ in 0..HITS {
