@@ -123,7 +123,7 @@ impl Memory {
                 let tensor = |buffer| Arg::tensor(buffer, DType::F16, &flat);
                 site.launch(stream, &[tensor(&self.x16), tensor(&self.out)])
             }
-            Kind::Softmax => {
+            Kind::Softmax | Kind::SoftmaxLong => {
                 let tensor = |buffer| Arg::tensor(buffer, DType::F16, &shape);
                 site.launch(stream, &[tensor(&self.x16), tensor(&self.out)])
             }

@@ -15,8 +15,10 @@ pub enum Kind {
         /// Which form.
         tanh: bool,
     },
-    /// Softmax of each row of f16.
+    /// Softmax of each row of f16, a row in registers.
     Softmax,
+    /// Softmax of each row of f16, a block of a row at a time.
+    SoftmaxLong,
     /// Layer normalization of each row of f16.
     LayerNorm,
 }
@@ -28,6 +30,7 @@ impl Kind {
             Kind::Add => "examples/add.tk",
             Kind::Gelu { .. } => "examples/gelu.tk",
             Kind::Softmax => "examples/softmax.tk",
+            Kind::SoftmaxLong => "examples/softmax_long.tk",
             Kind::LayerNorm => "examples/layer_norm.tk",
         }
     }
@@ -38,6 +41,7 @@ impl Kind {
             Kind::Add => "add",
             Kind::Gelu { .. } => "gelu",
             Kind::Softmax => "softmax",
+            Kind::SoftmaxLong => "softmax_long",
             Kind::LayerNorm => "layer_norm",
         }
     }
@@ -46,7 +50,7 @@ impl Kind {
     pub fn width(self) -> usize {
         match self {
             Kind::Add => 4,
-            Kind::Gelu { .. } | Kind::Softmax | Kind::LayerNorm => 2,
+            Kind::Gelu { .. } | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => 2,
         }
     }
 
@@ -54,7 +58,7 @@ impl Kind {
     pub fn traffic(self) -> usize {
         match self {
             Kind::Add => 3 * self.width(),
-            Kind::Gelu { .. } | Kind::Softmax | Kind::LayerNorm => 2 * self.width(),
+            Kind::Gelu { .. } | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => 2 * self.width(),
         }
     }
 
@@ -62,7 +66,7 @@ impl Kind {
     fn given(self) -> Sets {
         match self {
             Kind::Gelu { tanh } => vec![("TANH".to_string(), SetValue::Bool(tanh))],
-            Kind::Add | Kind::Softmax | Kind::LayerNorm => vec![],
+            Kind::Add | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => vec![],
         }
     }
 }
@@ -107,6 +111,9 @@ impl Work {
     }
 }
 
+/// The longest row that a program keeps in its registers: beyond it, 1024 threads have fewer than 64 for themselves.
+const IN_REGISTERS: usize = 16384;
+
 /// Threads of a warp of an NVIDIA GPU.
 const WARP: usize = 32;
 
@@ -120,10 +127,13 @@ pub fn works(quick: bool, elements: usize) -> Vec<Work> {
         works.push(elementwise("gelu_exact_f16", Kind::Gelu { tanh: false }, quick, elements));
     }
     let columns: &[usize] = if quick { &[781, 4096] } else { &[781, 1024, 4096, 16384, 65536] };
-    for cols in columns {
+    for cols in columns.iter().filter(|cols| **cols <= IN_REGISTERS) {
         works.push(row("softmax_f16", Kind::Softmax, *cols, quick, elements));
     }
-    for cols in columns.iter().filter(|cols| **cols <= 16384) {
+    for cols in columns.iter().filter(|cols| **cols > IN_REGISTERS) {
+        works.push(long("softmax_f16", Kind::SoftmaxLong, *cols, elements));
+    }
+    for cols in columns.iter().filter(|cols| **cols <= IN_REGISTERS) {
         works.push(row("layer_norm_f16", Kind::LayerNorm, *cols, quick, elements));
     }
     works
@@ -150,6 +160,13 @@ fn row(name: &str, kind: Kind, cols: usize, quick: bool, elements: usize) -> Wor
     Work { name: format!("{name}_{cols}"), kind, rows: elements / cols, cols, others: others.collect() }
 }
 
+/// A kernel that goes along a row in blocks.
+fn long(name: &str, kind: Kind, cols: usize, elements: usize) -> Work {
+    let pairs = [(4096, 4), (4096, 8), (8192, 4), (8192, 16), (16384, 8), (16384, 16)];
+    let others = pairs.iter().map(|(block, warps)| ints(&[("BLOCK", *block), ("warps", *warps)]));
+    Work { name: format!("{name}_{cols}"), kind, rows: elements / cols, cols, others: others.collect() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +179,7 @@ mod tests {
         let long = works.iter().find(|w| w.name == "softmax_f16_65536").unwrap();
         assert_eq!((long.rows, long.elements()), (4096, 1 << 28));
         let shown: Vec<String> = long.others.iter().map(shown).collect();
-        assert_eq!(shown, ["BLOCK = 65536, warps = 16", "BLOCK = 65536, warps = 32"]);
+        assert_eq!(shown.first().map(String::as_str), Some("BLOCK = 4096, warps = 4"));
         let gelu = works.iter().find(|w| w.name == "gelu_f16").unwrap();
         assert_eq!(shown_sets(gelu), "TANH = true, BLOCK = 512, warps = 4");
         assert_eq!(gelu.describe()["bytes"], 4u64 << 28);

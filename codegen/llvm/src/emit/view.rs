@@ -12,6 +12,14 @@ use super::global::Place;
 use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
 
+/// The position of a box along one axis.
+#[derive(Clone, Copy)]
+struct Corner<'c> {
+    at: IntValue<'c>,
+    /// It is known not to be negative.
+    natural: bool,
+}
+
 impl<'c> Emit<'_, 'c> {
     pub(super) fn view_op(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
         let r = self.result(inst)?;
@@ -113,12 +121,14 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The position of a box: one scalar for each axis, as wide as the extents.
-    fn corner(&self, view: &View<'c>, at: &[ValueId]) -> Res<Vec<IntValue<'c>>> {
+    fn corner(&self, view: &View<'c>, at: &[ValueId]) -> Res<Vec<Corner<'c>>> {
         let mut corner = vec![];
         for (v, extent) in at.iter().zip(&view.extents) {
             let x = self.wide(*v)?;
             // A position that does not fit is outside, and must not wrap around to the inside.
-            corner.push(if extent.get_type().get_bit_width() == 64 { x } else { self.saturated(x)? });
+            let at = if extent.get_type().get_bit_width() == 64 { x } else { self.saturated(x)? };
+            let constant = at.get_sign_extended_constant();
+            corner.push(Corner { at, natural: constant.map_or(self.axis.tile(*v).natural, |c| c >= 0) });
         }
         Ok(corner)
     }
@@ -166,25 +176,56 @@ impl<'c> Emit<'_, 'c> {
     fn is_inside(
         &self,
         view: &View<'c>,
-        corner: &[IntValue<'c>],
+        corner: &[Corner<'c>],
         layout: LayoutId,
         shape: &[u32],
         n: usize,
     ) -> Res<Option<IntValue<'c>>> {
         let mut all = self.is_real(layout, shape, n)?;
+        let held = self.kernel.layouts.get(layout);
         for (d, (corner, extent)) in corner.iter().zip(&view.extents).enumerate() {
-            let at = self.along(*corner, layout, n, d)?;
-            let inside = self.builder.build_int_compare(IntPredicate::ULT, at, *extent, "")?;
+            let inside = if corner.natural && held.is_disjoint() {
+                // How much of the view lies behind this thread: computed once for all of its registers.
+                let left = self.left(*corner, *extent, layout, d)?;
+                let at = held.register(n).get(d).copied().unwrap_or(0);
+                let at = left.get_type().const_int(at.into(), false);
+                self.builder.build_int_compare(IntPredicate::SGT, left, at, "")?
+            } else {
+                let at = self.along(corner.at, layout, n, d)?;
+                self.builder.build_int_compare(IntPredicate::ULT, at, *extent, "")?
+            };
             all = self.both(all, Some(inside))?;
         }
         Ok(all)
+    }
+
+    /// The elements of a view from register 0 of this thread on along an axis; none or less than none if it is outside.
+    fn left(
+        &self,
+        corner: Corner<'c>,
+        extent: IntValue<'c>,
+        layout: LayoutId,
+        d: usize,
+    ) -> Res<IntValue<'c>> {
+        let ty = extent.get_type();
+        let thread =
+            self.thread_coords(layout)?.get(d).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
+        let thread = self.builder.build_int_z_extend_or_bit_cast(thread, ty, "")?;
+        if corner.at.get_sign_extended_constant() == Some(0) {
+            return Ok(self.builder.build_int_sub(extent, thread, "")?);
+        }
+        // Neither of the two is negative, so this does not overflow; at least 0, so that the next one does not either.
+        let behind = self.builder.build_int_sub(extent, corner.at, "")?;
+        let none = self.builder.build_int_compare(IntPredicate::SLT, behind, ty.const_zero(), "")?;
+        let behind = self.builder.build_select(none, ty.const_zero(), behind, "")?.into_int_value();
+        Ok(self.builder.build_int_sub(behind, thread, "")?)
     }
 
     /// The address of the element of a register.
     fn box_address(
         &self,
         view: &View<'c>,
-        corner: &[IntValue<'c>],
+        corner: &[Corner<'c>],
         layout: LayoutId,
         n: usize,
     ) -> Res<(IntValue<'c>, i64)> {
@@ -193,7 +234,7 @@ impl<'c> Emit<'_, 'c> {
         let bytes = i64::from(view.bytes);
         for (d, (corner, stride)) in corner.iter().zip(&view.strides).enumerate() {
             let unit = stride.get_sign_extended_constant() == Some(1);
-            let corner64 = self.extend(*corner, true)?;
+            let corner64 = self.extend(corner.at, true)?;
             address = self.moved(address, corner64, *stride, view.bytes)?;
             if held.is_disjoint() {
                 let thread = self
@@ -227,8 +268,8 @@ impl<'c> Emit<'_, 'c> {
         let (vector, places) = if shape.is_empty() {
             let (mut address, mut inside) = (view.base, None);
             for ((at, extent), stride) in corner.iter().zip(&view.extents).zip(&view.strides) {
-                address = self.moved(address, self.extend(*at, true)?, *stride, view.bytes)?;
-                let one = self.builder.build_int_compare(IntPredicate::ULT, *at, *extent, "")?;
+                address = self.moved(address, self.extend(at.at, true)?, *stride, view.bytes)?;
+                let one = self.builder.build_int_compare(IntPredicate::ULT, at.at, *extent, "")?;
                 inside = self.both(inside, Some(one))?;
             }
             (1, vec![Place { address, offset: 0, predicate: inside }])
@@ -259,7 +300,7 @@ impl<'c> Emit<'_, 'c> {
         if shape.is_empty() {
             let mut all: Option<IntValue<'c>> = None;
             for (at, extent) in corner.iter().zip(&view.extents) {
-                let one = self.builder.build_int_compare(IntPredicate::ULT, *at, *extent, "")?;
+                let one = self.builder.build_int_compare(IntPredicate::ULT, at.at, *extent, "")?;
                 all = self.both(all, Some(one))?;
             }
             let all = all.unwrap_or(self.context.bool_type().const_int(1, false));
