@@ -20,6 +20,7 @@ use tk_tile::Loc;
 
 use crate::compile::{schedule, stopped};
 use crate::kernel::{Request, facts as facts_of, warps_for};
+use crate::target::facts_about;
 
 /// A specialization for warps and facts about its arguments.
 type Key = (u64, u32, Vec<ArgFacts>);
@@ -128,7 +129,8 @@ impl Device for Simulator {
     }
 
     fn facts(&self) -> contract::Device {
-        contract::Device { smem: self.spec.shared_bytes.into(), ..contract::Device::default() }
+        let smem = self.spec.shared_bytes.into();
+        contract::Device { smem, target: facts_about(self.spec), ..contract::Device::default() }
     }
 }
 

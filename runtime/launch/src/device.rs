@@ -25,7 +25,7 @@ pub trait Device: Send + Sync {
         memory: &Memory,
     ) -> Result<(), Fault>;
 
-    /// What launch contracts may ask about it.
+    /// What launch contracts and compile-time code may ask about it.
     fn facts(&self) -> contract::Device;
 }
 

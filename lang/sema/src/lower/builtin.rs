@@ -286,7 +286,10 @@ impl Lower<'_, '_> {
             | ControlOp::Condition
             | ControlOp::Return
             | ControlOp::Call => Err(bug(a.span, format!("`{}` is no call", op_.name()))),
-            // The only target today is the CPU.
+            ControlOp::InlineAsm if self.frame.bindings.target.has_ptx => {
+                let message = format!("`{}` cannot be compiled yet", a.row.name);
+                Err(Box::new(Diagnostic::error(codes::NOT_COMPILED, a.span, message, "")))
+            }
             ControlOp::InlineAsm => {
                 let message = format!("`{}` is for GPUs, and this is compiled for the CPU", a.row.name);
                 let d = Diagnostic::error(codes::NOT_ON_TARGET, a.span, message, "");

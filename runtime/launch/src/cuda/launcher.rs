@@ -329,8 +329,8 @@ impl Inner {
     ) -> Result<Entry, LaunchError> {
         let (hir, device) = (&self.session.checked().hir, self.binaries.device());
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
-        let facts = contract::Device { sms: device.sms().into(), smem: device.shared_bytes().into() };
-        let plan = contract::plan_on(hir, kernel, &hosts, sets, facts).map_err(|e| vec![*e.diagnostic])?;
+        let plan = contract::plan_on(hir, kernel, &hosts, sets, self.binaries.facts())
+            .map_err(|e| vec![*e.diagnostic])?;
         let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;
         lock(&self.notes).extend(notes);
         meeting(&compiled.module, &plan, hir.func(kernel).span)?;
