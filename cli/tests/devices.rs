@@ -53,6 +53,39 @@ fn facts_are_those_of_the_target() {
     }
 }
 
+/// A kernel with instructions for one kind of target.
+fn assembly(text: &str, constraints: &str) -> String {
+    format!(
+        "kernel k(y: mut view[i32, 1]) {{\n    let x = arange(0, 128);\n    if target.has_ptx {{\n        \
+         y.store([0], inline_asm(\"{text}\", \"{constraints}\", i32, x, 7));\n    }} else {{\n        \
+         y.store([0], x + 7);\n    }}\n}}\n"
+    )
+}
+
+#[test]
+fn instructions_of_a_target_are_copied_for_each_element() {
+    let folder = Folder::new("inline-asm");
+    let build = ["build", "k.tk", "--target", "sm_90a", "--emit", "ptx", "-o", "out"];
+    folder.write("k.tk", assembly("add.s32 $0, $1, $2;", "=r,r,r"));
+    folder.tk(&build).code(0);
+    let ptx = fs::read_to_string(folder.path("out/k.sm_90a.ptx")).unwrap();
+    assert!(ptx.contains("add.s32 \t%r") || ptx.contains("add.s32 %r"), "{ptx}");
+    folder.tk(&["run", "k.tk", "y=zeros:i32[128]", "--device", "sim"]).code(0).out_has("7, 8, 9");
+    // LLVM would end the process on each of these.
+    let cases = [
+        ("add.s32 $0, $1, $2;", "=r,r,q", "the constraint `q`"),
+        ("add.s32 $0, $1, $2;", "r,r,r", "the constraint `r`"),
+        ("add.s32 $0, $1, $2;", "=r,r", "2 constraints for 3 operands"),
+        ("add.s32 $0, $1, $2;", "=r,r,h", "a value of 32 bits in a register of 16"),
+        ("add.s32 $0, $1, $3;", "=r,r,r", "`$3`"),
+        ("add.s32 $0, $1, ${2:x};", "=r,r,r", "`$`"),
+    ];
+    for (text, constraints, what) in cases {
+        folder.write("k.tk", assembly(text, constraints));
+        folder.tk(&build).code(2).err_has("error[E1003]").err_has(what).err_has("k.tk:4:22");
+    }
+}
+
 /// Where the assembler of the repository may be.
 const ASSEMBLER: [(&str, &str); 1] = [("VIRTUAL_ENV", concat!(env!("CARGO_MANIFEST_DIR"), "/../.venv"))];
 
@@ -180,7 +213,9 @@ fn more_shared_memory_than_there_is_is_refused_everywhere() {
 #[test]
 fn what_needs_no_gpu_works_without_anything() {
     let folder = Folder::new("nothing-there");
-    folder.write("add.tk", ADD);
+    // Nobody can make a home below a file.
+    folder.write("add.tk", ADD).write("file", "");
+    let home = folder.path("file/home");
     let bare = |args: &[&str]| {
         let mut command = command::command(&folder.path(""), args);
         for name in
@@ -188,7 +223,7 @@ fn what_needs_no_gpu_works_without_anything() {
         {
             command.env_remove(name);
         }
-        Ran::new(command.env("PATH", "").env("HOME", "/nonexistent").output().unwrap())
+        Ran::new(command.env("PATH", "").env("HOME", &home).output().unwrap())
     };
     bare(&["check", "add.tk"]).code(0);
     bare(&["fmt", "add.tk"]).code(0);

@@ -411,6 +411,20 @@ impl<'c> Machine<'c> for Nvptx {
         e.unsupported("`grid_barrier`")
     }
 
+    fn assembly(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        constraints: &str,
+        out: BasicTypeEnum<'c>,
+        inputs: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>> {
+        match self.asm(e, text, constraints, &[out], inputs, Kind::Memory)?.first() {
+            Some(x) => Ok(*x),
+            None => bug("assembly gave nothing"),
+        }
+    }
+
     fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
         let Some(form) = form(a.op, a.dtype) else {
             return e.unsupported(format!("`{}` of `{}`", a.op.name(), a.dtype));
