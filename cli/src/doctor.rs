@@ -2,6 +2,8 @@
 //!
 //! Guarantees that what is missing is no failure: each line says what does not work then, and what to do.
 
+use tk_runtime::cuda;
+
 use crate::report::Line;
 use crate::terminal::{Outcome, Terminal};
 
@@ -11,7 +13,11 @@ pub fn run(terminal: &Terminal) -> Outcome {
     let tk = Tool { name: "tk", version: Some(version), path: None, works: true, message: version.into() };
     tk.show(terminal)?;
     compiler(terminal)?;
-    cuda_driver().show(terminal)
+    for found in cuda::probe() {
+        let message = found.text;
+        Tool { name: "CUDA", version: None, path: None, works: found.works, message }.show(terminal)?;
+    }
+    Ok(())
 }
 
 /// Something that was looked for.
@@ -68,21 +74,4 @@ fn compiler(terminal: &Terminal) -> Outcome {
     let message =
         "this tk was built without LLVM: it checks, formats and runs kernels on the CPU".to_string();
     Tool { name: "LLVM", version: None, path: None, works: false, message }.show(terminal)
-}
-
-/// The library through which NVIDIA GPUs are used. It comes with their driver, so where it is missing there is no GPU
-/// to ask for.
-fn cuda_driver() -> Tool<'static> {
-    const LIBRARY: &str = "libcuda.so.1";
-    // SAFETY: loading runs the initialisation of the library. This one is the driver's, which every program that uses
-    // the GPU loads in the same way; nothing of it is called.
-    let loaded = unsafe { libloading::Library::new(LIBRARY) };
-    let (works, message) = match loaded {
-        Ok(_) => (true, format!("the driver library {LIBRARY} is there")),
-        Err(e) => {
-            let missing = std::error::Error::source(&e).map_or(e.to_string(), ToString::to_string);
-            (false, format!("no NVIDIA driver ({missing}): kernels run on the CPU"))
-        }
-    };
-    Tool { name: "CUDA", version: None, path: None, works, message }
 }

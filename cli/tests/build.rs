@@ -197,12 +197,13 @@ fn doctor_shows_what_was_found() {
     let fake = script(&folder, "ptxas", "echo 'Cuda compilation tools, release 12.9, V12.9.86'");
     let ran = tk(&folder, &["doctor"], &[("TK_PTXAS", &fake)]);
     let first: Vec<&str> = ran.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
-    assert_eq!(first, ["tk", "LLVM", "ptxas", "cache", "CUDA"]);
+    // A machine with GPUs has a line for each.
+    assert_eq!(first.get(..5), Some(&["tk", "LLVM", "ptxas", "cache", "CUDA"][..]));
     ran.code(0).out_has(&format!("ptxas   12.9.86, {fake}\n")).out_has("1 entry");
     assert_eq!(ran.err, "");
     let ran = tk(&folder, &["doctor", "--message-format", "json"], &[("TK_PTXAS", &fake)]);
     ran.code(0).out_has("{\"kind\":\"tool\",\"name\":\"ptxas\",\"version\":\"12.9.86\",\"path\":");
-    assert_eq!(ran.out.lines().count(), 5);
+    assert!(ran.out.lines().count() >= 5);
 }
 
 #[test]
@@ -239,9 +240,15 @@ fn a_folder_that_cannot_be_written_is_a_remark() {
         ran.code(0).out_has("cannot be written (not a directory)").out_has("TK_CACHE_DIR");
         assert_eq!(ran.err, "");
     }
-    let fake = script(&folder, "ptxas", "echo 'release 12.9, V12.9.86'");
-    let ran = tk(&folder, &["doctor"], &[variables[0], ("TK_PTXAS", &fake)]);
+    let version = script(&folder, "ptxas", "echo 'release 12.9, V12.9.86'");
+    let ran = tk(&folder, &["doctor"], &[variables[0], ("TK_PTXAS", &version)]);
     ran.code(0).out_has("ptxas   12.9.86");
+    let works = fake(&folder, "works", "echo x > $out");
+    for _ in 0..2 {
+        let ran = fill(&folder, "out", &[variables[0], ("TK_PTXAS", &works)]);
+        assert!(!ran.code(0).out.contains("(cached)"));
+        assert_eq!(ran.err, "");
+    }
 }
 
 #[test]

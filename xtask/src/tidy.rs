@@ -69,8 +69,13 @@ fn functions(file: &File) -> Vec<String> {
         {
             continue;
         }
-        let closing = format!("{}}}", " ".repeat(line.len() - code.len()));
-        let count = lines.iter().skip(start).position(|l| *l == closing).map_or(0, |n| n + 1);
+        let indent = " ".repeat(line.len() - code.len());
+        let closing = format!("{indent}}}");
+        // A declaration of a foreign function has no body.
+        let declared =
+            |l: &str| l.strip_prefix(&indent).is_some_and(|l| l.starts_with(')') && l.ends_with(';'));
+        let end = lines.iter().skip(start).position(|l| *l == closing || declared(l));
+        let count = end.map_or(0, |n| n + 1);
         if count > FUNCTION_LINES {
             problems.push(format!(
                 "{}:{}: function of {count} lines ({FUNCTION_LINES} at most)",

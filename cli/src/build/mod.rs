@@ -15,7 +15,7 @@ use tk_driver::{
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
 use tk_runtime::{Session, pass};
-use tk_syntax::Span;
+use tk_syntax::{Diagnostic, Span};
 use tk_tile::{FuncId, TileModule, text};
 
 use crate::args::{BuildArgs, BuildForm};
@@ -33,31 +33,33 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     front::report(terminal, &checked)?;
     let session = Session::new(checked);
     let sets = front::sets(&args.sets)?;
-    let chosen = select::specializations(terminal, &session, path, name, &sets)?;
+    let chosen = select::specializations(terminal, &session, path, name, &sets, &targets)?;
     let first = chosen.first().map(|s| s.place).unwrap_or_default();
     let mut builder = Builder { terminal, session: &session, forms: &args.emit, tools: None };
     if builder.needs_binary() {
         builder.tools = Some(builder.tools(path, first)?);
     }
     let (mut files, mut rows, sources) = (vec![], vec![], &session.checked().sources);
+    // What a kernel says while it is compiled is said once, although each target compiles it.
+    let mut said: Vec<Diagnostic> = vec![];
     for special in &chosen {
         let compiled = match session.compile(special.kernel, &special.bindings) {
             Ok((compiled, notes)) => {
-                terminal.diagnostics(sources, &notes)?;
+                let new: Vec<Diagnostic> = notes.into_iter().filter(|n| !said.contains(n)).collect();
+                terminal.diagnostics(sources, &new)?;
+                said.extend(new);
                 compiled
             }
             Err(wrong) => return front::refused(terminal, &session, &wrong),
         };
-        for target in &targets {
-            let (module, entry) = (&compiled.module, compiled.entry);
-            for (variant, facts) in builder.variants(module, entry) {
-                let warps = warps_for(target, special.warps);
-                let request = Request { module, entry, target, warps, facts, sources };
-                let (row, written) = builder.one(special, variant, &request)?;
-                let row = table::named(row, &written);
-                files.extend(written.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)));
-                rows.push(row);
-            }
+        let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
+        for (variant, facts) in builder.variants(module, entry) {
+            let warps = warps_for(target, special.warps);
+            let request = Request { module, entry, target, warps, facts, sources };
+            let (row, written) = builder.one(special, variant, &request)?;
+            let row = table::named(row, &written);
+            files.extend(written.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)));
+            rows.push(row);
         }
     }
     std::fs::create_dir_all(&args.out)

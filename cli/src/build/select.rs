@@ -2,7 +2,8 @@
 //!
 //! Guarantees an order that follows the source, and that no two specializations have files of one name.
 
-use tk_driver::Variant;
+use tk_driver::{Variant, facts_about};
+use tk_layout::TargetSpec;
 use tk_runtime::Session;
 use tk_sema::contract::{self, SetValue};
 use tk_sema::eval::Bindings;
@@ -20,13 +21,14 @@ const WARPS: u64 = 4;
 /// Values that are given by name.
 type Sets = Vec<(String, SetValue)>;
 
-/// A kernel with the values of its compile-time parameters.
+/// A kernel with the values of its compile-time parameters, for a target.
 pub struct Specialization {
     pub kernel: FnId,
     /// The name of the kernel.
     pub name: String,
     /// Where it stands.
     pub place: Span,
+    pub target: &'static TargetSpec,
     pub bindings: Bindings,
     /// What was asked for.
     pub warps: u64,
@@ -70,7 +72,7 @@ impl Specialization {
     }
 }
 
-/// The specializations of a file, or of one kernel of it. A kernel whose values nobody gives is a note when there are
+/// The specializations of a file, or of one kernel of it, for each target. A kernel whose values nobody gives is a note when there are
 /// others, and a failure when it is the one that was asked for or nothing is left.
 pub fn specializations(
     terminal: &Terminal,
@@ -78,6 +80,7 @@ pub fn specializations(
     path: &str,
     name: Option<&str>,
     sets: &[(String, SetValue)],
+    targets: &[&'static TargetSpec],
 ) -> Result<Vec<Specialization>, Failure> {
     let kernels = chosen(session, path, name)?;
     used(session, &kernels, sets)?;
@@ -85,19 +88,26 @@ pub fn specializations(
     for kernel in &kernels {
         let own = own_sets(session, *kernel, kernels.len() > 1, sets);
         let missing = session.open_parameters(*kernel, &own);
-        let all = if missing.is_empty() {
-            vec![own]
-        } else {
-            session.exported(*kernel, &own).map_err(|wrong| refused(terminal, session, &wrong))?
-        };
-        if all.is_empty() {
+        let mut of_kernel = vec![];
+        for target in targets {
+            let all = if missing.is_empty() {
+                vec![own.clone()]
+            } else {
+                let exported = session.exported(*kernel, &own, facts_about(target));
+                exported.map_err(|wrong| refused(terminal, session, &wrong))?
+            };
+            let mut on_target: Vec<Specialization> = vec![];
+            for values in all {
+                let mut new = specialization(terminal, session, *kernel, target, &values)?;
+                new.number = 1 + on_target.iter().filter(|f| f.values == new.values).count();
+                on_target.push(new);
+            }
+            of_kernel.push(on_target);
+        }
+        if of_kernel.iter().all(Vec::is_empty) {
             open.push(needs(&session.checked().hir.func(*kernel).name, &missing));
         }
-        for values in all {
-            let mut new = specialization(terminal, session, *kernel, &values)?;
-            new.number = 1 + found.iter().filter(|f| f.kernel == *kernel && f.values == new.values).count();
-            found.push(new);
-        }
+        found.extend(alternating(of_kernel));
     }
     match open.first() {
         Some(first) if found.is_empty() => Err(Failure::Sentence(first.clone())),
@@ -108,21 +118,31 @@ pub fn specializations(
     }
 }
 
+/// The first of each list, then the second of each, and so on: a specialization for all targets stands together.
+fn alternating<T>(lists: Vec<Vec<T>>) -> Vec<T> {
+    let longest = lists.iter().map(Vec::len).max().unwrap_or(0);
+    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
+    (0..longest).flat_map(|_| lists.iter_mut().filter_map(Iterator::next).collect::<Vec<T>>()).collect()
+}
+
 fn specialization(
     terminal: &Terminal,
     session: &Session,
     kernel: FnId,
+    target: &'static TargetSpec,
     sets: &[(String, SetValue)],
 ) -> Result<Specialization, Failure> {
     let hir = &session.checked().hir;
     let f = hir.func(kernel);
-    let bindings = session.bindings(kernel, sets).map_err(|wrong| refused(terminal, session, &wrong))?;
+    let bindings = session.bindings(kernel, sets, facts_about(target));
+    let bindings = bindings.map_err(|wrong| refused(terminal, session, &wrong))?;
     let value = |id| Some((hir.cvar(id).name.clone(), bindings.cvars.get(&id)?.to_string()));
     let mut values: Vec<(String, String)> = f.cparams.iter().filter_map(|id| value(*id)).collect();
     let options: Sets = sets.iter().filter(|(n, _)| contract::is_launch_option(n)).cloned().collect();
     values.extend(options.iter().map(|(n, v)| (n.clone(), v.to_string())));
     let warps = warps(terminal, session, kernel, &bindings, &options)?;
-    Ok(Specialization { kernel, name: f.name.clone(), place: f.span, bindings, warps, values, number: 1 })
+    let (name, place) = (f.name.clone(), f.span);
+    Ok(Specialization { kernel, name, place, target, bindings, warps, values, number: 1 })
 }
 
 /// What `--set warps=` says, else the launch clause.

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use tk_layout::spec;
+use tk_layout::{TargetSpec, spec};
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::text;
@@ -54,15 +54,23 @@ impl Work {
 /// Compiles a kernel and checks that it fits the machine. `place` is where the kernel stands.
 pub fn compile_for(request: &Request<'_>, keep_stages: bool, place: Span) -> Result<Kernel, Vec<Diagnostic>> {
     let kernel = compile(request, keep_stages).map_err(|wrong| placed(wrong, place))?;
-    let (needed, there) = (kernel.shared_bytes, request.target.shared_bytes);
+    fits(&kernel.name, kernel.shared_bytes, request.target, place)?;
+    Ok(kernel)
+}
+
+/// Whether a target has the shared memory that a kernel needs.
+pub(crate) fn fits(
+    kernel: &str,
+    needed: u32,
+    target: &TargetSpec,
+    place: Span,
+) -> Result<(), Vec<Diagnostic>> {
+    let (name, there) = (target.name, target.shared_bytes);
     if needed <= there {
-        return Ok(kernel);
+        return Ok(());
     }
-    let name = request.target.name;
-    let message = format!(
-        "`{}` needs {needed} bytes of shared memory, and a block of `{name}` has {there}",
-        kernel.name
-    );
+    let message =
+        format!("`{kernel}` needs {needed} bytes of shared memory, and a block of `{name}` has {there}");
     let d = Diagnostic::error(codes::SHARED_MEMORY, place, message, "")
         .note("make its tiles smaller, or keep fewer of them at the same time");
     Err(vec![d])

@@ -3,10 +3,12 @@
 use std::sync::OnceLock;
 
 use tk_runtime::compile::{Binary, Compile, CompileOptions, ParamKind};
+use tk_sema::target::Target;
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 use tk_tile::{FuncId, TileModule};
 
 use crate::kernel::{Request, facts, warps_for};
+use crate::target::facts_about;
 use crate::{Cache, Environment, Ptxas, ToolError, build_cached};
 
 /// Compiles kernels when they are launched, through the cache.
@@ -25,6 +27,10 @@ impl Jit {
 }
 
 impl Compile for Jit {
+    fn target(&self, name: &str) -> Target {
+        crate::TARGETS.into_iter().find(|t| t.name == name).map(facts_about).unwrap_or_default()
+    }
+
     fn compile(
         &self,
         module: &TileModule,

@@ -12,6 +12,7 @@ mod kernel;
 mod ptxas;
 mod report;
 mod simulator;
+mod target;
 mod tool;
 mod variant;
 
@@ -24,6 +25,7 @@ pub use kernel::{Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, wa
 pub use ptxas::{Ptxas, TARGETS, assemble};
 pub use report::{describe, spilled};
 pub use simulator::Simulator;
+pub use target::facts_about;
 pub use tk_layout::ArgFacts;
 pub use tool::ToolError;
 pub use variant::Variant;

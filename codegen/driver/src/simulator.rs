@@ -15,11 +15,13 @@ use tk_runtime::compile::ArgFacts;
 use tk_runtime::device::{Device, LaunchOptions, fault_of};
 use tk_runtime::{Compiled, Wrong};
 use tk_sema::contract;
-use tk_syntax::{SourceMap, codes};
+use tk_syntax::{SourceMap, Span, codes};
 use tk_tile::Loc;
 
+use crate::build::fits;
 use crate::compile::{schedule, stopped};
 use crate::kernel::{Request, facts as facts_of, warps_for};
+use crate::target::facts_about;
 
 /// A specialization for warps and facts about its arguments.
 type Key = (u64, u32, Vec<ArgFacts>);
@@ -62,6 +64,8 @@ impl Simulator {
         };
         let stages = schedule(&request)?;
         let threads = stages.scheduled.setting.threads().count();
+        let name = tk_llvm::module::symbol(&stages.scheduled.func().name);
+        fits(&name, stages.scheduled.shared_bytes(), self.spec, Span::default())?;
         let hosted = hosted(&stages.scheduled).map_err(|stop| vec![stopped(&stop, &request)])?;
         let ready = Arc::new(Ready { hosted, threads, shared_bytes: stages.scheduled.shared_bytes() });
         self.known.lock().unwrap_or_else(|p| p.into_inner()).insert(key, Arc::clone(&ready));
@@ -128,7 +132,8 @@ impl Device for Simulator {
     }
 
     fn facts(&self) -> contract::Device {
-        contract::Device { smem: self.spec.shared_bytes.into(), ..contract::Device::default() }
+        let smem = self.spec.shared_bytes.into();
+        contract::Device { smem, target: facts_about(self.spec), ..contract::Device::default() }
     }
 }
 

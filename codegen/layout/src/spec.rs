@@ -25,6 +25,22 @@ pub struct TargetSpec {
     pub has_async_copy: bool,
     /// Whole tiles are copied by one instruction.
     pub has_tma: bool,
+    /// f16 and bf16 are multiplied as matrices by one instruction.
+    pub has_mma: bool,
+    /// Such an instruction runs beside the program, on operands in shared memory.
+    pub has_async_mma: bool,
+    /// There is one for f32 rounded to tf32.
+    pub has_tf32: bool,
+    /// There is one for fp8.
+    pub has_f8: bool,
+    /// There is one with scales for blocks of elements.
+    pub has_scaled_mma: bool,
+    /// Programs reach the shared memory of others of their cluster.
+    pub has_clusters: bool,
+    /// Its assembly is PTX.
+    pub has_ptx: bool,
+    /// Its assembly is that of GCN and CDNA.
+    pub has_gcn: bool,
     /// bf16 has add and multiply, not only fused multiply-add.
     pub has_bf16_arithmetic: bool,
     /// Conversions from and to fp8 are instructions.
@@ -50,6 +66,14 @@ pub const SM_80: TargetSpec = TargetSpec {
     registers: 255,
     has_async_copy: true,
     has_tma: false,
+    has_mma: true,
+    has_async_mma: false,
+    has_tf32: true,
+    has_f8: false,
+    has_scaled_mma: false,
+    has_clusters: false,
+    has_ptx: true,
+    has_gcn: false,
     has_bf16_arithmetic: false,
     has_f8_conversion: false,
     has_f16_arithmetic: true,
@@ -62,6 +86,9 @@ pub const SM_90A: TargetSpec = TargetSpec {
     name: "sm_90a",
     shared_bytes: 227 << 10,
     has_tma: true,
+    has_async_mma: true,
+    has_f8: true,
+    has_clusters: true,
     has_bf16_arithmetic: true,
     has_f8_conversion: true,
     ..SM_80
@@ -73,6 +100,9 @@ pub const SIM_32: TargetSpec = TargetSpec {
     shared_bytes: 227 << 10,
     has_async_copy: false,
     has_tma: false,
+    has_mma: false,
+    has_tf32: false,
+    has_ptx: false,
     has_bf16_arithmetic: false,
     has_f8_conversion: false,
     has_f16_arithmetic: false,

@@ -72,8 +72,9 @@ fn machine(spec: &TargetSpec) -> Res<TargetMachine> {
     let (triple, cpu, features) = match spec.name {
         name if name.starts_with("sm_") => {
             Target::initialize_nvptx(&InitializationConfig::default());
-            // PTX 7.8 knows sm_90a; an older driver reads it than what LLVM would choose.
-            let features = if name == "sm_90a" { "+ptx80" } else { "+ptx74" };
+            // The oldest version that knows the target, and it has all that is emitted (`ptxas` refuses what it lacks): an
+            // older assembler and driver take it than what LLVM would choose.
+            let features = if name == "sm_90a" { "+ptx80" } else { "+ptx70" };
             ("nvptx64-nvidia-cuda".to_string(), name.to_string(), features.to_string())
         }
         _ => {

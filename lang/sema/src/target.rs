@@ -4,16 +4,85 @@
 //! Guarantees one list for the checker, the evaluator and the messages. A fact says what a machine can do, never who
 //! made it.
 
+/// A machine that programs are compiled for: the values of the facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// `target.has_async_copy`
+    pub has_async_copy: bool,
+    /// `target.has_tma`
+    pub has_tma: bool,
+    /// `target.has_mma`
+    pub has_mma: bool,
+    /// `target.has_async_mma`
+    pub has_async_mma: bool,
+    /// `target.has_tf32`
+    pub has_tf32: bool,
+    /// `target.has_f8`
+    pub has_f8: bool,
+    /// `target.has_scaled_mma`
+    pub has_scaled_mma: bool,
+    /// `target.has_clusters`
+    pub has_clusters: bool,
+    /// `target.has_ptx`
+    pub has_ptx: bool,
+    /// `target.has_gcn`
+    pub has_gcn: bool,
+    /// `target.warp_size`
+    pub warp_size: u32,
+    /// `target.smem`, in bytes.
+    pub smem: u32,
+}
+
+impl Target {
+    /// The CPU, which computes everything and has no special instructions for it. Its warps are a figure of speech as
+    /// well: as many lanes as most GPUs have.
+    pub const CPU: Target = Target {
+        has_async_copy: false,
+        has_tma: false,
+        has_mma: false,
+        has_async_mma: false,
+        has_tf32: false,
+        has_f8: false,
+        has_scaled_mma: false,
+        has_clusters: false,
+        has_ptx: false,
+        has_gcn: false,
+        warp_size: 32,
+        smem: CPU_SMEM,
+    };
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Target::CPU
+    }
+}
+
 /// A fact about the target.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct TargetFact {
     /// Its name behind `target.`.
     pub name: &'static str,
     /// What it says.
     pub doc: &'static str,
-    /// What it is on the CPU.
-    pub cpu: FactValue,
+    /// What it is on a target.
+    pub on: fn(&Target) -> FactValue,
 }
+
+impl TargetFact {
+    /// What it is on the CPU; on every target it is of the same type.
+    pub fn on_cpu(&self) -> FactValue {
+        (self.on)(&Target::CPU)
+    }
+}
+
+impl PartialEq for TargetFact {
+    fn eq(&self, other: &TargetFact) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for TargetFact {}
 
 /// The value of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +90,7 @@ pub enum FactValue {
     /// Whether the target can do something.
     Bool(bool),
     /// A quantity.
-    Int(i32),
+    Int(u32),
 }
 
 /// A fact about the device of a launch.
@@ -35,32 +104,67 @@ pub enum DeviceFact {
 
 /// Bytes of shared memory of one program on the CPU, where shared memory is a figure of speech: what the largest
 /// GPUs have, so that no kernel is refused there that a GPU would run.
-pub const CPU_SMEM: i32 = 227 * 1024;
+pub const CPU_SMEM: u32 = 227 * 1024;
 
 /// The facts about targets.
 pub static TARGET: &[TargetFact] = &[
-    can("has_async_copy", "copies to shared memory run beside the program"),
-    can("has_tma", "whole tiles are copied to and from shared memory by one instruction"),
-    can("has_mma", "`dot` of f16 and bf16 has instructions of its own"),
-    can("has_async_mma", "these run beside the program, on operands in shared memory"),
-    can("has_tf32", "`dot` of f32 has instructions that round to tf32"),
-    can("has_f8", "`dot` of fp8 has instructions of its own"),
-    can("has_scaled_mma", "`dot_scaled` has instructions of its own"),
-    can("has_clusters", "the programs of a `ctas` group reach each other's shared memory"),
-    can("has_ptx", "`inline_asm` takes PTX"),
-    can("has_gcn", "`inline_asm` takes GCN and CDNA assembly"),
-    TargetFact { name: "warp_size", doc: "how many lanes execute one instruction", cpu: FactValue::Int(32) },
+    TargetFact {
+        name: "has_async_copy",
+        doc: "copies to shared memory run beside the program",
+        on: |t| FactValue::Bool(t.has_async_copy),
+    },
+    TargetFact {
+        name: "has_tma",
+        doc: "whole tiles are copied to and from shared memory by one instruction",
+        on: |t| FactValue::Bool(t.has_tma),
+    },
+    TargetFact {
+        name: "has_mma",
+        doc: "`dot` of f16 and bf16 has instructions of its own",
+        on: |t| FactValue::Bool(t.has_mma),
+    },
+    TargetFact {
+        name: "has_async_mma",
+        doc: "these run beside the program, on operands in shared memory",
+        on: |t| FactValue::Bool(t.has_async_mma),
+    },
+    TargetFact {
+        name: "has_tf32",
+        doc: "`dot` of f32 has instructions that round to tf32",
+        on: |t| FactValue::Bool(t.has_tf32),
+    },
+    TargetFact {
+        name: "has_f8",
+        doc: "`dot` of fp8 has instructions of its own",
+        on: |t| FactValue::Bool(t.has_f8),
+    },
+    TargetFact {
+        name: "has_scaled_mma",
+        doc: "`dot_scaled` has instructions of its own",
+        on: |t| FactValue::Bool(t.has_scaled_mma),
+    },
+    TargetFact {
+        name: "has_clusters",
+        doc: "the programs of a `ctas` group reach each other's shared memory",
+        on: |t| FactValue::Bool(t.has_clusters),
+    },
+    TargetFact { name: "has_ptx", doc: "`inline_asm` takes PTX", on: |t| FactValue::Bool(t.has_ptx) },
+    TargetFact {
+        name: "has_gcn",
+        doc: "`inline_asm` takes GCN and CDNA assembly",
+        on: |t| FactValue::Bool(t.has_gcn),
+    },
+    TargetFact {
+        name: "warp_size",
+        doc: "how many lanes execute one instruction",
+        on: |t| FactValue::Int(t.warp_size),
+    },
     TargetFact {
         name: "smem",
         doc: "bytes of shared memory that one program may have",
-        cpu: FactValue::Int(CPU_SMEM),
+        on: |t| FactValue::Int(t.smem),
     },
 ];
-
-/// A capability; the CPU computes everything, and has no special instructions for it.
-const fn can(name: &'static str, doc: &'static str) -> TargetFact {
-    TargetFact { name, doc, cpu: FactValue::Bool(false) }
-}
 
 /// The fact about targets with this name.
 pub fn target_fact(name: &str) -> Option<&'static TargetFact> {

@@ -291,7 +291,7 @@ pub fn facts(of: &str) -> Vec<(&'static str, &'static str, &'static str)> {
         DeviceFact::Smem => (f.name(), "i32", "Bytes of shared memory of one program."),
     };
     match of {
-        "target" => TARGET.iter().map(|f| (f.name, ty(f.cpu), f.doc)).collect(),
+        "target" => TARGET.iter().map(|f| (f.name, ty(f.on_cpu()), f.doc)).collect(),
         "device" => DeviceFact::ALL.into_iter().map(device).collect(),
         _ => vec![],
     }

@@ -6,11 +6,15 @@
 use std::sync::Arc;
 
 use tk_ops::{DType, Scalar};
+use tk_sema::target::Target;
 use tk_syntax::Diagnostic;
 use tk_tile::{Elem, FuncId, TileModule, Type};
 
 /// Turns a specialization into a binary.
 pub trait Compile: Send + Sync {
+    /// What programs may ask about the target of this name.
+    fn target(&self, name: &str) -> Target;
+
     /// The binary of a kernel. What is wrong is at least one diagnostic that is an error.
     fn compile(
         &self,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tk_interp::{Arg, Fault, Memory, Printed};
 use tk_sema::contract;
-use tk_syntax::{Diagnostic, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Loc;
 
 use crate::session::Compiled;
@@ -25,7 +25,7 @@ pub trait Device: Send + Sync {
         memory: &Memory,
     ) -> Result<(), Fault>;
 
-    /// What launch contracts may ask about it.
+    /// What launch contracts and compile-time code may ask about it.
     fn facts(&self) -> contract::Device;
 }
 
@@ -69,14 +69,25 @@ impl LaunchOptions {
     }
 }
 
-/// What is wrong with a kernel, as the fault of its launch.
+/// What is wrong with a kernel, as the fault of its launch: one sentence with what to do about it. A diagnostic without a
+/// place is about the kernel.
 pub fn fault_of(wrong: &[Diagnostic]) -> Fault {
     let error = wrong.iter().find(|d| d.is_error());
     let Some(d) = error.or(wrong.first()) else {
         return Fault::new(codes::INTERNAL.0, "internal error: a compiler failed without saying why");
     };
+    let mut fault = Fault::new(d.code.0, with_notes(d));
     let span = d.primary.span;
-    let mut fault = Fault::new(d.code.0, d.message.clone());
-    fault.loc = Some(Loc { file: span.file.0, start: span.start, end: span.end });
+    if span != Span::default() {
+        fault.loc = Some(Loc { file: span.file.0, start: span.start, end: span.end });
+    }
     fault
+}
+
+/// The message of a diagnostic and its notes, where there is one line for them.
+pub(crate) fn with_notes(d: &Diagnostic) -> String {
+    std::iter::once(d.message.as_str())
+        .chain(d.notes.iter().map(String::as_str))
+        .collect::<Vec<_>>()
+        .join("; ")
 }

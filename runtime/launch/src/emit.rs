@@ -6,6 +6,7 @@ use tk_ops::{DType, DTypeSet, Scalar};
 use tk_sema::contract::{self, HostArg, SetValue};
 use tk_sema::eval::{Bindings, Evaluator};
 use tk_sema::hir::{CKind, CVarId, FnId, Hir};
+use tk_sema::target::Target;
 use tk_sema::types::{DTerm, Elem, Ty};
 
 use crate::session::{Compiled, Session, Wrong};
@@ -22,13 +23,19 @@ impl Session {
         hir.func(kernel).cparams.iter().filter(open).map(|id| hir.cvar(*id).name.clone()).collect()
     }
 
-    /// The specialization of a kernel without open parameters, optional ones being there.
+    /// The specialization of a kernel without open parameters for the CPU, optional ones being there.
     pub fn specialize(&self, kernel: FnId, sets: &[(String, SetValue)]) -> Result<Arc<Compiled>, Wrong> {
-        self.compile(kernel, &self.bindings(kernel, sets)?).map(|(compiled, _)| compiled)
+        self.compile(kernel, &self.bindings(kernel, sets, Target::CPU)?).map(|(compiled, _)| compiled)
     }
 
-    /// The values of all compile-time parameters of a kernel without open ones, optional parameters being there.
-    pub fn bindings(&self, kernel: FnId, sets: &[(String, SetValue)]) -> Result<Bindings, Wrong> {
+    /// The values of all compile-time parameters of a kernel without open ones on a target, optional parameters being
+    /// there.
+    pub fn bindings(
+        &self,
+        kernel: FnId,
+        sets: &[(String, SetValue)],
+        target: Target,
+    ) -> Result<Bindings, Wrong> {
         let mut hir = self.checked().hir.clone();
         // What a launch decides is left out: with it, the arguments have no influence on the result.
         if let Some(f) = hir.fns.get_mut(kernel.0 as usize) {
@@ -42,7 +49,8 @@ impl Session {
         for p in &hir.func(kernel).params {
             samples(&hir, &p.ty, sets, &mut args);
         }
-        let plan = contract::plan(&hir, kernel, &args, sets).map_err(|e| vec![*e.diagnostic])?;
+        let device = contract::Device { target, ..contract::Device::default() };
+        let plan = contract::plan_on(&hir, kernel, &args, sets, device).map_err(|e| vec![*e.diagnostic])?;
         Ok(plan.bindings)
     }
 
@@ -52,11 +60,12 @@ impl Session {
         &self,
         kernel: FnId,
         sets: &[(String, SetValue)],
+        target: Target,
     ) -> Result<Vec<Vec<(String, SetValue)>>, Wrong> {
         let hir = &self.checked().hir;
         let mut found: Vec<Vec<(String, SetValue)>> = vec![];
         for export in hir.exports.iter().filter(|e| e.kernel == kernel) {
-            for values in contract::instances(hir, export).map_err(|d| vec![*d])? {
+            for values in contract::instances(hir, export, target).map_err(|d| vec![*d])? {
                 let mut named = contract::as_sets(hir, &values);
                 named.retain(|(name, _)| !sets.iter().any(|(n, _)| n == name));
                 named.extend_from_slice(sets);

@@ -26,7 +26,7 @@ impl Session {
     /// Runs a test.
     pub fn test(&self, id: FnId) -> TestOutcome {
         let f = self.checked().hir.func(id);
-        let (test, notes) = match self.compile(id, &Bindings::default()) {
+        let (test, notes) = match self.compile(id, &Bindings::on(self.facts().target)) {
             Ok(compiled) => compiled,
             Err(diagnostics) => return TestOutcome { diagnostics, printed: String::new() },
         };

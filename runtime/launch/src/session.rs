@@ -88,9 +88,12 @@ impl Session {
         self
     }
 
-    /// What launch contracts may ask about the device.
+    /// What launch contracts and compile-time code may ask about the device.
     pub(crate) fn facts(&self) -> contract::Device {
-        self.device.as_ref().map_or_else(contract::Device::default, |d| d.facts())
+        match &self.device {
+            Some(device) if !self.checked_mode => device.facts(),
+            Some(_) | None => contract::Device::default(),
+        }
     }
 
     /// The same, ending what runs longer with a fault.

@@ -34,7 +34,7 @@ fn on_a_gpu() {
         return;
     }
     for line in probe() {
-        say(&line);
+        say(&line.text);
     }
     let mut failed = vec![];
     for (name, test) in TESTS {

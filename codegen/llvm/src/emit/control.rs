@@ -35,7 +35,8 @@ impl<'c> Emit<'_, 'c> {
             ControlOp::Assume => Ok(()),
             ControlOp::Assert => self.assert(inst),
             ControlOp::GridBarrier => self.machine.grid_barrier(self),
-            ControlOp::Print | ControlOp::InlineAsm => self.unsupported(format!("`{}`", op.name())),
+            ControlOp::InlineAsm => self.inline_asm(inst),
+            ControlOp::Print => self.unsupported(format!("`{}`", op.name())),
             ControlOp::Call => bug("a call was not inlined"),
             ControlOp::Yield | ControlOp::Condition | ControlOp::Return => {
                 bug("a terminator is no instruction")

@@ -6,6 +6,7 @@
 //!
 //! May assume a verified scheduled kernel. What only one target has comes from its [`Machine`].
 
+pub mod assembly;
 pub mod atomic;
 pub mod control;
 pub mod coords;

@@ -147,6 +147,17 @@ pub trait Machine<'c> {
     /// All programs of the launch meet.
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
+    /// Runs instructions that a program gives as text: one result, of a type that is a register, as are the inputs. Text
+    /// and constraints are as LLVM takes them.
+    fn assembly(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        constraints: &str,
+        out: BasicTypeEnum<'c>,
+        inputs: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>>;
+
     /// An atomic operation in device memory; gives the old value, anything where the predicate is false.
     fn atomic(&self, e: &Emit<'_, 'c>, atomic: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>>;
 

@@ -81,6 +81,37 @@ impl Nvptx {
         })
     }
 
+    /// Adds to a bf16 in memory where there is no instruction for it: compares and swaps until nobody came between. The
+    /// product with one is exact, so that the sum is rounded once.
+    fn add_bf16<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        a: &Atomic<'_, 'c>,
+        order: &str,
+        scope: &str,
+    ) -> Res<BasicValueEnum<'c>> {
+        let word = word(e.context, 16);
+        let mut inputs: Vec<BasicValueEnum<'c>> =
+            vec![a.address.into(), e.builder.build_bit_cast(a.value, word, "")?];
+        inputs.extend(a.predicate.map(BasicValueEnum::from));
+        let skip = if a.predicate.is_some() { "@!$3 bra DONE; " } else { "" };
+        let text = format!(
+            "{{ .reg .pred %again; .reg .b16 %one, %sum, %seen; mov.b16 %one, 0x3F80; {skip}\
+             ld.relaxed.{scope}.global.b16 $0, [$1]; \
+             AGAIN: fma.rn.bf16 %sum, $0, %one, $2; \
+             atom.{order}.{scope}.global.cas.b16 %seen, [$1], $0, %sum; \
+             setp.ne.b16 %again, %seen, $0; mov.b16 $0, %seen; @%again bra AGAIN; DONE: }}"
+        );
+        // The output is written before the inputs are read for the last time.
+        let constraints = if a.predicate.is_some() { "=&h,l,h,b" } else { "=&h,l,h" };
+        let out = self.asm(e, &text, constraints, &[word.into()], &inputs, Kind::Memory)?;
+        let back = e.zero(Some(a.dtype)).get_type();
+        match out.first() {
+            Some(x) => Ok(e.builder.build_bit_cast(*x, back, "")?),
+            None => bug("an addition gave nothing"),
+        }
+    }
+
     /// Values as the parts of a wide access.
     fn pack<'c>(
         &self,
@@ -380,6 +411,20 @@ impl<'c> Machine<'c> for Nvptx {
         e.unsupported("`grid_barrier`")
     }
 
+    fn assembly(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        constraints: &str,
+        out: BasicTypeEnum<'c>,
+        inputs: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>> {
+        match self.asm(e, text, constraints, &[out], inputs, Kind::Memory)?.first() {
+            Some(x) => Ok(*x),
+            None => bug("assembly gave nothing"),
+        }
+    }
+
     fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
         let Some(form) = form(a.op, a.dtype) else {
             return e.unsupported(format!("`{}` of `{}`", a.op.name(), a.dtype));
@@ -405,6 +450,9 @@ impl<'c> Machine<'c> for Nvptx {
             (AtomicOp::Store, _) => "release",
             (_, other) => other,
         };
+        if a.op == AtomicOp::Add && a.dtype == DType::BF16 && !e.kernel.setting.spec.has_bf16_arithmetic {
+            return self.add_bf16(e, a, order, scope);
+        }
         let zero: BasicValueEnum<'c> = word.const_zero().into();
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![a.address.into()];
         let (text, outputs): (String, Vec<BasicTypeEnum<'c>>) = match a.op {

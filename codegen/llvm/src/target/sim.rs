@@ -276,6 +276,17 @@ impl<'c> Machine<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_grid_barrier", None, &[self.place(e).into()]).map(|_| ())
     }
 
+    fn assembly(
+        &self,
+        e: &Emit<'_, 'c>,
+        _text: &str,
+        _constraints: &str,
+        _out: BasicTypeEnum<'c>,
+        _inputs: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>> {
+        e.unsupported("`inline_asm`")
+    }
+
     fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
         let bits = if a.dtype == DType::Bool { 1 } else { a.dtype.bits() };
         let code = word(e.context, bits);

@@ -10,6 +10,7 @@ use super::names::closest;
 use super::{Def, Program};
 use crate::contract;
 use crate::hir::{CKind, CVarId, FnId, FnKind, HExport, HExpr, HKind};
+use crate::target::Target;
 use crate::types::{CTerm, Shape, Ty};
 
 /// Checks `export k[A = .., B = [..]];`.
@@ -52,12 +53,13 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
         return;
     }
     let new = HExport { kernel: id, values, span: e.path.span };
-    match contract::instances(cx.hir(), &new) {
+    match contract::instances(cx.hir(), &new, Target::CPU) {
         Ok(list) => {
             let hir = cx.hir();
             let same = |x: &&HExport| {
                 x.kernel == id
-                    && contract::instances(hir, x).is_ok_and(|y| list.iter().all(|i| y.contains(i)))
+                    && contract::instances(hir, x, Target::CPU)
+                        .is_ok_and(|y| list.iter().all(|i| y.contains(i)))
             };
             if let Some(first) = hir.exports.iter().find(same).map(|x| x.span) {
                 let message = "what this exports is exported already";

@@ -186,7 +186,7 @@ impl Cx<'_, '_> {
     fn environment(&mut self, which: &str, name: &ast::Name, span: Span) -> HExpr {
         let known: Vec<&'static str> = if which == "target" {
             if let Some(fact) = target_fact(&name.text) {
-                let ty = match fact.cpu {
+                let ty = match fact.on_cpu() {
                     FactValue::Bool(_) => Ty::bool(),
                     FactValue::Int(_) => Ty::i32(),
                 };

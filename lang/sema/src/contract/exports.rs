@@ -7,14 +7,15 @@ use tk_syntax::{Diagnostic, codes};
 use super::sets::{SetValue, set_text};
 use crate::eval::{Bindings, CVal, Evaluator, Res};
 use crate::hir::{CVarId, HExport, Hir};
+use crate::target::Target;
 
 /// The most instances of one `export`: a thousand binaries of one kernel are a mistake in its lists.
 const MAX_INSTANCES: usize = 1000;
 
-/// The values of the compile-time parameters of every instance, in the order of the lists: the last one varies first.
+/// The values of the compile-time parameters of every instance for a target, in the order of the lists: the last one varies first.
 ///
 /// What has no value without a launch, or breaks a `require` over compile-time values, is a diagnostic.
-pub fn instances(hir: &Hir, export: &HExport) -> Res<Vec<BTreeMap<CVarId, CVal>>> {
+pub fn instances(hir: &Hir, export: &HExport, target: Target) -> Res<Vec<BTreeMap<CVarId, CVal>>> {
     let f = hir.func(export.kernel);
     let count = export.values.iter().try_fold(1usize, |n, (_, list)| n.checked_mul(list.len()));
     if count.is_none_or(|n| n > MAX_INSTANCES) {
@@ -27,7 +28,7 @@ pub fn instances(hir: &Hir, export: &HExport) -> Res<Vec<BTreeMap<CVarId, CVal>>
         let mut next = vec![];
         for known in &all {
             for e in list {
-                let v = Evaluator::new(hir, &Bindings::default()).expr(e)?;
+                let v = Evaluator::new(hir, &Bindings::on(target)).expr(e)?;
                 let mut values = known.clone();
                 values.insert(*id, v);
                 next.push(values);
@@ -35,7 +36,8 @@ pub fn instances(hir: &Hir, export: &HExport) -> Res<Vec<BTreeMap<CVarId, CVal>>
         }
         all = next;
     }
-    all.into_iter().map(|values| complete(hir, export, values)).collect()
+    let bindings = |cvars| Bindings { cvars, ..Bindings::on(target) };
+    all.into_iter().map(|values| complete(hir, export, bindings(values))).collect()
 }
 
 /// The values of an instance as arguments that are given by name.
@@ -45,9 +47,8 @@ pub fn as_sets(hir: &Hir, values: &BTreeMap<CVarId, CVal>) -> Vec<(String, SetVa
 }
 
 /// Adds defaults and checks requirements.
-fn complete(hir: &Hir, export: &HExport, values: BTreeMap<CVarId, CVal>) -> Res<BTreeMap<CVarId, CVal>> {
+fn complete(hir: &Hir, export: &HExport, mut bindings: Bindings) -> Res<BTreeMap<CVarId, CVal>> {
     let f = hir.func(export.kernel);
-    let mut bindings = Bindings { cvars: values, present: BTreeMap::new() };
     for id in &f.cparams {
         if bindings.cvars.contains_key(id) {
             continue;

@@ -18,7 +18,7 @@ use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use crate::eval::{Bindings, CVal, Evaluator, HostValues, Res};
 use crate::hir::{CKind, FnId, HFn, Hir, Requirement};
-use crate::target::CPU_SMEM;
+use crate::target::{CPU_SMEM, Target};
 
 pub(crate) use bind::elem_param;
 pub use exports::{as_sets, instances};
@@ -45,20 +45,22 @@ pub enum HostArg {
     Absent,
 }
 
-/// What clauses may ask about the device.
+/// What clauses and compile-time code may ask about the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Multiprocessors, or threads of the CPU.
     pub sms: i64,
     /// Bytes of shared memory of one program.
     pub smem: i64,
+    /// What kernels are compiled for.
+    pub target: Target,
 }
 
 impl Default for Device {
     /// The CPU.
     fn default() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Device { sms: i64::try_from(threads).unwrap_or(1), smem: CPU_SMEM.into() }
+        Device { sms: i64::try_from(threads).unwrap_or(1), smem: CPU_SMEM.into(), target: Target::CPU }
     }
 }
 
@@ -144,7 +146,7 @@ pub fn plan_on(
     let mut p = Planner {
         hir,
         f,
-        bindings: Bindings::default(),
+        bindings: Bindings::on(device.target),
         host: HostValues { locals: BTreeMap::new(), sms: device.sms, smem: device.smem },
         launch: vec![],
     };

@@ -8,7 +8,7 @@ use tk_ops::{DType, DTypeSet, Scalar};
 use tk_syntax::codes;
 
 use super::{Planner, refuse};
-use crate::eval::{Bindings, CTy, CVal, Evaluator, FnVal, Lambda, Res};
+use crate::eval::{CTy, CVal, Evaluator, FnVal, Lambda, Res};
 use crate::hir::{CKind, CVarId, FnId, FnKind, HExpr, HFn, HKind, Hir};
 use crate::types::{DTerm, Elem, Shape, Ty};
 use crate::visit::{each_expr, each_in_block};
@@ -270,7 +270,7 @@ impl Planner<'_> {
 
     /// Whether a function with these compile-time arguments gives the wanted type.
     fn returns(&self, f: &HFn, cvars: &BTreeMap<CVarId, CVal>, wanted: &Ty) -> bool {
-        let bindings = Bindings { cvars: cvars.clone(), present: BTreeMap::new() };
+        let bindings = self.bindings.inner(cvars.clone());
         let gives = Evaluator::new(self.hir, &bindings).ty(&f.ret, f.span);
         let wants = self.eval(|ev| ev.ty(wanted, f.span));
         matches!((gives, wants), (Ok(a), Ok(b)) if a == b)

@@ -207,7 +207,7 @@ impl<'a> Evaluator<'a> {
                 dtype_fact(d, fact).map_or_else(|| fail(span, format!("`{d}` has no `{fact}`")), Ok)
             }
             HKind::Shape(items) => self.shape_value(items),
-            HKind::Target(fact) => Ok(CVal::of_fact(fact.cpu)),
+            HKind::Target(fact) => Ok(CVal::of_fact((fact.on)(&self.bindings.target))),
             HKind::Device(fact) => self.device_fact(*fact, span),
             HKind::Table(list) => self.expr(list),
             HKind::Tuple(items) | HKind::Struct(items) => {
@@ -374,7 +374,7 @@ impl<'a> Evaluator<'a> {
         if f.broken {
             return Err(bug("evaluation", span, format!("`{}` has errors", f.name)));
         }
-        let bindings = Bindings { cvars, present: BTreeMap::new() };
+        let bindings = self.bindings.inner(cvars);
         let locals = f.params.iter().map(|p| p.local).zip(args).collect();
         self.nested(&bindings, locals, span, |inner| {
             inner.check_requirements(f, span)?;
@@ -401,7 +401,7 @@ impl<'a> Evaluator<'a> {
         match f {
             FnVal::Fn { id, cvars, .. } => self.call(*id, cvars.clone(), args, span),
             FnVal::Lambda(l) => {
-                let bindings = Bindings { cvars: l.cvars.clone(), present: BTreeMap::new() };
+                let bindings = self.bindings.inner(l.cvars.clone());
                 let locals = l.params.iter().copied().zip(args).collect();
                 self.nested(&bindings, locals, span, |inner| match inner.flow(&l.body)? {
                     Flow::Next(v) | Flow::Return(v) => Ok(v),

@@ -8,7 +8,7 @@ use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::Type;
 
-use super::{Bindings, CVal, Evaluator, FnVal, Res, bug, dtype_fact, fail};
+use super::{CVal, Evaluator, FnVal, Res, bug, dtype_fact, fail};
 use crate::hir::CVarId;
 use crate::poly::{Atom, Poly, PolyFn, eval_fn};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
@@ -186,7 +186,7 @@ impl Evaluator<'_> {
                 for (var, c) in strukt.cparams.iter().zip(cargs) {
                     cvars.insert(*var, self.cterm(c, span)?);
                 }
-                let bindings = Bindings { cvars, present: BTreeMap::new() };
+                let bindings = self.bindings.inner(cvars);
                 self.nested(&bindings, BTreeMap::new(), span, |inner| {
                     let fields = strukt.fields.iter().map(|(_, t, _)| inner.ty(t, span));
                     Ok(CTy::Tuple(fields.collect::<Res<Vec<_>>>()?))

@@ -11,7 +11,7 @@ use tk_ops::table::Row;
 use tk_ops::{DType, Scalar};
 
 use crate::hir::{CVarId, FnId, HExpr, LocalId};
-use crate::target::{CPU_SMEM, FactValue};
+use crate::target::{CPU_SMEM, FactValue, Target};
 
 /// A compile-time value.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +84,20 @@ pub struct Bindings {
     pub cvars: BTreeMap<CVarId, CVal>,
     /// Which optional parameters are there; what is not listed is there.
     pub present: BTreeMap<LocalId, bool>,
+    /// The machine that is compiled for.
+    pub target: Target,
+}
+
+impl Bindings {
+    /// Nothing is bound on this target.
+    pub fn on(target: Target) -> Bindings {
+        Bindings { target, ..Bindings::default() }
+    }
+
+    /// Those of a function that is called under these: the same target.
+    pub(crate) fn inner(&self, cvars: BTreeMap<CVarId, CVal>) -> Bindings {
+        Bindings { cvars, ..Bindings::on(self.target) }
+    }
 }
 
 /// The run-time facts of one launch, for the expressions of a contract.

@@ -286,13 +286,25 @@ impl Lower<'_, '_> {
             | ControlOp::Condition
             | ControlOp::Return
             | ControlOp::Call => Err(bug(a.span, format!("`{}` is no call", op_.name()))),
-            // The only target today is the CPU.
+            ControlOp::InlineAsm if self.frame.bindings.target.has_ptx => self.inline_asm(a, want),
             ControlOp::InlineAsm => {
                 let message = format!("`{}` is for GPUs, and this is compiled for the CPU", a.row.name);
                 let d = Diagnostic::error(codes::NOT_ON_TARGET, a.span, message, "");
                 Err(Box::new(d.note("put it under a compile-time `if`, such as `if target.has_ptx { .. }`")))
             }
         }
+    }
+
+    /// Each value has the shape of the result.
+    fn inline_asm(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+        let CTy::One(ty) = want else { return Err(bug(a.span, format!("`{}` gives {want:?}", a.row.name))) };
+        let shape = ty.shape().unwrap_or(&[]).to_vec();
+        let xs = self.operands(a, "values")?;
+        let xs: Vec<ValueId> =
+            xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
+        let text = |name: &str| Attr::Str(a.text(name).unwrap_or_default().to_string());
+        let attrs = Attrs::new().with("code", text("text")).with("constraints", text("constraints"));
+        Ok(Val::One(self.b.one(Op::Control(ControlOp::InlineAsm), &xs, attrs, ty.clone())))
     }
 
     /// The message is the text with `{}` where values stand.

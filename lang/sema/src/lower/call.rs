@@ -9,7 +9,7 @@ use tk_tile::{Attr, Attrs, TypeId};
 use super::flow::{K, Mode};
 use super::value::{Env, Val};
 use super::{Frame, Lower, bug};
-use crate::eval::{Bindings, CTy, CVal, Evaluator, FnVal, Lambda, Res};
+use crate::eval::{CTy, CVal, Evaluator, FnVal, Lambda, Res};
 use crate::hir::{CVarId, FnId, FnKind, HFn, Hir};
 use crate::types::Ty;
 
@@ -104,7 +104,7 @@ impl Lower<'_, '_> {
         if args.len() != f.params.len() {
             return Err(bug(span, format!("`{}` is called with {} arguments", f.name, args.len())));
         }
-        let mut bindings = Bindings { cvars, present: BTreeMap::new() };
+        let mut bindings = self.frame.bindings.inner(cvars);
         let mut operands = vec![];
         for (p, v) in f.params.iter().zip(&args) {
             if *v == Val::Opt(None) {
@@ -147,7 +147,7 @@ impl Lower<'_, '_> {
         }
         let env: Env = l.params.iter().copied().zip(args).collect();
         let frame = Frame {
-            bindings: Bindings { cvars: l.cvars.clone(), present: BTreeMap::new() },
+            bindings: self.frame.bindings.inner(l.cvars.clone()),
             env,
             ret: CTy::Unit,
             fast: self.written_fast(l.body.span),

@@ -118,7 +118,7 @@ fn control(op: ControlOp) -> Known {
         ControlOp::Call => (&["callee"], &[]),
         ControlOp::MultipleOf | ControlOp::MaxContiguous => (&["value"], &[]),
         ControlOp::Assert | ControlOp::Print => (&[], &["message"]),
-        ControlOp::InlineAsm => (&[], &["code", "message"]),
+        ControlOp::InlineAsm => (&["code"], &["constraints"]),
     }
 }
 

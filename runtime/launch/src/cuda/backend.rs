@@ -68,8 +68,7 @@ impl device::Device for Backend {
     }
 
     fn facts(&self) -> contract::Device {
-        let (sms, smem) = (self.device().sms(), self.device().shared_bytes());
-        contract::Device { sms: sms.into(), smem: smem.into() }
+        self.binaries.facts()
     }
 }
 

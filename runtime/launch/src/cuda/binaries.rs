@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use tk_sema::contract;
+
 use super::device::Device;
 use super::error::CudaError;
 use super::kernel::Kernel;
@@ -42,6 +44,12 @@ impl Binaries {
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// What launch contracts and compile-time code may ask about the device.
+    pub fn facts(&self) -> contract::Device {
+        let (sms, smem) = (self.device.sms().into(), self.device.shared_bytes().into());
+        contract::Device { sms, smem, target: self.compiler.target(self.target) }
     }
 
     /// The kernel of a specialization. Two threads may make the same one at the same time; the first is kept.

@@ -21,7 +21,7 @@ use super::kernel::Kernel;
 use super::key::{self, Arg, KeyHasher};
 use super::stream::Stream;
 use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
-use crate::device::LaunchOptions;
+use crate::device::{LaunchOptions, with_notes};
 use crate::session::{Compiled, Session, Wrong, element_size, lock, meeting};
 
 /// Entries that a site remembers before it forgets all: a program whose shapes never repeat must not fill memory.
@@ -41,7 +41,7 @@ impl fmt::Display for LaunchError {
         match self {
             LaunchError::Device(error) => error.fmt(f),
             LaunchError::Refused(wrong) => match wrong.first() {
-                Some(d) => write!(f, "{}: {}", d.code, d.message),
+                Some(d) => write!(f, "{}: {}", d.code, with_notes(d)),
                 None => f.write_str("a launch was refused"),
             },
         }
@@ -329,8 +329,8 @@ impl Inner {
     ) -> Result<Entry, LaunchError> {
         let (hir, device) = (&self.session.checked().hir, self.binaries.device());
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
-        let facts = contract::Device { sms: device.sms().into(), smem: device.shared_bytes().into() };
-        let plan = contract::plan_on(hir, kernel, &hosts, sets, facts).map_err(|e| vec![*e.diagnostic])?;
+        let plan = contract::plan_on(hir, kernel, &hosts, sets, self.binaries.facts())
+            .map_err(|e| vec![*e.diagnostic])?;
         let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;
         lock(&self.notes).extend(notes);
         meeting(&compiled.module, &plan, hir.func(kernel).span)?;

@@ -30,21 +30,31 @@ pub use key::Arg;
 pub use launcher::{CallSite, LaunchError, Launcher};
 pub use stream::{Event, Stream};
 
-/// What there is, for a person to read: a line for the driver and one for each GPU, or one that says what is missing.
-pub fn probe() -> Vec<String> {
+/// Something that [`probe`] looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probed {
+    /// Whether it can be used.
+    pub works: bool,
+    /// What it is, or why it does not work and what to do, for a person to read.
+    pub text: String,
+}
+
+/// What there is: the driver, then each GPU; only the driver if there is none or no GPU.
+pub fn probe() -> Vec<Probed> {
     let found = driver::Driver::get().and_then(|driver| Ok((device::version(driver)?, Device::count()?)));
     let ((major, minor), count) = match found {
         Ok(found) => found,
-        Err(error) => return vec![error.to_string()],
+        Err(error) => return vec![Probed { works: false, text: error.to_string() }],
     };
-    let mut lines = vec![format!("NVIDIA driver for CUDA {major}.{minor}")];
+    let text = format!("NVIDIA driver for CUDA {major}.{minor}");
+    let mut all = vec![Probed { works: true, text }];
     for ordinal in 0..count {
-        lines.push(match Device::open(ordinal) {
-            Ok(device) => describe(&device),
-            Err(error) => format!("GPU {ordinal}: {error}"),
+        all.push(match Device::open(ordinal) {
+            Ok(device) => Probed { works: device.target().is_some(), text: describe(&device) },
+            Err(error) => Probed { works: false, text: format!("GPU {ordinal}: {error}") },
         });
     }
-    lines
+    all
 }
 
 fn describe(device: &Device) -> String {

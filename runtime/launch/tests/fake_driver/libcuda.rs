@@ -295,6 +295,8 @@ pub unsafe extern "C" fn cuModuleLoadData(out: *mut *mut c_void, image: *const c
     let text = unsafe { CStr::from_ptr(image.cast()) }.to_bytes();
     unsafe { *out = 0x40 as *mut c_void };
     match text {
+        _ if machine() == "foreign" => 209,
+        _ if machine() == "behind" => 222,
         b"image" => context(),
         b"image for another GPU" => 209,
         b"image of tomorrow" => 222,

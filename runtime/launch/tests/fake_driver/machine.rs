@@ -10,7 +10,9 @@ use crate::process::on;
 #[test]
 fn a_machine_is_described() {
     on("", || {
-        let lines = probe();
+        let found = probe();
+        assert!(found.iter().all(|p| p.works));
+        let lines: Vec<String> = found.into_iter().map(|p| p.text).collect();
         assert_eq!(
             lines,
             [

@@ -152,7 +152,10 @@ pub fn a_launcher_plans_once_for_what_decides() {
         "argument 0, f32[17], does not lie in its buffer of 64 bytes; \
          allocate more, or give the extents and strides that the buffer has"
     );
-    assert_eq!(says(site.launch(&stream, &[])), "E0701: kernel `twice` takes 1 argument, but 0 were given");
+    assert_eq!(
+        says(site.launch(&stream, &[])),
+        "E0701: kernel `twice` takes 1 argument, but 0 were given; its parameters are `x`"
+    );
     let other = says(site.launch(&stream, &[Arg::tensor(&x, DType::I32, &[4])]));
     assert!(other.starts_with("E0702: `x` has element type i32"), "{other}");
     assert_eq!(says(launcher.launch(&stream, "nobody", &[])), "E0701: there is no kernel `nobody`");

@@ -10,6 +10,7 @@ use tk_runtime::compile::{ArgFacts, Binary, Compile, CompileOptions, ParamKind, 
 use tk_runtime::cuda::{Backend, Device, Kernel, KernelInfo, Module};
 use tk_runtime::{Argument, Session};
 use tk_sema::contract::{HostArg, kernel_named};
+use tk_sema::target::Target;
 use tk_syntax::{Diagnostic, codes};
 use tk_tile::{FuncId, TileModule};
 
@@ -53,6 +54,10 @@ pub struct ByName {
 }
 
 impl Compile for ByName {
+    fn target(&self, _name: &str) -> Target {
+        Target::CPU
+    }
+
     fn compile(
         &self,
         module: &TileModule,

@@ -1,0 +1,238 @@
+//! Devices: what programs may ask about the machine that they are compiled for, and what is said where one is missing.
+
+#![cfg(all(unix, feature = "llvm"))]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[allow(dead_code, reason = "shared by several tests")]
+#[path = "support/command.rs"]
+mod command;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use command::{ADD, Folder, Ran};
+
+/// A kernel whose code, and one whose parameter, depends on the target.
+const FACTS: &str = "\
+fn wide() -> i32 {
+    if target.has_tma { 2048 } else { 1024 }
+}
+
+kernel facts[BLOCK: i32 = wide()](y: *mut i32) {
+    store(y, target.warp_size);
+    store(y + 1, if target.has_ptx { 11111 } else { 22222 });
+    store(y + 2, BLOCK);
+}
+
+test \"a test sees the facts of its device\" {
+    let y = buffer(zeros([3], i32));
+    facts(y);
+    assert(y.tile()[0] == target.warp_size);
+}
+";
+
+#[test]
+fn facts_are_those_of_the_target() {
+    let folder = Folder::new("target-facts");
+    folder.write("facts.tk", FACTS);
+    for (device, shown) in
+        [("cpu", "32, 22222, 1024"), ("sim", "32, 22222, 1024"), ("sim64", "64, 22222, 1024")]
+    {
+        let ran = folder.tk(&["run", "facts.tk", "y=zeros:i32[3]", "--device", device]);
+        ran.code(0).out_has(shown);
+        folder.tk(&["test", "facts.tk", "--device", device]).code(0);
+    }
+    let targets = ["--target", "sm_80", "--target", "sm_90a"];
+    let ran = folder.tk(&[&["build", "facts.tk", "--emit", "ptx", "-o", "out"], &targets[..]].concat());
+    ran.code(0);
+    for (stem, block) in [("facts.BLOCK=1024.sm_80", ", 1024;"), ("facts.BLOCK=2048.sm_90a", ", 2048;")] {
+        let ptx = fs::read_to_string(folder.path(&format!("out/{stem}.ptx"))).unwrap();
+        assert!(ptx.contains("11111;") && ptx.contains(block) && !ptx.contains("22222"), "{ptx}");
+    }
+}
+
+/// A kernel with instructions for one kind of target.
+fn assembly(text: &str, constraints: &str) -> String {
+    format!(
+        "kernel k(y: mut view[i32, 1]) {{\n    let x = arange(0, 128);\n    if target.has_ptx {{\n        \
+         y.store([0], inline_asm(\"{text}\", \"{constraints}\", i32, x, 7));\n    }} else {{\n        \
+         y.store([0], x + 7);\n    }}\n}}\n"
+    )
+}
+
+#[test]
+fn instructions_of_a_target_are_copied_for_each_element() {
+    let folder = Folder::new("inline-asm");
+    let build = ["build", "k.tk", "--target", "sm_90a", "--emit", "ptx", "-o", "out"];
+    folder.write("k.tk", assembly("add.s32 $0, $1, $2;", "=r,r,r"));
+    folder.tk(&build).code(0);
+    let ptx = fs::read_to_string(folder.path("out/k.sm_90a.ptx")).unwrap();
+    assert!(ptx.contains("add.s32 \t%r") || ptx.contains("add.s32 %r"), "{ptx}");
+    folder.tk(&["run", "k.tk", "y=zeros:i32[128]", "--device", "sim"]).code(0).out_has("7, 8, 9");
+    // LLVM would end the process on each of these.
+    let cases = [
+        ("add.s32 $0, $1, $2;", "=r,r,q", "the constraint `q`"),
+        ("add.s32 $0, $1, $2;", "r,r,r", "the constraint `r`"),
+        ("add.s32 $0, $1, $2;", "=r,r", "2 constraints for 3 operands"),
+        ("add.s32 $0, $1, $2;", "=r,r,h", "a value of 32 bits in a register of 16"),
+        ("add.s32 $0, $1, $3;", "=r,r,r", "`$3`"),
+        ("add.s32 $0, $1, ${2:x};", "=r,r,r", "`$`"),
+    ];
+    for (text, constraints, what) in cases {
+        folder.write("k.tk", assembly(text, constraints));
+        folder.tk(&build).code(2).err_has("error[E1003]").err_has(what).err_has("k.tk:4:22");
+    }
+}
+
+/// Where the assembler of the repository may be.
+const ASSEMBLER: [(&str, &str); 1] = [("VIRTUAL_ENV", concat!(env!("CARGO_MANIFEST_DIR"), "/../.venv"))];
+
+/// A kernel that needs more shared memory than any target has, and one that does not.
+const TILES: &str = "\
+kernel large(x: view[f32, 2], y: mut view[f32, 2]) {
+    y.store([0, 0], permute(x.load([0, 0], [256, 512]), [1, 0]));
+}
+
+kernel small(x: view[f32, 2], y: mut view[f32, 2]) {
+    y.store([0, 0], permute(x.load([0, 0], [64, 64]), [1, 0]));
+}
+";
+
+/// The folder of a driver for tests; `None` without a Rust compiler.
+fn driver() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let build = || {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-cuda-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let source =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/launch/tests/fake_driver/libcuda.rs");
+        let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
+        command.args(["--edition", "2024", "--crate-type", "cdylib", "-A", "warnings", "-o"]);
+        let status = command.arg(folder.join("libcuda.so")).arg(source).status().ok()?;
+        assert!(status.success(), "the driver does not compile");
+        Some(folder)
+    };
+    FOLDER.get_or_init(build).as_deref()
+}
+
+/// Runs the command on a machine with that driver; `machine` says what is wrong with it. `None` without one.
+fn on(machine: &str, folder: &Folder, args: &[&str], variables: &[(&str, &str)]) -> Option<Ran> {
+    let Some(library) = driver() else {
+        eprintln!("left out: there is no Rust compiler to build a driver with");
+        return None;
+    };
+    let mut command = command::command(&folder.path(""), args);
+    command
+        .env("FAKE_CUDA", machine)
+        .env("LD_LIBRARY_PATH", library)
+        .env("TK_CACHE_DIR", folder.path("cache"));
+    Some(Ran::new(command.envs(variables.iter().copied()).output().unwrap()))
+}
+
+const SMALL: [&str; 4] = ["run", "tiles.tk::small", "x=ones:f32[64,64]", "y=zeros:f32[64,64]"];
+const LARGE: [&str; 4] = ["run", "tiles.tk::large", "x=ones:f32[256,512]", "y=zeros:f32[512,256]"];
+
+fn tiles(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    folder.write("tiles.tk", TILES);
+    folder
+}
+
+#[test]
+fn a_machine_that_runs_no_kernels_is_one_sentence_with_what_to_do() {
+    let folder = tiles("machines");
+    let args = [&SMALL[..], &["--device", "cuda"]].concat();
+    let cases = [
+        ("none", "the driver finds no NVIDIA GPU", "look at `nvidia-smi`"),
+        ("old", "it is for CUDA 11.4, and kernels need 12.0", "update NVIDIA's driver"),
+        ("mismatch", "the driver's library and its kernel module have different versions", "restart"),
+        ("next", "the Paper GPU: it has compute capability 12.0", "use a GPU of compute capability 8 or 9.0"),
+    ];
+    for (machine, what, fix) in cases {
+        let Some(ran) = on(machine, &folder, &args, &[]) else { return };
+        ran.code(2).says(&[what, fix]);
+        on(machine, &folder, &["doctor"], &[]).unwrap().code(0).out_has("\nCUDA    ");
+        on(machine, &folder, &["test", "tiles.tk", "--device", "cuda"], &[]).unwrap().code(0);
+    }
+    let doctor = on("next", &folder, &["doctor", "--message-format", "json"], &[]).unwrap();
+    doctor.code(0).out_has("12.0").out_has("\"works\":false,\"message\":\"GPU 0: Paper GPU");
+}
+
+#[test]
+fn a_binary_that_a_gpu_refuses_names_the_kernel_and_what_to_do() {
+    let folder = tiles("binaries");
+    let args = [&SMALL[..], &["--device", "cuda"]].concat();
+    let cases = [
+        ("foreign", "its binary is for another GPU architecture", "build the kernel for this GPU"),
+        ("behind", "the driver is too old for its PTX", "update NVIDIA's driver"),
+        ("", "it is no binary for a GPU, or a damaged one", "`tk cache clear`"),
+    ];
+    for (machine, what, fix) in cases {
+        let Some(ran) = on(machine, &folder, &args, &ASSEMBLER) else { return };
+        if ran.err.contains("E1001") && std::env::var_os("CI").is_none() {
+            return eprintln!("left out: there is no ptxas");
+        }
+        ran.code(2).err_has("E0708").err_has("kernel `small`").err_has(what).err_has(fix);
+        ran.err_has("tiles.tk:5:8").err_has("x: f32[64, 64]");
+    }
+}
+
+#[test]
+fn a_launch_without_an_assembler_says_how_to_get_one() {
+    let folder = tiles("no-assembler");
+    let args = [&SMALL[..], &["--device", "cuda"]].concat();
+    let nowhere =
+        [("PATH", ""), ("HOME", "/nonexistent"), ("VIRTUAL_ENV", ""), ("CUDA_HOME", ""), ("TK_PTXAS", "")];
+    let Some(ran) = on("", &folder, &args, &nowhere) else { return };
+    ran.code(2).err_has("E1001").err_has("`pip install nvidia-cuda-nvcc-cu12`").err_has("tiles.tk:5:8");
+    let ran = on("", &folder, &args, &[("TK_PTXAS", "/nonexistent")]).unwrap();
+    ran.code(2).err_has("E1002").err_has("no such file").err_has("pip install").err_has("tiles.tk:5:8");
+}
+
+#[test]
+fn more_shared_memory_than_there_is_is_refused_everywhere() {
+    let folder = tiles("shared");
+    let says = |ran: &Ran| {
+        ran.code(2).err_has("E1004").err_has("`large` needs 524288 bytes of shared memory");
+        ran.err_has("make its tiles smaller").err_has("tiles.tk:1:8");
+    };
+    let build = ["build", "tiles.tk::large", "--target", "sm_80", "--emit", "ptx", "-o", "out"];
+    says(&folder.tk(&build));
+    says(&folder.tk(&[&LARGE[..], &["--device", "sim"]].concat()));
+    let cuda = [&LARGE[..], &["--device", "cuda"]].concat();
+    match on("", &folder, &cuda, &ASSEMBLER) {
+        Some(ran) if !ran.err.contains("E1001") => says(&ran),
+        Some(_) | None => eprintln!("left out: there is no ptxas or no driver"),
+    }
+    folder.tk(&LARGE).code(0);
+    folder.tk(&[&SMALL[..], &["--device", "sim"]].concat()).code(0);
+}
+
+#[test]
+fn what_needs_no_gpu_works_without_anything() {
+    let folder = Folder::new("nothing-there");
+    // Nobody can make a home below a file.
+    folder.write("add.tk", ADD).write("file", "");
+    let home = folder.path("file/home");
+    let bare = |args: &[&str]| {
+        let mut command = command::command(&folder.path(""), args);
+        for name in
+            ["VIRTUAL_ENV", "CUDA_HOME", "TK_PTXAS", "TK_CACHE_DIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"]
+        {
+            command.env_remove(name);
+        }
+        Ran::new(command.env("PATH", "").env("HOME", &home).output().unwrap())
+    };
+    bare(&["check", "add.tk"]).code(0);
+    bare(&["fmt", "add.tk"]).code(0);
+    bare(&["test", "add.tk"]).code(0);
+    bare(&["test", "add.tk", "--device", "sim"]).code(0);
+    bare(&["run", "add.tk", "x=ones:f32[3]", "z=zeros:f32[3]"]).code(0).out_has("1.0, 1.0, 1.0");
+    let build =
+        ["build", "add.tk", "--set", "T=f32", "--target", "sm_90a", "--emit", "ptx,llvm", "-o", "out"];
+    bare(&build).code(0);
+    bare(&["doctor"]).code(0);
+    bare(&["cache", "info"]).code(0);
+}

@@ -1,0 +1,22 @@
+//! Owns what programs may ask about a target: a [`TargetSpec`] as the facts of the language.
+
+use tk_layout::TargetSpec;
+use tk_sema::target::Target;
+
+/// The facts about a target.
+pub fn facts_about(spec: &TargetSpec) -> Target {
+    Target {
+        has_async_copy: spec.has_async_copy,
+        has_tma: spec.has_tma,
+        has_mma: spec.has_mma,
+        has_async_mma: spec.has_async_mma,
+        has_tf32: spec.has_tf32,
+        has_f8: spec.has_f8,
+        has_scaled_mma: spec.has_scaled_mma,
+        has_clusters: spec.has_clusters,
+        has_ptx: spec.has_ptx,
+        has_gcn: spec.has_gcn,
+        warp_size: spec.warp_size,
+        smem: spec.shared_bytes,
+    }
+}
