@@ -83,8 +83,11 @@ fn completions_and_manual_pages_are_made() {
     assert_eq!(
         pages,
         [
+            "tk-build.1",
+            "tk-cache.1",
             "tk-check.1",
             "tk-completions.1",
+            "tk-doctor.1",
             "tk-explain.1",
             "tk-fmt.1",
             "tk-lsp.1",
