@@ -16,7 +16,7 @@
 //! | function | f32   | f64  | PTX | PTX, `fast` |
 //! |----------|-------|------|-----|-------------|
 //! | `exp`    | 1.115 | 0.91 | 8   | 2           |
-//! | `exp2`   | 0.919 | 1.00 | 1   | 1           |
+//! | `exp2`   | 0.919 | 1.00 | 7   | 1           |
 //! | `log`    | 0.940 | 0.73 | 26  | 2           |
 //! | `log2`   | 1.163 | 0.84 | 31  | 1           |
 //! | `sin`    | 1.550 | 1.25 | 23, beyond 2^20 94 | 1 |
@@ -109,8 +109,6 @@ impl Width {
 /// A function that a target may have as one operation on f32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approx {
-    /// 2^x within two units in the last place, subnormal numbers included.
-    Exp2,
     /// 2^x within two units in the last place; subnormal numbers count as zero.
     Exp2Flush,
     /// The binary logarithm, near 1 with an absolute error of about 2^-22; subnormal numbers count as zero.

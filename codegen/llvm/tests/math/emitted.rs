@@ -116,7 +116,7 @@ fn ptx(op: ElementwiseOp, width: Width, fast: bool) -> (usize, String) {
 /// are in the branch for large angles.
 const LENGTHS: &[(ElementwiseOp, usize, usize)] = &[
     (ElementwiseOp::Exp, 8, 2),
-    (ElementwiseOp::Exp2, 1, 1),
+    (ElementwiseOp::Exp2, 7, 1),
     (ElementwiseOp::Log, 26, 2),
     (ElementwiseOp::Log2, 31, 1),
     (ElementwiseOp::Sin, 94, 1),
