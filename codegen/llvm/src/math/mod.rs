@@ -28,9 +28,9 @@
 //! | `pow`    | 0.95  | 1.13 | 117 | 37          |
 //!
 //! f32 is the largest error over all 2^32 numbers (from `cos` on, over every 37th) against f64, of `pow` over 140 000
-//! pairs; f64 is the largest over 40 000 operands of all sizes against 300 bits. On PTX, `exp`, `exp2`, `tanh`, `erf` and
-//! `rsqrt` have the errors of its approximations besides. These were not measured; the vendor documents 2 units or
-//! less for its own functions of f32, which are made of the same approximations.
+//! pairs; f64 is the largest over 40 000 operands of all sizes against 300 bits. On PTX, `exp`, `exp2`, `tanh`, `erf`,
+//! `rsqrt` and `pow` have the errors of its approximations besides: on an H200, over all 2^32 numbers, `exp` is within 1.93,
+//! `exp2` 1.65, `tanh` 1.77, `erf` 1.43 and `rsqrt` 1.51 units; `pow` was not measured there.
 //!
 //! Polynomials are minimax fits by exchange (Remez) of the relative error, computed with 60 digits; for f32 the
 //! coefficients were rounded one after the other, lowest power first, each time refitting the rest. The errors that are
