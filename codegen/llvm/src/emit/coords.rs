@@ -162,10 +162,10 @@ impl<'c> Emit<'_, 'c> {
     /// it is thread 0.
     pub fn is_first(&self, layout: Option<LayoutId>) -> Res<Option<IntValue<'c>>> {
         let threads = self.kernel.setting.threads();
-        // In a function of elements, a scalar is one of many.
-        let layout = match (layout, self.nested) {
-            (None, Some(Nested::Map(l))) => Some(l),
-            (layout, _) => layout,
+        // In a function of elements, a scalar, or a tile of one, is one of many.
+        let layout = match self.nested {
+            Some(Nested::Map(l)) => Some(l),
+            Some(Nested::Fold) | None => layout,
         };
         let mask = match layout {
             None => threads.count() - 1,

@@ -5,7 +5,7 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_layout::kernel::LayoutId;
-use tk_ops::{ControlOp, MemoryOp, Op};
+use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::{BlockId, Inst, Type, ValueId, walk};
 
 use super::fold::State;
@@ -25,11 +25,13 @@ impl<'c> Emit<'_, 'c> {
     /// Whether an instruction can be emitted where it stands.
     pub(super) fn allowed(&self, inst: &Inst) -> Res<()> {
         let Some(nested) = self.nested else { return Ok(()) };
-        let is_tile = |v: &ValueId| match self.ty(*v) {
-            Type::Tile { shape, .. } => !shape.is_empty(),
+        // Every thread holds a tile of one element of its own.
+        let is_spread = |v: &ValueId| match self.ty(*v) {
+            Type::Tile { shape, .. } => shape.iter().any(|n| *n != 1),
             Type::View { .. } => false,
         };
-        if inst.operands.iter().chain(&inst.results).any(is_tile) {
+        let moves = matches!(inst.op, Op::Machine(op) if op != MachineOp::Convert);
+        if moves || inst.operands.iter().chain(&inst.results).any(is_spread) {
             return self.unsupported("a tile in a function of elements");
         }
         let name = inst.op.name();

@@ -402,9 +402,11 @@ impl Scope {
     }
 }
 
-/// The program of a seed: its items, and the arguments of its kernel `k`.
-pub fn generate(seed: u64) -> (Vec<Node>, Vec<Param>) {
+/// The program of a seed: its items, and the arguments of its kernel `k`. An `exact` one gives the same bits on every
+/// device.
+pub fn generate(seed: u64, exact: bool) -> (Vec<Node>, Vec<Param>) {
     let mut s = Scope {
+        exact,
         random: Random(seed),
         vars: vec![],
         callees: vec![],

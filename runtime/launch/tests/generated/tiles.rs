@@ -82,7 +82,7 @@ impl Scope {
                 let x = self.of(e, &from, depth);
                 let f = self.random.pick(&["sum", "prod", "max", "min", "xor_sum", "reduce"]);
                 Some(match f {
-                    "sum" | "prod" if !sums_to_itself(e) => format!("max({x}, axis = {axis})"),
+                    "sum" | "prod" if !self.sums_to_itself(e) => format!("max({x}, axis = {axis})"),
                     "xor_sum" if !is_int(e) => format!("min({x}, axis = {axis})"),
                     "reduce" => {
                         let combine = self.combine(e);
@@ -92,6 +92,11 @@ impl Scope {
                 })
             }
         }
+    }
+
+    /// Whether `sum` gives this type, to the same bits in any order if that matters.
+    fn sums_to_itself(&self, e: Elem) -> bool {
+        sums_to_itself(e) && !(self.exact && is_float(e))
     }
 
     /// An associative and commutative function.
@@ -115,7 +120,7 @@ impl Scope {
         let axis = self.random.below(dims.len());
         let x = self.of(e, dims, depth);
         Some(match self.random.below(4) {
-            0 if sums_to_itself(e) => format!("cumsum({x}, axis = {axis})"),
+            0 if self.sums_to_itself(e) => format!("cumsum({x}, axis = {axis})"),
             1 => {
                 let combine = self.combine(e);
                 let reverse = self.random.chance(50);
@@ -164,8 +169,11 @@ impl Scope {
 
     /// A load. Positions in views may be anything; those behind a pointer are brought inside.
     pub fn loaded(&mut self, e: Elem, dims: &[Dim], depth: usize) -> Option<String> {
-        let fits =
-            |m: &&Memory| m.elem == e && m.rank.map_or(true, |rank| dims.is_empty() || rank == dims.len());
+        let fits = |m: &&Memory| {
+            m.elem == e
+                && !(self.exact && m.name == "total")
+                && m.rank.map_or(true, |rank| dims.is_empty() || rank == dims.len())
+        };
         let fit: Vec<Memory> = self.memories.iter().filter(fits).cloned().collect();
         if fit.is_empty() || self.scalar_only {
             return None;

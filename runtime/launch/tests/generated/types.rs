@@ -58,6 +58,9 @@ pub struct Dim(Vec<&'static str>);
 
 /// The extents that shapes begin with; `N` and `M` are what the kernel says.
 pub const ATOMS: &[&str] = &["N", "N", "M", "1", "2", "3", "4", "8", "13"];
+/// More of them, which take several warps, or a part of one.
+pub const MORE_ATOMS: &[&str] =
+    &["N", "N", "M", "1", "2", "3", "4", "8", "13", "16", "33", "64", "96", "100"];
 /// The values of `N` and `M`: no powers of two.
 pub const N: usize = 7;
 pub const M: usize = 5;
