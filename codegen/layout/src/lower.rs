@@ -233,7 +233,8 @@ impl Lower<'_> {
             return;
         };
         let axis = axis_of(inst);
-        let Some((part, warps)) = self.kernel.layout(x).map(|l| l.partial(axis)) else { return };
+        let Some((part, starts)) = self.kernel.layout(x).map(|l| l.partial(axis)) else { return };
+        let warps = starts.len() as u32;
         if warps == 1 {
             return self.keep(block, id);
         }
@@ -262,7 +263,10 @@ impl Lower<'_> {
             self.convert(block, id, &convert);
             merged.extend(convert.results.first().copied());
         }
-        let attrs = inst.attrs.clone().with("merge", Attr::Bool(true));
+        // A warp that holds nothing but padding has no result.
+        let extent = self.shape(x).get(axis).copied().unwrap_or(1);
+        let real = starts.iter().filter(|s| **s < extent).count();
+        let attrs = inst.attrs.clone().with("merge", Attr::Bool(true)).with("k", Attr::Int(real as i64));
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
         let last = self.add(block, inst.op, &merged, attrs, &[(ty, layout)]);
         self.becomes(id, last);

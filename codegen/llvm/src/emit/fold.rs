@@ -56,8 +56,10 @@ impl<'c> Emit<'_, 'c> {
         let combine = Combine { inst, op: (op != ReduceOp::Custom).then_some(op), dtypes };
         let held = self.kernel.layouts.get(layout).clone();
         let states = self.states(inst, &combine, merge)?;
-        let extent = self.shape(x).get(axis).copied().unwrap_or(1);
-        let ragged = tk_layout::layout::padded(extent) != extent;
+        let held_along = self.shape(x).get(axis).copied().unwrap_or(1);
+        // Of the results of warps, those of the first `k` are real.
+        let extent = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(held_along);
+        let ragged = tk_layout::layout::padded(held_along) != extent;
         let mut done: BTreeMap<Vec<u32>, State<'c>> = BTreeMap::new();
         for (key, regs) in self.rows(&held, axis) {
             let row = regs.iter().map(|n| {

@@ -70,6 +70,20 @@ impl Dim {
         Dim(if atom == "1" { vec![] } else { vec![atom] })
     }
 
+    /// A number.
+    pub fn number(n: usize) -> Dim {
+        Dim(if n == 1 { vec![] } else { vec![Box::leak(n.to_string().into_boxed_str())] })
+    }
+
+    /// The number, if it is one.
+    pub fn literal(&self) -> Option<usize> {
+        match self.0.as_slice() {
+            [] => Some(1),
+            [one] => one.parse().ok(),
+            _ => None,
+        }
+    }
+
     /// The extent of a flattened tile.
     pub fn product(dims: &[Dim]) -> Dim {
         let mut factors: Vec<&'static str> = dims.iter().flat_map(|d| d.0.iter().copied()).collect();
