@@ -9,12 +9,12 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 TK := target/debug/tk
 PYTHON := .venv/bin/python
 
-.PHONY: demo test setup build format lint unit kernels numpy evidence editors tidy bless
+.PHONY: demo test setup build format lint unit kernels simulated numpy evidence editors tidy bless
 
 demo: build
 	@scripts/demo $(TK)
 
-test: setup format lint unit kernels numpy evidence editors tidy
+test: setup format lint unit kernels simulated numpy evidence editors tidy
 	@echo "make test: everything is green"
 
 setup:
@@ -37,6 +37,11 @@ kernels: unit
 	$(TK) fmt --check examples stdlib
 	$(TK) check examples/*.tk stdlib/*.tk
 	$(TK) test examples/*.tk stdlib/*.tk
+
+# The same on the simulated target, with warps of both widths.
+simulated: unit
+	$(TK) test --device sim examples/*.tk stdlib/*.tk
+	$(TK) test --device sim64 examples/*.tk stdlib/*.tk
 
 numpy: unit
 	$(PYTHON) tests/numpy/compare.py --tk $(TK)

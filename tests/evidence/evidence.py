@@ -1,7 +1,7 @@
 """Compares what `tk run` computes with NumPy, ml_dtypes, mpmath and Python's integers: every conversion, integer
 operation, order, random number and function. The kernels lie beside this file.
 
-    python tests/evidence/evidence.py [--tk target/debug/tk] [PART ..]
+    python tests/evidence/evidence.py [--tk target/debug/tk] [--device cpu] [PART ..]
 
 Prints the first differences of each comparison that fails, and `evidence: N passed, N failed` at the end.
 """
@@ -22,6 +22,7 @@ def main():
     root = pathlib.Path(__file__).resolve().parent.parent.parent
     parser = argparse.ArgumentParser()
     parser.add_argument("--tk", default=root / "target" / "debug" / "tk")
+    parser.add_argument("--device", default="cpu", help="where the kernels run, such as sim")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)}; without one, all")
     args = parser.parse_args()
     unknown = [part for part in args.parts if part not in PARTS]
@@ -29,7 +30,7 @@ def main():
         parser.error(f"unknown part: {', '.join(unknown)}")
     passed = failed = 0
     # Infinities and NaN are what is compared here.
-    with Launcher(args.tk) as launcher, np.errstate(all="ignore"):
+    with Launcher(args.tk, args.device) as launcher, np.errstate(all="ignore"):
         for part in args.parts or PARTS:
             for name, problem in importlib.import_module(part).compare(launcher):
                 if problem is None:

@@ -46,8 +46,9 @@ def is_raw(name):
 class Launcher:
     """Runs kernels. A context manager: it owns a folder for the files."""
 
-    def __init__(self, tk):
+    def __init__(self, tk, device="cpu"):
         self.tk = tk
+        self.device = device
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -60,7 +61,7 @@ class Launcher:
         """Runs `target` (`file.tk` or `file.tk::kernel`). `inputs`: name to (type, array) or a number; `outputs`: name
         to (type, shape); `sets`: compile-time arguments. Gives the outputs by name."""
         folder = pathlib.Path(self.folder.name)
-        words = [str(self.tk), "run", str(HERE / target)]
+        words = [str(self.tk), "run", "--device", self.device, str(HERE / target)]
         for name, value in inputs.items():
             if isinstance(value, tuple):
                 dtype, array = value

@@ -1,8 +1,10 @@
-//! Owns how a block of text is run as a program: checked in memory, its tests run on the interpreter.
+//! Owns how a block of text is run as a program: checked in memory, its tests run on the interpreter or on a device.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use tk_runtime::Session;
+use tk_runtime::device::Device;
 use tk_sema::Loader;
 use tk_syntax::{Diagnostic, Severity, SourceMap};
 
@@ -63,17 +65,29 @@ pub fn check(text: &str) -> Report {
     Report { sources: checked.sources, diagnostics, output: lines(&notes) }
 }
 
-/// Checks and, when there is no error, runs the tests.
+/// Checks and, when there is no error, runs the tests in checked mode.
 pub fn run(text: &str) -> Report {
+    tested(text, |session| session.checked_mode(true))
+}
+
+/// The same as a device would run it: on `device`, or on the interpreter without checked mode.
+#[allow(dead_code, reason = "not every test that runs programs has a device")]
+pub fn run_on(text: &str, device: Option<&Arc<dyn Device>>) -> Report {
+    tested(text, |session| match device {
+        Some(device) => session.on(Arc::clone(device)),
+        None => session,
+    })
+}
+
+fn tested(text: &str, set: impl Fn(Session) -> Session) -> Report {
     let checked = tk_sema::check(&Single(text), NAME);
     if checked.diagnostics.iter().any(Diagnostic::is_error) {
         return check(text);
     }
     let (notes, mut diagnostics) = split(checked.diagnostics.clone());
     let mut output = lines(&notes);
-    let session = Session::new(checked)
-        .in_folder(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"))
-        .checked_mode(true);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let session = set(Session::new(checked).in_folder(&folder));
     for (test, _) in session.tests() {
         let outcome = session.test(test);
         let (notes, errors) = split(outcome.diagnostics);

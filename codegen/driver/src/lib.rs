@@ -9,6 +9,7 @@ mod compile;
 mod find;
 mod jit;
 mod kernel;
+mod printed;
 mod ptxas;
 mod report;
 mod simulator;

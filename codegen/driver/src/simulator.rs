@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use tk_interp::{Arg, Buffers, Fault, Memory};
+use tk_interp::{Arg, Buffers, Fault, Memory, print};
 use tk_layout::TargetSpec;
 use tk_llvm::module::{Hosted, hosted};
 use tk_llvm::sim::{self, FaultKind, Global, Launch};
@@ -21,6 +21,7 @@ use tk_tile::Loc;
 use crate::build::fits;
 use crate::compile::{schedule, stopped};
 use crate::kernel::{Request, facts as facts_of, warps_for};
+use crate::printed::{Records, Shown};
 use crate::target::facts_about;
 
 /// A specialization for warps and facts about its arguments.
@@ -73,19 +74,26 @@ impl Simulator {
     }
 }
 
-/// The memory of the interpreter, as lanes see it.
-struct Space(Buffers);
+/// The memory of the interpreter, as lanes see it, and what they print.
+struct Space {
+    buffers: Buffers,
+    records: Mutex<Records>,
+}
 
 impl Global for Space {
     fn resolve(&self, address: u64, bytes: usize) -> Result<*mut u8, String> {
-        let inside = self.0.resolve(address, bytes);
-        inside.ok_or_else(|| match self.0.at(address) {
+        let inside = self.buffers.resolve(address, bytes);
+        inside.ok_or_else(|| match self.buffers.at(address) {
             Some(place) => {
                 let at = address - place.address;
                 format!("{bytes} bytes at byte {at} of a buffer of {} are outside", place.len)
             }
             None => format!("the address {address:#x} is in no buffer"),
         })
+    }
+
+    fn print(&self, program: [u32; 3], lane: u32, record: &[u8]) {
+        self.records.lock().unwrap_or_else(|p| p.into_inner()).add(program, lane, record);
     }
 }
 
@@ -108,7 +116,7 @@ impl Device for Simulator {
         let ready = self
             .ready(compiled, warps_for(self.spec, options.warps.into()), facts)
             .map_err(|w| fault_of(&w))?;
-        let space = Space(memory.buffers());
+        let space = Space { buffers: memory.buffers(), records: Mutex::default() };
         let launch = Launch {
             kernel: ready.hosted.entry,
             args: values.bits(),
@@ -125,9 +133,19 @@ impl Device for Simulator {
         // while `space` holds them, and nobody else runs on them during a launch.
         let ran = unsafe { sim::run(&launch, &space) };
         // Whatever a lane may have written counts as written: only checked mode keeps an account of single bytes.
-        for place in space.0.iter() {
-            space.0.wrote(place.id);
+        for place in space.buffers.iter() {
+            space.buffers.wrote(place.id);
         }
+        let func = compiled.module.funcs.get(compiled.entry);
+        let shown = Shown {
+            prints: &ready.hosted.tables.prints,
+            names: func.map_or(&[], |f| &f.param_names),
+            args,
+            buffers: &space.buffers,
+        };
+        let records = space.records.into_inner().unwrap_or_else(|p| p.into_inner());
+        records.show(&shown, grid, ready.threads, &options.printed)?;
+        options.printed.end_launch();
         ran.map(|_| ()).map_err(|f| fault(&f, &ready.hosted))
     }
 
@@ -139,12 +157,14 @@ impl Device for Simulator {
 
 /// A fault of a lane as a fault of the launch.
 fn fault(f: &sim::Fault, hosted: &Hosted) -> Fault {
-    let loc = |n: i32| usize::try_from(n).ok().and_then(|n| hosted.locs.get(n)).copied();
+    let loc = |n: i32| usize::try_from(n).ok().and_then(|n| hosted.tables.locs.get(n)).copied();
     let message = match f.kind {
-        FaultKind::Assert(n) => {
-            let text =
-                usize::try_from(n).ok().and_then(|n| hosted.messages.get(n)).cloned().unwrap_or_default();
-            if text.is_empty() { "assertion failed".to_string() } else { format!("assertion failed: {text}") }
+        FaultKind::Assert { message, element } => {
+            let assertion = usize::try_from(message).ok().and_then(|n| hosted.tables.asserts.get(n));
+            let (text, shape) = assertion.map_or(("", &[][..]), |a| (&a.message, &a.shape));
+            let place = print::place(usize::try_from(element).unwrap_or(0), shape);
+            let colon = if text.is_empty() { "" } else { ": " };
+            format!("assertion failed{place}{colon}{text}")
         }
         FaultKind::Global
         | FaultKind::Shared

@@ -31,6 +31,7 @@ pub fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
     let natural = Natural::new(module, func, &axis, &setting);
     let mut new = Func::new(func.name.clone(), func.kind);
     new.param_names.clone_from(&func.param_names);
+    new.alias.clone_from(&func.alias);
     let mut block_of = vec![None; func.insts.len()];
     place(func, func.body, &mut block_of);
     let mut a = Assign {

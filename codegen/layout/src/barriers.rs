@@ -17,7 +17,7 @@
 use std::collections::BTreeSet;
 
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
-use tk_tile::{Attrs, BlockId, FuncId, Inst, InstId, Type, ValueId, walk};
+use tk_tile::{Attrs, BlockId, FuncId, Inst, InstId, Loc, Type, ValueId, walk};
 
 use crate::kernel::{Kernel, LayoutId};
 use crate::linear::InDim;
@@ -60,6 +60,14 @@ struct Touch {
 }
 
 impl Touch {
+    /// The same of any element.
+    fn of_any(self) -> Touch {
+        match self.place {
+            Place::Global { root, own: _ } => Touch { place: Place::Global { root, own: None }, ..self },
+            Place::Shared(..) | Place::Acquired => self,
+        }
+    }
+
     /// Whether two threads may not do these without meeting.
     fn conflicts(&self, o: &Touch) -> bool {
         let harmless = matches!((self.act, o.act), (Act::Read, Act::Read) | (Act::Atomic, Act::Atomic));
@@ -82,7 +90,7 @@ impl Touch {
 /// Accesses since all threads met last.
 type Pending = Vec<Touch>;
 
-fn join(a: &mut Pending, b: &Pending) {
+fn join(a: &mut Pending, b: &[Touch]) {
     for t in b {
         if !a.contains(t) {
             a.push(t.clone());
@@ -164,12 +172,24 @@ impl Barriers<'_> {
                 }
                 *pending = after;
             }
-            Op::Machine(_) | Op::Memory(_) | Op::Atomic(_) => self.access(block, &inst, pending),
+            Op::Machine(_) | Op::Memory(_) | Op::Atomic(_) => {
+                let touches = self.touches(&inst);
+                let releases = matches!(inst.op, Op::Atomic(_)) && ordered(&inst, "release");
+                self.access(block, inst.loc, &touches, releases, pending);
+            }
+            // Nobody meets inside of a function of elements, so all meet before it.
+            Op::Control(ControlOp::Map) | Op::Reduce(_) | Op::Scan(_) => {
+                let func = self.kernel.func();
+                let inner = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b));
+                let inner: Vec<Inst> = inner.map(|i| func.insts[i].clone()).collect();
+                let touches =
+                    inner.iter().flat_map(|i| self.touches(i)).map(Touch::of_any).collect::<Vec<_>>();
+                let releases = inner.iter().any(|i| matches!(i.op, Op::Atomic(_)) && ordered(i, "release"));
+                self.access(block, inst.loc, &touches, releases, pending);
+            }
             Op::Elementwise(_)
             | Op::Create(_)
             | Op::Shape(_)
-            | Op::Reduce(_)
-            | Op::Scan(_)
             | Op::Dot(_)
             | Op::Random(_)
             | Op::Control(_)
@@ -192,9 +212,15 @@ impl Barriers<'_> {
         out
     }
 
-    fn access(&mut self, block: BlockId, inst: &Inst, pending: &mut Pending) {
-        let touches = self.touches(inst);
-        let releases = matches!(inst.op, Op::Atomic(_)) && ordered(inst, "release");
+    /// Something touches memory: all meet before it if they must.
+    fn access(
+        &mut self,
+        block: BlockId,
+        loc: Option<Loc>,
+        touches: &[Touch],
+        releases: bool,
+        pending: &mut Pending,
+    ) {
         let global = |t: &Touch| !matches!(t.place, Place::Shared(..));
         let waits = pending.iter().any(|p| touches.iter().any(|t| p.conflicts(t)) || releases && global(p));
         if waits {
@@ -204,12 +230,12 @@ impl Barriers<'_> {
                 attrs: Attrs::new(),
                 blocks: vec![],
                 results: vec![],
-                loc: inst.loc,
+                loc,
             };
             self.kernel.module.funcs[FuncId(0)].add_inst(block, barrier, &[]);
             pending.clear();
         }
-        join(pending, &touches);
+        join(pending, touches);
     }
 
     fn touches(&self, inst: &Inst) -> Vec<Touch> {

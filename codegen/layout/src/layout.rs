@@ -227,9 +227,10 @@ impl Layout {
         Some(Layout { atom, repeats: vec![1; rank] })
     }
 
-    /// What the threads hold behind a fold of `axis` inside of each warp: one partial result for each warp along it, the
-    /// extent of `axis` in the result; 1 if no warp shares the dimension.
-    pub fn partial(&self, axis: usize) -> (Layout, u32) {
+    /// What the threads hold behind a fold of `axis` inside of each warp: one partial result for each warp along it, in
+    /// the order of the elements; and the coordinate of the first element of each. It is one if no warp shares the
+    /// dimension.
+    pub fn partial(&self, axis: usize) -> (Layout, Vec<u32>) {
         let folded = |mut b: Vec<u32>| {
             if let Some(c) = b.get_mut(axis) {
                 *c = 0;
@@ -239,12 +240,17 @@ impl Layout {
         let mut register = self.bases(InDim::Register, folded);
         register.retain(|b| b.iter().any(|c| *c != 0));
         let lane = self.bases(InDim::Lane, folded);
-        let mut warps = 0;
         let mut warp = self.bases(InDim::Warp, |b| b);
+        let mut along: Vec<u32> =
+            warp.iter().filter_map(|b| b.get(axis).copied()).filter(|c| *c != 0).collect();
+        along.sort_unstable();
         for c in warp.iter_mut().filter_map(|b| b.get_mut(axis)).filter(|c| **c != 0) {
-            *c = 1 << warps;
-            warps += 1;
+            *c = 1 << along.iter().position(|a| a == c).unwrap_or(0);
         }
+        let warps = along.len() as u32;
+        let start =
+            |n: u32| (0..).zip(&along).filter(|(i, _)| n >> i & 1 == 1).fold(0, |sum, (_, c)| sum ^ c);
+        let starts = (0..1 << warps).map(start).collect();
         let mut bits = self.atom.out_bits().to_vec();
         let mut repeats = self.repeats.clone();
         if let (Some(b), Some(r)) = (bits.get_mut(axis), repeats.get_mut(axis)) {
@@ -252,7 +258,7 @@ impl Layout {
             *r = 1;
         }
         let atom = LinearLayout::new(&bits, register, lane, warp).unwrap_or_else(|_| self.atom.clone());
-        (Layout { atom, repeats }, 1 << warps)
+        (Layout { atom, repeats }, starts)
     }
 
     /// All of dimension `axis`, which has extent `2^bits`, in registers of every thread that holds one of it.

@@ -16,7 +16,7 @@
 //! May assume a verified laid-out kernel. Guarantees that every other operation finds its operands in the same warp.
 
 use tk_ops::scalar::Scalar;
-use tk_ops::{CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::{Attr, Attrs, BlockId, Id, Inst, InstId, Type, TypeId, ValueId, walk};
 
 use crate::axis::element_bytes;
@@ -40,7 +40,7 @@ fn run(kernel: &mut Kernel) {
             used.get_mut(v.index()).into_iter().for_each(|u| *u = true);
         }
     }
-    Lower { kernel, loc: None, used }.block(body);
+    Lower { kernel, loc: None, used, alone: false }.block(body);
 }
 
 struct Lower<'a> {
@@ -48,6 +48,8 @@ struct Lower<'a> {
     loc: Option<tk_tile::Loc>,
     /// Which values are operands.
     used: Vec<bool>,
+    /// Inside of a function of elements, where each thread is alone.
+    alone: bool,
 }
 
 impl Lower<'_> {
@@ -66,9 +68,12 @@ impl Lower<'_> {
     fn block(&mut self, block: BlockId) {
         let insts = std::mem::take(&mut self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts);
         for i in insts {
-            for b in self.kernel.func().insts[i].blocks.clone() {
-                self.block(b);
-            }
+            let (op, blocks) = (self.kernel.func().insts[i].op, self.kernel.func().insts[i].blocks.clone());
+            let elements = matches!(op, Op::Control(ControlOp::Map) | Op::Reduce(_) | Op::Scan(_));
+            let outer = self.alone;
+            self.alone |= elements;
+            blocks.into_iter().for_each(|b| self.block(b));
+            self.alone = outer;
             self.loc = self.kernel.func().insts[i].loc;
             self.inst(block, i);
         }
@@ -178,10 +183,10 @@ impl Lower<'_> {
     /// another value if they looked themselves.
     fn atomic(&mut self, block: BlockId, id: InstId, inst: &Inst) {
         let Some(r) = inst.results.first().copied() else { return self.keep(block, id) };
-        let alone = self
-            .kernel
-            .layout(r)
-            .is_some_and(|l| l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0);
+        let alone = self.alone
+            || self.kernel.layout(r).is_some_and(|l| {
+                l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0
+            });
         if alone || !self.used.get(r.index()).copied().unwrap_or(false) {
             return self.keep(block, id);
         }
@@ -228,7 +233,8 @@ impl Lower<'_> {
             return;
         };
         let axis = axis_of(inst);
-        let Some((part, warps)) = self.kernel.layout(x).map(|l| l.partial(axis)) else { return };
+        let Some((part, starts)) = self.kernel.layout(x).map(|l| l.partial(axis)) else { return };
+        let warps = starts.len() as u32;
         if warps == 1 {
             return self.keep(block, id);
         }
@@ -257,7 +263,10 @@ impl Lower<'_> {
             self.convert(block, id, &convert);
             merged.extend(convert.results.first().copied());
         }
-        let attrs = inst.attrs.clone().with("merge", Attr::Bool(true));
+        // A warp that holds nothing but padding has no result.
+        let extent = self.shape(x).get(axis).copied().unwrap_or(1);
+        let real = starts.iter().filter(|s| **s < extent).count();
+        let attrs = inst.attrs.clone().with("merge", Attr::Bool(true)).with("k", Attr::Int(real as i64));
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
         let last = self.add(block, inst.op, &merged, attrs, &[(ty, layout)]);
         self.becomes(id, last);

@@ -1,7 +1,7 @@
 //! Owns the question from which parameter a pointer or view comes.
 //!
-//! Parameters do not reach the same memory unless the kernel says so (E0711), so accesses through different ones need no
-//! order.
+//! Parameters do not reach the same memory unless the kernel says so (`alias`, E0711), so accesses through different ones
+//! need no order.
 
 use tk_ops::{ControlOp, CreateOp, MachineOp, MemoryOp, Op, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, ValueId, rewrite};
@@ -14,8 +14,16 @@ impl Roots {
     /// Of all values of a kernel.
     pub fn new(func: &Func) -> Roots {
         let mut roots = Roots(vec![None; func.values.len()]);
-        for v in &func.blocks[func.body].args {
+        let params = &func.blocks[func.body].args;
+        for v in params {
             roots.set(*v, Some(*v));
+        }
+        // Those that may reach the same memory count as one.
+        for (x, y) in &func.alias {
+            let pair = [x, y].map(|n| params.get(*n as usize).and_then(|v| roots.get(*v)));
+            for v in params.iter().filter(|v| roots.get(**v) == pair[1]).copied().collect::<Vec<_>>() {
+                roots.set(v, pair[0]);
+            }
         }
         roots.block(func, func.body);
         roots

@@ -18,14 +18,13 @@ use inkwell::types::BasicMetadataTypeEnum;
 use inkwell::values::InstructionValue;
 use tk_layout::{Kernel, TargetSpec};
 use tk_ops::DType;
-use tk_tile::Loc;
 
 use crate::emit::value::word;
 use crate::emit::{Res, Slot, Stop, bug, emit, first_loc, slots};
 use crate::lines::{LineTable, Lines};
 use crate::sim::names::names;
 use crate::target::nvptx::Nvptx;
-use crate::target::sim::Sim;
+use crate::target::sim::{Sim, Tables};
 
 /// LLVM's number of the calling convention of PTX kernels.
 const PTX_KERNEL: u32 = 71;
@@ -187,10 +186,8 @@ pub struct Hosted {
     pub entry: crate::sim::Kernel,
     /// The parameters in order.
     pub params: Vec<Slot>,
-    /// The places to which calls refer.
-    pub locs: Vec<Loc>,
-    /// The messages of asserts, by number.
-    pub messages: Vec<String>,
+    /// What calls refer to by number.
+    pub tables: Tables,
     /// LLVM IR, optimised.
     pub llvm: String,
     /// Keeps the code alive; dropped before the context that it belongs to.
@@ -248,10 +245,15 @@ pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
         let unknown = || module.add_function(name, context.void_type().fn_type(&[], false), None);
         engine.add_global_mapping(&module.get_function(name).unwrap_or_else(unknown), address);
     }
+    // Code generation is what adds calls of these, so they are declared here, used or not.
+    for (name, long, address) in crate::sim::library() {
+        let ty = if long { context.f64_type() } else { context.f32_type() };
+        let f = module.add_function(name, context.f32_type().fn_type(&[ty.into()], false), None);
+        engine.add_global_mapping(&f, address);
+    }
     let address = engine.get_function_address(&symbol).map_err(|e| Stop::Bug(e.to_string()))?;
     linked(&engine)?;
     // SAFETY: the function was made with the signature of `sim::Kernel`, and the engine keeps its code.
     let entry = unsafe { std::mem::transmute::<usize, crate::sim::Kernel>(address) };
-    let (locs, messages) = sim.into_tables();
-    Ok(Hosted { entry, params: slots(kernel), locs, messages, llvm, _engine: engine })
+    Ok(Hosted { entry, params: slots(kernel), tables: sim.into_tables(), llvm, _engine: engine })
 }

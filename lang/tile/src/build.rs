@@ -74,6 +74,19 @@ impl<'a> Builder<'a> {
         self.func.add_arg(self.func.body, ty)
     }
 
+    /// How many parameters the function has so far.
+    pub fn params(&self) -> u32 {
+        self.func.param_names.len() as u32
+    }
+
+    /// Says that two parameters, by position, may reach the same memory.
+    pub fn alias(&mut self, x: u32, y: u32) {
+        let pair = (x.min(y), x.max(y));
+        if x != y && !self.func.alias.contains(&pair) {
+            self.func.alias.push(pair);
+        }
+    }
+
     /// Opens a new block with arguments of these types, inside the one that is open; gives the arguments.
     pub fn begin(&mut self, args: &[TypeId]) -> Vec<ValueId> {
         let block = self.func.add_block();

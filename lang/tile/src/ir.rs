@@ -299,6 +299,8 @@ pub struct Func {
     pub kind: FuncKind,
     /// Names of the parameters, as in the source (`x`, `st.m` for a flattened struct).
     pub param_names: Vec<String>,
+    /// Pairs of parameters, by position, that may reach the same memory; no others do.
+    pub alias: Vec<(u32, u32)>,
     /// Types of the results.
     pub results: Vec<TypeId>,
     /// The body.
@@ -336,6 +338,7 @@ impl Func {
             name: name.into(),
             kind,
             param_names: vec![],
+            alias: vec![],
             results: vec![],
             body,
             insts: Arena::default(),

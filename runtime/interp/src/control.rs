@@ -238,7 +238,7 @@ impl<'c, 'm> Machine<'c, 'm> {
         let x = Args::new(step, &mut self.frame()?.slots).take(0)?;
         let Some(lane) = promises::first_false(&x)? else { return Ok(()) };
         let shape = step.uses.first().and_then(|u| u.ty.shape()).unwrap_or_default();
-        let place = promises::place(lane, shape);
+        let place = crate::print::place(lane, shape);
         Err(Fault::run(match step.attrs.str("message") {
             Some(message) if !message.is_empty() => format!("assertion failed{place}: {message}"),
             Some(_) | None => format!("assertion failed{place}"),

@@ -28,7 +28,7 @@ mod host;
 mod launch;
 mod machine;
 mod memory;
-mod print;
+pub mod print;
 mod ramp;
 mod schedule;
 mod space;

@@ -1,12 +1,16 @@
 //! Owns what programs print: the text of values, and the order of lines.
 //!
+//! What is public lets a device that is not the interpreter say the same.
+//!
 //! Guarantees the same text for the same launch: lines stand in the order of programs, those of one program in the order
 //! in which it printed them.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use tk_ops::Scalar;
 use tk_tile::{Elem, Type};
 
+use crate::compare::index_text;
 use crate::exec::pointee_size;
 use crate::fault::Fault;
 use crate::space::Space;
@@ -42,7 +46,8 @@ impl Printed {
         std::mem::take(&mut self.lines().ended)
     }
 
-    pub(crate) fn line(&self, program: [u32; 3], grid: [u32; 3], text: &str) {
+    /// A line of a program of the launch that runs.
+    pub fn line(&self, program: [u32; 3], grid: [u32; 3], text: &str) {
         let mut lines = self.lines();
         if lines.running.len() >= MOST {
             lines.left_out += 1;
@@ -53,7 +58,8 @@ impl Printed {
         lines.running.push((number, format!("program {i}, {j}, {k}: {text}\n")));
     }
 
-    pub(crate) fn end_launch(&self) {
+    /// The launch has ended.
+    pub fn end_launch(&self) {
         let mut lines = self.lines();
         let mut running = std::mem::take(&mut lines.running);
         running.sort_by_key(|(program, _)| *program);
@@ -68,14 +74,21 @@ impl Printed {
 /// A message with values in place of `{}`; `{{` and `}}` stand for braces.
 pub(crate) fn fill(message: &str, values: &[Value], types: &[&Type], space: &Space) -> Result<String, Fault> {
     let mut values = values.iter().zip(types);
+    filled(message, || {
+        let (value, ty) = values.next().ok_or_else(|| Fault::internal("`print` lacks a value"))?;
+        show(value, ty, space)
+    })
+}
+
+/// A message with a text in place of each `{}`; `{{` and `}}` stand for braces.
+pub fn filled(message: &str, mut next: impl FnMut() -> Result<String, Fault>) -> Result<String, Fault> {
     let mut out = String::with_capacity(message.len());
     let mut chars = message.chars().peekable();
     while let Some(c) = chars.next() {
         match (c, chars.peek()) {
             ('{', Some('}')) => {
                 chars.next();
-                let (value, ty) = values.next().ok_or_else(|| Fault::internal("`print` lacks a value"))?;
-                show(value, ty, space, &mut out)?;
+                out += &next()?;
             }
             ('{', Some('{')) | ('}', Some('}')) => {
                 chars.next();
@@ -87,34 +100,45 @@ pub(crate) fn fill(message: &str, values: &[Value], types: &[&Type], space: &Spa
     Ok(out)
 }
 
-fn show(value: &Value, ty: &Type, space: &Space, out: &mut String) -> Result<(), Fault> {
+fn show(value: &Value, ty: &Type, space: &Space) -> Result<String, Fault> {
     match (value, ty) {
-        (Value::View(v), _) => {
-            let base = pointer(&v.base, 1, space);
-            *out += &format!("view({base}, {:?}, {:?})", v.shape, v.strides);
-            Ok(())
-        }
-        (value, Type::Tile { shape, .. }) => tile(value, shape, 0, ty, space, out),
+        (Value::View(v), _) => Ok(view(&pointer(&v.base, 1, space), &v.shape, &v.strides)),
+        (value, Type::Tile { shape, .. }) => tile(shape, &mut |i| element(&value.lane(i)?, ty, space)),
         (_, Type::View { .. }) => Err(Fault::internal("a view is expected")),
     }
 }
 
+/// The text of a view.
+pub fn view(base: &str, shape: &[i64], strides: &[i64]) -> String {
+    format!("view({base}, {shape:?}, {strides:?})")
+}
+
+/// The text of a tile, or of a scalar, from that of its elements.
+pub fn tile(shape: &[u32], element: &mut Element<'_>) -> Result<String, Fault> {
+    let mut out = String::new();
+    let count: u64 = shape.iter().map(|d| u64::from(*d)).product();
+    part(shape, 0, count > WHOLE as u64, element, &mut out)?;
+    Ok(out)
+}
+
+/// The text of the element at a place in row-major order.
+pub type Element<'a> = dyn FnMut(usize) -> Result<String, Fault> + 'a;
+
 /// The part of a tile from element `first` on that has these extents.
-fn tile(
-    value: &Value,
+fn part(
     shape: &[u32],
     first: usize,
-    ty: &Type,
-    space: &Space,
+    large: bool,
+    element: &mut Element<'_>,
     out: &mut String,
 ) -> Result<(), Fault> {
     let Some((extent, inner)) = shape.split_first() else {
-        *out += &element(&value.lane(first)?, ty, space)?;
+        *out += &element(first)?;
         return Ok(());
     };
     let step: usize = inner.iter().map(|d| *d as usize).product();
     let extent = *extent as usize;
-    let cut = ty.count() > WHOLE && extent > 2 * EDGE;
+    let cut = large && extent > 2 * EDGE;
     out.push('[');
     for i in 0..extent {
         if cut && i == EDGE {
@@ -126,7 +150,7 @@ fn tile(
         if i > 0 {
             out.push_str(", ");
         }
-        tile(value, inner, first + i * step, ty, space, out)?;
+        part(inner, first + i * step, large, element, out)?;
     }
     out.push(']');
     Ok(())
@@ -135,21 +159,36 @@ fn tile(
 fn element(value: &Value, ty: &Type, space: &Space) -> Result<String, Fault> {
     match (value, ty.elem()) {
         (Value::Ptr(p), Elem::Ptr { .. }) => Ok(pointer(p, pointee_size(ty), space)),
-        (number, _) => {
-            let s = number.scalar()?;
-            // The bits of a NaN mean nothing.
-            Ok(if s.as_f64().is_some_and(f64::is_nan) { "nan".to_string() } else { s.to_string() })
-        }
+        (number, _) => Ok(self::number(number.scalar()?)),
     }
 }
 
-/// `x + 5`, in elements of `size` bytes; an address where the buffer has no name.
+/// The text of a number or bool.
+pub fn number(s: Scalar) -> String {
+    // The bits of a NaN mean nothing.
+    if s.as_f64().is_some_and(f64::is_nan) { "nan".to_string() } else { s.to_string() }
+}
+
 pub(crate) fn pointer(p: &Pointer, size: usize, space: &Space) -> String {
-    let name = space.entry(p).and_then(|e| e.param.as_ref()).map(|(_, name)| name);
+    let name = space.entry(p).and_then(|e| e.param.as_ref()).map(|(_, name)| &**name);
     let bytes = p.offset.wrapping_mul(size as i64).wrapping_add(p.disp);
-    match name {
-        _ if p.entry == NOWHERE && bytes == 0 => "null".to_string(),
-        Some(name) if bytes % size.max(1) as i64 == 0 => format!("{name} + {}", bytes / size.max(1) as i64),
-        Some(_) | None => format!("{:#x}", space.address(p, size)),
+    if p.entry == NOWHERE && bytes == 0 {
+        return "null".to_string();
     }
+    address(name, bytes, size, space.address(p, size))
+}
+
+/// `x + 5`: a place `bytes` behind the start of the buffer of the parameter `name`, in elements of `size` bytes; an
+/// address where the buffer has no name.
+pub fn address(name: Option<&str>, bytes: i64, size: usize, address: u64) -> String {
+    let size = size.max(1) as i64;
+    match name {
+        Some(name) if bytes % size == 0 => format!("{name} + {}", bytes / size),
+        Some(_) | None => format!("{address:#x}"),
+    }
+}
+
+/// Where in a tile something is: `` at element `[1, 2]` ``; nothing for a scalar.
+pub fn place(element: usize, shape: &[u32]) -> String {
+    if shape.is_empty() { String::new() } else { format!(" at element {}", index_text(element, shape)) }
 }

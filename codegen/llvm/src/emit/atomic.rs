@@ -1,6 +1,6 @@
 //! Owns atomic operations on device memory: one for each element, by the first of the threads that hold it.
 
-use tk_ops::AtomicOp;
+use tk_ops::{AtomicOp, DType};
 use tk_tile::{Inst, Type, ValueId};
 
 use super::global::Place;
@@ -44,15 +44,19 @@ impl<'c> Emit<'_, 'c> {
             Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => pointee,
             Type::Tile { elem, .. } => elem,
         };
-        let tk_tile::Elem::Scalar(dtype) = element else { return self.unsupported("atomics on pointers") };
-        let zero = self.zero(Some(*dtype));
+        // A pointer is an address of 64 bits.
+        let dtype = match element {
+            tk_tile::Elem::Scalar(dtype) => *dtype,
+            tk_tile::Elem::Ptr { .. } => DType::U64,
+        };
+        let zero = self.zero(Some(dtype));
         let mut regs = vec![];
         for (n, place) in places.iter().enumerate() {
             let pick = |list: &Option<Vec<_>>| list.as_ref().and_then(|l| l.get(n).copied());
             let address = self.builder.build_int_add(place.address, self.long(place.offset), "")?;
             let atomic = Atomic {
                 op,
-                dtype: *dtype,
+                dtype,
                 address,
                 value: pick(&stored).unwrap_or(zero),
                 compare: pick(&compare),

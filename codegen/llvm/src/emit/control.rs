@@ -36,7 +36,7 @@ impl<'c> Emit<'_, 'c> {
             ControlOp::Assert => self.assert(inst),
             ControlOp::GridBarrier => self.machine.grid_barrier(self),
             ControlOp::InlineAsm => self.inline_asm(inst),
-            ControlOp::Print => self.unsupported(format!("`{}`", op.name())),
+            ControlOp::Print => self.print(inst),
             ControlOp::Call => bug("a call was not inlined"),
             ControlOp::Yield | ControlOp::Condition | ControlOp::Return => {
                 bug("a terminator is no instruction")
@@ -96,11 +96,13 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    fn here(&self) -> Res<inkwell::basic_block::BasicBlock<'c>> {
+    /// The block where code goes.
+    pub(super) fn here(&self) -> Res<inkwell::basic_block::BasicBlock<'c>> {
         self.builder.get_insert_block().ok_or_else(|| Stop::Bug("no block is open".into()))
     }
 
-    fn new_block(&self, name: &str) -> inkwell::basic_block::BasicBlock<'c> {
+    /// A block behind those of the function.
+    pub(super) fn new_block(&self, name: &str) -> inkwell::basic_block::BasicBlock<'c> {
         self.context.append_basic_block(self.function, name)
     }
 
@@ -230,37 +232,34 @@ impl<'c> Emit<'_, 'c> {
         self.from_phis(&inst.results, &counts, &phis)
     }
 
-    /// The block runs for each register.
-    fn map(&mut self, inst: &Inst) -> Res<()> {
-        let block = *inst.blocks.first().ok_or_else(|| Stop::Bug("`map` has a block".into()))?;
-        let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
-        let count = self.count(self.result(inst)?)?;
-        let mut out: Vec<Vec<BasicValueEnum<'c>>> = vec![vec![]; inst.results.len()];
-        for n in 0..count {
-            let args: Vec<_> = operands.iter().filter_map(|o| o.get(n).copied()).collect();
-            for (list, x) in out.iter_mut().zip(self.per_element(block, &args)?) {
-                list.push(x);
-            }
-        }
-        for (r, regs) in inst.results.iter().zip(out) {
-            self.define_regs(*r, regs)?;
-        }
-        Ok(())
-    }
-
+    /// Fails at the first element that is false, as the interpreter counts them.
     fn assert(&mut self, inst: &Inst) -> Res<()> {
         let x = self.operand(inst, 0)?;
-        let mut all: Option<IntValue<'c>> = None;
+        let b = self.builder;
+        let shape = self.shape(x);
+        let mut first: Option<(IntValue<'c>, IntValue<'c>)> = None;
         for (n, held) in self.registers(x)?.into_iter().enumerate() {
-            let mut held = held.into_int_value();
-            if !self.shape(x).is_empty()
-                && let Some(real) = self.is_real(self.layout_id(x)?, self.shape(x), n)?
-            {
-                held = self.builder.build_or(held, self.builder.build_not(real, "")?, "")?;
+            let mut fails = b.build_not(held.into_int_value(), "")?;
+            let mut element = self.int(0);
+            if !shape.is_empty() {
+                let layout = self.layout_id(x)?;
+                if let Some(real) = self.is_real(layout, shape, n)? {
+                    fails = b.build_and(fails, real, "")?;
+                }
+                element = self.position(layout, shape, n)?;
             }
-            all = self.both(all, Some(held))?;
+            first = Some(match first {
+                None => (fails, element),
+                Some((before, at)) => {
+                    let below = b.build_int_compare(IntPredicate::ULT, element, at, "")?;
+                    let none = b.build_not(before, "")?;
+                    let takes = b.build_and(fails, b.build_or(none, below, "")?, "")?;
+                    let at = b.build_select(takes, element, at, "")?.into_int_value();
+                    (b.build_or(before, fails, "")?, at)
+                }
+            });
         }
-        let Some(all) = all else { return Ok(()) };
-        self.machine.assert(self, all, inst.attrs.str("message").unwrap_or(""))
+        let Some((fails, element)) = first else { return Ok(()) };
+        self.machine.assert(self, fails, element, inst.attrs.str("message").unwrap_or(""), shape)
     }
 }

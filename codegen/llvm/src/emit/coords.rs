@@ -11,6 +11,7 @@ use tk_layout::layout::padded;
 use tk_layout::linear::InDim;
 use tk_tile::ValueId;
 
+use super::elements::Nested;
 use super::{Emit, Res, Stop};
 
 impl<'c> Emit<'_, 'c> {
@@ -127,6 +128,17 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_nuw_add(near, ty.const_int(at & !inside, false), "")?)
     }
 
+    /// The place in row-major order of the element that a register of this thread holds.
+    pub fn position(&self, layout: LayoutId, shape: &[u32], register: usize) -> Res<IntValue<'c>> {
+        let mut at = self.i32().const_zero();
+        for (dim, stride) in tk_layout::lower::row_major(shape).iter().enumerate() {
+            let coord = self.coord(layout, register, dim)?;
+            let by = self.i32().const_int(stride.cast_unsigned(), false);
+            at = self.builder.build_int_add(at, self.builder.build_int_mul(coord, by, "")?, "")?;
+        }
+        Ok(at)
+    }
+
     /// Whether register `register` of this thread holds an element and no padding; `None` if it always does.
     pub fn is_real(&self, layout: LayoutId, shape: &[u32], register: usize) -> Res<Option<IntValue<'c>>> {
         let mut all: Option<IntValue<'c>> = None;
@@ -150,6 +162,11 @@ impl<'c> Emit<'_, 'c> {
     /// it is thread 0.
     pub fn is_first(&self, layout: Option<LayoutId>) -> Res<Option<IntValue<'c>>> {
         let threads = self.kernel.setting.threads();
+        // In a function of elements, a scalar, or a tile of one, is one of many.
+        let layout = match self.nested {
+            Some(Nested::Map(l)) => Some(l),
+            Some(Nested::Fold) | None => layout,
+        };
         let mask = match layout {
             None => threads.count() - 1,
             Some(l) => {

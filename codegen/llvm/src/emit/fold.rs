@@ -14,7 +14,7 @@ use tk_layout::lower::state;
 use tk_ops::{DType, ElementwiseOp, ReduceOp};
 use tk_tile::{Inst, ValueId};
 
-use super::value::Val;
+use super::elements::Nested;
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
 
@@ -29,6 +29,13 @@ pub struct Combine<'i> {
     pub op: Option<ReduceOp>,
     /// The element types of a state; `None` for pointers.
     pub dtypes: Vec<Option<DType>>,
+}
+
+impl Combine<'_> {
+    /// Whether it shows that it was done.
+    pub fn is_felt(&self, e: &Emit<'_, '_>) -> bool {
+        self.op.is_none() && self.inst.blocks.iter().any(|b| e.is_felt(*b))
+    }
 }
 
 impl<'c> Emit<'_, 'c> {
@@ -49,8 +56,10 @@ impl<'c> Emit<'_, 'c> {
         let combine = Combine { inst, op: (op != ReduceOp::Custom).then_some(op), dtypes };
         let held = self.kernel.layouts.get(layout).clone();
         let states = self.states(inst, &combine, merge)?;
-        let extent = self.shape(x).get(axis).copied().unwrap_or(1);
-        let ragged = tk_layout::layout::padded(extent) != extent;
+        let held_along = self.shape(x).get(axis).copied().unwrap_or(1);
+        // Of the results of warps, those of the first `k` are real.
+        let extent = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(held_along);
+        let ragged = tk_layout::layout::padded(held_along) != extent;
         let mut done: BTreeMap<Vec<u32>, State<'c>> = BTreeMap::new();
         for (key, regs) in self.rows(&held, axis) {
             let row = regs.iter().map(|n| {
@@ -134,7 +143,8 @@ impl<'c> Emit<'_, 'c> {
         a: &(State<'c>, Option<IntValue<'c>>),
         b: &(State<'c>, Option<IntValue<'c>>),
     ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
-        let both = self.combined(combine, &a.0, &b.0)?;
+        let felt = combine.is_felt(self);
+        let both = self.only_where(b.1, felt, &a.0, |e| e.combined(combine, &a.0, &b.0))?;
         let Some(real) = b.1 else { return Ok((both, a.1)) };
         let kept = both.iter().zip(&a.0).map(|(x, a)| Ok(self.builder.build_select(real, *x, *a, "")?));
         Ok((kept.collect::<Res<_>>()?, a.1))
@@ -193,7 +203,8 @@ impl<'c> Emit<'_, 'c> {
         let Some(op) = combine.op else {
             let args: Vec<_> = a.iter().chain(b).copied().collect();
             let block = combine.inst.blocks.first().copied();
-            return self.per_element(block.ok_or_else(|| Stop::Bug("a fold has a block".into()))?, &args);
+            let block = block.ok_or_else(|| Stop::Bug("a fold has a block".into()))?;
+            return self.per_element(block, &args, Nested::Fold);
         };
         let fast = combine.inst.attrs.flag("fast");
         let d = combine.dtypes.first().copied().flatten();
@@ -251,15 +262,6 @@ impl<'c> Emit<'_, 'c> {
             builder.build_int_compare(IntPredicate::SLT, j.into_int_value(), i.into_int_value(), "")?;
         let takes = builder.build_or(more, builder.build_and(same, earlier, "")?, "")?;
         Ok(vec![builder.build_select(takes, *y, *x, "")?, builder.build_select(takes, *j, *i, "")?])
-    }
-
-    /// The block of an instruction for one element.
-    pub fn per_element(&mut self, block: tk_tile::BlockId, args: &[BasicValueEnum<'c>]) -> Res<State<'c>> {
-        for (v, x) in self.func().blocks[block].args.iter().zip(args) {
-            self.define(*v, Val::Scalar(*x));
-        }
-        self.block(block)?;
-        tk_tile::rewrite::yielded(self.func(), block).iter().map(|v| self.scalar(*v)).collect()
     }
 
     /// Defines the results from what each row became.

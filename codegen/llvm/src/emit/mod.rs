@@ -11,8 +11,10 @@ pub mod atomic;
 pub mod control;
 pub mod coords;
 pub mod dot;
+pub mod elements;
 pub mod fold;
 pub mod global;
+pub mod print;
 pub mod random;
 pub mod scan;
 pub mod shared;
@@ -100,6 +102,8 @@ pub struct Emit<'a, 'c> {
     pub loc: Option<Loc>,
     /// The lines of the source, if the result has a table of them.
     lines: Option<&'a LineTable<'a, 'c>>,
+    /// The function of elements that is being emitted, if it is one.
+    pub nested: Option<elements::Nested>,
 }
 
 /// Fills `function`, which has an empty entry block in which `builder` stands, and its line table.
@@ -133,6 +137,7 @@ pub fn emit<'a, 'c>(
         programs: entry.programs,
         loc: None,
         lines,
+        nested: None,
     };
     e.parameters(&entry.params)?;
     e.layouts_at_entry()?;
@@ -366,6 +371,7 @@ impl<'a, 'c> Emit<'a, 'c> {
     }
 
     fn inst(&mut self, inst: &Inst) -> Res<()> {
+        self.allowed(inst)?;
         match inst.op {
             Op::Elementwise(op) => self.elementwise(inst, op),
             Op::Create(op) => self.create(inst, op),

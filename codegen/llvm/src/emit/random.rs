@@ -5,6 +5,7 @@ use tk_ops::{DType, ElementwiseOp, RandomOp};
 use tk_tile::Inst;
 
 use super::{Emit, Res, Stop, bug};
+use crate::math::{Approximations, LlvmMath, cos_of_turns};
 
 /// The multipliers and what the key grows by, of `tk_ops::philox`.
 const MULTIPLIERS: [u64; 2] = [0xd251_1f53, 0xcd9e_8d57];
@@ -77,12 +78,10 @@ impl<'c> Emit<'_, 'c> {
             b.build_float_add(self.unit(first)?.into_float_value(), f32.const_float(1.0 / 16_777_216.0), "")?;
         let log = one(ElementwiseOp::Log, u.into())?.into_float_value();
         let radius = one(ElementwiseOp::Sqrt, b.build_float_mul(log, f32.const_float(-2.0), "")?.into())?;
-        let angle = b.build_float_mul(
-            self.unit(second)?.into_float_value(),
-            f32.const_float(std::f64::consts::TAU),
-            "",
-        )?;
-        let cos = one(ElementwiseOp::Cos, angle.into())?;
+        let turns = self.unit(second)?;
+        let mut math = LlvmMath::new(b, self.module, Approximations::None);
+        let cos = cos_of_turns(&mut math, turns);
+        math.finish().map_err(Stop::Bug)?;
         let (BasicValueEnum::FloatValue(radius), BasicValueEnum::FloatValue(cos)) = (radius, cos) else {
             return bug("a function of a float gave something else");
         };

@@ -50,7 +50,7 @@ impl<'c> Emit<'_, 'c> {
         let from: Vec<Option<DType>> = inst.operands.iter().map(|v| self.dtype(*v)).collect();
         let combine = Combine { inst, op: reduce, dtypes: from.iter().map(|d| wide(*d)).collect() };
         let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
-        let ragged = reverse && tk_layout::layout::padded(extent) != extent;
+        let ragged = (reverse || combine.is_felt(self)) && tk_layout::layout::padded(extent) != extent;
         let lanes = (0..held.atom().bits(InDim::Lane)).filter(|i| {
             held.atom().basis(InDim::Lane, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0
         });
@@ -121,7 +121,7 @@ impl<'c> Emit<'_, 'c> {
             let (Some(a), Some(b)) = (before.last(), behind.first_mut()) else {
                 return bug("nothing to scan");
             };
-            *b = self.after(combine, a, b)?;
+            *b = self.after(combine, a, b, None)?;
         }
         let Some(total) = items.last().cloned() else { return bug("nothing to scan") };
         let mut running = total;
@@ -130,16 +130,14 @@ impl<'c> Emit<'_, 'c> {
             let by = 1 << i;
             let from = self.other_lane(&running, segment, by)?;
             let there = self.is_there(segment, lane, by)?;
-            let both = self.after(combine, &from, &running)?;
-            running = self.chosen(there, &both, &running)?;
+            running = self.after(combine, &from, &running, Some(there))?;
         }
         if segment.bits > 0 {
             // What the lanes before this one fold to.
             let before = self.other_lane(&running, segment, 1)?;
             let there = self.is_there(segment, lane, 1)?;
             for item in items.iter_mut() {
-                let both = self.after(combine, &before, item)?;
-                *item = self.chosen(there, &both, item)?;
+                *item = self.after(combine, &before, item, Some(there))?;
             }
         }
         // The last lane of the segment knows what all of it folds to.
@@ -153,9 +151,9 @@ impl<'c> Emit<'_, 'c> {
         let whole = self.from_lane(&running, Lane::Index(last))?;
         let Some(carry) = carry else { return Ok(whole) };
         for item in items.iter_mut() {
-            *item = self.after(combine, &carry, item)?;
+            *item = self.after(combine, &carry, item, None)?;
         }
-        self.after(combine, &carry, &whole)
+        self.after(combine, &carry, &whole, None)
     }
 
     /// The state of the lane `by` before this one in the order of the scan.
@@ -179,12 +177,21 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_compare(predicate, lane, self.int(bound), "")?)
     }
 
-    /// `a` then `b`; only `b` if `a` is padding.
-    fn after(&mut self, combine: &Combine<'_>, a: &Item<'c>, b: &Item<'c>) -> Res<Item<'c>> {
-        let both = (self.combined(combine, &a.0, &b.0)?, b.1);
-        match a.1 {
-            Some(real) => self.chosen(real, &both, b),
-            None => Ok(both),
+    /// `a` then `b`; only `b` if `a` is padding, or is not there.
+    fn after(
+        &mut self,
+        combine: &Combine<'_>,
+        a: &Item<'c>,
+        b: &Item<'c>,
+        there: Option<IntValue<'c>>,
+    ) -> Res<Item<'c>> {
+        let first = self.both(a.1, there)?;
+        let felt = combine.is_felt(self);
+        let real = if felt { self.both(first, b.1)? } else { None };
+        let both = self.only_where(real, felt, &b.0, |e| e.combined(combine, &a.0, &b.0))?;
+        match first {
+            Some(first) => self.chosen(first, &(both, b.1), b),
+            None => Ok((both, b.1)),
         }
     }
 

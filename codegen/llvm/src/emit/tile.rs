@@ -156,16 +156,9 @@ impl<'c> Emit<'_, 'c> {
         global.set_initializer(&array);
         global.set_constant(true);
         global.set_linkage(inkwell::module::Linkage::Private);
-        let strides = tk_layout::lower::row_major(shape);
         let mut regs = vec![];
         for n in 0..self.kernel.layouts.get(layout).registers() {
-            let mut at = self.i32().const_zero();
-            for (dim, stride) in strides.iter().enumerate() {
-                let coord = self.coord(layout, n, dim)?;
-                let by = self.i32().const_int(stride.cast_unsigned(), false);
-                let part = self.builder.build_int_mul(coord, by, "")?;
-                at = self.builder.build_int_add(at, part, "")?;
-            }
+            let mut at = self.position(layout, shape, n)?;
             if let Some(real) = self.is_real(layout, shape, n)? {
                 at = self.builder.build_select(real, at, self.i32().const_zero(), "")?.into_int_value();
             }

@@ -46,6 +46,7 @@ mod tanh;
 mod trig;
 
 pub use llvm::{Approximations, LlvmMath};
+pub use trig::cos_of_turns;
 
 use tk_ops::op::ElementwiseOp;
 

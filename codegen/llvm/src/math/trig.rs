@@ -68,6 +68,25 @@ pub(super) fn cos<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V
     of_quadrant(m, width, [r, rest, q])
 }
 
+/// The cosine of `x` whole turns, 0 <= x < 1, for f32. The angle is reduced before it is multiplied, which is exact: next
+/// to a root, a rounded angle would leave nothing of the cosine.
+pub fn cos_of_turns<M: Math>(m: &mut M, x: M::V) -> M::V {
+    let width = Width::F32;
+    let four = m.float(width, 4.0);
+    let whole = m.float(width, width.whole());
+    let quarters = m.mul(x, four);
+    let shifted = m.add(quarters, whole);
+    let n = m.sub(shifted, whole);
+    let rest = m.sub(quarters, n);
+    let quarter_turn = m.float(width, FRAC_PI_2);
+    let r = m.mul(rest, quarter_turn);
+    let one = m.int(width, 1);
+    let q = m.to_bits(shifted);
+    let q = m.iadd(q, one);
+    let none = m.float(width, 0.0);
+    of_quadrant(m, width, [r, none, q])
+}
+
 /// sin(r + rest + q pi/2); of q only the last two bits count, and the cosine does not feel the rest.
 ///
 /// The rest is added to the small part of the sine: added to r, it would cost a rounding, which counts twice where the

@@ -33,6 +33,20 @@ pub(super) struct Lane {
     pub loc: i32,
 }
 
+/// What a lane keeps running for that others of its program may still find: requests behind a failed assertion. A lane
+/// that is so many behind is taken for one that waits for the failed one.
+const AFTER_FAILURE: u32 = 1 << 16;
+
+/// An assertion that does not hold.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Failed {
+    /// Its number, which is smaller for what stands before in the kernel, and the element of a tile.
+    message: i32,
+    element: i32,
+    lane: u32,
+    loc: i32,
+}
+
 /// How far a program came.
 pub(super) enum Turn {
     /// All lanes have returned.
@@ -63,6 +77,8 @@ pub(super) struct Block {
     pub reach: Reach,
     random: Random,
     switch: u32,
+    /// Of the assertions that failed the first, and the requests until it is reported.
+    failed: Option<(Failed, u32)>,
 }
 
 impl Block {
@@ -77,6 +93,7 @@ impl Block {
             reach: Reach::new(l.threads, l.warp_size, l.shared_bytes, l.banks),
             random: Random::new(0, 0),
             switch: 0,
+            failed: None,
         }
     }
 
@@ -92,6 +109,7 @@ impl Block {
         self.reach.begin();
         self.meetings.begin();
         self.runnable.clear();
+        self.failed = None;
         for (lane, number) in self.lanes.iter_mut().zip(0..) {
             let Some(stack) = env.stacks.take() else {
                 self.stop(env);
@@ -119,8 +137,27 @@ impl Block {
         }
     }
 
-    /// Runs lanes until all wait or have returned, or until it is the turn of others.
+    /// Runs lanes until all wait or have returned, or until it is the turn of others. A lane whose assertion fails stops
+    /// there; the others go on as far as they can, so that the element that is reported does not depend on their order.
     pub fn turn(&mut self, env: &mut Env<'_>) -> Result<Turn, Fault> {
+        let came = self.advance(env);
+        let Some((first, left)) = self.failed else { return came };
+        if let (Ok(Turn::Pause), true) = (&came, left > 0) {
+            return came;
+        }
+        let Failed { message, element, lane, loc } = first;
+        let wrong = Wrong::new(FaultKind::Assert { message, element }, "an assertion does not hold");
+        Err(wrong.of(self.program, lane, loc))
+    }
+
+    /// A lane stops for ever.
+    fn fail(&mut self, at: usize, failed: Failed) {
+        self.runnable.swap_remove(at);
+        let first = self.failed.map_or(failed, |(first, _)| first.min(failed));
+        self.failed = Some((first, AFTER_FAILURE));
+    }
+
+    fn advance(&mut self, env: &mut Env<'_>) -> Result<Turn, Fault> {
         loop {
             let at = self.random.below(self.runnable.len());
             let Some(lane) = self.runnable.get(at).copied() else { break };
@@ -144,6 +181,16 @@ impl Block {
             };
             let loc = request.loc();
             l.loc = loc;
+            if let Request::Assert { message, element, loc } = request {
+                self.fail(at, Failed { message, element, lane, loc });
+                return Ok(None);
+            }
+            if let Some((_, left)) = &mut self.failed {
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    return Ok(Some(Turn::Blocked));
+                }
+            }
             if let Request::Barrier { .. }
             | Request::WarpBarrier { .. }
             | Request::Shuffle { .. }
@@ -215,9 +262,7 @@ impl Block {
                 self.meet(lane, wait, env)
             }
             Request::GridBarrier { loc } => self.meet(lane, Wait::at(Meeting::Grid, loc), env),
-            Request::Assert { message, .. } => {
-                Err(Wrong::new(FaultKind::Assert(message), "an assertion does not hold"))
-            }
+            Request::Assert { .. } => Ok(Next::Wait),
             Request::Print { record, bytes } => {
                 let len = usize::try_from(bytes).unwrap_or(0);
                 let none = len == 0 || record.is_null();

@@ -112,7 +112,7 @@ pub(super) enum Request {
     WarpBarrier { loc: i32 },
     Shuffle { mode: i32, value: u32, operand: u32, loc: i32 },
     GridBarrier { loc: i32 },
-    Assert { message: i32, loc: i32 },
+    Assert { message: i32, element: i32, loc: i32 },
     Print { record: *const u8, bytes: i32 },
     Step { loc: i32 },
 }
@@ -233,9 +233,9 @@ unsafe extern "C" fn grid_barrier(ctx: *mut c_void, loc: i32) {
     unsafe { ask(ctx, Request::GridBarrier { loc }) };
 }
 
-unsafe extern "C" fn assert_failed(ctx: *mut c_void, message: i32, loc: i32) {
+unsafe extern "C" fn assert_failed(ctx: *mut c_void, message: i32, element: i32, loc: i32) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Assert { message, loc }) };
+    unsafe { ask(ctx, Request::Assert { message, element, loc }) };
 }
 
 unsafe extern "C" fn print(ctx: *mut c_void, record: *const u8, bytes: i32) {
@@ -262,7 +262,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
-/// | `tk_sim_assert` | `i32` message, `i32` loc | does not return |
+/// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |
 /// | `tk_sim_print` | `ptr` record, `i32` bytes | |
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
 pub fn symbols() -> &'static [(&'static str, usize)] {

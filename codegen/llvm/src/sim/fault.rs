@@ -21,8 +21,14 @@ pub enum FaultKind {
     Returned,
     /// The lanes of a warp wait at different places.
     Divergence,
-    /// A device assertion does not hold; the number is the one that the call passed.
-    Assert(i32),
+    /// A device assertion does not hold. Of those that fail in a program it is the first, by its number and then by the
+    /// element, of what lanes reach that do not wait for one that failed.
+    Assert {
+        /// The number that the call passed.
+        message: i32,
+        /// The element, in row-major order.
+        element: i32,
+    },
     /// The time limit is over.
     Timeout,
     /// There is no memory for the stacks of the lanes.

@@ -19,6 +19,7 @@ mod clock;
 mod fault;
 mod fiber;
 mod grid;
+mod library;
 mod meet;
 pub mod names;
 mod random;
@@ -30,6 +31,7 @@ use std::time::Duration;
 pub use calls::{Order, Scope, Shuffle, Space, symbols};
 pub use fault::{Fault, FaultKind, WaitKind, Waiting};
 pub use fiber::Kernel;
+pub use library::library;
 pub use tally::Statistics;
 
 /// What to run.

@@ -13,8 +13,9 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
 use tk_layout::Kernel;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
-use tk_tile::Loc;
+use tk_tile::{Loc, Type};
 
+use crate::emit::print::Part;
 use crate::emit::{Emit, Res};
 use crate::math::LlvmMath;
 use crate::scalar::Width;
@@ -169,8 +170,18 @@ pub trait Machine<'c> {
         predicate: Option<IntValue<'c>>,
     ) -> Res<()>;
 
-    /// Ends the launch with a failed assert unless `holds`.
-    fn assert(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>, message: &str) -> Res<()>;
+    /// Ends the launch with a failed assert if it `fails` in this thread, at this element of a tile of this shape.
+    fn assert(
+        &self,
+        e: &Emit<'_, 'c>,
+        fails: IntValue<'c>,
+        element: IntValue<'c>,
+        message: &str,
+        shape: &[u32],
+    ) -> Res<()>;
+
+    /// Prints a message in which `{}` stand for values of these types.
+    fn print(&self, e: &Emit<'_, 'c>, message: &str, types: Vec<Type>, parts: &[Part<'c>]) -> Res<()>;
 
     /// Code for a function of floats; `None` if there is none.
     fn math(

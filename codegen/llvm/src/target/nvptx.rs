@@ -12,11 +12,12 @@ use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
 use inkwell::{AddressSpace, InlineAsmDialect};
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
-use tk_tile::Loc;
+use tk_tile::{Loc, Type};
 
 use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+use crate::emit::print::Part;
 use crate::emit::value::word;
-use crate::emit::{Emit, Res, Stop, bug, slots};
+use crate::emit::{Emit, Res, bug, slots};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 
@@ -515,9 +516,19 @@ impl<'c> Machine<'c> for Nvptx {
         self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
-    fn assert(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>, _message: &str) -> Res<()> {
-        let fails = e.builder.build_not(holds, "").map_err(Stop::from)?;
+    fn assert(
+        &self,
+        e: &Emit<'_, 'c>,
+        fails: IntValue<'c>,
+        _element: IntValue<'c>,
+        _message: &str,
+        _shape: &[u32],
+    ) -> Res<()> {
         self.asm(e, "@$0 trap;", "b", &[], &[fails.into()], Kind::Memory).map(|_| ())
+    }
+
+    fn print(&self, e: &Emit<'_, 'c>, _message: &str, _types: Vec<Type>, _parts: &[Part<'c>]) -> Res<()> {
+        e.unsupported("`print`")
     }
 
     fn math(

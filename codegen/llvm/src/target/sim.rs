@@ -3,15 +3,16 @@
 
 use std::cell::{Cell, RefCell};
 
+use inkwell::AddressSpace;
 use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue};
-use inkwell::{AddressSpace, IntPredicate};
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
-use tk_tile::Loc;
+use tk_tile::{Loc, Type};
 
 use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+use crate::emit::print::Part;
 use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::{Approximations, LlvmMath};
@@ -23,13 +24,47 @@ use crate::sim::{Order, Scope, Shuffle, Space as SimSpace};
 pub struct Sim {
     loc: Cell<Option<Loc>>,
     locs: RefCell<Vec<Loc>>,
-    messages: RefCell<Vec<String>>,
+    asserts: RefCell<Vec<Assertion>>,
+    prints: RefCell<Vec<Printing>>,
+}
+
+/// An `assert`, to which a fault refers by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    /// What the kernel says.
+    pub message: String,
+    /// The extents of the tile that is asserted.
+    pub shape: Vec<u32>,
+}
+
+/// A `print`, to which a record refers by number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printing {
+    /// The text with `{}` where values stand.
+    pub message: String,
+    /// The types of the values.
+    pub types: Vec<Type>,
+}
+
+/// What calls refer to by number.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    /// Places.
+    pub locs: Vec<Loc>,
+    /// Asserts.
+    pub asserts: Vec<Assertion>,
+    /// Prints.
+    pub prints: Vec<Printing>,
 }
 
 impl Sim {
-    /// The places to which calls refer, and the messages of asserts.
-    pub fn into_tables(self) -> (Vec<Loc>, Vec<String>) {
-        (self.locs.into_inner(), self.messages.into_inner())
+    /// What calls refer to.
+    pub fn into_tables(self) -> Tables {
+        Tables {
+            locs: self.locs.into_inner(),
+            asserts: self.asserts.into_inner(),
+            prints: self.prints.into_inner(),
+        }
     }
 
     /// The number of the place of the current instruction; -1 for none.
@@ -374,15 +409,44 @@ impl<'c> Machine<'c> for Sim {
         })
     }
 
-    fn assert(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>, message: &str) -> Res<()> {
-        let mut messages = self.messages.borrow_mut();
-        messages.push(message.to_string());
-        let n = e.int(messages.len() as u32 - 1);
-        let zero = holds.get_type().const_zero();
-        let fails = e.builder.build_int_compare(IntPredicate::EQ, holds, zero, "")?;
+    fn assert(
+        &self,
+        e: &Emit<'_, 'c>,
+        fails: IntValue<'c>,
+        element: IntValue<'c>,
+        message: &str,
+        shape: &[u32],
+    ) -> Res<()> {
+        let mut asserts = self.asserts.borrow_mut();
+        asserts.push(Assertion { message: message.to_string(), shape: shape.to_vec() });
+        let n = e.int(asserts.len() as u32 - 1);
         self.guarded(e, Some(fails), || {
-            self.call(&Place::of(e), "tk_sim_assert", None, &[n.into(), self.place(e).into()]).map(|_| ())
+            let args = [n.into(), element.into(), self.place(e).into()];
+            self.call(&Place::of(e), "tk_sim_assert", None, &args).map(|_| ())
         })
+    }
+
+    /// The record is the number of the `print` and of the values that follow; of each value its number, the position
+    /// and the bits, all as 64-bit words.
+    fn print(&self, e: &Emit<'_, 'c>, message: &str, types: Vec<Type>, parts: &[Part<'c>]) -> Res<()> {
+        let mut prints = self.prints.borrow_mut();
+        prints.push(Printing { message: message.to_string(), types });
+        let n = prints.len() as i64 - 1;
+        let mut words = vec![e.long(n)];
+        for part in parts {
+            words.push(e.long(part.value.into()));
+            words.push(e.extend(part.position, false)?);
+            words.push(part.bits);
+        }
+        let count = words.len() as u32;
+        let access =
+            Access { address: e.long(0), offset: 0, ty: e.i64().into(), bytes: 8, count, predicate: None };
+        let room = self.room(e, &access)?;
+        for (i, x) in words.into_iter().enumerate() {
+            e.builder.build_store(self.element(e, &access, room, i)?, x)?;
+        }
+        let args = [room.into(), e.int(8 * count).into()];
+        self.call(&Place::of(e), "tk_sim_print", None, &args).map(|_| ())
     }
 
     fn math(

@@ -41,7 +41,7 @@ kernel!(unwritten, l, {
 
 kernel!(asserts, l, {
     if l.bad() && l.tid() == 3 {
-        unsafe { (CALLS.assert)(l.0, 42, 7) };
+        unsafe { (CALLS.assert)(l.0, 42, 5, 7) };
     }
 });
 
@@ -52,7 +52,7 @@ fn accesses_outside_misaligned_or_too_early_are_found() {
         (shared_end, FaultKind::Shared),
         (misaligned, FaultKind::Misaligned),
         (unwritten, FaultKind::Unwritten),
-        (asserts, FaultKind::Assert(42)),
+        (asserts, FaultKind::Assert { message: 42, element: 5 }),
     ] {
         for fault in planted(kernel, &[kind]) {
             assert_eq!(fault.loc, 7, "{fault}");

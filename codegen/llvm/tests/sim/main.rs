@@ -46,7 +46,7 @@ struct Calls {
     warp_barrier: unsafe extern "C" fn(Ctx, i32),
     shuffle: unsafe extern "C" fn(Ctx, i32, u32, u32, i32) -> u32,
     grid_barrier: unsafe extern "C" fn(Ctx, i32),
-    assert: unsafe extern "C" fn(Ctx, i32, i32),
+    assert: unsafe extern "C" fn(Ctx, i32, i32, i32),
     print: unsafe extern "C" fn(Ctx, *const u8, i32),
     step: unsafe extern "C" fn(Ctx, i32),
 }

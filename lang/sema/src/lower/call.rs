@@ -19,6 +19,8 @@ const MAX_INLINING: usize = 32;
 impl Lower<'_, '_> {
     /// Adds the parameters of a function and puts them into the environment.
     pub(super) fn parameters(&mut self, f: &HFn) -> Res<()> {
+        // Where each parameter begins that is there.
+        let mut starts = BTreeMap::new();
         for p in &f.params {
             let ty = self.ty(&p.ty, p.span)?;
             if let CTy::Option(_) = ty
@@ -27,6 +29,7 @@ impl Lower<'_, '_> {
                 self.frame.env.insert(p.local, Val::Opt(None));
                 continue;
             }
+            starts.insert(p.local, self.b.params());
             let mut names = vec![];
             flat_names(self.q.hir, &p.ty, p.name.clone(), &mut names);
             let mut types = vec![];
@@ -38,6 +41,11 @@ impl Lower<'_, '_> {
             }
             let v = self.unflatten(&ty, &mut values.into_iter(), p.span)?;
             self.frame.env.insert(p.local, v);
+        }
+        for (x, y) in &f.contract.alias {
+            if let (Some(x), Some(y)) = (starts.get(x), starts.get(y)) {
+                self.b.alias(*x, *y);
+            }
         }
         for s in &f.contract.scratch {
             let Some(local) = f.locals.get(s.local.0 as usize) else {

@@ -194,11 +194,33 @@ impl<'a> Parser<'a> {
             self.take();
             scope.func.results = self.some(Self::ty)?;
         }
+        while self.word() == Some("alias") {
+            self.take();
+            self.expect('(')?;
+            let x = self.parameter(&scope)?;
+            self.expect(',')?;
+            let y = self.parameter(&scope)?;
+            self.expect(')')?;
+            scope.func.alias.push((x, y));
+        }
         self.expect('{')?;
         while !self.eat('}') {
             self.inst(&mut scope, body, 0)?;
         }
         Ok(scope.func)
+    }
+
+    /// The position of a parameter, by its name.
+    fn parameter(&mut self, scope: &Scope) -> Parsed<u32> {
+        let params = scope.func.blocks.get(scope.func.body).map_or(&[][..], |b| &b.args);
+        let known = self.value_number().and_then(|n| scope.values.get(&n).copied());
+        match known.and_then(|v| params.iter().position(|p| *p == v)) {
+            Some(n) => {
+                self.take();
+                Ok(n as u32)
+            }
+            None => self.fail("expected a parameter like `v0`"),
+        }
     }
 
     /// `v0 "name": type`

@@ -94,6 +94,13 @@ impl<'a> Printer<'a> {
             let ty = Shown(self.module.types.find(*ty));
             write!(self.out, "{}{ty}", if i > 0 { ", " } else { " -> " })?;
         }
+        for (x, y) in &func.alias {
+            let name = |n: u32| params.get(n as usize).copied();
+            if let (Some(x), Some(y)) = (name(*x), name(*y)) {
+                let pair = self.values(&[x, y]);
+                write!(self.out, " alias({pair})")?;
+            }
+        }
         self.out.push_str(" {\n");
         self.insts(func.body, 1)?;
         self.out.push_str("}\n");

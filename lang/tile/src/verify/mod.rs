@@ -6,7 +6,7 @@
 //! | | |
 //! |---|---|
 //! | V01 | Function names are unique and not empty. |
-//! | V02 | Every parameter of a function has an entry in `param_names`. |
+//! | V02 | Every parameter of a function has an entry in `param_names`; a pair of `alias` is of two of them. |
 //! | V03 | A kernel has no results, and its parameters are scalars, pointers and views. A test has neither parameters nor results. |
 //! | V04 | A tile has rank 0 to 5, extents of at least 1 and at most 2^20 elements; a view has rank 1 to 5. |
 //! | V05 | Every block has one owner, every instruction stands in one place, every value knows where it is defined; all ids are in range; blocks nest at most [`MAX_NESTING`] deep. |
@@ -195,6 +195,11 @@ fn signature(module: &Module, func: &Func) -> Check {
     ensure(body.args.len() == func.param_names.len(), Invariant::V02, || {
         format!("{} parameters have {} names", body.args.len(), func.param_names.len())
     })?;
+    let wrong =
+        func.alias.iter().find(|(x, y)| x == y || [x, y].iter().any(|n| **n as usize >= body.args.len()));
+    if let Some((x, y)) = wrong {
+        return fault(Invariant::V02, format!("parameters {x} and {y} cannot alias"));
+    }
     let mut params = vec![];
     for v in &body.args {
         let Some(value) = func.values.get(*v) else {

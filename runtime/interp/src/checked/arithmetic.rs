@@ -3,9 +3,9 @@
 use tk_ops::{DType, ElementwiseOp, Scalar};
 use tk_tile::Type;
 
-use super::promises::place;
 use super::{DIVISION, OFFSET};
 use crate::fault::Fault;
+use crate::print::place;
 use crate::value::Value;
 
 /// Reports a division of an integer by zero.

@@ -4,17 +4,11 @@ use tk_ops::ControlOp;
 use tk_tile::{Elem, Type};
 
 use super::{INDEX, PROMISE};
-use crate::compare::index_text;
 use crate::exec::pointee_size;
 use crate::fault::Fault;
-use crate::print::pointer;
+use crate::print::{place, pointer};
 use crate::space::Space;
 use crate::value::Value;
-
-/// Where in a tile something is: `` at element `[1, 2]` ``; nothing for a scalar.
-pub(crate) fn place(lane: usize, shape: &[u32]) -> String {
-    if shape.is_empty() { String::new() } else { format!(" at element {}", index_text(lane, shape)) }
-}
 
 /// The first element that is false.
 pub(crate) fn first_false(x: &Value) -> Result<Option<usize>, Fault> {

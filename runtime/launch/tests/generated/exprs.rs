@@ -45,6 +45,8 @@ pub struct Scope {
     pub scalar_only: bool,
     /// Whether this is a kernel.
     pub programs: bool,
+    /// Only what every device computes to the same bits, whatever the order of programs, and tiles of more extents.
+    pub exact: bool,
     /// Whether the parameters `T`, `N` and `M` are there.
     pub generic: bool,
     /// A condition that holds unless all is NaN, and that no compiler knows.
@@ -72,8 +74,9 @@ impl Scope {
             return vec![];
         }
         let rank = self.random.pick(&[0, 0, 1, 1, 1, 2, 2, 3]);
-        let dims: Vec<Dim> = (0..rank).map(|_| Dim::of(self.random.pick(ATOMS))).collect();
-        if elements(&dims) > 200 { vec![] } else { dims }
+        let (atoms, most) = if self.exact { (MORE_ATOMS, 400) } else { (ATOMS, 200) };
+        let dims: Vec<Dim> = (0..rank).map(|_| Dim::of(self.random.pick(atoms))).collect();
+        if elements(&dims) > most { vec![] } else { dims }
     }
 
     /// A type; tuples and structs only in variables.
@@ -183,7 +186,9 @@ impl Scope {
         {
             return text;
         }
-        if let (40..44, "f32" | "i32", [m, n], false) = (general, e, dims, self.scalar_only) {
+        if let (40..44, "f32" | "i32", [m, n], false) = (general, e, dims, self.scalar_only)
+            && (!self.exact || e == "i32")
+        {
             let k = Dim::of(self.random.pick(&["N", "3", "8"]));
             let of = if e == "i32" { "i8" } else { self.random.pick(&["f16", "f32", "bf16"]) };
             let (a, b) = (
@@ -272,8 +277,8 @@ impl Scope {
         let (a, b) = self.two(e, dims, depth);
         match self.random.below(14) {
             0 => {
-                let f =
-                    self.random.pick(&["exp2", "log", "sin", "tanh", "sqrt", "floor", "round", "abs", "-"]);
+                let all = ["sqrt", "floor", "round", "abs", "-", "exp2", "log", "sin", "tanh"];
+                let f = self.random.pick(&all[..if self.exact { 5 } else { all.len() }]);
                 format!("({f}({}))", self.tile_expr(e, dims, depth))
             }
             1 => {

@@ -25,7 +25,7 @@ fn seeds() -> Range<u64> {
 
 /// What is wrong with the program of a seed, with the program made small.
 fn problem(seed: u64) -> Option<String> {
-    let (items, params) = stmts::generate(seed);
+    let (items, params) = stmts::generate(seed, false);
     let source = program::text(&items);
     let wrong = run::problem(&source, &params, seed)?;
     // Smaller programs that are wrong in the same way; taking out a variable that is used gives another problem.
@@ -41,7 +41,7 @@ fn problem(seed: u64) -> Option<String> {
 fn layout_changes_no_program() {
     let dump = |text: &str| tk_syntax::dump(&tk_syntax::parse(tk_syntax::FileId(0), text).0);
     for seed in seeds() {
-        let (items, _) = stmts::generate(seed);
+        let (items, _) = stmts::generate(seed, false);
         let text = program::text(&items);
         let once = tk_fmt::format(&text).unwrap();
         assert_eq!(dump(&text), dump(&once), "seed {seed}");

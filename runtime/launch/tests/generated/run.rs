@@ -5,10 +5,10 @@ use std::time::Duration;
 use tk_interp::{Arg, BufferId, Memory, Options, launch};
 use tk_ops::{Buf, DType, Scalar};
 use tk_sema::contract::{HostArg, Plan, plan};
-use tk_sema::specialize::specialize;
+use tk_sema::specialize::{Specialized, specialize};
 use tk_sema::{Loader, check};
 use tk_syntax::{Diagnostic, SourceMap};
-use tk_tile::{FuncKind, Module, TileModule, Type, pipeline};
+use tk_tile::{FuncId, FuncKind, Module, TileModule, Type, pipeline};
 
 use super::stmts::Param;
 use super::types::Random;
@@ -31,7 +31,8 @@ pub struct Problem {
     pub text: String,
 }
 
-fn wrong<T>(kind: Kind, text: impl Into<String>) -> Result<T, Problem> {
+/// Something is wrong.
+pub fn wrong<T>(kind: Kind, text: impl Into<String>) -> Result<T, Problem> {
     Err(Problem { kind, text: text.into() })
 }
 
@@ -56,7 +57,15 @@ pub fn problem(source: &str, params: &[Param], seed: u64) -> Option<Problem> {
     examine(source, params, seed).err()
 }
 
-fn examine(source: &str, params: &[Param], seed: u64) -> Result<(), Problem> {
+/// A program that can be launched.
+pub struct Prepared {
+    special: Specialized,
+    contents: Vec<Input>,
+    plan: Plan,
+}
+
+/// Checks and specializes a program.
+pub fn prepared(source: &str, params: &[Param], seed: u64) -> Result<Prepared, Problem> {
     let checked = check(&Text(source), "generated.tk");
     if let Some(first) = checked.diagnostics.iter().find(|d| d.is_error()) {
         return wrong(Kind::Rejected(first.code.0), show(&checked.sources, &checked.diagnostics));
@@ -79,11 +88,48 @@ fn examine(source: &str, params: &[Param], seed: u64) -> Result<(), Problem> {
             return wrong(Kind::Rejected(code), show(&checked.sources, &errors));
         }
     };
+    Ok(Prepared { special, contents, plan })
+}
+
+impl Prepared {
+    /// The module behind all passes.
+    pub fn optimised(&self) -> Result<TileModule, Problem> {
+        let mut module = self.special.module.clone();
+        pipeline::PASSES.iter().for_each(|pass| (pass.run)(&mut module));
+        verified(module, "the pipeline")
+    }
+
+    /// The bytes of all tensors behind a launch; every NaN is the same one.
+    pub fn results(&self, module: &TileModule, how: &Launcher<'_>) -> Result<Vec<Vec<u8>>, String> {
+        results(module, &self.special.kernel, &self.contents, &self.plan, how)
+    }
+}
+
+/// Runs all programs of a grid.
+pub type Launcher<'a> = dyn Fn(&TileModule, FuncId, &[Arg], [u32; 3], &Memory) -> Result<(), String> + 'a;
+
+/// Runs them on the interpreter.
+pub fn interpreted(
+    module: &TileModule,
+    entry: FuncId,
+    args: &[Arg],
+    grid: [u32; 3],
+    memory: &Memory,
+) -> Result<(), String> {
+    let options = Options { timeout: Some(Duration::from_secs(3)), threads: Some(1), ..Options::default() };
+    launch(module, entry, args, grid, memory, &options).map_err(|fault| format!("{fault}"))
+}
+
+fn examine(source: &str, params: &[Param], seed: u64) -> Result<(), Problem> {
+    let program = prepared(source, params, seed)?;
+    let special = &program.special;
     let first = verified(special.module.clone(), "specialize")?;
-    let expected = results(&first, &special.kernel, &contents, &plan)
+    let expected = program
+        .results(&first, &interpreted)
         .or_else(|e| wrong(Kind::Fault, format!("before the passes: {e}")))?;
     let compare = |module: TileModule, stage: &'static str| {
-        let got = results(&module, &special.kernel, &contents, &plan)
+        let got = program
+            .results(&module, &interpreted)
             .or_else(|e| wrong(Kind::Differs(stage), format!("{stage}: {e}")))?;
         match got.iter().zip(&expected).position(|(a, b)| a != b) {
             Some(i) => wrong(Kind::Differs(stage), format!("{stage} changes argument {i}")),
@@ -164,8 +210,13 @@ fn strides(shape: &[i64]) -> Vec<i64> {
     (0..shape.len()).map(|i| shape[i + 1..].iter().product()).collect()
 }
 
-/// The bytes of all tensors behind a launch; every NaN is the same one.
-fn results(module: &TileModule, kernel: &str, inputs: &[Input], plan: &Plan) -> Result<Vec<Vec<u8>>, String> {
+fn results(
+    module: &TileModule,
+    kernel: &str,
+    inputs: &[Input],
+    plan: &Plan,
+    how: &Launcher<'_>,
+) -> Result<Vec<Vec<u8>>, String> {
     let memory = Memory::new();
     let entry = module.find(kernel).ok_or("the kernel is gone")?;
     let func = module.funcs.get(entry).filter(|f| f.kind == FuncKind::Kernel).ok_or("it is no kernel")?;
@@ -190,8 +241,7 @@ fn results(module: &TileModule, kernel: &str, inputs: &[Input], plan: &Plan) -> 
             }
         }
     }
-    let options = Options { timeout: Some(Duration::from_secs(10)), threads: Some(1), ..Options::default() };
-    launch(module, entry, &args, plan.grid, &memory, &options).map_err(|fault| format!("{fault}"))?;
+    how(module, entry, &args, plan.grid, &memory)?;
     let read = |(id, dtype): (BufferId, DType)| {
         let mut buf =
             memory.read(id).and_then(|bytes| Buf::from_le_bytes(dtype, &bytes)).ok_or("no contents")?;

@@ -105,6 +105,7 @@ impl Scope {
             }
             20 => self.early_return(place, out),
             21 | 22 if self.programs => self.store(out),
+            23 if self.programs && nests && self.random.chance(40) => self.walk(out),
             23 => self.compile_time(place, out),
             _ => self.let_stmt(out),
         }
@@ -222,6 +223,35 @@ impl Scope {
         out.push(Node { head: format!("if {c} {{"), arms });
     }
 
+    /// A loop that carries a pointer and a tile; the pointer reaches what an earlier trip has written.
+    fn walk(&mut self, out: &mut Vec<Node>) {
+        let memories: Vec<Memory> = self.memories.iter().filter(|m| m.rank.is_err()).cloned().collect();
+        let Memory { name, elem, mutable, .. } = self.random.pick(&memories);
+        let ty = Ty::Tile(elem, vec![Dim::of(self.random.pick(&["N", "13", "3", "16"]))]);
+        let Ty::Tile(_, dims) = &ty else { return };
+        let (p, q, t, v, k) =
+            (self.name("p"), self.name("q"), self.name("t"), self.name("v"), self.name("k"));
+        let start = self.expr(&ty, 1);
+        out.push(Node::line(format!("let mut {p} = {name} + {};", self.random.below(6))));
+        out.push(Node::line(format!("let mut {v}: {} = {start};", ty.text())));
+        let body = self.scoped(|s| {
+            let mut body = vec![
+                Node::line(format!("let {q} = {p} + arange(0, {});", dims[0].text())),
+                Node::line(format!("let {t} = load({q});")),
+            ];
+            s.bind(t, ty.clone(), false);
+            s.bind(v.clone(), ty.clone(), true);
+            if mutable {
+                body.push(Node::line(format!("store({q}, {});", s.expr(&ty, 2))));
+            }
+            body.push(Node::line(format!("{v} = {};", s.expr(&ty, 2))));
+            body.push(Node::line(format!("{p} = {p} + {};", 1 + s.random.below(3))));
+            body
+        });
+        out.push(Node::block(format!("for {k} in range({}) {{", self.random.below(5)), body, "}"));
+        self.bind(v, ty, true);
+    }
+
     /// Reads, writes and reads again the same place: the second value is another one.
     fn rewrite(&mut self, out: &mut Vec<Node>) {
         let memories: Vec<Memory> =
@@ -266,6 +296,15 @@ impl Scope {
         if name == "total" {
             let value = self.expr(&Ty::Tile(e, vec![Dim::of("M")]), 2);
             return out.push(Node::line(format!("total.atomic_add([arange(0, M)], {value});")));
+        }
+        if self.random.chance(20) {
+            let n = Dim::of(self.random.pick(&["N", "3", "8"]));
+            let (at, rest) = (self.position(1), self.position(1));
+            let value = self.expr(&Ty::Tile(e, vec![n.clone()]), 2);
+            let mask = self.expr(&Ty::Tile("bool", vec![n.clone()]), 2);
+            let at = format!("clamp({at}, -9, 9) + arange(0, {})", n.text());
+            let at = if self.random.chance(50) { format!("{at}, {rest}") } else { format!("{rest}, {at}") };
+            return out.push(Node::line(format!("{name}.scatter([{at}], {value}, {mask});")));
         }
         let at: Vec<String> = (0..rank).map(|_| self.position(1)).collect();
         let dims: Vec<Dim> = (0..rank).map(|_| Dim::of(self.random.pick(&["N", "M", "3", "1"]))).collect();
@@ -402,9 +441,11 @@ impl Scope {
     }
 }
 
-/// The program of a seed: its items, and the arguments of its kernel `k`.
-pub fn generate(seed: u64) -> (Vec<Node>, Vec<Param>) {
+/// The program of a seed: its items, and the arguments of its kernel `k`. An `exact` one gives the same bits on every
+/// device.
+pub fn generate(seed: u64, exact: bool) -> (Vec<Node>, Vec<Param>) {
     let mut s = Scope {
+        exact,
         random: Random(seed),
         vars: vec![],
         callees: vec![],

@@ -11,6 +11,9 @@ impl Scope {
     /// The same elements in another shape or order.
     pub fn rearranged(&mut self, e: Elem, dims: &[Dim], depth: usize) -> Option<String> {
         let shape = shape_text(dims);
+        if self.random.chance(40) {
+            return self.parts(e, dims, depth);
+        }
         Some(match (self.random.below(8), dims) {
             (0, _) if elements(dims) > 1 => {
                 format!("reshape({}, {shape})", self.of(e, &[Dim::product(dims)], depth))
@@ -53,6 +56,53 @@ impl Scope {
         })
     }
 
+    /// Tiles put together from others, and pieces of larger ones.
+    fn parts(&mut self, e: Elem, dims: &[Dim], depth: usize) -> Option<String> {
+        let (last, outer) = dims.split_last()?;
+        let axis = self.random.below(dims.len());
+        let with = |at: usize, n: usize| {
+            let mut other = dims.to_vec();
+            other[at] = Dim::number(n);
+            other
+        };
+        let (along, end) = (dims[axis].literal(), last.literal());
+        Some(match (self.random.below(7), along, end) {
+            (0, Some(n), _) if n > 1 => {
+                let cut = 1 + self.random.below(n - 1);
+                let (a, b) = (self.of(e, &with(axis, cut), depth), self.of(e, &with(axis, n - cut), depth));
+                format!("cat({a}, {b}, axis = {axis})")
+            }
+            (1, Some(n), _) => {
+                let (before, behind) = (self.random.below(5), self.random.below(5));
+                let x = self.of(e, &with(axis, before + n + behind), depth);
+                let skipped = ":, ".repeat(axis);
+                format!("({x})[{skipped}{before}:{}]", before + n)
+            }
+            (2, _, Some(n)) if n % 2 == 0 => {
+                let half = with(dims.len() - 1, n / 2);
+                format!("interleave({}, {})", self.of(e, &half, depth), self.of(e, &half, depth))
+            }
+            (3, _, Some(2)) => format!("join({}, {})", self.of(e, outer, depth), self.of(e, outer, depth)),
+            (4, _, _) if dims.len() < 3 => {
+                let mut from = dims.to_vec();
+                from.push(Dim::number(2));
+                format!("split({})[{}]", self.of(e, &from, depth), self.random.below(2))
+            }
+            (5, _, Some(n)) if e != "bool" => {
+                let x = with(dims.len() - 1, n + self.random.below(9));
+                let (from, which) = if e == "i32" { (self.a_float(), 1) } else { (e, 0) };
+                format!("topk({}, {n})[{which}]", self.of(from, &x, depth))
+            }
+            (6, _, Some(n)) if e == "i32" && dims.len() == 1 && n > 1 => {
+                let of = Dim::of(self.random.pick(&["N", "33", "100"]));
+                let x = self.of("i32", std::slice::from_ref(&of), depth);
+                let mask = self.of("bool", std::slice::from_ref(&of), depth);
+                format!("histogram({x} & 63, {n}, {mask})")
+            }
+            _ => return None,
+        })
+    }
+
     /// Folds, scans and orders.
     pub fn folded(&mut self, e: Elem, dims: &[Dim], depth: usize) -> Option<String> {
         if self.random.chance(35) && !dims.is_empty() {
@@ -82,8 +132,13 @@ impl Scope {
                 let x = self.of(e, &from, depth);
                 let f = self.random.pick(&["sum", "prod", "max", "min", "xor_sum", "reduce"]);
                 Some(match f {
-                    "sum" | "prod" if !sums_to_itself(e) => format!("max({x}, axis = {axis})"),
+                    "sum" | "prod" if !self.sums_to_itself(e) => format!("max({x}, axis = {axis})"),
                     "xor_sum" if !is_int(e) => format!("min({x}, axis = {axis})"),
+                    "reduce" if self.random.chance(30) => {
+                        // Not commutative.
+                        let combine = self.random.pick(&["|a, _b| a", "|_a, b| b"]);
+                        format!("reduce({x}, axis = {axis}, combine = {combine}, ordered = true)")
+                    }
                     "reduce" => {
                         let combine = self.combine(e);
                         format!("reduce({x}, axis = {axis}, combine = {combine})")
@@ -92,6 +147,11 @@ impl Scope {
                 })
             }
         }
+    }
+
+    /// Whether `sum` gives this type, to the same bits in any order if that matters.
+    fn sums_to_itself(&self, e: Elem) -> bool {
+        sums_to_itself(e) && !(self.exact && is_float(e))
     }
 
     /// An associative and commutative function.
@@ -115,13 +175,22 @@ impl Scope {
         let axis = self.random.below(dims.len());
         let x = self.of(e, dims, depth);
         Some(match self.random.below(4) {
-            0 if sums_to_itself(e) => format!("cumsum({x}, axis = {axis})"),
+            0 if self.sums_to_itself(e) => {
+                let f = self.random.pick(&["cumsum", "cumprod"]);
+                format!("{f}({x}, axis = {axis}, reverse = {})", self.random.chance(50))
+            }
             1 => {
                 let combine = self.combine(e);
                 let reverse = self.random.chance(50);
                 format!("scan({x}, axis = {axis}, combine = {combine}, reverse = {reverse})")
             }
             2 => format!("sort({x}, axis = {axis}, descending = {})", self.random.chance(50)),
+            3 => {
+                let of = self.random.pick(&["i32", "f32", "u8", "i64", "f16"]);
+                let keys = self.of(of, dims, depth);
+                let order = self.random.chance(50);
+                format!("sort({keys}, values = {x}, axis = {axis}, descending = {order})[1]")
+            }
             _ => return None,
         })
     }
@@ -164,8 +233,11 @@ impl Scope {
 
     /// A load. Positions in views may be anything; those behind a pointer are brought inside.
     pub fn loaded(&mut self, e: Elem, dims: &[Dim], depth: usize) -> Option<String> {
-        let fits =
-            |m: &&Memory| m.elem == e && m.rank.map_or(true, |rank| dims.is_empty() || rank == dims.len());
+        let fits = |m: &&Memory| {
+            m.elem == e
+                && !(self.exact && m.name == "total")
+                && m.rank.map_or(true, |rank| dims.is_empty() || rank == dims.len())
+        };
         let fit: Vec<Memory> = self.memories.iter().filter(fits).cloned().collect();
         if fit.is_empty() || self.scalar_only {
             return None;
@@ -182,6 +254,17 @@ impl Scope {
             Ok(rank) => {
                 let at: Vec<String> = (0..rank).map(|_| self.position(depth)).collect();
                 let at = at.join(", ");
+                let memory = Memory { name: self.seen(&memory.name, rank), ..memory };
+                if !dims.is_empty() && self.random.chance(20) {
+                    let at: Vec<String> =
+                        (0..rank).map(|_| format!("({} % 12)", self.of("i32", dims, depth))).collect();
+                    let (mask, other) = (self.of("bool", dims, depth), self.literal(e));
+                    return Some(format!(
+                        "{}.gather([{}], {mask}, other = {other})",
+                        memory.name,
+                        at.join(", ")
+                    ));
+                }
                 if dims.is_empty() {
                     return Some(format!("{}.load([{at}])", memory.name));
                 }
@@ -189,6 +272,20 @@ impl Scope {
                 format!("{}.load([{at}], {}, other = {other})", memory.name, shape_text(dims))
             }
         })
+    }
+
+    /// A view, or a part of it with the same rank.
+    fn seen(&mut self, name: &str, rank: usize) -> String {
+        let end = |s: &mut Self| {
+            if s.random.chance(50) { String::new() } else { (4 + s.random.below(9)).to_string() }
+        };
+        match (self.random.below(5), rank) {
+            (0, 2) => format!("{name}.T"),
+            (1, 1) => format!("{name}[{}:{}]", self.random.below(4), end(self)),
+            (1, 2) => format!("{name}[{}:{}, {}:]", self.random.below(4), end(self), self.random.below(3)),
+            (2, 2) => format!("{name}[1:].permute([1, 0])"),
+            _ => name.into(),
+        }
     }
 
     /// A position of a view: mostly near its elements.

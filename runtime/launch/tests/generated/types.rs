@@ -58,6 +58,9 @@ pub struct Dim(Vec<&'static str>);
 
 /// The extents that shapes begin with; `N` and `M` are what the kernel says.
 pub const ATOMS: &[&str] = &["N", "N", "M", "1", "2", "3", "4", "8", "13"];
+/// More of them, which take several warps, or a part of one.
+pub const MORE_ATOMS: &[&str] =
+    &["N", "N", "M", "1", "2", "3", "4", "8", "13", "16", "33", "64", "96", "100"];
 /// The values of `N` and `M`: no powers of two.
 pub const N: usize = 7;
 pub const M: usize = 5;
@@ -65,6 +68,20 @@ pub const M: usize = 5;
 impl Dim {
     pub fn of(atom: &'static str) -> Dim {
         Dim(if atom == "1" { vec![] } else { vec![atom] })
+    }
+
+    /// A number.
+    pub fn number(n: usize) -> Dim {
+        Dim(if n == 1 { vec![] } else { vec![Box::leak(n.to_string().into_boxed_str())] })
+    }
+
+    /// The number, if it is one.
+    pub fn literal(&self) -> Option<usize> {
+        match self.0.as_slice() {
+            [] => Some(1),
+            [one] => one.parse().ok(),
+            _ => None,
+        }
     }
 
     /// The extent of a flattened tile.
