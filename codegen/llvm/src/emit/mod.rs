@@ -18,6 +18,7 @@ pub mod print;
 pub mod random;
 pub mod scan;
 pub mod shared;
+pub mod shuffle;
 pub mod tile;
 pub mod value;
 pub mod view;

@@ -1,0 +1,126 @@
+//! Owns what goes between the lanes of a warp: conversions of layouts that stay there, and shuffles of values of any
+//! width.
+
+use inkwell::IntPredicate;
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_layout::linear::{Conversion, InDim, ShufflePlan};
+use tk_tile::Inst;
+
+use super::value::word;
+use super::{Emit, Res, Stop, bug};
+use crate::target::Lane;
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn convert(&mut self, inst: &Inst) -> Res<()> {
+        let (x, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        if let super::value::Tile::Splat(_) = self.tile(x)? {
+            return self.alias(inst);
+        }
+        let bytes = self.bytes_of(x);
+        let (from, to) = (self.layout(x)?.clone(), self.layout(r)?.clone());
+        let regs = self.registers(x)?;
+        let (of, into) =
+            (1usize << from.atom().bits(InDim::Register), 1usize << to.atom().bits(InDim::Register));
+        let mut out = vec![];
+        let way = tk_layout::convert::in_warp(&from, &to, bytes);
+        for atom in 0..to.registers() / into {
+            let part = regs.get(atom * of..(atom + 1) * of).unwrap_or(&[]);
+            match &way {
+                Some(Conversion::Same) => out.extend_from_slice(part),
+                Some(Conversion::Registers(list)) => {
+                    for n in list {
+                        out.push(*part.get(*n as usize).ok_or_else(|| Stop::Bug("no such register".into()))?);
+                    }
+                }
+                Some(Conversion::Shuffle(plan)) => out.extend(self.shuffled(plan, part)?),
+                Some(Conversion::Shared) | None => return bug("a conversion was not lowered"),
+            }
+        }
+        self.define_regs(r, out)
+    }
+
+    /// Follows a plan of shuffles.
+    fn shuffled(&self, plan: &ShufflePlan, regs: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let before = self.selected(&plan.before, regs)?;
+        let mut brought = vec![];
+        for round in &plan.rounds {
+            let Some(x) = before.get(round.register as usize).copied() else {
+                return bug("a plan names no register");
+            };
+            if plan.is_own_lane(round) {
+                brought.push(x);
+                continue;
+            }
+            let lane = if plan.is_butterfly() {
+                Lane::Xor(round.lane_xor)
+            } else {
+                let images: Vec<u64> = plan.lane_of.iter().map(|l| u64::from(*l)).collect();
+                let lane = self.linear(self.tid, &images)?;
+                Lane::Index(self.builder.build_xor(lane, self.int(round.lane_xor), "")?)
+            };
+            brought.push(self.shuffle(x, lane)?);
+        }
+        let after = self.selected(&plan.after, &brought)?;
+        let pick = |n: &u32| {
+            after.get(*n as usize).copied().ok_or_else(|| Stop::Bug("a plan names no register".into()))
+        };
+        plan.registers.iter().map(pick).collect()
+    }
+
+    /// Reorders registers: where the thread is chosen, index x becomes index x ^ xor.
+    fn selected(
+        &self,
+        stages: &[tk_layout::linear::Select],
+        regs: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let mut now = regs.to_vec();
+        for stage in stages {
+            let images: Vec<u64> = (0..32).map(|i| u64::from(stage.mask >> i & 1)).collect();
+            let threads = self.kernel.setting.threads();
+            let bits = (threads.lane_bits + threads.warp_bits) as usize;
+            let chosen = self.linear(self.tid, images.get(..bits).unwrap_or(&images))?;
+            let chosen = self.builder.build_int_compare(IntPredicate::NE, chosen, self.int(0), "")?;
+            let mut next = vec![];
+            for (n, x) in now.iter().enumerate() {
+                let Some(y) = now.get(n ^ stage.xor as usize) else { return bug("a plan names no register") };
+                next.push(self.builder.build_select(chosen, *y, *x, "")?);
+            }
+            now = next;
+        }
+        Ok(now)
+    }
+
+    /// A value of another lane, of any width.
+    pub fn shuffle(&self, x: BasicValueEnum<'c>, lane: Lane<'c>) -> Res<BasicValueEnum<'c>> {
+        let b = self.builder;
+        let ty = x.get_type();
+        let bits = if ty.is_int_type() {
+            ty.into_int_type().get_bit_width()
+        } else if ty == self.context.f64_type().into() {
+            64
+        } else if ty == self.context.f32_type().into() {
+            32
+        } else {
+            16
+        };
+        let word = word(self.context, bits);
+        let whole = if ty.is_int_type() {
+            x.into_int_value()
+        } else {
+            b.build_bit_cast(x, word, "")?.into_int_value()
+        };
+        let back = |v: IntValue<'c>| -> Res<BasicValueEnum<'c>> {
+            Ok(if ty.is_int_type() { v.into() } else { b.build_bit_cast(v, ty, "")? })
+        };
+        if bits <= 32 {
+            let wide = b.build_int_z_extend_or_bit_cast(whole, self.i32(), "")?;
+            let got = self.machine.shuffle(self, wide, lane)?;
+            return back(b.build_int_truncate_or_bit_cast(got, word, "")?);
+        }
+        let low = self.machine.shuffle(self, b.build_int_truncate(whole, self.i32(), "")?, lane)?;
+        let high = b.build_right_shift(whole, self.long(32), false, "")?;
+        let high = self.machine.shuffle(self, b.build_int_truncate(high, self.i32(), "")?, lane)?;
+        let high = b.build_left_shift(b.build_int_z_extend(high, self.i64(), "")?, self.long(32), "")?;
+        back(b.build_or(high, b.build_int_z_extend(low, self.i64(), "")?, "")?)
+    }
+}
