@@ -133,7 +133,7 @@ impl<'a> Cx<'a> {
 
     /// L08: nobody in another warp holds a part of the dimension.
     fn in_warp(&self, x: ValueId, axis: usize) -> Check {
-        let warps = self.layout(x).map_or(1, |l| l.partial(axis).1);
+        let warps = self.layout(x).map_or(1, |l| l.partial(axis).1.len() as u32);
         ensure(warps == 1, L08, || format!("{warps} warps share the dimension"))
     }
 

@@ -25,7 +25,7 @@
 //! | | |
 //! |---|---|
 //! | S01 | No operation needs what another warp holds: no conversion between warps, no fold over several of them, no rearrangement that moves elements, and nothing that goes through shared memory in another way than S03 knows. |
-//! | S02 | A fold in parts leaves what [`crate::layout::Layout::partial`] says; the fold of the parts has all of them in registers of each thread. |
+//! | S02 | A fold in parts leaves what [`crate::layout::Layout::partial`] says; the fold of the parts has all of them in registers of each thread, and says how many are of elements. |
 //! | S03 | An operation on shared memory has the operands, results and attributes that it needs, names buffers that exist, and all accesses to a buffer are by elements of one size. |
 //! | S04 | Every access stays in its buffer, and `bases` send no two elements to one place. |
 //! | S05 | Buffers begin at multiples of 16 bytes, end below 4 GiB, and share no place while both are alive: from the first store to the last read, and through loops that only some of the accesses stand in. |

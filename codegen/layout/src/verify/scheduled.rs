@@ -53,7 +53,7 @@ fn stays(cx: Cx<'_>, inst: &Inst) -> Check {
 
 /// S01 of a fold.
 fn one_warp(cx: Cx<'_>, x: ValueId, axis: usize) -> Check {
-    let warps = cx.layout(x).map_or(1, |l| l.partial(axis).1);
+    let warps = cx.layout(x).map_or(1, |l| l.partial(axis).1.len() as u32);
     ensure(warps == 1, S01, || format!("{warps} warps share the dimension"))
 }
 
@@ -80,12 +80,18 @@ fn in_place(cx: Cx<'_>, inst: &Inst, op: ShapeOp) -> Check {
 fn parts(cx: Cx<'_>, inst: &Inst, op: ReduceOp) -> Check {
     let axis = axis_of(inst);
     let names = inst.attrs.iter().map(|(n, _)| n);
-    let known = names.into_iter().all(|n| ["axis", "fast", "merge", "part"].contains(&n));
+    let known = names.into_iter().all(|n| ["axis", "fast", "k", "merge", "part"].contains(&n));
     ensure(known && inst.blocks.is_empty(), S02, || "it has attributes or blocks of its own".into())?;
     let Some(x) = inst.operands.first() else { return fault(S02, "it has no operand") };
     let Some(layout) = cx.layout(*x) else { return fault(S02, "the operand is a scalar") };
     let from = dtype(cx, *x)?;
     let types = |list: &[ValueId]| list.iter().map(|v| dtype(cx, *v)).collect::<Result<Vec<_>, _>>();
+    let results = cx.shape(*x).get(axis).copied().map_or(1, i64::from);
+    let real = inst
+        .attrs
+        .int("k")
+        .map_or(!inst.attrs.flag("merge"), |k| inst.attrs.flag("merge") && (1..=results).contains(&k));
+    ensure(real, S02, || "`k` is not how many of the results in parts are of elements".into())?;
     if inst.attrs.flag("merge") {
         let [r] = inst.results.as_slice() else { return fault(S02, "it has one result") };
         let to = dtype(cx, *r)?;
@@ -108,9 +114,9 @@ fn parts(cx: Cx<'_>, inst: &Inst, op: ReduceOp) -> Check {
     ensure(types(&inst.results)? == state(op, from, op.result().of(from)), S02, || {
         "the results are not what a fold in parts leaves".into()
     })?;
-    let (wanted, warps) = layout.partial(axis);
+    let (wanted, starts) = layout.partial(axis);
     let mut shape = cx.shape(*x).to_vec();
-    shape.get_mut(axis).into_iter().for_each(|n| *n = warps);
+    shape.get_mut(axis).into_iter().for_each(|n| *n = starts.len() as u32);
     let fits = |v: &ValueId| cx.shape(*v) == shape && cx.layout(*v) == Some(&wanted);
     ensure(inst.results.iter().all(fits), S02, || "a result is not one part for each warp".into())
 }
