@@ -44,7 +44,7 @@ impl<'c> Emit<'_, 'c> {
         }
     }
 
-    /// What a value is in LLVM values, in an order that [`Emit::from_parts`] understands.
+    /// What a value is in LLVM values, in an order that [`Emit::whole`] understands.
     fn parts(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
         Ok(match self.value(v)? {
             Val::Scalar(x) => vec![*x],
@@ -58,7 +58,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The value of type and layout of `like` from its LLVM values.
-    fn from_parts(&self, like: ValueId, parts: &[BasicValueEnum<'c>]) -> Res<Val<'c>> {
+    fn whole(&self, like: ValueId, parts: &[BasicValueEnum<'c>]) -> Res<Val<'c>> {
         let missing = || Stop::Bug("a value has too few parts".into());
         Ok(match self.ty(like) {
             Type::View { rank, elem, .. } => {
@@ -84,12 +84,12 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Defines values from phis, of which each takes as many as it has parts.
-    fn from_phis(&mut self, values: &[ValueId], counts: &[usize], phis: &[PhiValue<'c>]) -> Res<()> {
+    fn define_phis(&mut self, values: &[ValueId], counts: &[usize], phis: &[PhiValue<'c>]) -> Res<()> {
         let mut rest = phis;
         for (v, n) in values.iter().zip(counts) {
             let (own, more) = rest.split_at_checked(*n).ok_or_else(|| Stop::Bug("too few phis".into()))?;
             let parts: Vec<_> = own.iter().map(|p| p.as_basic_value()).collect();
-            let val = self.from_parts(*v, &parts)?;
+            let val = self.whole(*v, &parts)?;
             self.define(*v, val);
             rest = more;
         }
@@ -145,7 +145,7 @@ impl<'c> Emit<'_, 'c> {
         let narrow = self.zero(self.dtype(*counter)).into_int_value().get_type();
         let count = b.build_int_truncate_or_bit_cast(at, narrow, "")?;
         self.define(*counter, Val::Scalar(count.into()));
-        self.from_phis(carried, &counts, &phis)?;
+        self.define_phis(carried, &counts, &phis)?;
         self.block(*body)?;
         let next: Vec<_> = self.all_parts(&self.ends(*body))?.into_iter().flatten().collect();
         let end = self.here()?;
@@ -157,7 +157,7 @@ impl<'c> Emit<'_, 'c> {
         let back = b.build_unconditional_branch(header)?;
         crate::module::keep_rolled(self.context, back);
         b.position_at_end(after);
-        self.from_phis(&inst.results, &counts, &phis)
+        self.define_phis(&inst.results, &counts, &phis)
     }
 
     fn while_loop(&mut self, inst: &Inst) -> Res<()> {
@@ -177,7 +177,7 @@ impl<'c> Emit<'_, 'c> {
             p.add_incoming(&[(x, before)]);
         }
         let args = self.func().blocks[*decides].args.clone();
-        self.from_phis(&args, &counts, &phis)?;
+        self.define_phis(&args, &counts, &phis)?;
         self.machine.turn(self)?;
         self.block(*decides)?;
         let ends = self.ends(*decides);
@@ -229,7 +229,7 @@ impl<'c> Emit<'_, 'c> {
                 p.add_incoming(&[(x, *from)]);
             }
         }
-        self.from_phis(&inst.results, &counts, &phis)
+        self.define_phis(&inst.results, &counts, &phis)
     }
 
     /// Fails at the first element that is false, as the interpreter counts them.

@@ -148,7 +148,7 @@ impl<'c> Emit<'_, 'c> {
         } else {
             self.builder.build_or(low, mask, "")?
         };
-        let whole = self.from_lane(&running, Lane::Index(last))?;
+        let whole = self.brought(&running, Lane::Index(last))?;
         let Some(carry) = carry else { return Ok(whole) };
         for item in items.iter_mut() {
             *item = self.after(combine, &carry, item, None)?;
@@ -158,10 +158,10 @@ impl<'c> Emit<'_, 'c> {
 
     /// The state of the lane `by` before this one in the order of the scan.
     fn other_lane(&self, item: &Item<'c>, segment: Segment, by: u32) -> Res<Item<'c>> {
-        self.from_lane(item, if segment.reverse { Lane::Down(by) } else { Lane::Up(by) })
+        self.brought(item, if segment.reverse { Lane::Down(by) } else { Lane::Up(by) })
     }
 
-    fn from_lane(&self, item: &Item<'c>, lane: Lane<'c>) -> Res<Item<'c>> {
+    fn brought(&self, item: &Item<'c>, lane: Lane<'c>) -> Res<Item<'c>> {
         let state = item.0.iter().map(|x| self.shuffle(*x, lane)).collect::<Res<_>>()?;
         let real = item.1.map(|r| self.shuffle(r.into(), lane)).transpose()?.map(|r| r.into_int_value());
         Ok((state, real))

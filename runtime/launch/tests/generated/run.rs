@@ -93,6 +93,7 @@ pub fn prepared(source: &str, params: &[Param], seed: u64) -> Result<Prepared, P
 
 impl Prepared {
     /// The module behind all passes.
+    #[allow(dead_code, reason = "the tests of the simulated target, which share this file, run it")]
     pub fn optimised(&self) -> Result<TileModule, Problem> {
         let mut module = self.special.module.clone();
         pipeline::PASSES.iter().for_each(|pass| (pass.run)(&mut module));
