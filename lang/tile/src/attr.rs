@@ -35,6 +35,7 @@ pub const NAMES: &[&str] = &[
     "callee",
     "cargs",
     "code",
+    "constraints",
     "descending",
     "elem",
     "evict",

@@ -318,7 +318,7 @@ fn assert_stops_with_its_message() {
 fn what_is_not_there_yet_says_so() {
     let m = Memory::new();
     let text = r#"kernel @k(v0 "n": i32) {
-  v1 = inline_asm v0 {code = "add.s32 $0, $1, $1;", message = "=r,r"} : i32
+  v1 = inline_asm v0 {code = "add.s32 $0, $1, $1;", constraints = "=r,r"} : i32
   return
 }"#;
     let fault = run(&m, text, &[int(1)], [1, 1, 1]).unwrap_err();
