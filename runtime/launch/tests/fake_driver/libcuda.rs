@@ -387,7 +387,7 @@ pub unsafe extern "C" fn cuModuleGetFunction(
         b"add" => add,
         b"wild" => wild,
         b"slow" => slow,
-        b"nothing" => nothing,
+        b"nothing" | b"idle" => nothing,
         _ => return 500,
     };
     unsafe { *out = kernel as *mut c_void };

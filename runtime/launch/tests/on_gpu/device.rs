@@ -1,5 +1,6 @@
 //! Memory and kernels by themselves.
 
+use tk_ops::DType;
 use tk_runtime::compile::ParamKind;
 use tk_runtime::cuda::{Args, CudaError, Device, Module};
 
@@ -62,9 +63,9 @@ pub fn a_kernel_gets_its_arguments_and_the_grid() {
         "the grid of kernel `how` has 70000 programs on axis 1, and a GPU takes at most 65535"
     );
     assert!(kernel.launch(&stream, [0, 70_000, 1], &args).is_ok());
-    let together = says(kernel.launch_cooperative(&stream, [1000, 1, 1], &args));
+    let together = says(kernel.launch_cooperative(&stream, [10_000, 1, 1], &args));
     assert!(
-        together.starts_with("kernel `how` cannot be launched with the grid [1000, 1, 1] and (0x"),
+        together.starts_with("kernel `how` cannot be launched with the grid [10000, 1, 1] and (0x"),
         "{together}"
     );
     assert!(together.contains("its programs do not fit on the GPU at the same time"), "{together}");
@@ -77,10 +78,14 @@ pub fn a_kernel_gets_its_arguments_and_the_grid() {
 pub fn a_kernel_that_fails_is_named_and_the_device_recovers() {
     let device = Device::open(0).unwrap();
     let (stream, buffer) = (device.stream().unwrap(), device.alloc(64).unwrap());
-    let (good, wild) = (kernel("nothing", &[]), kernel("wild", &[]));
+    let (good, wild) =
+        (kernel("idle", &[]), kernel("wild", &[ParamKind::Pointer, ParamKind::Scalar(DType::I32)]));
+    let mut at = Args::new();
+    at.push_ptr(buffer.address());
+    at.push_i32(7);
     good.launch(&stream, [1; 3], &Args::new()).unwrap();
     stream.synchronize().unwrap();
-    wild.launch(&stream, [1; 3], &Args::new()).unwrap();
+    wild.launch(&stream, [1; 3], &at).unwrap();
     let error = stream.synchronize().unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -93,16 +98,34 @@ pub fn a_kernel_that_fails_is_named_and_the_device_recovers() {
     assert_eq!(device.alloc(4).unwrap_err().sentence, lost);
     assert_eq!(device.lost().unwrap().sentence, lost);
 
-    device.recover().unwrap();
+    if !comes_back(&device) {
+        return;
+    }
     assert_eq!(device.lost(), None);
     // What belonged to the old context stays lost; the kernel is loaded again in the new one.
     assert_eq!(buffer.fill_zero(&stream).unwrap_err().sentence, lost);
     let stream = device.stream().unwrap();
     good.launch(&stream, [1; 3], &Args::new()).unwrap();
     good.launch(&stream, [1; 3], &Args::new()).unwrap();
-    wild.launch(&stream, [1; 3], &Args::new()).unwrap();
+    wild.launch(&stream, [1; 3], &at).unwrap();
     let error = stream.synchronize().unwrap_err();
-    assert!(error.sentence.starts_with("one of the kernels `nothing`, `wild` failed"), "{error}");
+    assert!(error.sentence.starts_with("one of the kernels `idle`, `wild` failed"), "{error}");
     device.recover().unwrap();
     device.stream().unwrap().synchronize().unwrap();
+}
+
+/// Whether a device works again after a failure. Some do not within one process (seen: an H200 after an illegal address);
+/// then it says so, and what to do.
+pub fn comes_back(device: &Device) -> bool {
+    match device.recover() {
+        Ok(()) => true,
+        Err(error) => {
+            assert!(
+                error.sentence.starts_with("the GPU does not come back after a kernel failed"),
+                "{error}"
+            );
+            assert_eq!(error.fix, "start the program anew");
+            false
+        }
+    }
 }
