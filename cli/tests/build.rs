@@ -473,3 +473,26 @@ fn an_assembler_that_refuses_leaves_nothing() {
     // Nothing wrong is kept.
     assert_eq!(names(&folder, "cache").iter().filter(|n| n.ends_with(".tkc")).count(), 2, "two versions");
 }
+
+/// The kernels of `tests/machine/no_spills.txt`, for every target and variant.
+#[test]
+fn listed_kernels_have_registers_enough() {
+    const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let Some(variables) = assembler() else { return };
+    let folder = folder("build-no-spills");
+    let list = fs::read_to_string(format!("{ROOT}/tests/machine/no_spills.txt")).unwrap();
+    let mut seen = 0;
+    for line in list.lines().filter(|l| !l.starts_with('#')) {
+        let mut words = line.split_whitespace();
+        let Some(file) = words.next() else { continue };
+        let file = format!("{ROOT}/{file}");
+        let mut args = vec!["build", file.as_str(), "--target", "sm_80", "--target", "sm_90a", "-o", "out"];
+        args.extend(words);
+        let ran = tk(&folder, &args, &variables);
+        let said = ran.err.clone();
+        ran.code(0);
+        assert!(!said.contains("W1001"), "{line}: {said}");
+        seen += 1;
+    }
+    assert!(seen > 5, "the list is empty");
+}
