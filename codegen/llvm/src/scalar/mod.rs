@@ -36,14 +36,7 @@ use tk_ops::dtype::DType;
 use tk_ops::op::{AtomicOp, ElementwiseOp};
 use tk_ops::scalar::Scalar;
 
-/// The two widths in which functions of floats are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Width {
-    /// f32; f16 and bf16 go through it.
-    F32,
-    /// f64.
-    F64,
-}
+pub use crate::math::Width;
 
 /// Functions of floats that are not here: the operation, the width of operands and result, whether it may be
 /// approximate, and the operands. `None`: there is no code for it. With `fast` it is asked for `Div` and `Sqrt` first,

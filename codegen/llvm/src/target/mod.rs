@@ -203,10 +203,6 @@ fn function<'c>(
     fast: bool,
     args: &[BasicValueEnum<'c>],
 ) -> Option<BasicValueEnum<'c>> {
-    let width = match width {
-        Width::F32 => crate::math::Width::F32,
-        Width::F64 => crate::math::Width::F64,
-    };
     let x = crate::math::function(&mut math, op, width, fast, args)?;
     math.finish().ok().map(|()| x)
 }
