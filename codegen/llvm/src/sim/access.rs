@@ -3,8 +3,8 @@
 //! Guarantees that every access is inside what it was checked against, aligned, written before if it reads shared
 //! memory, and ordered with what other lanes of the program did to the same bytes.
 
-use tk_ops::eval::{self, Operand};
-use tk_ops::{AtomicOp, DType, ElementwiseOp, Scalar};
+use tk_ops::eval;
+use tk_ops::{AtomicOp, DType, Scalar};
 
 use super::Global;
 use super::calls::{AtomicRequest, Order, Scope, Space};
@@ -252,19 +252,11 @@ fn explain(conflict: &Conflict, space: Space, addr: u64, t: &Touch) -> Wrong {
 
 /// What memory holds afterwards; `None` if it stays as it is.
 fn updated(op: AtomicOp, old: Scalar, value: Scalar, compare: Scalar) -> Result<Option<Scalar>, Wrong> {
-    let op = match op {
-        AtomicOp::Add => ElementwiseOp::Add,
-        AtomicOp::Max => ElementwiseOp::Maximum,
-        AtomicOp::Min => ElementwiseOp::Minimum,
-        AtomicOp::And => ElementwiseOp::And,
-        AtomicOp::Or => ElementwiseOp::Or,
-        AtomicOp::Xor => ElementwiseOp::Xor,
-        AtomicOp::Xchg | AtomicOp::Store => return Ok(Some(value)),
-        AtomicOp::Cas => return Ok((old == compare).then_some(value)),
-        AtomicOp::Load => return Ok(None),
+    let wrong = |_| {
+        Wrong::new(
+            FaultKind::Call,
+            format!("an atomic cannot {} {}", op.name().trim_start_matches("atomic_"), old.dtype()),
+        )
     };
-    let operands = [Operand::Splat(old), Operand::Splat(value)];
-    let result = eval::elementwise(op, &operands, old.dtype(), 1, false);
-    let wrong = |_| Wrong::new(FaultKind::Call, format!("an atomic cannot {} {}", op.name(), old.dtype()));
-    Ok(Some(result.map_err(wrong)?.get(0)))
+    eval::atomic(op, old, value, compare).map_err(wrong)
 }

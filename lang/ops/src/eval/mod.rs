@@ -26,7 +26,7 @@ pub use scan::scan;
 
 use crate::buf::Buf;
 use crate::dtype::DType;
-use crate::op::ElementwiseOp;
+use crate::op::{AtomicOp, ElementwiseOp};
 use crate::scalar::Scalar;
 use loops::{Element, Source};
 
@@ -249,4 +249,27 @@ fn select(cond: Operand<'_>, a: Operand<'_>, b: Operand<'_>, n: usize) -> Result
         };
     }
     pick!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F8E4M3 F8E5M2 F16 BF16 F32 F64 E2M1 E8M0)
+}
+
+/// What memory holds behind an atomic operation that finds `old` there; `None` if it stays as it is. `compare` is looked
+/// at by `cas` alone, which compares bits.
+pub fn atomic(
+    op: AtomicOp,
+    old: Scalar,
+    value: Scalar,
+    compare: Scalar,
+) -> Result<Option<Scalar>, EvalError> {
+    let op = match op {
+        AtomicOp::Add => ElementwiseOp::Add,
+        AtomicOp::Max => ElementwiseOp::Maximum,
+        AtomicOp::Min => ElementwiseOp::Minimum,
+        AtomicOp::And => ElementwiseOp::And,
+        AtomicOp::Or => ElementwiseOp::Or,
+        AtomicOp::Xor => ElementwiseOp::Xor,
+        AtomicOp::Xchg | AtomicOp::Store => return Ok(Some(value)),
+        AtomicOp::Cas => return Ok((old == compare).then_some(value)),
+        AtomicOp::Load => return Ok(None),
+    };
+    let operands = [Operand::Splat(old), Operand::Splat(value)];
+    Ok(Some(elementwise(op, &operands, old.dtype(), 1, false)?.get(0)))
 }

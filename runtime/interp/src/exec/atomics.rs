@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use tk_ops::buf::Buf;
-use tk_ops::eval::{self, Operand};
-use tk_ops::{AtomicOp, DType, ElementwiseOp, Scalar};
+use tk_ops::eval;
+use tk_ops::{AtomicOp, DType, Scalar};
 use tk_tile::{Elem, Type};
 
 use super::Args;
@@ -136,7 +136,7 @@ pub(super) fn run(op: AtomicOp, args: &mut Args<'_, '_>, space: &Space) -> Resul
             Some(v) => v.lane(i)?.scalar(),
             None => Ok(old),
         };
-        let after = updated(op, old, lane(&value)?, lane(&compare)?)?;
+        let after = eval::atomic(op, old, lane(&value)?, lane(&compare)?).map_err(wrong)?;
         if let Some(after) = after {
             // SAFETY: as above.
             unsafe { write(memory, after) };
@@ -159,23 +159,6 @@ fn layout(ty: &Type, args: &Args<'_, '_>) -> Result<(DType, usize, usize), Fault
         Elem::Scalar(d) => Ok((*d, n, next)),
         Elem::Ptr { .. } => Err(Fault::internal("an atomic acts on numbers")),
     }
-}
-
-/// What memory holds afterwards; `None` if it stays as it is.
-fn updated(op: AtomicOp, old: Scalar, value: Scalar, compare: Scalar) -> Result<Option<Scalar>, Fault> {
-    let op = match op {
-        AtomicOp::Add => ElementwiseOp::Add,
-        AtomicOp::Max => ElementwiseOp::Maximum,
-        AtomicOp::Min => ElementwiseOp::Minimum,
-        AtomicOp::And => ElementwiseOp::And,
-        AtomicOp::Or => ElementwiseOp::Or,
-        AtomicOp::Xor => ElementwiseOp::Xor,
-        AtomicOp::Xchg | AtomicOp::Store => return Ok(Some(value)),
-        AtomicOp::Cas => return Ok((old == compare).then_some(value)),
-        AtomicOp::Load => return Ok(None),
-    };
-    let operands = [Operand::Splat(old), Operand::Splat(value)];
-    Ok(Some(eval::elementwise(op, &operands, old.dtype(), 1, false).map_err(wrong)?.get(0)))
 }
 
 /// # Safety
