@@ -137,6 +137,7 @@ struct Front {
     session: Session,
     compiled: std::sync::Arc<Compiled>,
     warps: u32,
+    stages: u32,
     facts: Vec<ArgFacts>,
 }
 
@@ -148,20 +149,22 @@ impl Front {
         let plan =
             contract::plan(hir, kernel, &case.arguments, &case.sets).map_err(|e| first(&[*e.diagnostic]))?;
         let (compiled, _) = session.compile(kernel, &plan.bindings).map_err(|wrong| first(&wrong))?;
-        let warps = warps_for(&SM_90A, LaunchOptions::of(&plan.launch).warps.into());
+        let options = LaunchOptions::of(&plan.launch);
+        let (warps, stages) = (warps_for(&SM_90A, options.warps.into()), options.stages);
         let kinds = params(&compiled.module, compiled.entry).ok_or("it takes a tile")?;
         if kinds.len() != case.values.len() {
             return Err(format!("it has {} machine parameters, not {}", kinds.len(), case.values.len()));
         }
         let known = kinds.iter().zip(&case.values).map(|(kind, bits)| Known::of(*kind, *bits));
         let facts = known.map(|f| ArgFacts { divisible: f.divisible, one: f.one }).collect();
-        Ok(Front { session, compiled, warps, facts })
+        Ok(Front { session, compiled, warps, stages, facts })
     }
 
     fn request(&self) -> Request<'_> {
         let (module, entry) = (&self.compiled.module, self.compiled.entry);
         let sources = &self.session.checked().sources;
-        Request { module, entry, target: &SM_90A, warps: self.warps, facts: self.facts.clone(), sources }
+        let (warps, stages, facts) = (self.warps, self.stages, self.facts.clone());
+        Request { module, entry, target: &SM_90A, warps, stages, facts, sources }
     }
 }
 
@@ -191,7 +194,8 @@ fn once(root: &Path, case: &Case, ptxas: &Ptxas) -> Result<Steps, String> {
 
 /// The time of the stages before LLVM, by doing them again.
 fn layout(request: &Request<'_>) -> Result<Duration, String> {
-    let setting = Setting { spec: request.target, warps: request.warps, facts: request.facts.clone() };
+    let (spec, warps, stages) = (request.target, request.warps, request.stages);
+    let setting = Setting { spec, warps, stages, facts: request.facts.clone() };
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let begin = Instant::now();
     pipeline::run(request.module, &name, setting, None).map_err(|e| e.to_string())?;

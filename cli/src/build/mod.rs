@@ -55,7 +55,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
         for (variant, facts) in builder.variants(module, entry) {
             let warps = warps_for(target, special.warps);
-            let request = Request { module, entry, target, warps, facts, sources };
+            let request = Request { module, entry, target, warps, stages: special.stages, facts, sources };
             let (row, written) = builder.one(special, variant, &request)?;
             let row = table::named(row, &written);
             files.extend(written.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)));

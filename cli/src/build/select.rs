@@ -5,6 +5,7 @@
 use tk_driver::{Variant, facts_about};
 use tk_layout::TargetSpec;
 use tk_runtime::Session;
+use tk_runtime::device::LaunchOptions;
 use tk_sema::contract::{self, SetValue};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::FnId;
@@ -13,10 +14,6 @@ use tk_syntax::Span;
 use crate::front;
 use crate::suggest::hint;
 use crate::terminal::{Failure, Outcome, Terminal};
-
-/// Warps of a program where neither the kernel nor the command says: four keep a multiprocessor busy without leaving a
-/// lane more than it can hold for tiles of some thousand elements.
-const WARPS: u64 = 4;
 
 /// Values that are given by name.
 type Sets = Vec<(String, SetValue)>;
@@ -32,6 +29,8 @@ pub struct Specialization {
     pub bindings: Bindings,
     /// What was asked for.
     pub warps: u64,
+    /// Trips of a loop that are on their way at once.
+    pub stages: u32,
     /// The compile-time parameters in order, then the options of a launch that were given, with their values.
     pub values: Vec<(String, String)>,
     /// What the number is that tells it from others of the same values, such as two lambdas.
@@ -140,21 +139,25 @@ fn specialization(
     let mut values: Vec<(String, String)> = f.cparams.iter().filter_map(|id| value(*id)).collect();
     let options: Sets = sets.iter().filter(|(n, _)| contract::is_launch_option(n)).cloned().collect();
     values.extend(options.iter().map(|(n, v)| (n.clone(), v.to_string())));
-    let warps = warps(terminal, session, kernel, &bindings, &options)?;
+    let option =
+        |name, default: u32| launch_option(terminal, session, kernel, &bindings, &options, (name, default));
+    let (warps, stages) = (option("warps", LaunchOptions::WARPS)?, option("stages", LaunchOptions::STAGES)?);
+    let stages = u32::try_from(stages).unwrap_or(u32::MAX);
     let (name, place) = (f.name.clone(), f.span);
-    Ok(Specialization { kernel, name, place, target, bindings, warps, values, number: 1 })
+    Ok(Specialization { kernel, name, place, target, bindings, warps, stages, values, number: 1 })
 }
 
-/// What `--set warps=` says, else the launch clause.
-fn warps(
+/// What `--set NAME=` says of an option of a launch, else the launch clause, else the default.
+fn launch_option(
     terminal: &Terminal,
     session: &Session,
     kernel: FnId,
     bindings: &Bindings,
     options: &[(String, SetValue)],
+    (option, default): (&str, u32),
 ) -> Result<u64, Failure> {
     // That it is a positive number was checked with the other values.
-    let given = options.iter().find(|(n, _)| n == "warps").map(|(_, v)| match v {
+    let given = options.iter().find(|(n, _)| n == option).map(|(_, v)| match v {
         SetValue::Int(i) => *i,
         SetValue::Bool(_)
         | SetValue::Float(_)
@@ -164,19 +167,20 @@ fn warps(
         | SetValue::Lambda(_) => 1,
     });
     let clause = || {
-        session.launch_option(kernel, bindings, "warps").map_err(|wrong| {
-            let note = "give it as --set warps=.. where it follows from the arguments of a launch";
-            let wrong: Vec<_> = wrong.into_iter().map(|d| d.note(note)).collect();
+        session.launch_option(kernel, bindings, option).map_err(|wrong| {
+            let note =
+                format!("give it as --set {option}=.. where it follows from the arguments of a launch");
+            let wrong: Vec<_> = wrong.into_iter().map(|d| d.note(note.clone())).collect();
             refused(terminal, session, &wrong)
         })
     };
     let count = if given.is_some() { given } else { clause()? };
     let name = &session.checked().hir.func(kernel).name;
     match count.map(u64::try_from) {
-        None => Ok(WARPS),
-        Some(Ok(warps)) if warps > 0 => Ok(warps),
+        None => Ok(default.into()),
+        Some(Ok(n)) if n > 0 => Ok(n),
         Some(_) => {
-            Err(Failure::Sentence(format!("kernel `{name}` cannot have {} warps", count.unwrap_or(0))))
+            Err(Failure::Sentence(format!("kernel `{name}` cannot have {} {option}", count.unwrap_or(0))))
         }
     }
 }

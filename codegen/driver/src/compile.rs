@@ -44,7 +44,8 @@ fn lines(sources: &SourceMap) -> Lines {
 /// Lays out and schedules a kernel.
 pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
-    let setting = Setting { spec: request.target, warps: request.warps, facts: request.facts.clone() };
+    let (spec, warps, stages) = (request.target, request.warps, request.stages);
+    let setting = Setting { spec, warps, stages, facts: request.facts.clone() };
     pipeline::run(request.module, &name, setting, None).map_err(|e| {
         let message = format!("internal error in code generation: {e}");
         vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]

@@ -46,7 +46,8 @@ impl Compile for Jit {
         let ptxas = ptxas.as_ref().map_err(|e| vec![e.clone().at(place)])?;
         let facts = facts(&options.facts);
         let warps = warps_for(target, options.warps.into());
-        let request = Request { module, entry, target, warps, facts, sources: &self.sources };
+        let request =
+            Request { module, entry, target, warps, stages: options.stages, facts, sources: &self.sources };
         let built = build_cached(&request, false, ptxas, &self.cache, place)?;
         let kind = |p: &crate::Param| match p.kind {
             crate::ParamKind::Pointer => ParamKind::Pointer,

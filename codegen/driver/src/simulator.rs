@@ -25,7 +25,7 @@ use crate::printed::{Records, Shown};
 use crate::target::facts_about;
 
 /// A specialization for warps and facts about its arguments.
-type Key = (u64, u32, Vec<ArgFacts>);
+type Key = (u64, u32, u32, Vec<ArgFacts>);
 
 /// The simulated target.
 pub struct Simulator {
@@ -47,12 +47,17 @@ impl Simulator {
         Simulator { spec, seed, known: Mutex::new(HashMap::new()) }
     }
 
-    fn ready(&self, compiled: &Compiled, warps: u32, facts: Vec<ArgFacts>) -> Result<Arc<Ready>, Wrong> {
-        let key = (compiled.id, warps, facts);
+    fn ready(
+        &self,
+        compiled: &Compiled,
+        (warps, stages): (u32, u32),
+        facts: Vec<ArgFacts>,
+    ) -> Result<Arc<Ready>, Wrong> {
+        let key = (compiled.id, warps, stages, facts);
         if let Some(ready) = self.known.lock().unwrap_or_else(|p| p.into_inner()).get(&key) {
             return Ok(Arc::clone(ready));
         }
-        let facts = facts_of(&key.2);
+        let facts = facts_of(&key.3);
         // Faults name places by themselves; code of the host has no line table.
         let sources = SourceMap::default();
         let request = Request {
@@ -60,6 +65,7 @@ impl Simulator {
             entry: compiled.entry,
             target: self.spec,
             warps,
+            stages,
             facts,
             sources: &sources,
         };
@@ -114,7 +120,7 @@ impl Device for Simulator {
         let (kinds, values) = call.pack(&place)?;
         let facts = kinds.iter().zip(values.bits()).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
         let ready = self
-            .ready(compiled, warps_for(self.spec, options.warps.into()), facts)
+            .ready(compiled, (warps_for(self.spec, options.warps.into()), options.stages), facts)
             .map_err(|w| fault_of(&w))?;
         let space = Space { buffers: memory.buffers(), records: Mutex::default() };
         let launch = Launch {

@@ -4,7 +4,7 @@
 //! May assume the facts of [`crate::axis`]. Guarantees that an access of `vector` neighbours is aligned to its size and
 //! that all of them are inside or none, so that one predicate serves for all.
 
-use tk_ops::{MemoryOp, Op};
+use tk_ops::{MachineOp, MemoryOp, Op};
 use tk_tile::{Func, Inst, Module, Type, ValueId};
 
 use crate::axis::{AxisInfo, element_bytes};
@@ -31,6 +31,9 @@ struct Parts {
     shape: Vec<u32>,
 }
 
+/// Reads as the load that it stands for.
+const COPY: Op = Op::Machine(MachineOp::AsyncCopy);
+
 /// How the accesses of an instruction are best made; `None` if it accesses no tile of memory in order.
 pub fn access(
     module: &Module,
@@ -41,12 +44,20 @@ pub fn access(
 ) -> Option<Access> {
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let operand = |i: usize| inst.operands.get(i).copied();
-    let Op::Memory(op) = inst.op else { return None };
     let place = operand(0)?;
+    let op = match ty(place) {
+        Type::View { .. } if inst.op == COPY => MemoryOp::ViewLoad,
+        Type::Tile { .. } if inst.op == COPY => MemoryOp::Load,
+        Type::View { .. } | Type::Tile { .. } => {
+            let Op::Memory(op) = inst.op else { return None };
+            op
+        }
+    };
     let parts = match op {
         MemoryOp::Load | MemoryOp::Store => {
             let shape = ty(place).shape()?.to_vec();
-            let mask = operand(if op == MemoryOp::Load { 1 } else { 2 });
+            let mask =
+                crate::shared::plain_operands(inst).get(if op == MemoryOp::Load { 1 } else { 2 }).copied();
             Parts { place, at: vec![], mask, shape }
         }
         MemoryOp::ViewLoad | MemoryOp::ViewStore => {

@@ -49,6 +49,10 @@ enum Act {
     Write,
     /// One of several stores that fill one buffer.
     Fill,
+    /// A copy that runs ahead into another piece of a ring than is read meanwhile.
+    Ahead,
+    /// An access of each thread to places of its own in a buffer.
+    Own,
     /// One step, which needs no order among others of its kind.
     Atomic,
 }
@@ -74,8 +78,10 @@ impl Touch {
         match (&self.place, &o.place) {
             (Place::Shared(a, b), Place::Shared(c, d)) => {
                 let same = (a, b) == (c, d);
-                let fills = self.act == Act::Fill && o.act == Act::Fill && same;
-                a < d && c < b && !harmless && !fills
+                let fills = self.act == Act::Fill && o.act == Act::Fill;
+                let ahead = self.act == Act::Ahead || o.act == Act::Ahead;
+                let own = self.act == Act::Own && o.act == Act::Own;
+                a < d && c < b && !harmless && !(same && (fills || ahead || own))
             }
             (Place::Global { root: p, own: x }, Place::Global { root: q, own: y }) => {
                 let may_alias = p.is_none() || q.is_none() || p == q;
@@ -245,19 +251,27 @@ impl Barriers<'_> {
                 let range = |b: &usize| {
                     self.kernel.buffers.get(*b).map(|b| Place::Shared(b.offset, b.offset + b.bytes))
                 };
+                let own = inst.attrs.flag("own");
                 let act = match op {
                     MachineOp::SharedAdd => Act::Atomic,
-                    MachineOp::SharedStore => Act::Fill,
+                    MachineOp::AsyncCopy if own => Act::Own,
+                    MachineOp::AsyncCopy if inst.attrs.flag("ahead") => Act::Ahead,
+                    MachineOp::SharedStore | MachineOp::AsyncCopy => Act::Fill,
                     MachineOp::SharedScatter
                     | MachineOp::SharedLoad
                     | MachineOp::SharedGather
                     | MachineOp::SharedRank
                     | MachineOp::SharedDot
+                    | MachineOp::AsyncCommit
+                    | MachineOp::AsyncWait
                     | MachineOp::Convert
                     | MachineOp::Barrier => Act::Write,
                 };
-                let reads = reads.iter().filter_map(range).map(|place| Touch { place, act: Act::Read });
-                reads.chain(writes.iter().filter_map(range).map(|place| Touch { place, act })).collect()
+                let read = if own { Act::Own } else { Act::Read };
+                let reads = reads.iter().filter_map(range).map(|place| Touch { place, act: read });
+                let copied = (op == MachineOp::AsyncCopy).then(|| self.copied(inst));
+                let writes = writes.iter().filter_map(range).map(|place| Touch { place, act });
+                reads.chain(writes).chain(copied).collect()
             }
             Op::Memory(op) => self.global(inst, op).into_iter().collect(),
             Op::Atomic(_) => {
@@ -278,6 +292,12 @@ impl Barriers<'_> {
             | Op::Control(_)
             | Op::Host(_) => vec![],
         }
+    }
+
+    /// What a copy reads in device memory.
+    fn copied(&self, inst: &Inst) -> Touch {
+        let root = inst.operands.first().and_then(|v| self.roots.get(*v));
+        Touch { place: Place::Global { root, own: None }, act: Act::Read }
     }
 
     fn global(&self, inst: &Inst, op: MemoryOp) -> Option<Touch> {

@@ -58,6 +58,8 @@ pub struct Setting {
     pub spec: &'static TargetSpec,
     /// Warps of a program, as `launch(warps = n)` counts them.
     pub warps: u32,
+    /// Trips of a loop that are on their way at once where the loop does not say it; 1 for one after the other.
+    pub stages: u32,
     /// What is known of the flattened parameters.
     pub facts: Vec<ArgFacts>,
 }

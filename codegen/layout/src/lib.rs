@@ -1,6 +1,7 @@
 //! Machine-aware compilation without LLVM: who holds which element of a tile, what moves, and where it lies meanwhile.
 
 pub mod access;
+mod ahead;
 pub mod assign;
 pub mod axis;
 pub mod barriers;
@@ -12,6 +13,7 @@ pub mod lower;
 pub mod natural;
 pub mod pipeline;
 pub mod places;
+mod rings;
 pub mod roots;
 pub mod shared;
 pub mod spec;

@@ -11,7 +11,7 @@ use tk_tile::{FuncKind, Module, TileModule, pipeline};
 use crate::assign::assign;
 use crate::kernel::{Kernel, Setting};
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
-use crate::{barriers, lower, places};
+use crate::{barriers, lower, places, rings};
 
 /// A change of a kernel that has layouts.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,8 @@ pub const ASSIGN: &str = "assign";
 pub const SCHEDULE: &[Pass] = &[
     // First: it decides what goes through shared memory.
     lower::PASS,
+    // Behind it, since it looks for what goes straight from device memory to shared memory.
+    rings::PASS,
     // Behind everything that makes buffers or moves accesses, since it looks at how long buffers are alive.
     places::PASS,
     // Last: who has to wait depends on which buffers share places.

@@ -6,10 +6,11 @@
 //! buffer 2: 65536 bytes at 0        buffer 2: 65536 bytes at 65536   while buffer 1 is
 //! ```
 //!
-//! May assume that a buffer is stored to and read in one block, so that it is alive between its first and its last access
-//! in the order of the text. Guarantees that two buffers share no place while both are alive.
+//! A buffer is alive from its first to its last access in the order of the text, and as long as a loop runs in which only
+//! some of its accesses stand. Guarantees that two buffers share no place while both are alive.
 
-use tk_tile::walk;
+use tk_tile::flow::{Flow, flow};
+use tk_tile::{BlockId, Func};
 
 use crate::kernel::Kernel;
 use crate::pipeline::Pass;
@@ -26,20 +27,13 @@ const SPARE: u32 = 16 << 10;
 const ALIGN: u32 = 16;
 
 fn run(kernel: &mut Kernel) {
-    let mut lives: Vec<Option<(usize, usize)>> = vec![None; kernel.buffers.len()];
-    let func = kernel.func();
-    for (at, i) in walk::insts(func).into_iter().enumerate() {
-        let (reads, writes) = touched(&func.insts[i]);
-        for b in reads.into_iter().chain(writes) {
-            if let Some(life) = lives.get_mut(b) {
-                *life = Some((life.map_or(at, |l| l.0), at));
-            }
-        }
-    }
+    let mut story = Story { touches: vec![vec![]; kernel.buffers.len()], ..Story::default() };
+    story.block(kernel.func(), kernel.func().body);
+    let lives = story.lives();
     let mut placed: Vec<(usize, usize, u32, u32)> = vec![];
     let mut end = 0;
-    for (b, life) in lives.iter().enumerate() {
-        let (Some((first, last)), Some(buffer)) = (*life, kernel.buffers.get_mut(b)) else { continue };
+    for (b, life) in lives.into_iter().enumerate() {
+        let (Some((first, last)), Some(buffer)) = (life, kernel.buffers.get_mut(b)) else { continue };
         let bytes = buffer.bytes.next_multiple_of(ALIGN);
         let mut offset = if end + bytes <= SPARE { end } else { 0 };
         if end + bytes > SPARE {
@@ -57,5 +51,49 @@ fn run(kernel: &mut Kernel) {
         buffer.offset = offset;
         end = end.max(offset + bytes);
         placed.push((first, last, offset, offset + bytes));
+    }
+}
+
+/// When buffers are accessed, in the order of the text.
+#[derive(Default)]
+struct Story {
+    now: usize,
+    /// For each buffer.
+    touches: Vec<Vec<usize>>,
+    /// Where loops begin and end.
+    loops: Vec<(usize, usize)>,
+}
+
+impl Story {
+    fn block(&mut self, func: &Func, block: BlockId) {
+        for i in &func.blocks[block].insts {
+            let inst = &func.insts[*i];
+            self.now += 1;
+            let (reads, writes) = touched(inst);
+            for b in reads.into_iter().chain(writes) {
+                self.touches.get_mut(b).into_iter().for_each(|t| t.push(self.now));
+            }
+            let start = self.now;
+            inst.blocks.iter().for_each(|b| self.block(func, *b));
+            match flow(inst.op) {
+                Flow::For | Flow::While => self.loops.push((start, self.now)),
+                Flow::If | Flow::Plain | Flow::Elements | Flow::Expect => {}
+            }
+        }
+    }
+
+    /// From when to when each buffer is alive. Inner loops come first, so one that is extended extends around.
+    fn lives(&self) -> Vec<Option<(usize, usize)>> {
+        let life = |times: &Vec<usize>| {
+            let mut life = (*times.first()?, *times.last()?);
+            for (from, to) in &self.loops {
+                let inside = times.iter().filter(|t| from < t && *t <= to).count();
+                if (1..times.len()).contains(&inside) {
+                    life = (life.0.min(*from), life.1.max(*to));
+                }
+            }
+            Some(life)
+        };
+        self.touches.iter().map(life).collect()
     }
 }

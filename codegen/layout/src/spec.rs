@@ -98,7 +98,6 @@ pub const SM_90A: TargetSpec = TargetSpec {
 pub const SIM_32: TargetSpec = TargetSpec {
     name: "sim",
     shared_bytes: 227 << 10,
-    has_async_copy: false,
     has_tma: false,
     has_mma: false,
     has_tf32: false,

@@ -62,6 +62,9 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
     let setting = &kernel.setting;
     writeln!(out, "target {}", setting.spec.name)?;
     writeln!(out, "warps {}", setting.warps)?;
+    if setting.stages != 1 {
+        writeln!(out, "stages {}", setting.stages)?;
+    }
     for (i, f) in setting.facts.iter().enumerate() {
         match (f.divisible, f.one) {
             (1, false) => {}
@@ -111,6 +114,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
         token,
         target: None,
         warps: None,
+        stages: 1,
         facts: vec![],
         layouts: Layouts::default(),
         names: BTreeMap::new(),
@@ -139,7 +143,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     }
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
-    let setting = Setting { spec, warps, facts: head.facts };
+    let setting = Setting { spec, warps, stages: head.stages, facts: head.facts };
     Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers })
 }
 
@@ -152,6 +156,7 @@ struct Head<'a> {
     token: Token<'a>,
     target: Option<&'static crate::TargetSpec>,
     warps: Option<u32>,
+    stages: u32,
     facts: Vec<ArgFacts>,
     layouts: Layouts,
     names: BTreeMap<String, LayoutId>,
@@ -250,6 +255,13 @@ impl<'a> Head<'a> {
                 }
                 self.warps = Some(warps);
             }
+            "stages" => {
+                self.take();
+                self.stages = self.number()?;
+                if self.stages == 0 {
+                    return self.fail("before this: a loop has one trip on its way at least");
+                }
+            }
             "fact" => {
                 self.take();
                 self.fact()?;
@@ -270,7 +282,10 @@ impl<'a> Head<'a> {
                 let offset = self.number()?;
                 self.buffers.push(Buffer { bytes, offset });
             }
-            _ => return self.fail("expected `target`, `warps`, `fact`, `layout`, `buffer` or `kernel`"),
+            _ => {
+                return self
+                    .fail("expected `target`, `warps`, `stages`, `fact`, `layout`, `buffer` or `kernel`");
+            }
         }
         Ok(())
     }

@@ -281,7 +281,8 @@ ops! {
     /// What only the code of a machine has; passes of `codegen/layout` bring it in, and no tile module holds it. Shared
     /// memory is in buffers of the scheduled kernel; attribute `buffer` is the number of one. An element of a tile lies at
     /// `start` + the sum of its coordinates times `strides`, or where `bases` says: the exclusive or of one entry for
-    /// each bit of its coordinates.
+    /// each bit of its coordinates. With `slots`, one number for each buffer, a buffer is a ring of so many equal pieces, and
+    /// the last operand is the number of the piece, i32.
     MachineOp {
         /// The same tile, its elements in other registers and lanes.
         Convert = "convert",
@@ -300,6 +301,15 @@ ops! {
         SharedAdd = "shared_add",
         /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
         SharedDot = "shared_dot",
+        /// What `load` or `view_load` of the same operands gives goes to a buffer, at any time before the thread that
+        /// copies it has waited; elements that are masked or outside are 0. The result says which thread copies what,
+        /// and holds nothing. `ahead`: a copy that runs ahead in a loop, where a barrier stands between it and what the
+        /// trip before read. `own`: threads only read what they have copied themselves.
+        AsyncCopy = "async_copy",
+        /// The copies of a thread since the last one are a group.
+        AsyncCommit = "async_commit",
+        /// All groups of a thread but the last `pending` have arrived, for this thread.
+        AsyncWait = "async_wait",
         /// All threads of the program have arrived, and what they wrote to shared memory is visible.
         Barrier = "barrier",
     }

@@ -24,6 +24,7 @@ pub struct Attrs(Vec<(&'static str, Attr)>);
 /// Every attribute name that the IR knows; text with another name does not parse.
 pub const NAMES: &[&str] = &[
     "absent",
+    "ahead",
     "atol",
     "axes",
     "axis",
@@ -46,8 +47,10 @@ pub const NAMES: &[&str] = &[
     "message",
     "order",
     "ordered",
+    "own",
     "part",
     "path",
+    "pending",
     "perm",
     "precision",
     "reverse",
@@ -55,6 +58,7 @@ pub const NAMES: &[&str] = &[
     "scope",
     "seed",
     "shape",
+    "slots",
     "specialize",
     "stages",
     "start",

@@ -42,6 +42,9 @@ pub fn effects(op: Op) -> Effects {
             | MachineOp::SharedRank
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
+            | MachineOp::AsyncCopy
+            | MachineOp::AsyncCommit
+            | MachineOp::AsyncWait
             | MachineOp::Barrier => Effects::Ordered,
         },
         // What happens on the host happens in the order in which it is written.

@@ -35,8 +35,8 @@ pub struct CompileOptions {
     pub max_regs: Option<u32>,
     /// Programs that a multiprocessor should hold at once, from `launch(occupancy = n)`.
     pub occupancy: Option<u32>,
-    /// Buffers of a pipelined loop, from `launch(stages = n)`.
-    pub stages: Option<u32>,
+    /// Trips of a loop that are on their way at once, from `launch(stages = n)`.
+    pub stages: u32,
     /// What is known of each of the [`params`], in their order.
     pub facts: Vec<ArgFacts>,
 }

@@ -29,8 +29,8 @@
 //! | S03 | An operation on shared memory has the operands, results and attributes that it needs, names buffers that exist, and all accesses to a buffer are by elements of one size. |
 //! | S04 | Every access stays in its buffer, and `bases` send no two elements to one place. |
 //! | S05 | Buffers begin at multiples of 16 bytes, end below 4 GiB, and share no place while both are alive: from the first store to the last read, and through loops that only some of the accesses stand in. |
-//! | S06 | What is read from a buffer was stored to it before, in the same block or around it. |
-//! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer and additions follow each other without. |
+//! | S06 | What is read from a buffer was stored to it before, in the same block or around it, or by a copy that runs ahead. |
+//! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies `ahead` into other pieces of a ring follow each other without. |
 
 mod layouts;
 mod places;

@@ -2,6 +2,7 @@
 //!
 //! May assume L01 and S03. Guarantees that what is stored to a buffer is there when it is read, if threads wait (S07).
 
+use tk_ops::{MachineOp, Op};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, InstId};
 
@@ -19,6 +20,8 @@ struct Access {
     /// When it happens, in the order of the text.
     at: usize,
     stores: bool,
+    /// By a copy, which may stand in a branch: it fills the piece for a trip that may not come.
+    ahead: bool,
     /// The blocks around it, the body of the kernel first.
     blocks: Vec<BlockId>,
 }
@@ -69,7 +72,8 @@ impl Story {
             for buffer in list {
                 // Additions find what was stored before.
                 let stores = stores && !crate::shared::is_addition(inst);
-                self.accesses.push(Access { buffer, at: self.now, stores, blocks: around.clone() });
+                let ahead = inst.op == Op::Machine(MachineOp::AsyncCopy);
+                self.accesses.push(Access { buffer, at: self.now, stores, ahead, blocks: around.clone() });
             }
         }
         let start = self.now;
@@ -84,7 +88,8 @@ impl Story {
     fn stored_first(&self) -> Check {
         self.accesses.iter().filter(|a| !a.stores).try_for_each(|a| {
             let before = |s: &Access| {
-                s.stores && s.buffer == a.buffer && s.at < a.at && a.blocks.starts_with(&s.blocks)
+                let here = s.ahead || a.blocks.starts_with(&s.blocks);
+                s.stores && s.buffer == a.buffer && s.at < a.at && here
             };
             ensure(self.accesses.iter().any(before), S06, || {
                 format!("buffer {} is read, and nothing was stored to it before", a.buffer)

@@ -4,7 +4,7 @@
 
 use tk_ops::{DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::verify::is_machine;
-use tk_tile::{Attr, Attrs, Inst, ValueId};
+use tk_tile::{Attr, Attrs, Elem, Inst, Type, ValueId};
 
 use super::Invariant::{S01, S02, S03, S04};
 use super::layouts::Cx;
@@ -17,6 +17,7 @@ use crate::linear::InDim;
 use crate::linear::gf2::Span;
 use crate::lower::state;
 use crate::natural::{axis_of, is_unit};
+use crate::shared::{plain_operands, slot, slots};
 
 /// Checks every instruction.
 pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
@@ -128,19 +129,30 @@ fn dtype(cx: Cx<'_>, v: ValueId) -> Result<DType, Fault> {
     }
 }
 
+/// The most dimensions of a view: no access has more operands that say where.
+const MOST_RANK: usize = 64;
+/// Pieces of a ring begin where the widest access may.
+const ALIGN: u32 = 16;
+
 /// What an operation on shared memory takes: operands, results, attributes it needs and may have.
 fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static [&'static str]) {
     match op {
         MachineOp::Convert => (1..=1, 1, &[]),
-        MachineOp::SharedStore => (1..=1, 0, &["bases", "buffer", "start", "strides"]),
-        MachineOp::SharedLoad => (0..=0, 1, &["bases", "buffer", "start", "strides"]),
+        MachineOp::SharedStore => (1..=1, 0, &["bases", "buffer", "slots", "start", "strides"]),
+        MachineOp::SharedLoad => (0..=0, 1, &["bases", "buffer", "own", "slots", "start", "strides"]),
         MachineOp::SharedGather => (1..=1, 1, &["axis", "buffer", "k", "start", "strides"]),
         MachineOp::SharedScatter => (2..=2, 0, &["axis", "buffer", "start", "strides"]),
         MachineOp::SharedRank => {
             (1..=1, 1, &["axis", "buffer", "descending", "k", "merge", "start", "strides"])
         }
         MachineOp::SharedAdd => (1..=2, 0, &["buffer", "k"]),
-        MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision"]),
+        MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision", "slots"]),
+        MachineOp::AsyncCopy => {
+            let names = &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides"];
+            (1..=MOST_RANK + 1, 1, names)
+        }
+        MachineOp::AsyncCommit => (0..=0, 0, &[]),
+        MachineOp::AsyncWait => (0..=0, 0, &["pending"]),
         MachineOp::Barrier => (0..=0, 0, &[]),
     }
 }
@@ -148,16 +160,22 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
 /// S03 and S04 of one operation; `sizes` are the bytes of the elements of each buffer as far as they are known.
 fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> Check {
     let (operands, results, names) = signature(op);
-    let fits = operands.contains(&inst.operands.len()) && inst.results.len() == results;
+    let plain = plain_operands(inst);
+    let fits = operands.contains(&plain.len()) && inst.results.len() == results;
     ensure(fits && inst.blocks.is_empty(), S03, || {
         format!("it has {} operands and {} results", inst.operands.len(), inst.results.len())
     })?;
+    ring(cx, inst)?;
     if let Some((name, _)) = inst.attrs.iter().find(|(n, _)| !names.contains(n)) {
         return fault(S03, format!("it takes no attribute `{name}`"));
     }
-    let mut use_of = |buffer: i64, bytes: u64| -> Result<i64, Fault> { used(cx, buffer, bytes, sizes) };
+    let slots = slots(inst);
+    let mut use_of = |buffer: i64, bytes: u64| -> Result<i64, Fault> {
+        let pieces = slots.iter().find(|s| i64::try_from(s.0) == Ok(buffer)).map_or(1, |s| s.1);
+        Ok(used(cx, buffer, bytes, sizes)? / i64::from(pieces))
+    };
     let bytes = |v: ValueId| element_bytes(cx.ty(v).elem());
-    match (op, inst.operands.as_slice(), inst.results.as_slice()) {
+    match (op, plain, inst.results.as_slice()) {
         (MachineOp::SharedStore, [v], []) | (MachineOp::SharedLoad, [], [v]) => {
             let room = use_of(int(&inst.attrs, "buffer")?, bytes(*v))?;
             match inst.attrs.ints("bases") {
@@ -203,7 +221,19 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
             ensure((1..=room).contains(&k), S04, || format!("{k} counts in a buffer of {room}"))
         }
         (MachineOp::SharedDot, [acc], [r]) => product(cx, inst, *acc, *r, &mut use_of),
-        (MachineOp::Barrier, _, _) => Ok(()),
+        (MachineOp::AsyncCopy, [place, ..], [r]) => {
+            copied(cx, plain, *place, *r)?;
+            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*r))?;
+            match inst.attrs.ints("bases") {
+                Some(bases) => spread(cx, *r, bases, room),
+                None => strided(&inst.attrs, cx.shape(*r), room),
+            }
+        }
+        (MachineOp::AsyncWait, _, _) => {
+            let pending = int(&inst.attrs, "pending")?;
+            ensure(pending >= 0, S03, || format!("{pending} groups cannot be on their way"))
+        }
+        (MachineOp::Barrier | MachineOp::AsyncCommit, _, _) => Ok(()),
         (MachineOp::Convert, _, _) => Ok(()),
         (
             MachineOp::SharedStore
@@ -212,11 +242,48 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
             | MachineOp::SharedScatter
             | MachineOp::SharedRank
             | MachineOp::SharedAdd
-            | MachineOp::SharedDot,
+            | MachineOp::SharedDot
+            | MachineOp::AsyncCopy,
             _,
             _,
         ) => fault(S03, "operands or results are missing"),
     }
+}
+
+/// S03 of the number of a piece.
+fn ring(cx: Cx<'_>, inst: &Inst) -> Check {
+    let Some(pieces) = inst.attrs.ints("slots") else { return Ok(()) };
+    let number = slot(inst).is_some_and(|v| cx.ty(v).dtype() == Some(DType::I32) && cx.shape(v).is_empty());
+    let rings = slots(inst);
+    ensure(number && rings.len() == pieces.len(), S03, || {
+        "`slots` needs a number for each buffer, and a number of a piece, `i32`".into()
+    })?;
+    rings.iter().zip(pieces).try_for_each(|((b, n), piece)| {
+        let bytes = cx.kernel.buffers.get(*b).map_or(0, |b| b.bytes);
+        ensure(*piece > 0 && bytes % (n * ALIGN) == 0, S03, || {
+            format!("buffer {b} of {bytes} bytes is no ring of {piece} pieces")
+        })
+    })
+}
+
+/// S03 of what a copy reads: as a load does, without a value for what it leaves out.
+fn copied(cx: Cx<'_>, operands: &[ValueId], place: ValueId, r: ValueId) -> Check {
+    let ok = match cx.ty(place) {
+        Type::View { elem, rank, .. } => {
+            operands.len() == 1 + *rank as usize
+                && elem == cx.ty(r).elem()
+                && cx.shape(r).len() == *rank as usize
+        }
+        Type::Tile { elem: Elem::Ptr { pointee, .. }, shape } => {
+            let mask = |m: &ValueId| cx.id(*m) == cx.id(r) && cx.shape(*m) == shape;
+            operands.len() <= 2
+                && operands.iter().all(mask)
+                && **pointee == *cx.ty(r).elem()
+                && cx.shape(r) == shape
+        }
+        Type::Tile { .. } => false,
+    };
+    ensure(ok && !cx.shape(r).is_empty(), S03, || "it copies no tile of this type from there".into())
 }
 
 /// The elements that a buffer has room for, of this size.

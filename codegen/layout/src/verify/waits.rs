@@ -20,6 +20,10 @@ enum Kind {
     Read,
     Store,
     Add,
+    /// A copy into another piece of a ring than is read meanwhile.
+    Ahead,
+    /// Of each thread to places of its own.
+    Own,
 }
 
 /// An access since all threads met last.
@@ -101,12 +105,14 @@ impl Walk<'_> {
 
     fn access(&mut self, inst: &Inst, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
         let (reads, writes) = touched(inst);
-        let kind = if is_addition(inst) { Kind::Add } else { Kind::Store };
-        let own: Vec<Access> = reads
-            .into_iter()
-            .map(|b| (id, b, Kind::Read))
-            .chain(writes.into_iter().map(|b| (id, b, kind)))
-            .collect();
+        let (read, write) = match (inst.attrs.flag("own"), inst.attrs.flag("ahead")) {
+            (true, _) => (Kind::Own, Kind::Own),
+            (false, true) => (Kind::Read, Kind::Ahead),
+            (false, false) if is_addition(inst) => (Kind::Read, Kind::Add),
+            (false, false) => (Kind::Read, Kind::Store),
+        };
+        let reads = reads.into_iter().map(|b| (id, b, read));
+        let own: Vec<Access> = reads.chain(writes.into_iter().map(|b| (id, b, write))).collect();
         for access in &own {
             if let Some(other) = since.iter().find(|o| self.conflict(o, access)).copied() {
                 let name = self.kernel.func().insts.get(other.0).map_or("", |i| i.op.name());
@@ -129,9 +135,11 @@ impl Walk<'_> {
             (Kind::Read, Kind::Read) => false,
             (Kind::Add, Kind::Add) => meet && a.1 != b.1,
             (Kind::Store, Kind::Store) if a.1 == b.1 => !self.are_apart(a.0, b.0),
-            (Kind::Store, Kind::Store | Kind::Read | Kind::Add)
-            | (Kind::Read, Kind::Store | Kind::Add)
-            | (Kind::Add, Kind::Store | Kind::Read) => meet,
+            (Kind::Own, Kind::Own) | (Kind::Ahead, _) | (_, Kind::Ahead) if a.1 == b.1 => false,
+            (Kind::Store | Kind::Own | Kind::Ahead, _)
+            | (_, Kind::Store | Kind::Own | Kind::Ahead)
+            | (Kind::Read, Kind::Add)
+            | (Kind::Add, Kind::Read) => meet,
         }
     }
 
@@ -139,6 +147,12 @@ impl Walk<'_> {
     fn are_apart(&mut self, a: InstId, b: InstId) -> bool {
         if let Some(known) = self.apart.get(&(a, b)) {
             return *known;
+        }
+        let insts = &self.kernel.func().insts;
+        let copies = |i: InstId| insts.get(i).is_some_and(|i| i.op == Op::Machine(MachineOp::AsyncCopy));
+        if copies(a) && copies(b) {
+            // Of trips that are on their way at once: their pieces differ.
+            return true;
         }
         let apart = match (self.elements(a), self.elements(b)) {
             (Some(mut x), Some(y)) => {

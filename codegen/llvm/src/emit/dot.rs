@@ -75,7 +75,10 @@ impl<'c> Emit<'_, 'c> {
                 self.i32().const_int(across.cast_unsigned(), false),
                 "",
             )?;
-            let base = self.builder.build_int_add(by, self.int(start), "")?;
+            let mut base = self.builder.build_int_add(by, self.int(start), "")?;
+            if let Some(piece) = self.piece(inst, n)? {
+                base = self.builder.build_int_add(base, piece, "")?;
+            }
             Ok(Factor { dtype, base, across, along })
         };
         Ok([factor(0)?, factor(1)?])

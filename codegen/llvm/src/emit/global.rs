@@ -116,12 +116,13 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// Where the wide accesses through a tile of pointers go, the first register of each.
+    /// Where the wide accesses through a tile of pointers go, the first register of each; `most` neighbours at once.
     pub(super) fn places(
         &self,
         inst: &Inst,
         p: ValueId,
         mask: Option<ValueId>,
+        most: u32,
     ) -> Res<(u32, Vec<Place<'c>>)> {
         let pointers = self.tile(p)?;
         let mask = mask.map(|m| self.tile(m)).transpose()?;
@@ -132,7 +133,7 @@ impl<'c> Emit<'_, 'c> {
             return Ok((1, vec![Place { address, offset, predicate }]));
         }
         let (layout, shape) = (self.layout_id(p)?, self.shape(p));
-        let vector = self.vector(inst, p)?;
+        let vector = self.vector(inst, p)?.min(most);
         let mut places = vec![];
         for n in (0..self.count(p)?).step_by(vector as usize) {
             let (address, offset) = self.address(&pointers, n)?;
@@ -147,7 +148,7 @@ impl<'c> Emit<'_, 'c> {
 
     fn load(&mut self, inst: &Inst) -> Res<()> {
         let (p, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let (vector, places) = self.places(inst, p, inst.operands.get(1).copied())?;
+        let (vector, places) = self.places(inst, p, inst.operands.get(1).copied(), u32::MAX)?;
         let other = inst.operands.get(2).map(|v| self.tile(*v)).transpose()?;
         let regs = self.read(r, vector, &places, other.as_ref())?;
         self.define_regs(r, regs)
@@ -193,7 +194,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    fn access_at(&self, dtype: Option<DType>, place: &Place<'c>, count: u32) -> Access<'c> {
+    pub(super) fn access_at(&self, dtype: Option<DType>, place: &Place<'c>, count: u32) -> Access<'c> {
         Access {
             address: place.address,
             offset: place.offset,
@@ -229,7 +230,7 @@ impl<'c> Emit<'_, 'c> {
 
     fn store(&mut self, inst: &Inst) -> Res<()> {
         let (p, value) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
-        let (vector, places) = self.places(inst, p, inst.operands.get(2).copied())?;
+        let (vector, places) = self.places(inst, p, inst.operands.get(2).copied(), u32::MAX)?;
         self.write(value, vector, &places)
     }
 }

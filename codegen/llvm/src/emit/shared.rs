@@ -49,6 +49,12 @@ impl<'c> Emit<'_, 'c> {
             MachineOp::SharedRank => self.shared_rank(inst),
             MachineOp::SharedAdd => self.shared_add(inst),
             MachineOp::SharedDot => self.shared_dot(inst),
+            MachineOp::AsyncCopy => self.async_copy(inst),
+            MachineOp::AsyncCommit => self.machine.async_commit(self),
+            MachineOp::AsyncWait => {
+                let pending = inst.attrs.int("pending").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+                self.machine.async_wait(self, pending)
+            }
             MachineOp::Barrier => self.machine.barrier(self),
         }
     }
@@ -58,6 +64,39 @@ impl<'c> Emit<'_, 'c> {
         let n = inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok());
         let buffer = n.and_then(|n| self.kernel.buffers.get(n));
         Ok(buffer.ok_or_else(|| Stop::Bug("there is no such buffer".into()))?.offset)
+    }
+
+    /// Bytes from the start of a buffer to the piece that an instruction accesses; `None` if it is no ring.
+    pub(super) fn piece(&self, inst: &Inst, buffer: usize) -> Res<Option<IntValue<'c>>> {
+        let slots = tk_layout::shared::slots(inst);
+        let pieces = slots.iter().find(|s| s.0 == buffer).map_or(1, |s| s.1);
+        let (Some(slot), Some(whole)) = (tk_layout::shared::slot(inst), self.kernel.buffers.get(buffer))
+        else {
+            return Ok(None);
+        };
+        if pieces == 1 {
+            return Ok(None);
+        }
+        let slot = self.scalar(slot)?.into_int_value();
+        Ok(Some(self.builder.build_int_nuw_mul(slot, self.int(whole.bytes / pieces), "")?))
+    }
+
+    /// Moves places to the piece of a ring that an instruction accesses.
+    fn in_piece(&self, inst: &Inst, places: Places<'c>) -> Res<Places<'c>> {
+        let buffer = inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok()).unwrap_or(usize::MAX);
+        let Some(by) = self.piece(inst, buffer)? else { return Ok(places) };
+        let moved = |at: IntValue<'c>| self.builder.build_int_add(at, by, "");
+        let registers = places.registers.into_iter().map(|r| {
+            Ok(match r {
+                At::Place(p) => At::Place(moved(p)?),
+                At::Bytes(b) => At::Bytes(b),
+            })
+        });
+        Ok(Places {
+            base: moved(places.base)?,
+            registers: registers.collect::<Res<_>>()?,
+            vector: places.vector,
+        })
     }
 
     fn order<'i>(&self, inst: &'i Inst) -> Order<'i> {
@@ -80,12 +119,35 @@ impl<'c> Emit<'_, 'c> {
             return Ok(Places { base, registers: vec![At::Bytes(0)], vector: 1 });
         }
         let layout = self.layout_id(tile)?;
-        match self.order(inst) {
+        let places = match self.order(inst) {
             Order::Strided { start: at, strides } => {
                 self.strided(layout, start + at * i64::from(bytes), strides, bytes, free)
             }
             Order::Bases(bases) => self.swizzled(layout, start, bases, bytes),
+        };
+        self.in_piece(inst, places?)
+    }
+
+    /// Every access to device memory goes to shared memory as one; what is masked or outside becomes 0 there.
+    fn async_copy(&mut self, inst: &Inst) -> Res<()> {
+        let (place, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let to = self.places_of(inst, r, None)?;
+        let most = self.step(inst, r, &to)?;
+        let (vector, from) = match self.ty(place) {
+            tk_tile::Type::View { .. } => self.box_places(inst, r, most)?,
+            tk_tile::Type::Tile { .. } => {
+                self.places(inst, place, tk_layout::shared::plain_operands(inst).get(1).copied(), most)?
+            }
+        };
+        let to = Places { vector, ..to };
+        let first = self.is_first(Some(self.layout_id(r)?))?;
+        for (i, from) in from.iter().enumerate() {
+            let n = i * vector as usize;
+            let copies = self.both(self.lies(inst, r, n)?, first)?;
+            let from = self.access_at(self.dtype(r), from, vector);
+            self.machine.async_copy(self, &from, &self.shared_access(r, &to, n, copies))?;
         }
+        Ok(())
     }
 
     fn strided(

@@ -257,15 +257,13 @@ impl<'c> Emit<'_, 'c> {
         Ok((address, offset))
     }
 
-    pub(super) fn box_access(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
-        let v = self.operand(inst, 0)?;
-        let view = self.view(v)?;
+    /// Where the wide accesses to a box of a view go, the first register of each; `most` neighbours at once.
+    pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, most: u32) -> Res<(u32, Vec<Place<'c>>)> {
+        let view = self.view(self.operand(inst, 0)?)?;
         let rank = view.extents.len();
         let corner = self.corner(&view, inst.operands.get(1..=rank).unwrap_or(&[]))?;
-        let loads = op == MemoryOp::ViewLoad;
-        let tile = if loads { self.result(inst)? } else { self.operand(inst, 1 + rank)? };
         let shape = self.shape(tile);
-        let (vector, places) = if shape.is_empty() {
+        Ok(if shape.is_empty() {
             let (mut address, mut inside) = (view.base, None);
             for ((at, extent), stride) in corner.iter().zip(&view.extents).zip(&view.strides) {
                 address = self.moved(address, self.extend(at.at, true)?, *stride, view.bytes)?;
@@ -275,7 +273,7 @@ impl<'c> Emit<'_, 'c> {
             (1, vec![Place { address, offset: 0, predicate: inside }])
         } else {
             let layout = self.layout_id(tile)?;
-            let vector = self.vector(inst, tile)?;
+            let vector = self.vector(inst, tile)?.min(most);
             let mut places = vec![];
             for n in (0..self.count(tile)?).step_by(vector as usize) {
                 let (address, offset) = self.box_address(&view, &corner, layout, n)?;
@@ -283,7 +281,14 @@ impl<'c> Emit<'_, 'c> {
                 places.push(Place { address, offset, predicate });
             }
             (vector, places)
-        };
+        })
+    }
+
+    pub(super) fn box_access(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
+        let rank = self.view(self.operand(inst, 0)?)?.extents.len();
+        let loads = op == MemoryOp::ViewLoad;
+        let tile = if loads { self.result(inst)? } else { self.operand(inst, 1 + rank)? };
+        let (vector, places) = self.box_places(inst, tile, u32::MAX)?;
         if !loads {
             return self.write(tile, vector, &places);
         }

@@ -5,6 +5,7 @@
 use super::access::{Reach, Who};
 use super::calls::Request;
 use super::calls::Space;
+use super::copies::{self, Copies};
 use super::fault::{Fault, FaultKind, Wrong};
 use super::fiber::{Entry, Fiber};
 use super::grid::Env;
@@ -31,6 +32,8 @@ pub(super) struct Lane {
     pub wait: Option<Wait>,
     /// Where it made its last request.
     pub loc: i32,
+    /// What it copies.
+    copies: Copies,
 }
 
 /// What a lane keeps running for that others of its program may still find: requests behind a failed assertion. A lane
@@ -221,6 +224,7 @@ impl Block {
             Request::Atomic(_) | Request::Load { .. } | Request::Store { .. } | Request::Barrier { .. } => {
                 false
             }
+            Request::Copy(_) | Request::Commit | Request::Await { .. } => false,
             Request::WarpBarrier { .. } | Request::Shuffle { .. } | Request::GridBarrier { .. } => false,
             Request::Assert { .. } | Request::Print { .. } => false,
         }
@@ -250,6 +254,25 @@ impl Block {
                 let done = unsafe { self.reach.atomic(memory, lane, atomic)? };
                 env.polled(done.changed)?;
                 Ok(Next::Yield(done.before))
+            }
+            Request::Copy(copy) => {
+                let Some(l) = self.lanes.get_mut(lane as usize) else { return Ok(Next::Go(0)) };
+                // SAFETY: `run` has the conditions.
+                unsafe { l.copies.begin(&mut self.reach, memory, statistics, lane, copy)? };
+                Ok(Next::Go(0))
+            }
+            Request::Commit => {
+                self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.copies.commit());
+                Ok(Next::Go(0))
+            }
+            Request::Await { pending, .. } => {
+                let Some(l) = self.lanes.get_mut(lane as usize) else { return Ok(Next::Go(0)) };
+                for copy in l.copies.due(u32::try_from(pending).unwrap_or(0)) {
+                    // SAFETY: `run` has the conditions.
+                    unsafe { copies::arrive(&mut self.reach, memory, statistics, lane, &copy)? };
+                }
+                env.polls = 0;
+                Ok(Next::Go(0))
             }
             Request::Barrier { id, threads, loc } => {
                 let all = self.lanes.len() as i32;

@@ -107,6 +107,9 @@ impl Shuffle {
 pub(super) enum Request {
     Load { space: Space, addr: u64, bytes: i32, dst: *mut u8, loc: i32 },
     Store { space: Space, addr: u64, bytes: i32, src: *const u8, loc: i32 },
+    Copy(CopyRequest),
+    Commit,
+    Await { pending: i32, loc: i32 },
     Atomic(AtomicRequest),
     Barrier { id: i32, threads: i32, loc: i32 },
     WarpBarrier { loc: i32 },
@@ -125,9 +128,20 @@ impl Request {
             Request::Shuffle { loc, .. } | Request::Assert { loc, .. } => loc,
             Request::WarpBarrier { loc } | Request::GridBarrier { loc } | Request::Step { loc } => loc,
             Request::Atomic(AtomicRequest { loc, .. }) => loc,
-            Request::Print { .. } => -1,
+            Request::Copy(CopyRequest { loc, .. }) | Request::Await { loc, .. } => loc,
+            Request::Print { .. } | Request::Commit => -1,
         }
     }
+}
+
+/// The arguments of `tk_sim_async_copy`: `read` of the `bytes` come from device memory, the others are 0.
+#[derive(Clone, Copy)]
+pub(super) struct CopyRequest {
+    pub from: u64,
+    pub to: u32,
+    pub bytes: i32,
+    pub read: i32,
+    pub loc: i32,
 }
 
 /// The arguments of `tk_sim_atomic`.
@@ -195,6 +209,21 @@ unsafe extern "C" fn shared_store(ctx: *mut c_void, addr: u32, bytes: i32, src: 
     unsafe { ask(ctx, Request::Store { space: Space::Shared, addr: addr.into(), bytes, src, loc }) };
 }
 
+unsafe extern "C" fn async_copy(ctx: *mut c_void, from: u64, to: u32, bytes: i32, read: i32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Copy(CopyRequest { from, to, bytes, read, loc })) };
+}
+
+unsafe extern "C" fn async_commit(ctx: *mut c_void) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Commit) };
+}
+
+unsafe extern "C" fn async_wait(ctx: *mut c_void, pending: i32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Await { pending, loc }) };
+}
+
 #[allow(clippy::too_many_arguments, reason = "the C signature of the call")]
 unsafe extern "C" fn atomic(
     ctx: *mut c_void,
@@ -257,6 +286,9 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_load` | `u64` address, `i32` bytes (1, 2, 4, 8, 16), `ptr` to, `i32` loc | |
 /// | `tk_sim_store` | `u64` address, `i32` bytes, `ptr` from, `i32` loc | |
 /// | `tk_sim_shared_load`, `tk_sim_shared_store` | `u32` address, then as above | |
+/// | `tk_sim_async_copy` | `u64` address, `u32` shared address, `i32` bytes, `i32` bytes that are read, the others are 0, `i32` loc | |
+/// | `tk_sim_async_commit` | | the lane's copies since the last time are a group |
+/// | `tk_sim_async_wait` | `i32` groups that may still be on their way, `i32` loc | |
 /// | `tk_sim_atomic` | `i32` op (position in `AtomicOp::ALL`), `i32` type (position in `DType::ALL`), `i32` [`Space`], `u64` address, `u64` value, `u64` compare, `i32` [`Order`], `i32` [`Scope`], `i32` loc | `u64`: the bits before, 0 of a store |
 /// | `tk_sim_barrier` | `i32` id, `i32` lanes that meet (0 or all: the whole program), `i32` loc | |
 /// | `tk_sim_warp_barrier` | `i32` loc | |
@@ -267,7 +299,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
-    static TABLE: LazyLock<[(&'static str, usize); 15]> = LazyLock::new(|| {
+    static TABLE: LazyLock<[(&'static str, usize); 18]> = LazyLock::new(|| {
         [
             ("tk_sim_tid", tid as *const () as usize),
             ("tk_sim_program_id", program_id as *const () as usize),
@@ -276,6 +308,9 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_store", store as *const () as usize),
             ("tk_sim_shared_load", shared_load as *const () as usize),
             ("tk_sim_shared_store", shared_store as *const () as usize),
+            ("tk_sim_async_copy", async_copy as *const () as usize),
+            ("tk_sim_async_commit", async_commit as *const () as usize),
+            ("tk_sim_async_wait", async_wait as *const () as usize),
             ("tk_sim_atomic", atomic as *const () as usize),
             ("tk_sim_barrier", barrier as *const () as usize),
             ("tk_sim_warp_barrier", warp_barrier as *const () as usize),

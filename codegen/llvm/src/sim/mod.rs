@@ -16,6 +16,7 @@ mod access;
 mod block;
 mod calls;
 mod clock;
+mod copies;
 mod fault;
 mod fiber;
 mod grid;

@@ -136,6 +136,16 @@ pub trait Machine<'c> {
         values: &[BasicValueEnum<'c>],
     ) -> Res<()>;
 
+    /// Begins to copy what is accessed in device memory to shared memory, 0 without the predicate of `from`; nothing
+    /// happens without that of `to`.
+    fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()>;
+
+    /// The copies since the last time are a group.
+    fn async_commit(&self, e: &Emit<'_, 'c>) -> Res<()>;
+
+    /// Waits for all groups but the last `pending`.
+    fn async_wait(&self, e: &Emit<'_, 'c>, pending: u32) -> Res<()>;
+
     /// 32 bits of another lane of the warp.
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
 

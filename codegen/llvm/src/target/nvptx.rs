@@ -381,6 +381,37 @@ impl<'c> Machine<'c> for Nvptx {
         Ok(())
     }
 
+    fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
+        let bytes = from.bytes * from.count;
+        // Only copies of 16 bytes go past the L1, where nobody looks for them.
+        let cache = if bytes == 16 { "cg" } else { "ca" };
+        let (to_text, from_text) = (offset_text(0, to.offset), offset_text(1, from.offset));
+        let mut text = format!("cp.async.{cache}.shared.global {to_text}, {from_text}, {bytes}");
+        let mut constraints = "r,l".to_string();
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.address.into(), from.address.into()];
+        if let Some(p) = from.predicate {
+            // Bytes that are not read become 0.
+            let read = e.builder.build_select(p, e.int(bytes), e.int(0), "")?;
+            text += ", $2";
+            constraints += ",r";
+            inputs.push(read);
+        }
+        if let Some(p) = to.predicate {
+            text = format!("@${} {text}", inputs.len());
+            constraints += ",b";
+            inputs.push(p.into());
+        }
+        self.asm(e, &format!("{text};"), &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+    }
+
+    fn async_commit(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.asm(e, "cp.async.commit_group;", "", &[], &[], Kind::Memory).map(|_| ())
+    }
+
+    fn async_wait(&self, e: &Emit<'_, 'c>, pending: u32) -> Res<()> {
+        self.asm(e, &format!("cp.async.wait_group {pending};"), "", &[], &[], Kind::Memory).map(|_| ())
+    }
+
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
         let (mode, by, clamp) = match lane {
             Lane::Xor(m) => ("bfly", e.int(m), 31),

@@ -283,6 +283,32 @@ impl<'c> Machine<'c> for Sim {
         self.guarded(e, access.predicate, || self.touch(e, space, access, room, true))
     }
 
+    fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
+        let moved = |a: &Access<'c>| {
+            let by = a.address.get_type().const_int(a.offset.cast_unsigned(), true);
+            e.builder.build_int_add(a.address, by, "")
+        };
+        let (source, target) = (moved(from)?, moved(to)?);
+        let bytes = e.int(from.bytes * from.count);
+        let read = match from.predicate {
+            Some(p) => e.builder.build_select(p, bytes, e.int(0), "")?.into_int_value(),
+            None => bytes,
+        };
+        let args = [source.into(), target.into(), bytes.into(), read.into(), self.place(e).into()];
+        self.guarded(e, to.predicate, || {
+            self.call(&Place::of(e), "tk_sim_async_copy", None, &args).map(|_| ())
+        })
+    }
+
+    fn async_commit(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.call(&Place::of(e), "tk_sim_async_commit", None, &[]).map(|_| ())
+    }
+
+    fn async_wait(&self, e: &Emit<'_, 'c>, pending: u32) -> Res<()> {
+        let args = [e.int(pending).into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_async_wait", None, &args).map(|_| ())
+    }
+
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
         let (mode, operand) = match lane {
             Lane::Xor(m) => (Shuffle::Xor, e.int(m)),

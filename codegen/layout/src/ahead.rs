@@ -1,0 +1,550 @@
+//! Owns the change of a loop whose loads run ahead: what [`crate::rings`] decides is done here.
+//!
+//! May assume a plan whose slice has no effects but reads of memory that the loop does not write. Guarantees one group of
+//! copies for each trip, also for trips that do not come, so that counting groups tells which trip's have arrived.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tk_ops::scalar::Scalar;
+use tk_ops::table::Effects;
+use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, Op};
+use tk_tile::effects::of_inst;
+use tk_tile::rewrite::{constant, yielded};
+use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Id, Inst, InstId, Type, TypeId, Value, ValueId, walk};
+
+use crate::axis::element_bytes;
+use crate::kernel::{Buffer, Kernel, LayoutId};
+use crate::layout::{Layout, padded};
+use crate::linear::InDim;
+use crate::lower::row_major;
+use crate::shared::touched;
+
+/// Pieces of a ring begin where the widest access may.
+const ALIGN: u32 = 16;
+
+/// A load that runs ahead.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// The load.
+    pub load: InstId,
+    /// Where its elements go.
+    pub target: Target,
+}
+
+/// Where the elements of a load go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To a buffer in which each thread finds what it copied.
+    Own,
+    /// To the buffer that this instruction would fill.
+    Buffer {
+        /// The store.
+        store: InstId,
+        /// Its buffer.
+        buffer: usize,
+    },
+}
+
+impl Target {
+    /// The buffer that is there already.
+    pub fn buffer(self) -> Option<usize> {
+        match self {
+            Target::Own => None,
+            Target::Buffer { buffer, .. } => Some(buffer),
+        }
+    }
+}
+
+/// What becomes of a loop.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The loop and the block in which it stands.
+    pub at: (BlockId, InstId),
+    /// What it does in each trip.
+    pub body: BlockId,
+    /// Trips on their way.
+    pub stages: u32,
+    /// The loads.
+    pub taken: Vec<Taken>,
+    /// What says where they read, in order.
+    pub slice: Vec<InstId>,
+    /// What the loop carries for that, by number.
+    pub carried: BTreeSet<usize>,
+}
+
+/// Bytes of a piece in which each thread finds what it copied.
+pub fn own_bytes(kernel: &Kernel, load: InstId) -> u32 {
+    let func = kernel.func();
+    let Some(r) = func.insts[load].results.first() else { return 0 };
+    let ty = kernel.module.types.get(func.ty(*r));
+    let elements: u32 = ty.shape().unwrap_or(&[]).iter().map(|n| padded(*n)).product();
+    elements * element_bytes(ty.elem()) as u32
+}
+
+/// A load with the place of its copies.
+struct Copied {
+    inst: Inst,
+    place: Attrs,
+    ty: TypeId,
+    layout: Option<LayoutId>,
+}
+
+/// Values of another trip by those of the text.
+type Renamed = BTreeMap<ValueId, ValueId>;
+
+/// Changes a loop.
+pub struct Ahead<'a> {
+    kernel: &'a mut Kernel,
+    plan: Plan,
+    loc: Option<tk_tile::Loc>,
+    copies: Vec<Copied>,
+    /// What a trip leaves of what is carried for the slice.
+    ends: Vec<ValueId>,
+    /// Somebody reads what others copied.
+    meets: bool,
+}
+
+impl<'a> Ahead<'a> {
+    /// Of this loop.
+    pub fn new(kernel: &'a mut Kernel, plan: Plan) -> Ahead<'a> {
+        let ends = yielded(kernel.func(), plan.body);
+        let ends = plan.carried.iter().filter_map(|k| ends.get(*k).copied()).collect();
+        Ahead { kernel, plan, loc: None, copies: vec![], ends, meets: false }
+    }
+
+    /// Changes it.
+    pub fn apply(mut self) {
+        let (outer, id) = self.plan.at;
+        self.loc = self.kernel.func().insts[id].loc;
+        let (slot, ahead) = self.arguments();
+        self.rings(slot);
+        let Some(at) = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
+        let tail = self.func().blocks[outer].insts.split_off(at);
+        let begin = self.prologue(outer);
+        let zero = self.int(outer, DType::I32, 0);
+        self.func().blocks[outer].insts.extend(tail);
+        self.carry(id, &begin, zero);
+        self.trip(slot, &ahead);
+        self.sweep();
+    }
+
+    fn func(&mut self) -> &mut tk_tile::Func {
+        &mut self.kernel.module.funcs[FuncId(0)]
+    }
+
+    fn layout_of(&self, v: ValueId) -> Option<LayoutId> {
+        self.kernel.of.get(v.index()).copied().flatten()
+    }
+
+    fn hold(&mut self, v: ValueId, layout: Option<LayoutId>) {
+        if self.kernel.of.len() <= v.index() {
+            self.kernel.of.resize(v.index() + 1, None);
+        }
+        if let Some(slot) = self.kernel.of.get_mut(v.index()) {
+            *slot = layout;
+        }
+    }
+
+    fn scalar(&mut self, d: DType) -> TypeId {
+        self.kernel.module.types.intern(Type::scalar(d))
+    }
+
+    /// Adds an instruction; gives its first result.
+    fn add(
+        &mut self,
+        block: BlockId,
+        inst: Inst,
+        results: &[(TypeId, Option<LayoutId>)],
+    ) -> (InstId, Vec<ValueId>) {
+        let types: Vec<TypeId> = results.iter().map(|r| r.0).collect();
+        let id = self.func().add_inst(block, inst, &types);
+        let made = self.func().insts[id].results.clone();
+        made.iter().zip(results).for_each(|(v, r)| self.hold(*v, r.1));
+        (id, made)
+    }
+
+    fn inst(&self, op: Op, operands: &[ValueId], attrs: Attrs) -> Inst {
+        Inst { op, operands: operands.to_vec(), attrs, blocks: vec![], results: vec![], loc: self.loc }
+    }
+
+    fn int(&mut self, block: BlockId, d: DType, value: i64) -> ValueId {
+        let ty = self.scalar(d);
+        let attrs = Attrs::new().with("value", Attr::Scalar(Scalar::int(d, value.into())));
+        let inst = self.inst(Op::Create(CreateOp::Const), &[], attrs);
+        self.first(block, inst, ty)
+    }
+
+    fn first(&mut self, block: BlockId, inst: Inst, ty: TypeId) -> ValueId {
+        let operand = inst.operands.first().copied();
+        self.add(block, inst, &[(ty, None)]).1.first().copied().or(operand).unwrap_or(ValueId(0))
+    }
+
+    /// An elementwise operation on scalars.
+    fn compute(&mut self, block: BlockId, op: ElementwiseOp, operands: &[ValueId], to: DType) -> ValueId {
+        let ty = self.scalar(to);
+        let inst = self.inst(Op::Elementwise(op), operands, Attrs::new());
+        self.first(block, inst, ty)
+    }
+
+    fn dtype(&self, v: ValueId) -> DType {
+        self.kernel.module.types.get(self.kernel.func().ty(v)).dtype().unwrap_or(DType::I32)
+    }
+
+    /// What the loop carries besides: the piece that a trip reads, and what is ahead.
+    fn arguments(&mut self) -> (ValueId, Vec<ValueId>) {
+        let body = self.plan.body;
+        let args = self.kernel.func().blocks[body].args.clone();
+        let mut ahead = vec![];
+        for k in self.plan.carried.clone() {
+            let Some(old) = args.get(k + 1).copied() else { continue };
+            let (ty, layout) = (self.kernel.func().ty(old), self.layout_of(old));
+            let new = self.func().add_arg(body, ty);
+            self.hold(new, layout);
+            ahead.push(new);
+        }
+        let ty = self.scalar(DType::I32);
+        let slot = self.func().add_arg(body, ty);
+        self.hold(slot, None);
+        (slot, ahead)
+    }
+
+    /// Makes rings of the buffers, and reads of what was loaded.
+    fn rings(&mut self, slot: ValueId) {
+        let stages = self.plan.stages;
+        for taken in self.plan.taken.clone() {
+            let inst = self.kernel.func().insts[taken.load].clone();
+            let Some(r) = inst.results.first().copied() else { continue };
+            let (ty, layout) = (self.kernel.func().ty(r), self.layout_of(r));
+            let place = match taken.target {
+                Target::Buffer { store, buffer } => {
+                    self.widen(buffer);
+                    self.read_pieces(buffer, slot);
+                    self.meets = true;
+                    self.kernel.func().insts[store].attrs.clone()
+                }
+                Target::Own => {
+                    let bytes = own_bytes(self.kernel, taken.load);
+                    self.kernel.buffers.push(Buffer { bytes, offset: 0 });
+                    let buffer = self.kernel.buffers.len() - 1;
+                    self.widen(buffer);
+                    self.own_place(buffer, r)
+                }
+            };
+            let place = place.with("slots", Attr::Ints(vec![stages.into()]));
+            self.replace(&taken, &place, slot);
+            let operands = match inst.op {
+                Op::Memory(tk_ops::MemoryOp::Load) => 2,
+                _ => 1 + self.kernel.module.types.get(ty).shape().map_or(0, <[u32]>::len),
+            };
+            let inst = Inst { operands: inst.operands.iter().take(operands).copied().collect(), ..inst };
+            self.copies.push(Copied { inst, place, ty, layout });
+        }
+    }
+
+    fn widen(&mut self, buffer: usize) {
+        let stages = self.plan.stages;
+        if let Some(b) = self.kernel.buffers.get_mut(buffer) {
+            b.bytes = b.bytes.next_multiple_of(ALIGN) * stages;
+        }
+    }
+
+    /// Says of everything that reads a buffer in the loop which piece it reads.
+    fn read_pieces(&mut self, buffer: usize, slot: ValueId) {
+        let (body, stages) = (self.plan.body, i64::from(self.plan.stages));
+        for i in walk::insts_in(self.kernel.func(), body) {
+            let inst = &mut self.func().insts[i];
+            if !touched(inst).0.contains(&buffer) {
+                continue;
+            }
+            let named =
+                inst.attrs.ints("buffers").map(<[i64]>::to_vec).or(inst.attrs.int("buffer").map(|b| vec![b]));
+            let named = named.unwrap_or_default();
+            let old = inst.attrs.ints("slots").map(<[i64]>::to_vec);
+            if old.is_none() {
+                inst.operands.push(slot);
+            }
+            let old = old.unwrap_or_else(|| vec![1; named.len()]);
+            let is = |b: &i64| usize::try_from(*b) == Ok(buffer);
+            let slots = named.iter().zip(old).map(|(b, n)| if is(b) { stages } else { n }).collect();
+            inst.attrs.set("slots", Attr::Ints(slots));
+        }
+    }
+
+    /// Places in which each thread finds what it copied without conflicts of banks: what a lane takes at once, then lanes,
+    /// then warps, then the rest of the registers.
+    fn own_place(&mut self, buffer: usize, v: ValueId) -> Attrs {
+        let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
+        let (shape, bytes) = (ty.shape().unwrap_or(&[]).to_vec(), element_bytes(ty.elem()) as u32);
+        let attrs = Attrs::new().with("buffer", Attr::Int(buffer as i64));
+        let most = (self.kernel.setting.spec.vector_bytes / bytes).max(1);
+        let layout = self.kernel.layout(v);
+        let alone = layout
+            .is_some_and(|l| l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0);
+        self.meets |= !alone;
+        let own = if alone { attrs.with("own", Attr::Bool(true)) } else { attrs };
+        match layout.and_then(|l| by_threads(l, most)) {
+            Some(bases) => own.with("bases", Attr::Ints(bases)),
+            None => own.with("start", Attr::Int(0)).with("strides", Attr::Ints(row_major(&shape))),
+        }
+    }
+
+    /// Takes a load out of the loop: its store too, or with a read of the piece in its place.
+    fn replace(&mut self, taken: &Taken, place: &Attrs, slot: ValueId) {
+        let body = self.plan.body;
+        let Some(at) = self.kernel.func().blocks[body].insts.iter().position(|i| *i == taken.load) else {
+            return;
+        };
+        match taken.target {
+            Target::Buffer { store, .. } => {
+                self.func().blocks[body].insts.retain(|i| *i != taken.load && *i != store);
+            }
+            Target::Own => {
+                let results = self.kernel.func().insts[taken.load].results.clone();
+                let mut inst = self.inst(Op::Machine(MachineOp::SharedLoad), &[slot], place.clone());
+                inst.results.clone_from(&results);
+                let id = self.func().insts.push(inst);
+                for (n, r) in results.iter().enumerate() {
+                    self.func().values[*r].def = Def::Inst(id, n as u32);
+                }
+                if let Some(i) = self.func().blocks[body].insts.get_mut(at) {
+                    *i = id;
+                }
+            }
+        }
+    }
+
+    /// The copies of the first trips; gives what is ahead behind them.
+    fn prologue(&mut self, block: BlockId) -> Vec<ValueId> {
+        let body = self.plan.body;
+        let inst = self.kernel.func().insts[self.plan.at.1].clone();
+        let [lo, _, step, init @ ..] = inst.operands.as_slice() else { return vec![] };
+        let args = self.kernel.func().blocks[body].args.clone();
+        let mut current: Vec<ValueId> =
+            self.plan.carried.iter().filter_map(|k| init.get(*k).copied()).collect();
+        for trip in 0..self.plan.stages - 1 {
+            let comes = self.comes(block, *lo, trip);
+            let piece = self.int(block, DType::I32, trip.into());
+            let (outer, from) = (block, (*lo, *step, trip));
+            current = self.branch(outer, comes, &args, &current, from, piece, false);
+            let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
+            self.add(block, commit, &[]);
+        }
+        current
+    }
+
+    /// Whether the trip that is so many behind `iv` comes.
+    fn comes(&mut self, block: BlockId, iv: ValueId, trips: u32) -> ValueId {
+        let inst = self.kernel.func().insts[self.plan.at.1].clone();
+        let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
+        let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
+        // In 64 bits, so that nothing wraps around.
+        let mut wide = |v: ValueId| {
+            if self.dtype(v).bits() == 64 {
+                v
+            } else {
+                self.compute(block, ElementwiseOp::Cast, &[v], DType::I64)
+            }
+        };
+        let (hi, iv, by) = (wide(*hi), wide(iv), wide(*step));
+        let d = self.dtype(hi);
+        let left = self.compute(block, ElementwiseOp::Sub, &[hi, iv], d);
+        let trips = self.int(block, d, trips.into());
+        let far = self.compute(block, ElementwiseOp::Mul, &[by, trips], d);
+        let mut test = |op, a, b| self.compute(block, op, &[a, b], DType::Bool);
+        if let Some(step) = known {
+            return test(if step > 0 { ElementwiseOp::Gt } else { ElementwiseOp::Lt }, left, far);
+        }
+        let (up, down) = (test(ElementwiseOp::Gt, left, far), test(ElementwiseOp::Lt, left, far));
+        let zero = self.int(block, d, 0);
+        let rises = self.compute(block, ElementwiseOp::Gt, &[by, zero], DType::Bool);
+        let falls = self.compute(block, ElementwiseOp::Lt, &[by, zero], DType::Bool);
+        let up = self.compute(block, ElementwiseOp::And, &[rises, up], DType::Bool);
+        let down = self.compute(block, ElementwiseOp::And, &[falls, down], DType::Bool);
+        self.compute(block, ElementwiseOp::Or, &[up, down], DType::Bool)
+    }
+
+    /// Copies for a later trip if it comes; gives what is ahead of it.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "what differs between the first trips and those in the loop"
+    )]
+    fn branch(
+        &mut self,
+        outer: BlockId,
+        comes: ValueId,
+        args: &[ValueId],
+        current: &[ValueId],
+        (iv, step, trips): (ValueId, ValueId, u32),
+        piece: ValueId,
+        ahead: bool,
+    ) -> Vec<ValueId> {
+        let then = self.func().add_block();
+        let mut renamed = Renamed::new();
+        let d = self.dtype(iv);
+        let far = self.int(then, d, trips.into());
+        let far = self.compute(then, ElementwiseOp::Mul, &[step, far], d);
+        let later = self.compute(then, ElementwiseOp::Add, &[iv, far], d);
+        renamed.extend(args.first().map(|a| (*a, later)));
+        for (k, c) in self.plan.carried.iter().zip(current) {
+            renamed.extend(args.get(k + 1).map(|a| (*a, *c)));
+        }
+        self.slice(then, &mut renamed);
+        self.copy(then, &renamed, piece, ahead);
+        let next: Vec<ValueId> = self.ends.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
+        let end = |e: &mut Self, block, values: &[ValueId]| {
+            let inst = e.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
+            e.add(block, inst, &[]);
+        };
+        end(self, then, &next);
+        let other = self.func().add_block();
+        end(self, other, current);
+        let results: Vec<_> =
+            current.iter().map(|v| (self.kernel.func().ty(*v), self.layout_of(*v))).collect();
+        let mut inst = self.inst(Op::Control(ControlOp::If), &[comes], Attrs::new());
+        inst.blocks = vec![then, other];
+        self.add(outer, inst, &results).1
+    }
+
+    /// Computes the slice for another trip.
+    fn slice(&mut self, block: BlockId, renamed: &mut Renamed) {
+        for i in self.plan.slice.clone() {
+            let old = self.kernel.func().insts[i].clone();
+            let results: Vec<_> =
+                old.results.iter().map(|v| (self.kernel.func().ty(*v), self.layout_of(*v))).collect();
+            let operands = old.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
+            let (_, new) = self.add(block, Inst { operands, ..old.clone() }, &results);
+            renamed.extend(old.results.iter().copied().zip(new));
+        }
+    }
+
+    fn copy(&mut self, block: BlockId, renamed: &Renamed, piece: ValueId, ahead: bool) {
+        for n in 0..self.copies.len() {
+            let Some(c) = self.copies.get(n) else { continue };
+            let mut attrs = c.place.clone();
+            for (name, value) in crate::rings::hints(&c.inst) {
+                attrs.set(name, value);
+            }
+            if ahead {
+                attrs.set("ahead", Attr::Bool(true));
+            }
+            let operands = c.inst.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v));
+            let operands = operands.chain([piece]).collect();
+            let inst = Inst {
+                op: Op::Machine(MachineOp::AsyncCopy),
+                operands,
+                attrs,
+                blocks: vec![],
+                results: vec![],
+                loc: c.inst.loc,
+            };
+            let result = (c.ty, c.layout);
+            self.add(block, inst, &[result]);
+        }
+    }
+
+    /// The loop carries more.
+    fn carry(&mut self, id: InstId, begin: &[ValueId], zero: ValueId) {
+        for v in begin.iter().chain([&zero]) {
+            let (ty, layout) = (self.kernel.func().ty(*v), self.layout_of(*v));
+            let func = self.func();
+            let n = func.insts[id].results.len() as u32;
+            let result = func.values.push(Value { ty, def: Def::Inst(id, n) });
+            func.insts[id].results.push(result);
+            func.insts[id].operands.push(*v);
+            self.hold(result, layout);
+        }
+    }
+
+    /// A trip waits for its own copies, and copies for a later one.
+    fn trip(&mut self, slot: ValueId, ahead: &[ValueId]) {
+        let (body, stages) = (self.plan.body, self.plan.stages);
+        let args = self.kernel.func().blocks[body].args.clone();
+        let (Some(iv), Some(step)) =
+            (args.first().copied(), self.kernel.func().insts[self.plan.at.1].operands.get(2).copied())
+        else {
+            return;
+        };
+        let mut rest = std::mem::take(&mut self.func().blocks[body].insts);
+        let end = rest.pop();
+        let pending = Attrs::new().with("pending", Attr::Int(i64::from(stages) - 2));
+        let wait = self.inst(Op::Machine(MachineOp::AsyncWait), &[], pending);
+        self.add(body, wait, &[]);
+        if self.meets {
+            let barrier = self.inst(Op::Machine(MachineOp::Barrier), &[], Attrs::new());
+            self.add(body, barrier, &[]);
+        }
+        let comes = self.comes(body, iv, stages - 1);
+        let one = self.int(body, DType::I32, 1);
+        let zero = self.int(body, DType::I32, 0);
+        let last = self.int(body, DType::I32, i64::from(stages) - 1);
+        // The piece of the trip before, which nobody reads any more.
+        let begins = self.compute(body, ElementwiseOp::Eq, &[slot, zero], DType::Bool);
+        let before = self.compute(body, ElementwiseOp::Sub, &[slot, one], DType::I32);
+        let piece = self.compute(body, ElementwiseOp::Select, &[begins, last, before], DType::I32);
+        let next = self.branch_in_loop(comes, &args, ahead, (iv, step), piece);
+        let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
+        self.add(body, commit, &[]);
+        self.func().blocks[body].insts.extend(rest);
+        let ends = self.compute(body, ElementwiseOp::Eq, &[slot, last], DType::Bool);
+        let behind = self.compute(body, ElementwiseOp::Add, &[slot, one], DType::I32);
+        let slot = self.compute(body, ElementwiseOp::Select, &[ends, zero, behind], DType::I32);
+        let Some(end) = end else { return };
+        let func = self.func();
+        func.insts[end].operands.extend(next.into_iter().chain([slot]));
+        func.blocks[body].insts.push(end);
+    }
+
+    fn branch_in_loop(
+        &mut self,
+        comes: ValueId,
+        args: &[ValueId],
+        ahead: &[ValueId],
+        (iv, step): (ValueId, ValueId),
+        piece: ValueId,
+    ) -> Vec<ValueId> {
+        let body = self.plan.body;
+        self.branch(body, comes, args, ahead, (iv, step, self.plan.stages - 1), piece, true)
+    }
+
+    /// Takes away what was only there to say where the loads read.
+    fn sweep(&mut self) {
+        for i in self.plan.slice.clone().into_iter().rev() {
+            let func = self.kernel.func();
+            let used: BTreeSet<ValueId> =
+                walk::insts(func).into_iter().flat_map(|i| func.insts[i].operands.clone()).collect();
+            let inst = &func.insts[i];
+            let dead = matches!(of_inst(func, i), Effects::Pure | Effects::Read)
+                && inst.results.iter().all(|v| !used.contains(v));
+            if dead {
+                let body = self.plan.body;
+                self.func().blocks[body].insts.retain(|k| *k != i);
+            }
+        }
+    }
+}
+
+/// Where each bit of the coordinates inside of an atom goes if what a lane holds side by side comes first, then lanes,
+/// warps, and the rest of the registers; `None` if bits of coordinates mix.
+fn by_threads(layout: &Layout, most: u32) -> Option<Vec<i64>> {
+    let atom = layout.atom();
+    if !layout.is_disjoint() {
+        return None;
+    }
+    let of = |dim: InDim| (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i)).collect::<Vec<_>>();
+    let (mut register, mut order) = (of(InDim::Register), vec![]);
+    let fastest = (0..atom.rank()).max_by_key(|d| layout.vector(*d)).unwrap_or(0);
+    let vector = layout.vector(fastest).min(most).trailing_zeros() as usize;
+    order.extend(register.drain(..vector.min(register.len())));
+    order.extend(of(InDim::Lane));
+    order.extend(of(InDim::Warp));
+    order.extend(register);
+    let order: Vec<Vec<u32>> = order.into_iter().filter(|b| b.iter().any(|c| *c != 0)).collect();
+    let mut bases = vec![];
+    for (d, bits) in atom.out_bits().iter().enumerate() {
+        for i in 0..*bits {
+            let unit: Vec<u32> = (0..atom.rank()).map(|e| if e == d { 1 << i } else { 0 }).collect();
+            bases.push(1i64 << order.iter().position(|b| *b == unit)?);
+        }
+    }
+    Some(bases)
+}

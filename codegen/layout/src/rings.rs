@@ -1,0 +1,286 @@
+//! Lets loads of loops run ahead: what a trip reads is copied to shared memory while earlier trips are computed.
+//!
+//! ```text
+//! for i in lo..hi                               =>   if lo < hi { async_copy x, lo {buffer = 0, slots = [2]}, 0 }
+//!   v0 = view_load x, i                              async_commit
+//!   shared_store v0 {buffer = 0}                     for i in lo..hi, slot = 0
+//!   v1 = shared_dot acc {buffers = [0, 1]}             async_wait {pending = 0}
+//!                                                      barrier
+//!                                                      if i + 1 < hi { async_copy x, i + 1 {..}, 1 - slot }
+//!                                                      async_commit
+//!                                                      v1 = shared_dot acc, slot {buffers = [0, 1], slots = [2, 2]}
+//! ```
+//!
+//! A buffer becomes a ring of as many pieces as trips are on their way (`stages`). The instructions that say where a load
+//! reads (its *slice*) are computed for a later trip: what a loop carries for them, such as pointers that are moved, is
+//! carried once more, so many trips ahead. Loads are taken whose elements reach a product; in a loop that says `stages`
+//! itself, all. A load whose elements go straight to shared memory is replaced there; of any other the threads copy to
+//! places of their own and read them back.
+//!
+//! May assume a lowered kernel without places. Guarantees the same results: only memory that the loop does not write is
+//! read ahead, and nothing in it that orders memory.
+
+use std::collections::BTreeSet;
+
+use tk_ops::table::Effects;
+use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_tile::effects::of_inst;
+use tk_tile::rewrite::{constant, yielded};
+use tk_tile::{Attr, BlockId, Inst, InstId, ValueId, walk};
+
+use crate::access::access;
+use crate::ahead::{Ahead, Plan, Taken, Target};
+use crate::axis::AxisInfo;
+use crate::kernel::Kernel;
+use crate::pipeline::Pass;
+use crate::roots::Roots;
+use crate::shared::touched;
+use crate::verify::verify_lowered;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "rings", run, verify: verify_lowered };
+
+/// The least bytes that an asynchronous copy takes at once.
+const LEAST_BYTES: u32 = 4;
+
+fn run(kernel: &mut Kernel) {
+    if !kernel.setting.spec.has_async_copy {
+        return;
+    }
+    for id in loops(kernel, kernel.func().body) {
+        let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
+        Ahead::new(kernel, plan).apply();
+    }
+}
+
+/// The loops of a block, inner ones first.
+fn loops(kernel: &Kernel, block: BlockId) -> Vec<(BlockId, InstId)> {
+    let func = kernel.func();
+    let mut out = vec![];
+    for i in &func.blocks[block].insts {
+        let inst = &func.insts[*i];
+        inst.blocks.iter().for_each(|b| out.extend(loops(kernel, *b)));
+        if inst.op == Op::Control(ControlOp::For) {
+            out.push((block, *i));
+        }
+    }
+    out
+}
+
+/// A loop that is looked at.
+struct Look<'a> {
+    kernel: &'a Kernel,
+    at: (BlockId, InstId),
+    body: BlockId,
+    /// Trips on their way, and whether the loop says so itself.
+    stages: u32,
+    own: bool,
+    roots: Roots,
+    axis: AxisInfo,
+    /// The parameters whose memory the loop writes.
+    written: Vec<Option<ValueId>>,
+}
+
+impl<'a> Look<'a> {
+    /// `None` if nothing of it may run ahead.
+    fn new(kernel: &'a Kernel, at: (BlockId, InstId)) -> Option<Look<'a>> {
+        let func = kernel.func();
+        let inst = &func.insts[at.1];
+        let said = inst.attrs.int("stages").and_then(|n| u32::try_from(n).ok());
+        let stages = said.unwrap_or(kernel.setting.stages);
+        let body = *inst.blocks.first()?;
+        let roots = Roots::new(func);
+        let mut written = vec![];
+        for i in walk::insts_in(func, body) {
+            let inner = &func.insts[i];
+            match inner.op {
+                Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter) => {
+                    written.push(inner.operands.first().and_then(|v| roots.get(*v)));
+                }
+                Op::Atomic(_) | Op::Control(ControlOp::GridBarrier | ControlOp::InlineAsm) => return None,
+                Op::Machine(MachineOp::AsyncWait) if said.is_none() => return None,
+                Op::Memory(_)
+                | Op::Machine(_)
+                | Op::Control(_)
+                | Op::Elementwise(_)
+                | Op::Create(_)
+                | Op::Shape(_)
+                | Op::Reduce(_)
+                | Op::Scan(_)
+                | Op::Dot(_)
+                | Op::Random(_)
+                | Op::Host(_) => {}
+            }
+        }
+        let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+        let own = said.is_some();
+        (stages > 1).then_some(Look { kernel, at, body, stages, own, roots, axis, written })
+    }
+
+    fn plan(&self) -> Option<Plan> {
+        let func = self.kernel.func();
+        let insts = &func.blocks[self.body].insts;
+        let mut taken: Vec<Taken> = vec![];
+        let mut slice = BTreeSet::new();
+        let mut carried = BTreeSet::new();
+        for i in insts.iter().filter(|i| self.can_copy(**i)) {
+            if !self.own && !self.reaches_product(*i) {
+                continue;
+            }
+            let (mut more, mut args) = (slice.clone(), carried.clone());
+            if func.insts[*i].operands.iter().all(|v| self.needs(*v, &mut more, &mut args)) {
+                (slice, carried) = (more, args);
+                taken.push(Taken { load: *i, target: self.target(*i) });
+            }
+        }
+        // What says where another load reads is needed at once.
+        taken.retain(|t| !slice.contains(&t.load));
+        if taken.is_empty() {
+            return None;
+        }
+        let slice = insts.iter().copied().filter(|i| slice.contains(i)).collect();
+        let stages = self.fitting(&taken)?;
+        Some(Plan { at: self.at, body: self.body, stages, taken, slice, carried })
+    }
+
+    /// Whether a load can be an asynchronous copy.
+    fn can_copy(&self, id: InstId) -> bool {
+        let func = self.kernel.func();
+        let inst = &func.insts[id];
+        let (Some(place), Some(r)) = (inst.operands.first(), inst.results.first()) else { return false };
+        let plain = match inst.op {
+            Op::Memory(MemoryOp::Load) => 2,
+            Op::Memory(MemoryOp::ViewLoad) => 1 + self.rank(*r),
+            _ => return false,
+        };
+        // What is left out is 0.
+        let others = inst.operands.get(plain..).unwrap_or(&[]);
+        let zero = others.iter().all(|v| constant(func, *v).is_some_and(|s| s.bits() == 0));
+        let wide = access(&self.kernel.module, func, &self.axis, self.kernel.setting.spec, inst)
+            .is_some_and(|a| a.bytes * a.vector.min(self.vector(*r, &a)) >= LEAST_BYTES);
+        zero && wide && self.may_read(*place)
+    }
+
+    fn rank(&self, v: ValueId) -> usize {
+        self.kernel.module.types.get(self.kernel.func().ty(v)).shape().map_or(0, <[u32]>::len)
+    }
+
+    /// Neighbours in memory that a thread holds in consecutive registers.
+    fn vector(&self, v: ValueId, a: &crate::access::Access) -> u32 {
+        let fastest = a.order.first().copied().unwrap_or(0);
+        self.kernel.layout(v).map_or(1, |l| l.vector(fastest))
+    }
+
+    /// Whether the loop leaves the memory behind a pointer or view as it is.
+    fn may_read(&self, place: ValueId) -> bool {
+        let root = self.roots.get(place);
+        self.written.iter().all(|w| root.is_some() && w.is_some() && *w != root)
+    }
+
+    /// Adds what a value depends on inside of the loop; false if that cannot be computed ahead.
+    fn needs(&self, v: ValueId, slice: &mut BTreeSet<InstId>, carried: &mut BTreeSet<usize>) -> bool {
+        let func = self.kernel.func();
+        match func.values[v].def {
+            tk_tile::Def::Arg(block, n) if block == self.body => {
+                // The first is the number of the trip.
+                let Some(n) = (n as usize).checked_sub(1) else { return true };
+                if !carried.insert(n) {
+                    return true;
+                }
+                let next = yielded(func, self.body).get(n).copied();
+                next.is_some_and(|next| self.needs(next, slice, carried))
+            }
+            tk_tile::Def::Arg(..) => true,
+            tk_tile::Def::Inst(i, _) => {
+                if !func.blocks[self.body].insts.contains(&i) || slice.contains(&i) {
+                    return true;
+                }
+                let inst = &func.insts[i];
+                let may = match of_inst(func, i) {
+                    Effects::Pure => true,
+                    Effects::Read => inst.operands.first().is_some_and(|p| self.may_read(*p)),
+                    Effects::Write | Effects::Ordered => false,
+                };
+                may && inst.blocks.is_empty()
+                    && inst.operands.iter().all(|v| self.needs(*v, slice, carried))
+                    && slice.insert(i)
+            }
+        }
+    }
+
+    /// Whether the elements of a load become factors of a product in the loop.
+    fn reaches_product(&self, load: InstId) -> bool {
+        let func = self.kernel.func();
+        let mut values: BTreeSet<ValueId> = func.insts[load].results.iter().copied().collect();
+        let mut buffers: BTreeSet<usize> = BTreeSet::new();
+        for i in walk::insts_in(func, self.body) {
+            let inst = &func.insts[i];
+            let (reads, writes) = touched(inst);
+            let reached =
+                inst.operands.iter().any(|v| values.contains(v)) || reads.iter().any(|b| buffers.contains(b));
+            if !reached {
+                continue;
+            }
+            if matches!(inst.op, Op::Machine(MachineOp::SharedDot)) {
+                return true;
+            }
+            if matches!(inst.op, Op::Memory(_) | Op::Reduce(_) | Op::Scan(_) | Op::Control(_)) {
+                continue;
+            }
+            values.extend(&inst.results);
+            buffers.extend(writes);
+        }
+        false
+    }
+
+    /// Where the elements of a load go: to the buffer to which the next instruction that uses them stores them, if nothing
+    /// else does either.
+    fn target(&self, load: InstId) -> Target {
+        let func = self.kernel.func();
+        let Some(r) = func.insts[load].results.first().copied() else { return Target::Own };
+        let all = walk::insts(func);
+        let users: Vec<InstId> =
+            all.iter().copied().filter(|i| func.insts[*i].operands.contains(&r)).collect();
+        let [store] = users[..] else { return Target::Own };
+        let inst = &func.insts[store];
+        let here = func.blocks[self.body].insts.contains(&store);
+        let (true, Op::Machine(MachineOp::SharedStore), Some(b)) = (here, inst.op, inst.attrs.int("buffer"))
+        else {
+            return Target::Own;
+        };
+        let Ok(buffer) = usize::try_from(b) else { return Target::Own };
+        let inside: BTreeSet<InstId> = walk::insts_in(func, self.body).into_iter().collect();
+        let others = all.iter().filter(|i| **i != store).all(|i| {
+            let (reads, writes) = touched(&func.insts[*i]);
+            let knows_pieces =
+                matches!(func.insts[*i].op, Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot));
+            !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_pieces)
+        });
+        if others { Target::Buffer { store, buffer } } else { Target::Own }
+    }
+
+    /// As many trips as shared memory has room for, beside what else the loop keeps there; `None` if that is only one.
+    fn fitting(&self, taken: &[Taken]) -> Option<u32> {
+        let func = self.kernel.func();
+        let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
+        let bytes = |b: usize| self.kernel.buffers.get(b).map_or(0, |b| u64::from(b.bytes));
+        let mut others: BTreeSet<usize> = BTreeSet::new();
+        for i in walk::insts_in(func, self.body) {
+            let (reads, writes) = touched(&func.insts[i]);
+            others.extend(reads.into_iter().chain(writes).filter(|b| !rings.contains(b)));
+        }
+        let others: u64 = others.into_iter().map(bytes).sum();
+        let own = taken.iter().filter(|t| t.target.buffer().is_none());
+        let own = own.map(|t| crate::ahead::own_bytes(self.kernel, t.load));
+        let each: u64 = rings.into_iter().map(bytes).chain(own.map(u64::from)).sum();
+        let room = u64::from(self.kernel.setting.spec.shared_bytes).saturating_sub(others);
+        let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
+        let stages = self.stages.min(most);
+        (stages > 1).then_some(stages)
+    }
+}
+
+/// Marks attributes of a copy as of the load that it stands for.
+pub(crate) fn hints(inst: &Inst) -> Vec<(&'static str, Attr)> {
+    inst.attrs.iter().filter(|(n, _)| ["cache", "evict"].contains(n)).map(|(n, a)| (n, a.clone())).collect()
+}

@@ -1,0 +1,98 @@
+//! Owns the asynchronous copies of one lane.
+//!
+//! A machine does a copy at any time between its beginning and the end of the wait for it. Here what was at its target is
+//! destroyed when it begins, and its elements arrive in the wait, so that who looks in between finds neither. Both count
+//! as writes of the lane, so that accesses of other lanes that nothing orders with either are races.
+
+use super::Global;
+use super::access::{Reach, Who};
+use super::calls::{CopyRequest, Space};
+use super::fault::{FaultKind, Wrong};
+use super::tally::Statistics;
+
+/// What stands where a copy is on its way: no float that a program computes with, and no small integer.
+const DESTROYED: [u8; 16] = [0xa5; 16];
+
+/// The copies of a lane that may be on their way.
+#[derive(Default)]
+pub(super) struct Copies {
+    /// With the numbers of their groups, which rise.
+    list: Vec<(u32, CopyRequest)>,
+    /// The groups that are complete.
+    groups: u32,
+}
+
+impl Copies {
+    /// The copies since the last time are a group.
+    pub fn commit(&mut self) {
+        self.groups += 1;
+    }
+
+    /// Those that have to arrive if so many groups may be on their way.
+    pub fn due(&mut self, pending: u32) -> Vec<CopyRequest> {
+        let done = self.groups.saturating_sub(pending);
+        let (due, rest) = std::mem::take(&mut self.list).into_iter().partition(|(group, _)| *group < done);
+        self.list = rest;
+        let due: Vec<(u32, CopyRequest)> = due;
+        due.into_iter().map(|(_, copy)| copy).collect()
+    }
+
+    /// One begins.
+    ///
+    /// # Safety
+    /// `global` gives pointers as [`super::run`] demands.
+    pub unsafe fn begin(
+        &mut self,
+        reach: &mut Reach,
+        global: &dyn Global,
+        statistics: &mut Statistics,
+        lane: u32,
+        copy: CopyRequest,
+    ) -> Result<(), Wrong> {
+        if ![4, 8, 16].contains(&copy.bytes) || ![0, copy.bytes].contains(&copy.read) {
+            let message = format!("a copy is called with {} of {} bytes", copy.read, copy.bytes);
+            return Err(Wrong::new(FaultKind::Call, message));
+        }
+        let who = Who { lane, loc: copy.loc };
+        let mut looked_at = [0; 16];
+        // SAFETY: both rooms have as many bytes as the widest copy; the caller says the rest.
+        unsafe {
+            if copy.read > 0 {
+                let from = (Space::Global, copy.from, copy.bytes);
+                reach.load(global, statistics, who, from, looked_at.as_mut_ptr())?;
+            }
+            let to = (Space::Shared, copy.to.into(), copy.bytes);
+            reach.store(global, statistics, who, to, DESTROYED.as_ptr())?;
+        }
+        self.list.push((self.groups, copy));
+        Ok(())
+    }
+}
+
+/// The elements of a copy arrive.
+///
+/// # Safety
+/// `global` gives pointers as [`super::run`] demands.
+pub(super) unsafe fn arrive(
+    reach: &mut Reach,
+    global: &dyn Global,
+    statistics: &mut Statistics,
+    lane: u32,
+    copy: &CopyRequest,
+) -> Result<(), Wrong> {
+    let who = Who { lane, loc: copy.loc };
+    let mut elements = [0; 16];
+    // SAFETY: the room has as many bytes as the widest copy; the caller says the rest.
+    unsafe {
+        if copy.read > 0 {
+            reach.load(
+                global,
+                statistics,
+                who,
+                (Space::Global, copy.from, copy.bytes),
+                elements.as_mut_ptr(),
+            )?;
+        }
+        reach.store(global, statistics, who, (Space::Shared, copy.to.into(), copy.bytes), elements.as_ptr())
+    }
+}
