@@ -253,6 +253,7 @@ impl Barriers<'_> {
                     | MachineOp::SharedGather
                     | MachineOp::SharedRank
                     | MachineOp::SharedDot
+                    | MachineOp::Mma
                     | MachineOp::Convert
                     | MachineOp::Barrier => Act::Write,
                 };

@@ -20,7 +20,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         MachineOp::SharedLoad | MachineOp::SharedGather | MachineOp::SharedRank => (buffer(), vec![]),
         // Atomic additions of several threads may follow each other without waiting, but nothing else beside them.
         MachineOp::SharedAdd => (vec![], buffer()),
-        MachineOp::SharedDot => {
+        MachineOp::SharedDot | MachineOp::Mma => {
             let list = inst.attrs.ints("buffers").unwrap_or(&[]);
             (list.iter().filter_map(|b| usize::try_from(*b).ok()).collect(), vec![])
         }

@@ -300,6 +300,9 @@ ops! {
         SharedAdd = "shared_add",
         /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
         SharedDot = "shared_dot",
+        /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp. A factor is an operand, or it lies in
+        /// the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes `k`, `elem`.
+        Mma = "mma",
         /// All threads of the program have arrived, and what they wrote to shared memory is visible.
         Barrier = "barrier",
     }

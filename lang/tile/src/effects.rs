@@ -42,6 +42,7 @@ pub fn effects(op: Op) -> Effects {
             | MachineOp::SharedRank
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
+            | MachineOp::Mma
             | MachineOp::Barrier => Effects::Ordered,
         },
         // What happens on the host happens in the order in which it is written.

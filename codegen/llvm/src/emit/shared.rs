@@ -49,6 +49,7 @@ impl<'c> Emit<'_, 'c> {
             MachineOp::SharedRank => self.shared_rank(inst),
             MachineOp::SharedAdd => self.shared_add(inst),
             MachineOp::SharedDot => self.shared_dot(inst),
+            MachineOp::Mma => self.mma(inst),
             MachineOp::Barrier => self.machine.barrier(self),
         }
     }
