@@ -29,8 +29,8 @@ use crate::verify::verify_scheduled;
 /// Where something is accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// Bytes of shared memory.
-    Shared(u32, u32),
+    /// Bytes of shared memory, of a buffer.
+    Shared { from: u32, to: u32, buffer: usize },
     /// Device memory.
     Global {
         /// The parameter that reaches it; any of them if it is unknown.
@@ -64,7 +64,7 @@ impl Touch {
     fn of_any(self) -> Touch {
         match self.place {
             Place::Global { root, own: _ } => Touch { place: Place::Global { root, own: None }, ..self },
-            Place::Shared(..) | Place::Acquired => self,
+            Place::Shared { .. } | Place::Acquired => self,
         }
     }
 
@@ -72,9 +72,11 @@ impl Touch {
     fn conflicts(&self, o: &Touch) -> bool {
         let harmless = matches!((self.act, o.act), (Act::Read, Act::Read) | (Act::Atomic, Act::Atomic));
         match (&self.place, &o.place) {
-            (Place::Shared(a, b), Place::Shared(c, d)) => {
-                let same = (a, b) == (c, d);
-                let fills = self.act == Act::Fill && o.act == Act::Fill && same;
+            (
+                Place::Shared { from: a, to: b, buffer: x },
+                Place::Shared { from: c, to: d, buffer: y },
+            ) => {
+                let fills = self.act == Act::Fill && o.act == Act::Fill && x == y;
                 a < d && c < b && !harmless && !fills
             }
             (Place::Global { root: p, own: x }, Place::Global { root: q, own: y }) => {
@@ -82,7 +84,7 @@ impl Touch {
                 may_alias && !harmless && !(x.is_some() && x == y)
             }
             (Place::Acquired, Place::Global { .. }) | (Place::Global { .. }, Place::Acquired) => true,
-            (Place::Shared(..), _) | (_, Place::Shared(..)) | (Place::Acquired, Place::Acquired) => false,
+            (Place::Shared { .. }, _) | (_, Place::Shared { .. }) | (Place::Acquired, Place::Acquired) => false,
         }
     }
 }
@@ -221,7 +223,7 @@ impl Barriers<'_> {
         releases: bool,
         pending: &mut Pending,
     ) {
-        let global = |t: &Touch| !matches!(t.place, Place::Shared(..));
+        let global = |t: &Touch| !matches!(t.place, Place::Shared { .. });
         let waits = pending.iter().any(|p| touches.iter().any(|t| p.conflicts(t)) || releases && global(p));
         if waits {
             let barrier = Inst {
@@ -243,7 +245,9 @@ impl Barriers<'_> {
             Op::Machine(op) => {
                 let (reads, writes) = touched(inst);
                 let range = |b: &usize| {
-                    self.kernel.buffers.get(*b).map(|b| Place::Shared(b.offset, b.offset + b.bytes))
+                    let found = self.kernel.buffers.get(*b)?;
+                    let (from, to) = (found.offset, found.offset + found.bytes);
+                    Some(Place::Shared { from, to, buffer: *b })
                 };
                 let act = match op {
                     MachineOp::SharedAdd => Act::Atomic,

@@ -12,7 +12,7 @@
 use tk_ops::{ControlOp, Op};
 use tk_tile::walk;
 
-use crate::kernel::Kernel;
+use crate::kernel::{Buffer, Kernel};
 use crate::pipeline::Pass;
 use crate::shared::touched;
 use crate::verify::verify_placed;
@@ -27,11 +27,27 @@ const SPARE: u32 = 16 << 10;
 const ALIGN: u32 = 16;
 
 fn run(kernel: &mut Kernel) {
-    let lives = lives(kernel);
+    let (lives, in_loops) = lives(kernel);
+    // A place that serves twice in a trip costs two barriers in each. Half of the memory leaves room for two programs.
+    let apart = places(kernel, &in_loops);
+    let fits = apart.iter().zip(&kernel.buffers).all(|(at, b)| {
+        at.is_none_or(|at| at.saturating_add(b.bytes) <= kernel.setting.spec.shared_bytes / 2)
+    });
+    let chosen = if fits { apart } else { places(kernel, &lives) };
+    for (buffer, at) in kernel.buffers.iter_mut().zip(chosen) {
+        buffer.offset = at.unwrap_or(buffer.offset);
+    }
+}
+
+/// When something begins to be needed, and when it is needed last.
+type Life = Option<(usize, usize)>;
+
+/// The first byte of each buffer, so that buffers that are alive together lie apart.
+fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
     let mut placed: Vec<(usize, usize, u32, u32)> = vec![];
     let mut end = 0;
-    for (life, buffer) in lives.iter().zip(&mut kernel.buffers) {
-        let Some((first, last)) = *life else { continue };
+    let mut place = |life: &Life, buffer: &Buffer| {
+        let (first, last) = (*life)?;
         let bytes = buffer.bytes.next_multiple_of(ALIGN);
         let mut offset = if end + bytes <= SPARE { end } else { 0 };
         if end + bytes > SPARE {
@@ -46,38 +62,47 @@ fn run(kernel: &mut Kernel) {
                 offset = offset.max(to);
             }
         }
-        buffer.offset = offset;
         end = end.max(offset + bytes);
         placed.push((first, last, offset, offset + bytes));
-    }
+        Some(offset)
+    };
+    lives.iter().zip(&kernel.buffers).map(|(life, buffer)| place(life, buffer)).collect()
 }
 
-/// The first and the last moment of each buffer. If a loop holds only some of its accesses, all of its trips count.
-fn lives(kernel: &Kernel) -> Vec<Option<(usize, usize)>> {
+/// The life of each buffer: if a loop holds only some of its accesses, all of its trips count. Then the same if all trips
+/// of the innermost loop around an access count.
+fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
     let func = kernel.func();
     let mut times: Vec<Vec<usize>> = vec![vec![]; kernel.buffers.len()];
     let order = walk::insts(func);
+    let mut loops = vec![];
     for (at, i) in order.iter().enumerate() {
-        let (reads, writes) = touched(&func.insts[*i]);
+        let inst = &func.insts[*i];
+        let (reads, writes) = touched(inst);
         for b in reads.into_iter().chain(writes) {
             times.get_mut(b).into_iter().for_each(|t| t.push(at));
         }
+        if matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While)) {
+            let inside: usize = inst.blocks.iter().map(|b| walk::insts_in(func, *b).len()).sum();
+            loops.push((at, at + inside));
+        }
     }
-    let loops = order.iter().enumerate().filter(|(_, i)| {
-        matches!(func.insts[**i].op, Op::Control(ControlOp::For | ControlOp::While))
-    });
-    let loops: Vec<(usize, usize)> = loops
-        .map(|(at, i)| (at, at + func.insts[*i].blocks.iter().map(|b| walk::insts_in(func, *b).len()).sum::<usize>()))
-        .collect();
-    let life = |times: &Vec<usize>| {
+    let life = |times: &Vec<usize>| -> Option<[(usize, usize); 2]> {
         let mut life = (*times.iter().min()?, *times.iter().max()?);
+        let mut in_loops = life;
         for (from, to) in &loops {
             let inside = times.iter().filter(|t| from < t && **t <= *to).count();
             if (1..times.len()).contains(&inside) {
                 life = (life.0.min(*from), life.1.max(*to));
             }
         }
-        Some(life)
+        for at in times {
+            let around = loops.iter().filter(|(from, to)| from < at && at <= to);
+            if let Some((from, to)) = around.max_by_key(|(from, _)| *from) {
+                in_loops = (in_loops.0.min(*from), in_loops.1.max(*to));
+            }
+        }
+        Some([life, (in_loops.0.min(life.0), in_loops.1.max(life.1))])
     };
-    times.iter().map(life).collect()
+    times.iter().map(life).map(|l| (l.map(|l| l[0]), l.map(|l| l[1]))).unzip()
 }
