@@ -23,6 +23,7 @@ use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
 use crate::axis::AxisInfo;
 use crate::kernel::{Kernel, LayoutId, Setting};
 use crate::layout::Layout;
+use crate::linear::InDim;
 use crate::natural::{Held, Natural, axis_of, permutation, units};
 
 /// Lays out the kernel `func` of a module.
@@ -360,7 +361,8 @@ impl Assign<'_> {
                 let held = self.natural.layouts.get(l);
                 // Neighbours of a lane, or of neighbouring lanes, are neighbours in memory.
                 let together = held.vector(fastest) >= access.vector
-                    && (held.vector(fastest) > 1 || lanes_along(held, fastest));
+                    && (held.vector(fastest) > 1 || lanes_along(held, fastest))
+                    || run(held, fastest) * access.bytes >= SECTOR;
                 Some(if together { l } else { best })
             }
             Held::Free(_) | Held::Uniform => Some(best),
@@ -473,6 +475,27 @@ impl Assign<'_> {
         self.new.add_inst(new, Inst { operands, results: vec![], ..end }, &[]);
         new
     }
+}
+
+/// Bytes that device memory is moved in (CUDA C++ programming guide, global memory): a store of whole ones costs no more
+/// than one of longer rows.
+const SECTOR: u32 = 32;
+
+/// Neighbours along a dimension that neighbouring lanes hold together.
+fn run(layout: &Layout, dim: usize) -> u32 {
+    let atom = layout.atom();
+    let mut run = layout.vector(dim);
+    if run == 1 {
+        return 1;
+    }
+    for basis in (0..atom.bits(InDim::Lane)).filter_map(|i| atom.basis(InDim::Lane, i)) {
+        let next = basis.iter().enumerate().all(|(d, c)| if d == dim { *c == run } else { *c == 0 });
+        if !next {
+            break;
+        }
+        run *= 2;
+    }
+    run
 }
 
 /// The permutation that takes another back.

@@ -29,8 +29,8 @@ use crate::verify::verify_scheduled;
 /// Where something is accessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    /// Bytes of shared memory.
-    Shared(u32, u32),
+    /// Bytes of shared memory, of a buffer.
+    Shared { from: u32, to: u32, buffer: usize },
     /// Device memory.
     Global {
         /// The parameter that reaches it; any of them if it is unknown.
@@ -68,7 +68,7 @@ impl Touch {
     fn of_any(self) -> Touch {
         match self.place {
             Place::Global { root, own: _ } => Touch { place: Place::Global { root, own: None }, ..self },
-            Place::Shared(..) | Place::Acquired => self,
+            Place::Shared { .. } | Place::Acquired => self,
         }
     }
 
@@ -76,19 +76,20 @@ impl Touch {
     fn conflicts(&self, o: &Touch) -> bool {
         let harmless = matches!((self.act, o.act), (Act::Read, Act::Read) | (Act::Atomic, Act::Atomic));
         match (&self.place, &o.place) {
-            (Place::Shared(a, b), Place::Shared(c, d)) => {
-                let same = (a, b) == (c, d);
+            (Place::Shared { from: a, to: b, buffer: x }, Place::Shared { from: c, to: d, buffer: y }) => {
                 let fills = self.act == Act::Fill && o.act == Act::Fill;
                 let ahead = self.act == Act::Ahead || o.act == Act::Ahead;
                 let own = self.act == Act::Own && o.act == Act::Own;
-                a < d && c < b && !harmless && !(same && (fills || ahead || own))
+                a < d && c < b && !harmless && !(x == y && (fills || ahead || own))
             }
             (Place::Global { root: p, own: x }, Place::Global { root: q, own: y }) => {
                 let may_alias = p.is_none() || q.is_none() || p == q;
                 may_alias && !harmless && !(x.is_some() && x == y)
             }
             (Place::Acquired, Place::Global { .. }) | (Place::Global { .. }, Place::Acquired) => true,
-            (Place::Shared(..), _) | (_, Place::Shared(..)) | (Place::Acquired, Place::Acquired) => false,
+            (Place::Shared { .. }, _) | (_, Place::Shared { .. }) | (Place::Acquired, Place::Acquired) => {
+                false
+            }
         }
     }
 }
@@ -227,7 +228,7 @@ impl Barriers<'_> {
         releases: bool,
         pending: &mut Pending,
     ) {
-        let global = |t: &Touch| !matches!(t.place, Place::Shared(..));
+        let global = |t: &Touch| !matches!(t.place, Place::Shared { .. });
         let waits = pending.iter().any(|p| touches.iter().any(|t| p.conflicts(t)) || releases && global(p));
         if waits {
             let barrier = Inst {
@@ -249,7 +250,9 @@ impl Barriers<'_> {
             Op::Machine(op) => {
                 let (reads, writes) = touched(inst);
                 let range = |b: &usize| {
-                    self.kernel.buffers.get(*b).map(|b| Place::Shared(b.offset, b.offset + b.bytes))
+                    let found = self.kernel.buffers.get(*b)?;
+                    let (from, to) = (found.offset, found.offset + found.bytes);
+                    Some(Place::Shared { from, to, buffer: *b })
                 };
                 let own = inst.attrs.flag("own");
                 let act = match op {
@@ -264,6 +267,7 @@ impl Barriers<'_> {
                     | MachineOp::SharedDot
                     | MachineOp::AsyncCommit
                     | MachineOp::AsyncWait
+                    | MachineOp::Mma
                     | MachineOp::Convert
                     | MachineOp::Barrier => Act::Write,
                 };

@@ -33,6 +33,12 @@ pub fn swizzle(from: &Layout, to: &Layout, bytes: u32, spec: &TargetSpec) -> Vec
     let bits = from.atom().out_bits();
     let map = SharedPlan::new(from.atom(), to.atom(), bytes, spec)
         .map_or_else(|| SharedMap::row_major(bits), |p| p.map);
+    bases(&map)
+}
+
+/// The places of the bits of coordinates, dimension by dimension, low bits first.
+pub fn bases(map: &SharedMap) -> Vec<i64> {
+    let bits = map.out_bits();
     let mut bases = vec![];
     for (d, n) in bits.iter().enumerate() {
         for i in 0..*n {

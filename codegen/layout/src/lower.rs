@@ -10,10 +10,12 @@
 //! ```
 //!
 //! A conversion stays one if no warp needs what another holds. A reduction over several warps becomes one inside of each
-//! warp and one over their results. Rearrangements, gathers, sorts, histograms and the factors of products go through
-//! shared memory in row-major order.
+//! warp and one over their results. Rearrangements, gathers, sorts, histograms and the factors of plain products go through
+//! shared memory in row-major order; those of matrix instructions as [`factors`] says.
 //!
 //! May assume a verified laid-out kernel. Guarantees that every other operation finds its operands in the same warp.
+
+mod factors;
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
@@ -35,12 +37,14 @@ fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let body = func.body;
     let mut used = vec![false; func.values.len()];
+    let home = factors::homes(func);
     for i in walk::insts(func) {
         for v in &func.insts[i].operands {
             used.get_mut(v.index()).into_iter().for_each(|u| *u = true);
         }
     }
-    Lower { kernel, loc: None, used, alone: false }.block(body);
+    let around = vec![];
+    Lower { kernel, loc: None, used, alone: false, home, around, stored: vec![] }.block(body, false);
 }
 
 struct Lower<'a> {
@@ -50,6 +54,12 @@ struct Lower<'a> {
     used: Vec<bool>,
     /// Inside of a function of elements, where each thread is alone.
     alone: bool,
+    /// The block in which each value is defined.
+    home: Vec<Option<BlockId>>,
+    /// The blocks around, outermost first, and whether each is that of a loop.
+    around: Vec<(BlockId, bool)>,
+    /// Factors that lie in shared memory already.
+    stored: Vec<factors::Stored>,
 }
 
 impl Lower<'_> {
@@ -65,18 +75,21 @@ impl Lower<'_> {
         self.kernel.of.get(v.index()).copied().flatten()
     }
 
-    fn block(&mut self, block: BlockId) {
+    fn block(&mut self, block: BlockId, of_loop: bool) {
+        self.around.push((block, of_loop));
         let insts = std::mem::take(&mut self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts);
         for i in insts {
             let (op, blocks) = (self.kernel.func().insts[i].op, self.kernel.func().insts[i].blocks.clone());
             let elements = matches!(op, Op::Control(ControlOp::Map) | Op::Reduce(_) | Op::Scan(_));
             let outer = self.alone;
             self.alone |= elements;
-            blocks.into_iter().for_each(|b| self.block(b));
+            let of_loop = matches!(op, Op::Control(ControlOp::For | ControlOp::While));
+            blocks.into_iter().for_each(|b| self.block(b, of_loop));
             self.alone = outer;
             self.loc = self.kernel.func().insts[i].loc;
             self.inst(block, i);
         }
+        self.around.pop();
     }
 
     /// Puts an instruction that exists at the end of a block.
@@ -490,24 +503,6 @@ impl Lower<'_> {
         self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts.pop();
         self.convert(block, id, &convert);
         convert.results.first().copied().unwrap_or(v)
-    }
-
-    fn dot(&mut self, block: BlockId, id: InstId, inst: &Inst) {
-        let ([a, b, acc], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
-            return;
-        };
-        let k = self.shape(*a).get(1).copied().unwrap_or(1);
-        let elems = [*a, *b].map(|v| self.ty(v).dtype().map_or("", DType::name));
-        let buffers = [*a, *b].map(|v| self.stored(block, v).0);
-        let attrs = inst
-            .attrs
-            .clone()
-            .with("buffers", Attr::Ints(buffers.to_vec()))
-            .with("k", Attr::Int(k.into()))
-            .with("elem", Attr::Str(elems.join(" ")));
-        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
-        let new = self.add(block, Op::Machine(MachineOp::SharedDot), &[*acc], attrs, &[(ty, layout)]);
-        self.becomes(id, new);
     }
 }
 

@@ -10,10 +10,14 @@
 use tk_ops::{ControlOp, CreateOp, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
+use std::collections::BTreeSet;
+
 use crate::access::{Access, access};
 use crate::axis::AxisInfo;
+use crate::chains::chained;
 use crate::kernel::{LayoutId, Layouts, Setting};
 use crate::layout::{Layout, Threads};
+use crate::matrix::{self, Kind, Tiles};
 
 /// How a value is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,8 @@ pub struct Natural<'a> {
     /// The layouts so far.
     pub layouts: Layouts,
     held: Vec<Option<Held>>,
+    /// Products that follow one another.
+    chained: BTreeSet<InstId>,
 }
 
 impl<'a> Natural<'a> {
@@ -55,7 +61,9 @@ impl<'a> Natural<'a> {
     pub fn new(module: &'a Module, func: &'a Func, axis: &'a AxisInfo, setting: &'a Setting) -> Natural<'a> {
         let held = vec![None; func.values.len()];
         let threads = setting.threads();
-        let mut n = Natural { module, func, axis, setting, threads, layouts: Layouts::default(), held };
+        let chained = chained(func);
+        let mut n =
+            Natural { module, func, axis, setting, threads, layouts: Layouts::default(), held, chained };
         n.block(func.body);
         n
     }
@@ -166,7 +174,7 @@ impl<'a> Natural<'a> {
             | Op::Machine(_) => {
                 for r in &inst.results {
                     if self.is_tile(*r) {
-                        let held = self.result(inst, *r);
+                        let held = self.result(id, inst, *r);
                         self.set(*r, held);
                     }
                 }
@@ -277,7 +285,7 @@ impl<'a> Natural<'a> {
         self.like(&same).unwrap_or_else(|| self.default(&shape))
     }
 
-    fn result(&mut self, inst: &Inst, r: ValueId) -> Held {
+    fn result(&mut self, id: InstId, inst: &Inst, r: ValueId) -> Held {
         let ops = &inst.operands;
         match inst.op {
             Op::Create(
@@ -313,16 +321,33 @@ impl<'a> Natural<'a> {
                 Held::Fixed(self.layouts.intern(layout))
             }
             Op::Scan(op) => self.scanned(op, inst, r),
-            Op::Dot(DotOp::Dot | DotOp::DotScaled) => {
+            Op::Dot(DotOp::Dot) => Held::Fixed(self.product(id, inst, r)),
+            Op::Dot(DotOp::DotScaled) => {
                 let shape = self.shape(r).to_vec();
-                Held::Fixed(self.product(&shape))
+                Held::Fixed(self.plain_product(&shape))
             }
+        }
+    }
+
+    /// The accumulator of a matrix product: that of the instruction, if there is one for it. Rows of products that follow
+    /// one another stay in a warp, where the next one finds them.
+    fn product(&mut self, id: InstId, inst: &Inst, r: ValueId) -> LayoutId {
+        let shape = self.shape(r).to_vec();
+        let tiles = || -> Option<Tiles> {
+            let kind = kind(self.module, self.func, inst)?;
+            let matrix = matrix::find(self.setting.spec, kind)?;
+            let [m, n] = shape.as_slice() else { return None };
+            Some(Tiles::choose(*matrix, [*m, *n], self.threads, self.chained.contains(&id)))
+        };
+        match tiles().and_then(|t| t.accumulator().layout()) {
+            Some(layout) => self.layouts.intern(layout),
+            None => self.plain_product(&shape),
         }
     }
 
     /// The accumulator of a matrix product of plain multiplications: a small square of neighbours in each thread, since
     /// a factor that was read serves a row or column of it.
-    fn product(&mut self, shape: &[u32]) -> LayoutId {
+    fn plain_product(&mut self, shape: &[u32]) -> LayoutId {
         self.blocked(shape, &[1, 0], DEFAULT_VECTOR)
     }
 
@@ -382,6 +407,18 @@ impl<'a> Natural<'a> {
             ScanOp::Sort | ScanOp::TopK | ScanOp::Histogram => self.default(&shape),
         })
     }
+}
+
+/// What a `dot` multiplies.
+pub fn kind<'a>(module: &Module, func: &Func, dot: &'a Inst) -> Option<Kind<'a>> {
+    let [a, b, acc] = dot.operands.as_slice() else { return None };
+    let ty = |v: ValueId| module.types.get(func.ty(v));
+    Some(Kind {
+        factors: [ty(*a).dtype()?, ty(*b).dtype()?],
+        sum: ty(*acc).dtype()?,
+        precision: dot.attrs.str("precision"),
+        k: *ty(*a).shape()?.get(1)?,
+    })
 }
 
 /// Neighbours in a thread where nothing asks for a number: four 32-bit registers are one access to shared memory.

@@ -6,13 +6,13 @@
 //! buffer 2: 65536 bytes at 0        buffer 2: 65536 bytes at 65536   while buffer 1 is
 //! ```
 //!
-//! A buffer is alive from its first to its last access in the order of the text, and as long as a loop runs in which only
-//! some of its accesses stand. Guarantees that two buffers share no place while both are alive.
+//! A buffer is alive between its first and its last access in the order of the text; one that is read in a loop and stored
+//! to in front of it, until the loop ends. Guarantees that two buffers share no place while both are alive.
 
-use tk_tile::flow::{Flow, flow};
-use tk_tile::{BlockId, Func};
+use tk_ops::{ControlOp, Op};
+use tk_tile::walk;
 
-use crate::kernel::Kernel;
+use crate::kernel::{Buffer, Kernel};
 use crate::pipeline::Pass;
 use crate::shared::touched;
 use crate::verify::verify_placed;
@@ -27,13 +27,27 @@ const SPARE: u32 = 16 << 10;
 const ALIGN: u32 = 16;
 
 fn run(kernel: &mut Kernel) {
-    let mut story = Story { touches: vec![vec![]; kernel.buffers.len()], ..Story::default() };
-    story.block(kernel.func(), kernel.func().body);
-    let lives = story.lives();
+    let (lives, in_loops) = lives(kernel);
+    // A place that serves twice in a trip costs two barriers in each. Half of the memory leaves room for two programs.
+    let apart = places(kernel, &in_loops);
+    let fits = apart.iter().zip(&kernel.buffers).all(|(at, b)| {
+        at.is_none_or(|at| at.saturating_add(b.bytes) <= kernel.setting.spec.shared_bytes / 2)
+    });
+    let chosen = if fits { apart } else { places(kernel, &lives) };
+    for (buffer, at) in kernel.buffers.iter_mut().zip(chosen) {
+        buffer.offset = at.unwrap_or(buffer.offset);
+    }
+}
+
+/// When something begins to be needed, and when it is needed last.
+type Life = Option<(usize, usize)>;
+
+/// The first byte of each buffer, so that buffers that are alive together lie apart.
+fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
     let mut placed: Vec<(usize, usize, u32, u32)> = vec![];
     let mut end = 0;
-    for (b, life) in lives.into_iter().enumerate() {
-        let (Some((first, last)), Some(buffer)) = (life, kernel.buffers.get_mut(b)) else { continue };
+    let mut place = |life: &Life, buffer: &Buffer| {
+        let (first, last) = (*life)?;
         let bytes = buffer.bytes.next_multiple_of(ALIGN);
         let mut offset = if end + bytes <= SPARE { end } else { 0 };
         if end + bytes > SPARE {
@@ -48,52 +62,47 @@ fn run(kernel: &mut Kernel) {
                 offset = offset.max(to);
             }
         }
-        buffer.offset = offset;
         end = end.max(offset + bytes);
         placed.push((first, last, offset, offset + bytes));
-    }
+        Some(offset)
+    };
+    lives.iter().zip(&kernel.buffers).map(|(life, buffer)| place(life, buffer)).collect()
 }
 
-/// When buffers are accessed, in the order of the text.
-#[derive(Default)]
-struct Story {
-    now: usize,
-    /// For each buffer.
-    touches: Vec<Vec<usize>>,
-    /// Where loops begin and end.
-    loops: Vec<(usize, usize)>,
-}
-
-impl Story {
-    fn block(&mut self, func: &Func, block: BlockId) {
-        for i in &func.blocks[block].insts {
-            let inst = &func.insts[*i];
-            self.now += 1;
-            let (reads, writes) = touched(inst);
-            for b in reads.into_iter().chain(writes) {
-                self.touches.get_mut(b).into_iter().for_each(|t| t.push(self.now));
-            }
-            let start = self.now;
-            inst.blocks.iter().for_each(|b| self.block(func, *b));
-            match flow(inst.op) {
-                Flow::For | Flow::While => self.loops.push((start, self.now)),
-                Flow::If | Flow::Plain | Flow::Elements | Flow::Expect => {}
-            }
+/// The life of each buffer: if a loop holds only some of its accesses, all of its trips count. Then the same if all trips
+/// of the innermost loop around an access count.
+fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
+    let func = kernel.func();
+    let mut times: Vec<Vec<usize>> = vec![vec![]; kernel.buffers.len()];
+    let order = walk::insts(func);
+    let mut loops = vec![];
+    for (at, i) in order.iter().enumerate() {
+        let inst = &func.insts[*i];
+        let (reads, writes) = touched(inst);
+        for b in reads.into_iter().chain(writes) {
+            times.get_mut(b).into_iter().for_each(|t| t.push(at));
+        }
+        if matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While)) {
+            let inside: usize = inst.blocks.iter().map(|b| walk::insts_in(func, *b).len()).sum();
+            loops.push((at, at + inside));
         }
     }
-
-    /// From when to when each buffer is alive. Inner loops come first, so one that is extended extends around.
-    fn lives(&self) -> Vec<Option<(usize, usize)>> {
-        let life = |times: &Vec<usize>| {
-            let mut life = (*times.first()?, *times.last()?);
-            for (from, to) in &self.loops {
-                let inside = times.iter().filter(|t| from < t && *t <= to).count();
-                if (1..times.len()).contains(&inside) {
-                    life = (life.0.min(*from), life.1.max(*to));
-                }
+    let life = |times: &Vec<usize>| -> Option<[(usize, usize); 2]> {
+        let mut life = (*times.iter().min()?, *times.iter().max()?);
+        let mut in_loops = life;
+        for (from, to) in &loops {
+            let inside = times.iter().filter(|t| from < t && **t <= *to).count();
+            if (1..times.len()).contains(&inside) {
+                life = (life.0.min(*from), life.1.max(*to));
             }
-            Some(life)
-        };
-        self.touches.iter().map(life).collect()
-    }
+        }
+        for at in times {
+            let around = loops.iter().filter(|(from, to)| from < at && at <= to);
+            if let Some((from, to)) = around.max_by_key(|(from, _)| *from) {
+                in_loops = (in_loops.0.min(*from), in_loops.1.max(*to));
+            }
+        }
+        Some([life, (in_loops.0.min(life.0), in_loops.1.max(life.1))])
+    };
+    times.iter().map(life).map(|l| (l.map(|l| l[0]), l.map(|l| l[1]))).unzip()
 }

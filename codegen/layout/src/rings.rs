@@ -30,11 +30,11 @@ use tk_tile::{Attr, BlockId, Inst, InstId, ValueId, walk};
 
 use crate::access::access;
 use crate::ahead::{Ahead, Plan, Taken, Target};
-use crate::axis::AxisInfo;
+use crate::axis::{AxisInfo, element_bytes};
 use crate::kernel::Kernel;
 use crate::pipeline::Pass;
 use crate::roots::Roots;
-use crate::shared::touched;
+use crate::shared::{strided_vector, swizzled_vector, touched};
 use crate::verify::verify_lowered;
 
 /// The pass.
@@ -221,7 +221,7 @@ impl<'a> Look<'a> {
             if !reached {
                 continue;
             }
-            if matches!(inst.op, Op::Machine(MachineOp::SharedDot)) {
+            if matches!(inst.op, Op::Machine(MachineOp::SharedDot | MachineOp::Mma)) {
                 return true;
             }
             if matches!(inst.op, Op::Memory(_) | Op::Reduce(_) | Op::Scan(_) | Op::Control(_)) {
@@ -252,11 +252,35 @@ impl<'a> Look<'a> {
         let inside: BTreeSet<InstId> = walk::insts_in(func, self.body).into_iter().collect();
         let others = all.iter().filter(|i| **i != store).all(|i| {
             let (reads, writes) = touched(&func.insts[*i]);
-            let knows_pieces =
-                matches!(func.insts[*i].op, Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot));
+            let knows_pieces = matches!(
+                func.insts[*i].op,
+                Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot | MachineOp::Mma)
+            );
             !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_pieces)
         });
-        if others { Target::Buffer { store, buffer } } else { Target::Own }
+        if others && self.is_wide(r, inst) { Target::Buffer { store, buffer } } else { Target::Own }
+    }
+
+    /// Whether neighbours in memory lie together in a buffer, as many as a copy takes at least.
+    fn is_wide(&self, v: ValueId, store: &Inst) -> bool {
+        let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
+        let (Some(layout), Some(shape)) = (self.kernel.layout(v), ty.shape()) else { return false };
+        let (bytes, most) =
+            (element_bytes(ty.elem()) as i64, i64::from(self.kernel.setting.spec.vector_bytes));
+        let vector = match store.attrs.ints("bases") {
+            Some(bases) => swizzled_vector(layout, bases, 0, bytes, most),
+            None => {
+                let strides = store.attrs.ints("strides").unwrap_or(&[]);
+                strided_vector(
+                    layout,
+                    shape,
+                    (store.attrs.int("start").unwrap_or(0) * bytes, strides),
+                    bytes,
+                    most,
+                )
+            }
+        };
+        i64::from(vector) * bytes >= i64::from(LEAST_BYTES)
     }
 
     /// As many trips as shared memory has room for, beside what else the loop keeps there; `None` if that is only one.

@@ -5,8 +5,11 @@
 use tk_ops::{MachineOp, Op};
 use tk_tile::{Inst, ValueId};
 
-/// The buffers that an instruction names, in the order of its attributes.
-fn named(inst: &Inst) -> Vec<Option<usize>> {
+use crate::layout::{Layout, padded};
+use crate::linear::{InDim, LinearLayout};
+
+/// The buffers that an instruction names, in the order of its attributes; `None` for no buffer.
+pub fn named(inst: &Inst) -> Vec<Option<usize>> {
     let list = inst.attrs.int("buffer").map(|b| vec![b]);
     let list = list.unwrap_or_else(|| inst.attrs.ints("buffers").unwrap_or(&[]).to_vec());
     list.iter().map(|b| usize::try_from(*b).ok()).collect()
@@ -32,6 +35,65 @@ pub fn plain_operands(inst: &Inst) -> &[ValueId] {
     }
 }
 
+/// Neighbours in consecutive registers that one access to a buffer serves, if an element lies where `bases` say. All sizes
+/// are bytes; `start` is where the buffer begins, `most` the widest access.
+pub fn swizzled_vector(layout: &Layout, bases: &[i64], start: i64, bytes: i64, most: i64) -> u32 {
+    let atom = layout.atom();
+    let of = |dim: InDim| {
+        (0..atom.bits(dim))
+            .filter_map(|i| atom.basis(dim, i))
+            .map(|b| image(atom, bases, &b) * bytes)
+            .collect::<Vec<_>>()
+    };
+    let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
+    thread.extend(of(InDim::Warp));
+    let mut vector = 1i64;
+    for (i, p) in register.iter().enumerate() {
+        let wide = (2 * bytes) << i;
+        let aligned =
+            thread.iter().chain(register.iter().skip(i + 1)).all(|p| p % wide == 0) && start % wide == 0;
+        if *p != bytes << i || !aligned || wide > most {
+            break;
+        }
+        vector = 2 << i;
+    }
+    vector as u32
+}
+
+/// Where coordinates inside of an atom lie, in elements, if `bases` say it for each of their bits.
+pub fn image(atom: &LinearLayout, bases: &[i64], at: &[u32]) -> i64 {
+    let mut bases = bases.iter();
+    let mut place = 0;
+    for (c, bits) in at.iter().zip(atom.out_bits()) {
+        for i in 0..*bits {
+            let base = bases.next().copied().unwrap_or(0);
+            place ^= if c >> i & 1 == 1 { base } else { 0 };
+        }
+    }
+    place
+}
+
+/// The same, if an element lies at `start`, in bytes, plus the sum of its coordinates times `strides`, in elements, in a
+/// tile of this shape. Elements of a vector are all padding or none.
+pub fn strided_vector(
+    layout: &Layout,
+    shape: &[u32],
+    (start, strides): (i64, &[i64]),
+    bytes: i64,
+    most: i64,
+) -> u32 {
+    let rank = layout.repeats().len();
+    let step = |d: usize| strides.get(d).copied().unwrap_or(0) * bytes;
+    let Some(along) = (0..rank).find(|d| step(*d) == bytes) else { return 1 };
+    let mut vector = i64::from(layout.vector(along)).min((most / bytes).max(1));
+    let fits = |v: i64| start % v == 0 && (0..rank).filter(|d| *d != along).all(|d| step(d) % v == 0);
+    while vector > 1 && (!layout.is_disjoint() || !fits(vector * bytes)) {
+        vector /= 2;
+    }
+    let padding = shape.iter().filter(|n| padded(**n) != **n);
+    padding.fold(vector, |v, n| v.min(1 << n.trailing_zeros().min(4))) as u32
+}
+
 /// Whether an instruction adds to what others may add to at the same time.
 pub fn is_addition(inst: &Inst) -> bool {
     inst.op == Op::Machine(MachineOp::SharedAdd)
@@ -43,9 +105,11 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
     let buffers = named(inst).into_iter().flatten().collect();
     match op {
         MachineOp::SharedStore | MachineOp::SharedScatter | MachineOp::AsyncCopy => (vec![], buffers),
-        MachineOp::SharedLoad | MachineOp::SharedGather | MachineOp::SharedRank | MachineOp::SharedDot => {
-            (buffers, vec![])
-        }
+        MachineOp::SharedLoad
+        | MachineOp::SharedGather
+        | MachineOp::SharedRank
+        | MachineOp::SharedDot
+        | MachineOp::Mma => (buffers, vec![]),
         // Atomic additions of several threads may follow each other without waiting, but nothing else beside them.
         MachineOp::SharedAdd => (vec![], buffers),
         MachineOp::Convert | MachineOp::Barrier | MachineOp::AsyncCommit | MachineOp::AsyncWait => {

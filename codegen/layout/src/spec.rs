@@ -25,7 +25,7 @@ pub struct TargetSpec {
     pub has_async_copy: bool,
     /// Whole tiles are copied by one instruction.
     pub has_tma: bool,
-    /// f16 and bf16 are multiplied as matrices by one instruction.
+    /// f16, bf16, 8-bit integers and f64 are multiplied as matrices by one instruction ([`crate::matrix`]).
     pub has_mma: bool,
     /// Such an instruction runs beside the program, on operands in shared memory.
     pub has_async_mma: bool,
@@ -99,8 +99,7 @@ pub const SIM_32: TargetSpec = TargetSpec {
     name: "sim",
     shared_bytes: 227 << 10,
     has_tma: false,
-    has_mma: false,
-    has_tf32: false,
+    has_f8: true,
     has_ptx: false,
     has_bf16_arithmetic: false,
     has_f8_conversion: false,
@@ -110,8 +109,10 @@ pub const SIM_32: TargetSpec = TargetSpec {
     ..SM_80
 };
 
-/// The simulator with warps of 64 lanes.
-pub const SIM_64: TargetSpec = TargetSpec { name: "sim64", warp_size: 64, ..SIM_32 };
+/// The simulator with warps of 64 lanes; instructions for
+/// matrices are those of warps of 32.
+pub const SIM_64: TargetSpec =
+    TargetSpec { name: "sim64", warp_size: 64, has_mma: false, has_tf32: false, has_f8: false, ..SIM_32 };
 
 /// The targets that code can be generated for, by name.
 pub const TARGETS: &[&TargetSpec] = &[&SM_80, &SM_90A, &SIM_32, &SIM_64];

@@ -16,8 +16,9 @@ use inkwell::targets::{
 };
 use inkwell::types::BasicMetadataTypeEnum;
 use inkwell::values::InstructionValue;
-use tk_layout::{Kernel, TargetSpec};
-use tk_ops::DType;
+use tk_layout::Kernel;
+use tk_ops::{DType, MachineOp, Op};
+use tk_tile::walk;
 
 use crate::emit::value::word;
 use crate::emit::{Res, Slot, Stop, bug, emit, first_loc, slots};
@@ -66,14 +67,28 @@ pub fn keep_rolled(context: &Context, back: InstructionValue<'_>) {
     let _ = back.set_metadata(own, context.get_kind_id("llvm.loop"));
 }
 
-/// The machine that generates code for a target.
-fn machine(spec: &TargetSpec) -> Res<TargetMachine> {
+/// Whether a kernel multiplies matrices of 8-bit floats by an instruction.
+fn multiplies_f8(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().map(|i| &func.insts[i]).any(|i| {
+        let mut elems = i.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse);
+        i.op == Op::Machine(MachineOp::Mma) && elems.any(DType::is_f8)
+    })
+}
+
+/// The machine that generates code for a kernel.
+fn machine(kernel: &Kernel) -> Res<TargetMachine> {
+    let spec = kernel.setting.spec;
     let (triple, cpu, features) = match spec.name {
         name if name.starts_with("sm_") => {
             Target::initialize_nvptx(&InitializationConfig::default());
             // The oldest version that knows the target, and it has all that is emitted (`ptxas` refuses what it lacks): an
             // older assembler and driver take it than what LLVM would choose.
-            let features = if name == "sm_90a" { "+ptx80" } else { "+ptx70" };
+            let features = match name {
+                "sm_90a" if multiplies_f8(kernel) => "+ptx84",
+                "sm_90a" => "+ptx80",
+                _ => "+ptx70",
+            };
             ("nvptx64-nvidia-cuda".to_string(), name.to_string(), features.to_string())
         }
         _ => {
@@ -138,7 +153,7 @@ pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
     let context = Context::create();
     let symbol = symbol(&kernel.func().name);
     let module = context.create_module(&symbol);
-    let machine = machine(kernel.setting.spec)?;
+    let machine = machine(kernel)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     let params = slots(kernel);
@@ -224,7 +239,7 @@ pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
     let context: &'static Context = Box::leak(Box::new(Context::create()));
     let symbol = symbol(&kernel.func().name);
     let module = context.create_module(&symbol);
-    let machine = machine(kernel.setting.spec)?;
+    let machine = machine(kernel)?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
     let pointer = context.ptr_type(inkwell::AddressSpace::default());

@@ -301,6 +301,9 @@ ops! {
         SharedAdd = "shared_add",
         /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
         SharedDot = "shared_dot",
+        /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp. A factor is an operand, or it lies in
+        /// the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes `k`, `elem`.
+        Mma = "mma",
         /// What `load` or `view_load` of the same operands gives goes to a buffer, at any time before the thread that
         /// copies it has waited; elements that are masked or outside are 0. The result says which thread copies what,
         /// and holds nothing. `ahead`: a copy that runs ahead in a loop, where a barrier stands between it and what the

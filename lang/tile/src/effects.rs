@@ -42,6 +42,7 @@ pub fn effects(op: Op) -> Effects {
             | MachineOp::SharedRank
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
+            | MachineOp::Mma
             | MachineOp::AsyncCopy
             | MachineOp::AsyncCommit
             | MachineOp::AsyncWait

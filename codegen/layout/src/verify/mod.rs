@@ -34,6 +34,7 @@
 
 mod layouts;
 mod places;
+mod products;
 mod scheduled;
 mod waits;
 

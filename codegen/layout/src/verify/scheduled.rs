@@ -8,16 +8,16 @@ use tk_tile::{Attr, Attrs, Elem, Inst, Type, ValueId};
 
 use super::Invariant::{S01, S02, S03, S04};
 use super::layouts::Cx;
-use super::{Check, Fault, VerifyError, each, ensure, fault};
+use super::{Check, Fault, VerifyError, each, ensure, fault, products};
 use crate::axis::element_bytes;
 use crate::convert;
 use crate::kernel::Kernel;
-use crate::layout::padded;
+use crate::layout::{cut, padded};
 use crate::linear::InDim;
 use crate::linear::gf2::Span;
 use crate::lower::state;
 use crate::natural::{axis_of, is_unit};
-use crate::shared::{plain_operands, slot, slots};
+use crate::shared::{named, plain_operands, slot, slots};
 
 /// Checks every instruction.
 pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
@@ -147,6 +147,11 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
         }
         MachineOp::SharedAdd => (1..=2, 0, &["buffer", "k"]),
         MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision", "slots"]),
+        MachineOp::Mma => (
+            1..=3,
+            1,
+            &["bases_a", "bases_b", "buffers", "elem", "fast", "k", "matrix", "precision", "slots"],
+        ),
         MachineOp::AsyncCopy => {
             let names = &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides"];
             (1..=MOST_RANK + 1, 1, names)
@@ -220,7 +225,10 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
             let k = int(&inst.attrs, "k")?;
             ensure((1..=room).contains(&k), S04, || format!("{k} counts in a buffer of {room}"))
         }
-        (MachineOp::SharedDot, [acc], [r]) => product(cx, inst, *acc, *r, &mut use_of),
+        (MachineOp::SharedDot, [acc], [r]) => products::plain(cx, inst, *acc, *r, &mut use_of),
+        (MachineOp::Mma, [acc, factors @ ..], [r]) => {
+            products::instruction(cx, inst, *acc, factors, *r, &mut use_of)
+        }
         (MachineOp::AsyncCopy, [place, ..], [r]) => {
             copied(cx, plain, *place, *r)?;
             let room = use_of(int(&inst.attrs, "buffer")?, bytes(*r))?;
@@ -243,6 +251,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
             | MachineOp::SharedRank
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
+            | MachineOp::Mma
             | MachineOp::AsyncCopy,
             _,
             _,
@@ -255,7 +264,7 @@ fn ring(cx: Cx<'_>, inst: &Inst) -> Check {
     let Some(pieces) = inst.attrs.ints("slots") else { return Ok(()) };
     let number = slot(inst).is_some_and(|v| cx.ty(v).dtype() == Some(DType::I32) && cx.shape(v).is_empty());
     let rings = slots(inst);
-    ensure(number && rings.len() == pieces.len(), S03, || {
+    ensure(number && named(inst).len() == pieces.len(), S03, || {
         "`slots` needs a number for each buffer, and a number of a piece, `i32`".into()
     })?;
     rings.iter().zip(pieces).try_for_each(|((b, n), piece)| {
@@ -297,7 +306,7 @@ fn used(cx: Cx<'_>, buffer: i64, bytes: u64, sizes: &mut [Option<u64>]) -> Resul
     Ok(i64::from(found.bytes) / i64::try_from(bytes.max(1)).unwrap_or(i64::MAX))
 }
 
-fn int(attrs: &Attrs, name: &str) -> Result<i64, Fault> {
+pub(super) fn int(attrs: &Attrs, name: &str) -> Result<i64, Fault> {
     match attrs.get(name) {
         Some(Attr::Int(i)) => Ok(*i),
         Some(_) | None => fault(S03, format!("it needs the integer `{name}`")),
@@ -335,38 +344,19 @@ fn strided(attrs: &Attrs, shape: &[u32], room: i64) -> Check {
 
 /// S04 of elements where `bases` say; atoms follow each other.
 fn spread(cx: Cx<'_>, v: ValueId, bases: &[i64], room: i64) -> Check {
-    let Some(layout) = cx.layout(v) else { return fault(S03, "a scalar has no bits of coordinates") };
-    let bits = layout.atom().total_bits();
+    if cx.layout(v).is_none() {
+        return fault(S03, "a scalar has no bits of coordinates");
+    }
+    spread_over(cx.shape(v), bases, room)
+}
+
+/// The same for a tile of this shape.
+pub(super) fn spread_over(shape: &[u32], bases: &[i64], room: i64) -> Check {
+    let bits: u32 = shape.iter().map(|n| cut(*n).log2).sum();
     ensure(bases.len() == bits as usize, S03, || format!("{} bases for {bits} bits", bases.len()))?;
     let inside = bases.iter().all(|b| (0..1i64 << bits.min(40)).contains(b));
-    let elements: i64 = cx.shape(v).iter().map(|n| i64::from(padded(*n))).product();
+    let elements: i64 = shape.iter().map(|n| i64::from(padded(*n))).product();
     ensure(inside && elements <= room, S04, || format!("{elements} elements in a buffer of {room}"))?;
     let rank = Span::of(bases.iter().map(|b| b.cast_unsigned())).rank();
     ensure(rank == bases.len(), S04, || "two elements have one place".into())
-}
-
-fn product(
-    cx: Cx<'_>,
-    inst: &Inst,
-    acc: ValueId,
-    r: ValueId,
-    use_of: &mut dyn FnMut(i64, u64) -> Result<i64, Fault>,
-) -> Check {
-    ensure(cx.id(acc) == cx.id(r) && cx.ty(acc) == cx.ty(r), S03, || {
-        "accumulator and result differ in type or layout".into()
-    })?;
-    let k = int(&inst.attrs, "k")?;
-    let elems: Vec<&str> = inst.attrs.str("elem").unwrap_or("").split(' ').collect();
-    let (Some([a, b]), [m, n], [x, y]) = (inst.attrs.ints("buffers"), cx.shape(acc), elems.as_slice()) else {
-        return fault(S03, "it needs two `buffers`, two names in `elem` and a matrix");
-    };
-    for (buffer, elem, rows) in [(*a, x, *m), (*b, y, *n)] {
-        let Some(d) = DType::parse(elem) else { return fault(S03, format!("`{elem}` is no element type")) };
-        let room = use_of(buffer, d.bytes() as u64)?;
-        let elements = i128::from(rows) * i128::from(k);
-        ensure(k > 0 && elements <= i128::from(room), S04, || {
-            format!("{elements} elements of a factor in a buffer of {room}")
-        })?;
-    }
-    Ok(())
 }

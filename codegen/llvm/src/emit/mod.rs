@@ -14,6 +14,7 @@ pub mod dot;
 pub mod elements;
 pub mod fold;
 pub mod global;
+pub mod mma;
 pub mod print;
 pub mod random;
 pub mod scan;

@@ -4,6 +4,7 @@ use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_layout::kernel::LayoutId;
 use tk_layout::linear::InDim;
+use tk_layout::shared::{image, strided_vector, swizzled_vector};
 use tk_ops::{DType, ElementwiseOp, MachineOp};
 use tk_tile::{Inst, ValueId};
 
@@ -55,6 +56,7 @@ impl<'c> Emit<'_, 'c> {
                 let pending = inst.attrs.int("pending").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
                 self.machine.async_wait(self, pending)
             }
+            MachineOp::Mma => self.mma(inst),
             MachineOp::Barrier => self.machine.barrier(self),
         }
     }
@@ -190,16 +192,8 @@ impl<'c> Emit<'_, 'c> {
             }
             registers.push(At::Place(place));
         }
-        // Neighbours along a dimension whose stride is one element, at places that are multiples of what is read at once.
-        let along = (0..rank).find(|d| step(*d) == i64::from(bytes));
-        let mut vector = along.map_or(1, |d| held.vector(d));
-        let others =
-            |v: i64| start % v == 0 && (0..rank).filter(|d| Some(*d) != along).all(|d| step(d) % v == 0);
-        let most = self.kernel.setting.spec.vector_bytes / bytes;
-        vector = vector.min(most.max(1));
-        while vector > 1 && (!held.is_disjoint() || !others(i64::from(vector * bytes))) {
-            vector /= 2;
-        }
+        let (size, most) = (i64::from(bytes), i64::from(self.kernel.setting.spec.vector_bytes));
+        let vector = strided_vector(held, &[], (start, strides), size, most);
         Ok(Places { base, registers, vector })
     }
 
@@ -207,20 +201,11 @@ impl<'c> Emit<'_, 'c> {
         let held = self.kernel.layouts.get(layout);
         let atom = held.atom();
         let size = i64::from(bytes);
-        // The place of the coordinates inside of an atom, in bytes.
-        let image = |at: &[u32]| -> i64 {
-            let mut bases = bases.iter();
-            let mut place = 0;
-            for (c, bits) in at.iter().zip(atom.out_bits()) {
-                for i in 0..*bits {
-                    let base = bases.next().copied().unwrap_or(0);
-                    place ^= if c >> i & 1 == 1 { base * size } else { 0 };
-                }
-            }
-            place
-        };
         let of = |dim: InDim| {
-            (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i)).map(|b| image(&b)).collect::<Vec<_>>()
+            (0..atom.bits(dim))
+                .filter_map(|i| atom.basis(dim, i))
+                .map(|b| image(atom, bases, &b) * size)
+                .collect::<Vec<_>>()
         };
         let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
         thread.extend(of(InDim::Warp));
@@ -245,20 +230,9 @@ impl<'c> Emit<'_, 'c> {
                 At::Place(self.builder.build_int_add(place, start, "")?)
             });
         }
-        let mut vector = 1i64;
-        for (i, p) in register.iter().enumerate() {
-            let next = 1i64 << (i + 1);
-            let wide = next * size;
-            let free = |p: &i64| *p % wide == 0;
-            let aligned =
-                thread.iter().all(free) && register.iter().skip(i + 1).all(free) && start % wide == 0;
-            if *p != (1i64 << i) * size || !aligned || wide > i64::from(self.kernel.setting.spec.vector_bytes)
-            {
-                break;
-            }
-            vector = next;
-        }
-        Ok(Places { base, registers, vector: vector as u32 })
+        let most = i64::from(self.kernel.setting.spec.vector_bytes);
+        let vector = swizzled_vector(held, bases, start, size, most);
+        Ok(Places { base, registers, vector })
     }
 
     /// The bytes of an element in shared memory.

@@ -197,6 +197,7 @@ impl Block {
             if let Request::Barrier { .. }
             | Request::WarpBarrier { .. }
             | Request::Shuffle { .. }
+            | Request::Matrix { .. }
             | Request::GridBarrier { .. } = request
             {
                 self.runnable.swap_remove(at);
@@ -226,7 +227,7 @@ impl Block {
             }
             Request::Copy(_) | Request::Commit | Request::Await { .. } => false,
             Request::WarpBarrier { .. } | Request::Shuffle { .. } | Request::GridBarrier { .. } => false,
-            Request::Assert { .. } | Request::Print { .. } => false,
+            Request::Matrix { .. } | Request::Assert { .. } | Request::Print { .. } => false,
         }
     }
 
@@ -283,6 +284,10 @@ impl Block {
             Request::Shuffle { mode, value, operand, loc } => {
                 let wait = Wait { value, operand, ..Wait::at(Meeting::Shuffle { mode, loc }, loc) };
                 self.meet(lane, wait, env)
+            }
+            Request::Matrix { what, addr, room, loc } => {
+                let at = Wait::at(Meeting::Matrix { what, loc }, loc);
+                self.meet(lane, Wait { value: addr, room: room as usize, ..at }, env)
             }
             Request::GridBarrier { loc } => self.meet(lane, Wait::at(Meeting::Grid, loc), env),
             Request::Assert { .. } => Ok(Next::Wait),

@@ -114,10 +114,20 @@ pub(super) enum Request {
     Barrier { id: i32, threads: i32, loc: i32 },
     WarpBarrier { loc: i32 },
     Shuffle { mode: i32, value: u32, operand: u32, loc: i32 },
+    Matrix { what: MatrixCall, addr: u32, room: *mut u8, loc: i32 },
     GridBarrier { loc: i32 },
     Assert { message: i32, element: i32, loc: i32 },
     Print { record: *const u8, bytes: i32 },
     Step { loc: i32 },
+}
+
+/// What the lanes of a warp do with matrices together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MatrixCall {
+    /// Loads so many from shared memory.
+    Load { matrices: i32, turned: bool },
+    /// Multiplies: position in [`tk_layout::matrix::ALL`], positions of the types of the factors in `DType::ALL`.
+    Multiply { kind: i32, factors: [i32; 2] },
 }
 
 impl Request {
@@ -125,7 +135,7 @@ impl Request {
     pub fn loc(&self) -> i32 {
         match *self {
             Request::Load { loc, .. } | Request::Store { loc, .. } | Request::Barrier { loc, .. } => loc,
-            Request::Shuffle { loc, .. } | Request::Assert { loc, .. } => loc,
+            Request::Shuffle { loc, .. } | Request::Assert { loc, .. } | Request::Matrix { loc, .. } => loc,
             Request::WarpBarrier { loc } | Request::GridBarrier { loc } | Request::Step { loc } => loc,
             Request::Atomic(AtomicRequest { loc, .. }) => loc,
             Request::Copy(CopyRequest { loc, .. }) | Request::Await { loc, .. } => loc,
@@ -257,6 +267,25 @@ unsafe extern "C" fn shuffle(ctx: *mut c_void, mode: i32, value: u32, operand: u
     unsafe { ask(ctx, Request::Shuffle { mode, value, operand, loc }) as u32 }
 }
 
+unsafe extern "C" fn load_matrices(
+    ctx: *mut c_void,
+    addr: u32,
+    matrices: i32,
+    turned: i32,
+    room: *mut u8,
+    loc: i32,
+) {
+    let what = MatrixCall::Load { matrices, turned: turned != 0 };
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Matrix { what, addr, room, loc }) };
+}
+
+unsafe extern "C" fn multiply(ctx: *mut c_void, kind: i32, a: i32, b: i32, room: *mut u8, loc: i32) {
+    let what = MatrixCall::Multiply { kind, factors: [a, b] };
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Matrix { what, addr: 0, room, loc }) };
+}
+
 unsafe extern "C" fn grid_barrier(ctx: *mut c_void, loc: i32) {
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::GridBarrier { loc }) };
@@ -293,13 +322,15 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_barrier` | `i32` id, `i32` lanes that meet (0 or all: the whole program), `i32` loc | |
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
+/// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are turned around, `ptr` to a word of each, `i32` loc | |
+/// | `tk_sim_multiply` | `i32` instruction (position in `tk_layout::matrix::ALL`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
 /// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |
 /// | `tk_sim_print` | `ptr` record, `i32` bytes | |
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
-    static TABLE: LazyLock<[(&'static str, usize); 18]> = LazyLock::new(|| {
+    static TABLE: LazyLock<[(&'static str, usize); 20]> = LazyLock::new(|| {
         [
             ("tk_sim_tid", tid as *const () as usize),
             ("tk_sim_program_id", program_id as *const () as usize),
@@ -315,6 +346,8 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_barrier", barrier as *const () as usize),
             ("tk_sim_warp_barrier", warp_barrier as *const () as usize),
             ("tk_sim_shuffle", shuffle as *const () as usize),
+            ("tk_sim_load_matrices", load_matrices as *const () as usize),
+            ("tk_sim_multiply", multiply as *const () as usize),
             ("tk_sim_grid_barrier", grid_barrier as *const () as usize),
             ("tk_sim_assert", assert_failed as *const () as usize),
             ("tk_sim_print", print as *const () as usize),

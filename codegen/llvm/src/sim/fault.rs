@@ -46,6 +46,8 @@ pub enum WaitKind {
     WarpBarrier,
     /// The lanes of the warp, to exchange values.
     Shuffle,
+    /// The lanes of the warp, to load or multiply matrices.
+    Matrix,
     /// All programs.
     GridBarrier,
 }
@@ -57,6 +59,7 @@ impl WaitKind {
             WaitKind::Barrier => "a barrier",
             WaitKind::WarpBarrier => "a warp barrier",
             WaitKind::Shuffle => "a shuffle",
+            WaitKind::Matrix => "a matrix instruction",
             WaitKind::GridBarrier => "a grid barrier",
         }
     }

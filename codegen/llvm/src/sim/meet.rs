@@ -4,7 +4,7 @@
 //! the same meeting.
 
 use super::block::Block;
-use super::calls::Shuffle;
+use super::calls::{MatrixCall, Shuffle};
 use super::fault::{Fault, FaultKind, WaitKind, Wrong};
 use super::grid::Env;
 
@@ -17,6 +17,8 @@ pub(super) enum Meeting {
     Warp { loc: i32 },
     /// The warp, at this place, with values.
     Shuffle { mode: i32, loc: i32 },
+    /// The warp, at this place, with matrices.
+    Matrix { what: MatrixCall, loc: i32 },
     /// All lanes of all programs.
     Grid,
 }
@@ -27,6 +29,7 @@ impl Meeting {
             Meeting::Barrier { .. } => WaitKind::Barrier,
             Meeting::Warp { .. } => WaitKind::WarpBarrier,
             Meeting::Shuffle { .. } => WaitKind::Shuffle,
+            Meeting::Matrix { .. } => WaitKind::Matrix,
             Meeting::Grid => WaitKind::GridBarrier,
         }
     }
@@ -37,15 +40,17 @@ impl Meeting {
 pub(super) struct Wait {
     pub meeting: Meeting,
     pub loc: i32,
-    /// What it brings to a shuffle.
+    /// What it brings to a shuffle; of a matrix the address of a row.
     pub value: u32,
     pub operand: u32,
+    /// The address of its own memory with words of matrices.
+    pub room: usize,
 }
 
 impl Wait {
     /// Without a value.
     pub fn at(meeting: Meeting, loc: i32) -> Wait {
-        Wait { meeting, loc, value: 0, operand: 0 }
+        Wait { meeting, loc, value: 0, operand: 0, room: 0 }
     }
 }
 
@@ -60,7 +65,7 @@ struct Warp {
 
 /// Who waits in a program.
 pub(super) struct Meetings {
-    warp_size: u32,
+    pub warp_size: u32,
     warps: Vec<Warp>,
     /// The barriers at which somebody waits: id, lanes that meet there, lanes that have come.
     barriers: Vec<(i32, i32, i32)>,
@@ -122,7 +127,13 @@ impl Block {
                 self.free_warp(number);
                 Ok(())
             }
-            Meeting::Warp { .. } | Meeting::Shuffle { .. } => Ok(()),
+            Meeting::Matrix { what, .. } if whole_warp => {
+                self.matrices(number, what, env)?;
+                self.reach.clock.warp(number, true);
+                self.free_warp(number);
+                Ok(())
+            }
+            Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Matrix { .. } => Ok(()),
             Meeting::Grid => env.came_to_grid(),
         }
     }
@@ -271,7 +282,9 @@ impl Block {
         }
         let in_vain = |w: &Wait| match w.meeting {
             Meeting::Barrier { threads, .. } => threads == all || meeting == Some(w.meeting),
-            Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Grid => meeting == Some(w.meeting),
+            Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Matrix { .. } | Meeting::Grid => {
+                meeting == Some(w.meeting)
+            }
         };
         if !whole && meeting.is_none() {
             return Ok(());

@@ -21,6 +21,7 @@ mod fault;
 mod fiber;
 mod grid;
 mod library;
+mod matrix;
 mod meet;
 pub mod names;
 mod random;

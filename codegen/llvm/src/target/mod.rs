@@ -15,6 +15,7 @@ use tk_layout::Kernel;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::{Loc, Type};
 
+use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::{Emit, Res};
 use crate::math::LlvmMath;
@@ -148,6 +149,30 @@ pub trait Machine<'c> {
 
     /// 32 bits of another lane of the warp.
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
+
+    /// Matrices of eight rows of 16 bytes from shared memory, 1, 2 or 4 of them, whose rows begin where lanes say
+    /// ([`tk_layout::operand`]); gives a word of each. Turned around, of elements of 16 bits.
+    fn load_matrices(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+        matrices: u32,
+        turned: bool,
+    ) -> Res<Vec<IntValue<'c>>>;
+
+    /// The words of two factors multiplied and added to the elements of an accumulator ([`tk_layout::matrix`]).
+    fn multiply(
+        &self,
+        e: &Emit<'_, 'c>,
+        product: &Product,
+        a: &[BasicValueEnum<'c>],
+        b: &[BasicValueEnum<'c>],
+        c: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>>;
+
+    /// The bits of an f32, rounded to those of a tf32, ties away from zero.
+    fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>>;
 
     /// All threads of the program meet.
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;

@@ -12,6 +12,7 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::{Loc, Type};
 
 use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug, slots};
@@ -318,6 +319,74 @@ impl<'c> Machine<'c> for Sim {
         };
         let mode = e.int(mode as u32);
         self.int_call(e, "tk_sim_shuffle", &[mode.into(), value.into(), operand.into(), self.place(e).into()])
+    }
+
+    fn load_matrices(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+        matrices: u32,
+        turned: bool,
+    ) -> Res<Vec<IntValue<'c>>> {
+        let by = address.get_type().const_int(offset.cast_unsigned(), true);
+        let at = e.builder.build_int_add(address, by, "")?;
+        let ty = e.i32().into();
+        let access = Access { address, offset, ty, bytes: 4, count: matrices, predicate: None };
+        let room = self.room(e, &access)?;
+        let turned = e.int(turned.into());
+        let args = [at.into(), e.int(matrices).into(), turned.into(), room.into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_load_matrices", None, &args)?;
+        let one =
+            |i| Ok(e.builder.build_load(e.i32(), self.element(e, &access, room, i)?, "")?.into_int_value());
+        (0..matrices as usize).map(one).collect()
+    }
+
+    /// Words and elements lie one after the other: `a`, `b`, `c`. The result takes the place of `c`.
+    fn multiply(
+        &self,
+        e: &Emit<'_, 'c>,
+        product: &Product,
+        a: &[BasicValueEnum<'c>],
+        b: &[BasicValueEnum<'c>],
+        c: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let all = [a, b, c].concat();
+        let ty = if product.matrix.sum == DType::F64 { e.context.f64_type().into() } else { e.i32().into() };
+        let access = Access {
+            address: e.int(0),
+            offset: 0,
+            ty,
+            bytes: product.matrix.sum.bytes() as u32,
+            count: all.len() as u32,
+            predicate: None,
+        };
+        let room = self.room(e, &access)?;
+        for (i, x) in all.iter().enumerate() {
+            let x = if x.get_type() == ty { *x } else { e.builder.build_bit_cast(*x, ty, "")? };
+            e.builder.build_store(self.element(e, &access, room, i)?, x)?;
+        }
+        let kind = tk_layout::matrix::ALL.iter().position(|m| *m == product.matrix).unwrap_or(usize::MAX);
+        let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
+        let [x, y] = product.factors.map(code);
+        let args = [e.int(kind as u32).into(), x.into(), y.into(), room.into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_multiply", None, &args)?;
+        let back = |(i, c): (usize, &BasicValueEnum<'c>)| {
+            let at = self.element(e, &access, room, a.len() + b.len() + i)?;
+            Ok(e.builder.build_load(c.get_type(), at, "")?)
+        };
+        c.iter().enumerate().map(back).collect()
+    }
+
+    fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
+        // Bits below the mantissa of a tf32 go; half of the last one that stays is added before. What is not finite stays.
+        let (b, below) = (e.builder, 13u32);
+        let half = b.build_int_add(x, e.int(1 << (below - 1)), "")?;
+        let rounded = b.build_and(half, e.int(u32::MAX << below), "")?;
+        let exponent = e.int(0x7F80_0000);
+        let high = b.build_and(x, exponent, "")?;
+        let finite = b.build_int_compare(inkwell::IntPredicate::NE, high, exponent, "")?;
+        Ok(b.build_select(finite, rounded, x, "")?)
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {

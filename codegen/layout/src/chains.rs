@@ -1,0 +1,53 @@
+//! Owns the question which matrix products follow one another: where the result of one, element by element, becomes the
+//! left factor of another, as in attention.
+//!
+//! May assume verified tile IR. Guarantees both ends of every such way; what goes round in a loop is not followed.
+
+use std::collections::BTreeSet;
+
+use tk_ops::{ControlOp, DotOp, Op};
+use tk_tile::{Def, Func, Id, InstId, ValueId, walk};
+
+/// The products that take a left factor from another one, and those that give it.
+pub fn chained(func: &Func) -> BTreeSet<InstId> {
+    let mut out = BTreeSet::new();
+    for id in walk::insts(func) {
+        let inst = &func.insts[id];
+        let (Op::Dot(DotOp::Dot), Some(left)) = (inst.op, inst.operands.first()) else { continue };
+        let before = sources(func, *left);
+        if !before.is_empty() {
+            out.insert(id);
+            out.extend(before);
+        }
+    }
+    out
+}
+
+/// The products from which a value comes element by element.
+fn sources(func: &Func, v: ValueId) -> Vec<InstId> {
+    let mut seen = BTreeSet::new();
+    let (mut found, mut open) = (vec![], vec![v]);
+    while let Some(v) = open.pop() {
+        let Def::Inst(id, _) = func.values[v].def else { continue };
+        if !seen.insert(id.index()) {
+            continue;
+        }
+        let inst = &func.insts[id];
+        match inst.op {
+            Op::Dot(DotOp::Dot) => found.push(id),
+            Op::Elementwise(_) | Op::Control(ControlOp::Map) => open.extend(&inst.operands),
+            Op::Dot(DotOp::DotScaled)
+            | Op::Create(_)
+            | Op::Shape(_)
+            | Op::Memory(_)
+            | Op::Atomic(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Random(_)
+            | Op::Control(_)
+            | Op::Host(_)
+            | Op::Machine(_) => {}
+        }
+    }
+    found
+}

@@ -1,0 +1,157 @@
+//! Owns how products find their factors.
+//!
+//! ```text
+//! v3 = dot v0, v1, v2 : tile[f32, 64, 64] @l2    =>    shared_store v0 {bases = [..], buffer = 0}
+//!                                                      shared_store v1 {bases = [..], buffer = 1}
+//!                                                      v3 = mma v2 {bases_a = [..], buffers = [0, 1], ..} : .. @l2
+//! ```
+//!
+//! A factor of a matrix instruction stays in registers where its layout differs from the fragment of the instruction only
+//! by the names of registers; otherwise it goes to a buffer, in an order in which neither side meets in banks, and the
+//! instruction reads it from there. A factor that a loop does not change is stored in front of the loop; one that serves
+//! several products, once. Products without an instruction have both factors in row-major order.
+
+use tk_ops::{DType, MachineOp, Op};
+use tk_tile::{Attr, Attrs, BlockId, Func, Id, Inst, InstId, ValueId, walk};
+
+use super::Lower;
+use crate::layout::padded;
+use crate::linear::{Conversion, classify};
+use crate::matrix::{self, Fragment, Matrix, Tiles};
+use crate::natural::kind;
+use crate::operand;
+
+/// A factor that lies in shared memory.
+pub struct Stored {
+    value: ValueId,
+    block: BlockId,
+    bases: Vec<i64>,
+    buffer: i64,
+}
+
+/// The block in which each value is defined.
+pub fn homes(func: &Func) -> Vec<Option<BlockId>> {
+    let mut home = vec![None; func.values.len()];
+    let mut note = |b: BlockId| {
+        let results = func.blocks[b].insts.iter().flat_map(|i| &func.insts[*i].results);
+        for v in func.blocks[b].args.iter().chain(results) {
+            home.get_mut(v.index()).into_iter().for_each(|h| *h = Some(b));
+        }
+    };
+    note(func.body);
+    walk::insts(func).iter().flat_map(|i| &func.insts[*i].blocks).for_each(|b| note(*b));
+    home
+}
+
+/// Where a factor is.
+enum Place {
+    Register(ValueId),
+    Buffer(i64, Vec<i64>),
+}
+
+impl Lower<'_> {
+    pub(super) fn dot(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+        let ([a, b, acc], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
+            return;
+        };
+        if let Some((matrix, tiles)) = self.matrix(inst, r) {
+            return self.mma(block, id, inst, &matrix, &tiles);
+        }
+        let buffers = [*a, *b].map(|v| self.stored(block, v).0);
+        let attrs = self.common(inst, buffers);
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        let new = self.add(block, Op::Machine(MachineOp::SharedDot), &[*acc], attrs, &[(ty, layout)]);
+        self.becomes(id, new);
+    }
+
+    /// The attributes that both kinds of products have.
+    fn common(&self, inst: &Inst, buffers: [i64; 2]) -> Attrs {
+        let factors = inst.operands.iter().take(2);
+        let elems: Vec<&str> = factors.map(|v| self.ty(*v).dtype().map_or("", DType::name)).collect();
+        let k = inst.operands.first().and_then(|a| self.shape(*a).get(1).copied()).unwrap_or(1);
+        inst.attrs
+            .clone()
+            .with("buffers", Attr::Ints(buffers.to_vec()))
+            .with("k", Attr::Int(k.into()))
+            .with("elem", Attr::Str(elems.join(" ")))
+    }
+
+    /// The instruction for a product whose accumulator is held as it asks for.
+    fn matrix(&self, inst: &Inst, r: ValueId) -> Option<(Matrix, Tiles)> {
+        let kernel = &self.kernel;
+        let matrix = matrix::find(kernel.setting.spec, kind(&kernel.module, kernel.func(), inst)?)?;
+        let [m, n] = self.shape(r)[..] else { return None };
+        Some((*matrix, Tiles::of(*matrix, [m, n], kernel.layout(r)?)?))
+    }
+
+    fn mma(&mut self, block: BlockId, id: InstId, inst: &Inst, matrix: &Matrix, tiles: &Tiles) {
+        let ([a, b, acc], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
+            return;
+        };
+        let k = self.shape(*a).get(1).copied().unwrap_or(1);
+        let mut operands = vec![*acc];
+        let mut buffers = [-1; 2];
+        let mut attrs = Attrs::new();
+        let sides = [(*a, "bases_a"), (*b, "bases_b")];
+        for (side, ((v, name), slot)) in sides.into_iter().zip(&mut buffers).enumerate() {
+            match self.factor(block, v, &tiles.factor(side, k)) {
+                Place::Register(v) => operands.push(v),
+                Place::Buffer(buffer, bases) => {
+                    *slot = buffer;
+                    attrs.set(name, Attr::Ints(bases));
+                }
+            }
+        }
+        let mut all = self.common(inst, buffers).with("matrix", Attr::Str(matrix.name.into()));
+        for (name, value) in attrs.iter() {
+            all.set(name, value.clone());
+        }
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        let new = self.add(block, Op::Machine(MachineOp::Mma), &operands, all, &[(ty, layout)]);
+        self.becomes(id, new);
+    }
+
+    fn factor(&mut self, block: BlockId, v: ValueId, fragment: &Fragment) -> Place {
+        let bytes = self.bytes(v);
+        let (Some(held), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
+            return Place::Buffer(-1, vec![]);
+        };
+        let way = classify(held.atom(), wanted.atom());
+        if matches!(way, Conversion::Same | Conversion::Registers(_)) && held.repeats() == wanted.repeats() {
+            let (ty, layout) = (self.kernel.func().ty(v), Some(self.kernel.layouts.intern(wanted)));
+            if self.layout_id(v) == layout {
+                return Place::Register(v);
+            }
+            let convert = Op::Machine(MachineOp::Convert);
+            let renamed = self.one(block, convert, &[v], Attrs::new(), (ty, layout));
+            return Place::Register(renamed.unwrap_or(v));
+        }
+        let bases = operand::order(&held, fragment, bytes, self.kernel.setting.spec);
+        let block = self.earliest(block, v);
+        let known =
+            |s: &&Stored| s.value == v && s.bases == bases && self.around.iter().any(|(b, _)| *b == s.block);
+        if let Some(s) = self.stored.iter().find(known) {
+            return Place::Buffer(s.buffer, bases);
+        }
+        let elements = self.shape(v).iter().map(|n| padded(*n)).product();
+        let buffer = self.buffer(elements, bytes);
+        let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(bases.clone()));
+        self.store(block, v, &place);
+        self.stored.push(Stored { value: v, block, bases: bases.clone(), buffer });
+        Place::Buffer(buffer, bases)
+    }
+
+    /// The outermost block in which a value can be stored so that it is there in `block`, if nothing but loops is left.
+    fn earliest(&self, block: BlockId, v: ValueId) -> BlockId {
+        let home = self.home.get(v.index()).copied().flatten();
+        let mut at = block;
+        for (n, (inner, of_loop)) in self.around.iter().enumerate().rev() {
+            if Some(*inner) == home || !of_loop {
+                break;
+            }
+            let Some((outer, _)) = n.checked_sub(1).and_then(|n| self.around.get(n)) else { break };
+            at = *outer;
+        }
+        at
+    }
+}

@@ -1,0 +1,90 @@
+//! Owns S03 and S04 of matrix products.
+//!
+//! May assume L01 and L03 to L06. Guarantees that emission finds every factor, and an instruction for it.
+
+use tk_ops::DType;
+use tk_tile::{Inst, ValueId};
+
+use super::Invariant::{S03, S04};
+use super::layouts::Cx;
+use super::scheduled::{int, spread_over};
+use super::{Check, Fault, ensure, fault};
+use crate::matrix::{self, Kind, Tiles};
+
+/// Notes that a buffer holds elements of so many bytes; gives how many there is room for.
+pub(super) type UseOf<'a> = &'a mut dyn FnMut(i64, u64) -> Result<i64, Fault>;
+
+/// A product of plain multiplications.
+pub(super) fn plain(cx: Cx<'_>, inst: &Inst, acc: ValueId, r: ValueId, use_of: UseOf<'_>) -> Check {
+    ensure(cx.id(acc) == cx.id(r) && cx.ty(acc) == cx.ty(r), S03, || {
+        "accumulator and result differ in type or layout".into()
+    })?;
+    let k = int(&inst.attrs, "k")?;
+    let elems: Vec<&str> = inst.attrs.str("elem").unwrap_or("").split(' ').collect();
+    let (Some([a, b]), [m, n], [x, y]) = (inst.attrs.ints("buffers"), cx.shape(acc), elems.as_slice()) else {
+        return fault(S03, "it needs two `buffers`, two names in `elem` and a matrix");
+    };
+    for (buffer, elem, rows) in [(*a, x, *m), (*b, y, *n)] {
+        let Some(d) = DType::parse(elem) else { return fault(S03, format!("`{elem}` is no element type")) };
+        let room = use_of(buffer, d.bytes() as u64)?;
+        let elements = i128::from(rows) * i128::from(k);
+        ensure(k > 0 && elements <= i128::from(room), S04, || {
+            format!("{elements} elements of a factor in a buffer of {room}")
+        })?;
+    }
+    Ok(())
+}
+
+/// A product of matrix instructions.
+pub(super) fn instruction(
+    cx: Cx<'_>,
+    inst: &Inst,
+    acc: ValueId,
+    factors: &[ValueId],
+    r: ValueId,
+    use_of: UseOf<'_>,
+) -> Check {
+    ensure(cx.id(acc) == cx.id(r) && cx.ty(acc) == cx.ty(r), S03, || {
+        "accumulator and result differ in type or layout".into()
+    })?;
+    let Some((k, tiles, elems)) = tiles(cx, inst, acc) else {
+        return fault(
+            S03,
+            "the target has no such instruction, or the accumulator does not lie as it asks for",
+        );
+    };
+    let Some([a, b]) = inst.attrs.ints("buffers") else { return fault(S03, "it needs two `buffers`") };
+    let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };
+    let mut factors = factors.iter();
+    let sides = [(*a, "bases_a", [m, k]), (*b, "bases_b", [k, n])];
+    for (side, ((buffer, bases, shape), elem)) in sides.into_iter().zip(elems).enumerate() {
+        let found = inst.attrs.ints(bases);
+        if buffer >= 0 {
+            let Some(found) = found else { return fault(S03, format!("it needs `{bases}`")) };
+            let room = use_of(buffer, elem.bytes() as u64)?;
+            spread_over(&shape, found, room)?;
+            continue;
+        }
+        let Some(v) = factors.next() else { return fault(S03, "a factor is missing") };
+        let wanted = tiles.factor(side, k).layout();
+        let fits = cx.layout(*v) == wanted.as_ref()
+            && cx.shape(*v) == shape
+            && cx.ty(*v).dtype() == Some(elem)
+            && found.is_none();
+        ensure(fits, S03, || format!("{v} is no factor that the instruction can take"))?;
+    }
+    ensure(factors.next().is_none(), S03, || "it has a factor too many".into())
+}
+
+/// The elements of a sum, how instructions cover the result, and the types of the factors.
+fn tiles(cx: Cx<'_>, inst: &Inst, acc: ValueId) -> Option<(u32, Tiles, [DType; 2])> {
+    let mut elems = inst.attrs.str("elem")?.split(' ').map(DType::parse);
+    let factors = [elems.next()??, elems.next()??];
+    let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).filter(|k| *k > 0)?;
+    let kind = Kind { factors, sum: cx.ty(acc).dtype()?, precision: inst.attrs.str("precision"), k };
+    let matrix = matrix::find(cx.kernel.setting.spec, kind)?;
+    let [m, n] = *cx.shape(acc) else { return None };
+    let named = inst.attrs.str("matrix") == Some(matrix.name) && elems.next().is_none();
+    let tiles = Tiles::of(*matrix, [m, n], cx.layout(acc)?)?;
+    named.then_some((k, tiles, factors))
+}

@@ -1,0 +1,344 @@
+//! Owns matrix products by instructions: fragments are read from shared memory step by step along K, or are held in
+//! registers already; accumulators stay in registers.
+//!
+//! May assume what the verifier of scheduled kernels says of `mma`. Guarantees that every address is the start of a buffer
+//! plus what depends on the thread and the step ([`Lying::access`]).
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_layout::layout::cut;
+use tk_layout::matrix::{Fragment, Kind, Matrix, Tiles, find};
+use tk_layout::operand::{self, Read};
+use tk_ops::DType;
+use tk_tile::{Inst, ValueId};
+
+use super::{Emit, Res, Stop, bug};
+use crate::target::{Access, Space};
+
+/// An instruction for factors of these types.
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    /// The instruction.
+    pub matrix: Matrix,
+    /// The types of the factors.
+    pub factors: [DType; 2],
+}
+
+/// A factor.
+struct Side<'c> {
+    fragment: Fragment,
+    dtype: DType,
+    /// Log2 of the elements of a word.
+    packed: usize,
+    from: From<'c>,
+}
+
+/// Where a factor comes from.
+enum From<'c> {
+    /// A value for each register of the layout.
+    Registers(Vec<BasicValueEnum<'c>>),
+    Buffer(Lying<'c>),
+}
+
+/// A factor in shared memory. All sizes are bytes.
+struct Lying<'c> {
+    read: Read,
+    /// Log2 of what one access brings: matrices, or elements.
+    step: usize,
+    /// Where the buffer begins.
+    start: i64,
+    /// Bytes to the piece that is read, if the buffer is a ring.
+    piece: Option<IntValue<'c>>,
+    /// What one atom takes.
+    atom: i64,
+    /// Where the thread reads, from the start of an atom, for the registers that are all zero.
+    near: IntValue<'c>,
+    /// The bits that `near` may have.
+    threads: i64,
+    /// What the register bits add, by exclusive or: those that count accesses.
+    rest: Vec<i64>,
+    /// `near` with some bits changed, as far as somebody asked.
+    moved: RefCell<BTreeMap<i64, IntValue<'c>>>,
+}
+
+impl<'c> Lying<'c> {
+    /// Where access `number` of an atom is: an address and what is added to it.
+    fn access(&self, e: &Emit<'_, 'c>, atom: usize, number: usize) -> Res<(IntValue<'c>, i64)> {
+        let bits = self.rest.iter().enumerate().filter(|(i, _)| number >> i & 1 == 1);
+        let inside = bits.fold(0, |all, (_, image)| all ^ image);
+        // Where a thread has no bits, exclusive or is addition.
+        let shared = inside & self.threads;
+        let known = self.moved.borrow().get(&shared).copied();
+        let address = match known {
+            Some(address) => address,
+            None => {
+                let by = e.i32().const_int(shared.cast_unsigned(), false);
+                let mut address = e.builder.build_xor(self.near, by, "")?;
+                if let Some(piece) = self.piece {
+                    address = e.builder.build_int_add(address, piece, "")?;
+                }
+                self.moved.borrow_mut().insert(shared, address);
+                address
+            }
+        };
+        Ok((address, self.start + atom as i64 * self.atom + (inside & !self.threads)))
+    }
+}
+
+impl<'c> Emit<'_, 'c> {
+    pub(super) fn mma(&mut self, inst: &Inst) -> Res<()> {
+        let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let (product, tiles, k) = self.product_of(inst, acc)?;
+        let sides = self.sides(inst, &product, &tiles, k)?;
+        let [a, b] = &sides;
+        let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
+        let sum = if to.is_int() { to } else { product.matrix.sum };
+        let fragment = tiles.accumulator();
+        let atoms = fragment.repeats().map(|n| n as usize);
+        let held = self.registers(acc)?;
+        let mut sums = vec![];
+        for atom in 0..atoms[0] * atoms[1] {
+            for n in 0..fragment.registers() {
+                let x = held.get(fragment.held(atom, n)).copied();
+                let x = x.ok_or_else(|| Stop::Bug("an accumulator lacks a register".into()))?;
+                sums.push(self.converted(x, to, sum)?);
+            }
+        }
+        let along = cut(k).repeats as usize;
+        for atom in 0..along {
+            for step in 0..1 << a.fragment.steps {
+                let left = (0..atoms[0])
+                    .map(|m| self.factor_words(a, m * along + atom, step))
+                    .collect::<Res<Vec<_>>>()?;
+                let right = (0..atoms[1])
+                    .map(|n| self.factor_words(b, atom * atoms[1] + n, step))
+                    .collect::<Res<Vec<_>>>()?;
+                for (m, left) in left.iter().enumerate() {
+                    for (n, right) in right.iter().enumerate() {
+                        let first = (m * atoms[1] + n) * fragment.registers();
+                        let part = sums.get_mut(first..first + fragment.registers());
+                        let Some(part) = part else { return bug("an accumulator lacks an atom") };
+                        self.multiply_step(&product, left, right, part, fragment.own)?;
+                    }
+                }
+            }
+        }
+        let mut regs = vec![];
+        for (n, x) in sums.into_iter().enumerate() {
+            let register = n % fragment.registers();
+            let again = fragment.register().iter().enumerate();
+            let repeats = |(i, b): (usize, &[u32; 2])| *b == [0, 0] && register >> i & 1 == 1;
+            if !again.into_iter().any(repeats) {
+                regs.push(self.converted(x, sum, to)?);
+            }
+        }
+        self.define_regs(r, regs)
+    }
+
+    /// One step along K: every instruction of it. Accumulators are numbered with columns faster than rows.
+    fn multiply_step(
+        &self,
+        product: &Product,
+        left: &[Vec<BasicValueEnum<'c>>],
+        right: &[Vec<BasicValueEnum<'c>>],
+        sums: &mut [BasicValueEnum<'c>],
+        own: usize,
+    ) -> Res<()> {
+        for (n, c) in sums.chunks_mut(1 << own).enumerate() {
+            let (Some(a), Some(b)) = (left.get(n / right.len().max(1)), right.get(n % right.len().max(1)))
+            else {
+                return bug("a step lacks a fragment");
+            };
+            let next = self.machine.multiply(self, product, a, b, c)?;
+            for (c, x) in c.iter_mut().zip(next) {
+                *c = x;
+            }
+        }
+        Ok(())
+    }
+
+    fn product_of(&self, inst: &Inst, acc: ValueId) -> Res<(Product, Tiles, u32)> {
+        let missing = || Stop::Bug("there is no such matrix instruction".into());
+        let elems: Vec<DType> =
+            inst.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse).collect();
+        let [a, b] = elems[..] else { return Err(missing()) };
+        let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).ok_or_else(missing)?;
+        let sum = self.dtype(acc).ok_or_else(missing)?;
+        let kind = Kind { factors: [a, b], sum, precision: inst.attrs.str("precision"), k };
+        let matrix = *find(self.kernel.setting.spec, kind).ok_or_else(missing)?;
+        let [m, n] = *self.shape(acc) else { return Err(missing()) };
+        let tiles = Tiles::of(matrix, [m, n], self.layout(acc)?).ok_or_else(missing)?;
+        Ok((Product { matrix, factors: [a, b] }, tiles, k))
+    }
+
+    fn sides(&self, inst: &Inst, product: &Product, tiles: &Tiles, k: u32) -> Res<[Side<'c>; 2]> {
+        let mut held = tk_layout::shared::plain_operands(inst).iter().skip(1);
+        let mut side = |n: usize, name: &str| -> Res<Side<'c>> {
+            let fragment = tiles.factor(n, k);
+            let dtype = product.factors[n.min(1)];
+            let buffer = inst.attrs.ints("buffers").and_then(|b| b.get(n)).copied().unwrap_or(-1);
+            let from = match usize::try_from(buffer) {
+                Ok(buffer) => From::Buffer(self.lying(
+                    inst,
+                    &fragment,
+                    buffer,
+                    (inst.attrs.ints(name).unwrap_or(&[]), dtype),
+                )?),
+                Err(_) => {
+                    let v = held.next().ok_or_else(|| Stop::Bug("a factor is missing".into()))?;
+                    From::Registers(self.registers(*v)?)
+                }
+            };
+            Ok(Side { fragment, dtype, packed: product.matrix.packed() as usize, from })
+        };
+        Ok([side(0, "bases_a")?, side(1, "bases_b")?])
+    }
+
+    fn lying(
+        &self,
+        inst: &Inst,
+        f: &Fragment,
+        buffer: usize,
+        (bases, dtype): (&[i64], DType),
+    ) -> Res<Lying<'c>> {
+        let bytes = dtype.bytes() as u32;
+        let Some(found) = self.kernel.buffers.get(buffer) else { return bug("a factor has no buffer") };
+        let read = operand::read(f, bases, bytes);
+        let Some(reader) = operand::reader(f, read, bytes) else { return bug("a factor cannot be read") };
+        let size = i64::from(bytes);
+        let image = |b: &[u32; 2]| operand::image(bases, f.out_bits(), *b) * size;
+        let thread: Vec<i64> = reader.lane.iter().chain(f.warp()).map(image).collect();
+        let mut rest: Vec<i64> = reader.rest.iter().map(image).collect();
+        let step = match read {
+            Read::Rows | Read::Columns => reader.matrices,
+            Read::Own => self.access_size(f, &rest, &thread, size),
+        };
+        if read == Read::Own {
+            rest.drain(..step.min(rest.len()));
+        }
+        let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
+        Ok(Lying {
+            read,
+            step,
+            start: i64::from(found.offset),
+            atom: size << f.out_bits().iter().sum::<u32>(),
+            piece: self.piece(inst, buffer)?,
+            near: self.linear(self.tid, &images)?,
+            threads: thread.iter().fold(0, |all, p| all | p),
+            rest,
+            moved: RefCell::default(),
+        })
+    }
+
+    /// Log2 of the neighbours in consecutive registers of a step that one access can bring.
+    fn access_size(&self, f: &Fragment, registers: &[i64], threads: &[i64], size: i64) -> usize {
+        let most = i64::from(self.kernel.setting.spec.vector_bytes);
+        let mut n = 0;
+        for at in registers.iter().take(f.own + f.tiles()) {
+            let wide = size << (n + 1);
+            let others = threads.iter().chain(registers.iter().skip(n + 1));
+            if *at != size << n || wide > most || others.into_iter().any(|p| p % wide != 0) {
+                break;
+            }
+            n += 1;
+        }
+        n
+    }
+
+    /// The fragments of one step of an atom: the words of each instruction.
+    fn factor_words(&self, side: &Side<'c>, atom: usize, step: usize) -> Res<Vec<Vec<BasicValueEnum<'c>>>> {
+        let f = &side.fragment;
+        let words = 1 << (f.own + f.tiles() - side.packed);
+        let all = match &side.from {
+            From::Registers(regs) => {
+                let first = step << (f.own + f.tiles());
+                let elements = (first..first + (words << side.packed))
+                    .map(|n| regs.get(f.held(atom, n)).copied())
+                    .collect::<Option<Vec<_>>>();
+                let elements = elements.ok_or_else(|| Stop::Bug("a factor lacks a register".into()))?;
+                self.packed(side, &elements)?
+            }
+            From::Buffer(lying) => self.read_words(side, lying, atom, step, words)?,
+        };
+        let all = if side.dtype == DType::F32 {
+            all.into_iter().map(|x| self.machine.tf32(self, x.into_int_value())).collect::<Res<Vec<_>>>()?
+        } else {
+            all
+        };
+        Ok(all.chunks(1 << (f.own - side.packed)).map(<[_]>::to_vec).collect())
+    }
+
+    fn read_words(
+        &self,
+        side: &Side<'c>,
+        lying: &Lying<'c>,
+        atom: usize,
+        step: usize,
+        words: usize,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let mut out: Vec<BasicValueEnum<'c>> = vec![];
+        if lying.read != Read::Own {
+            let count = words >> lying.step;
+            for n in 0..count {
+                let (address, offset) = lying.access(self, atom, step * count + n)?;
+                let turned = lying.read == Read::Columns;
+                let matrices = 1 << lying.step;
+                let loaded = self.machine.load_matrices(self, address, offset, matrices, turned)?;
+                out.extend(loaded.into_iter().map(BasicValueEnum::from));
+            }
+            return Ok(out);
+        }
+        let elements = words << side.packed;
+        let count = elements >> lying.step;
+        let whole = lying.step >= side.packed;
+        let ty: BasicTypeEnum<'c> =
+            if whole { self.word_type(side.dtype) } else { self.memory_type(Some(side.dtype)) };
+        let bytes =
+            if whole { (side.dtype.bytes() as u32) << side.packed } else { side.dtype.bytes() as u32 };
+        let each = if whole { 1 << (lying.step - side.packed) } else { 1 << lying.step };
+        for n in 0..count {
+            let (address, offset) = lying.access(self, atom, step * count + n)?;
+            let access = Access { address, offset, ty, bytes, count: each, predicate: None };
+            let zeros = vec![ty.const_zero(); each as usize];
+            out.extend(self.machine.load(self, Space::Shared, &access, &zeros)?);
+        }
+        if whole { Ok(out) } else { self.packed(side, &out) }
+    }
+
+    /// A register of an instruction.
+    fn word_type(&self, d: DType) -> BasicTypeEnum<'c> {
+        if d == DType::F64 { self.context.f64_type().into() } else { self.i32().into() }
+    }
+
+    /// Elements as words.
+    fn packed(&self, side: &Side<'c>, elements: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let word = self.word_type(side.dtype);
+        let mut out = vec![];
+        for part in elements.chunks(1 << side.packed) {
+            let [first, ..] = part else { return bug("a word of nothing") };
+            if part.len() == 1 {
+                let same = first.get_type() == word;
+                out.push(if same { *first } else { self.builder.build_bit_cast(*first, word, "")? });
+                continue;
+            }
+            let mut vector = match first.get_type() {
+                BasicTypeEnum::IntType(t) => t.vec_type(part.len() as u32),
+                BasicTypeEnum::FloatType(t) => t.vec_type(part.len() as u32),
+                BasicTypeEnum::ArrayType(_)
+                | BasicTypeEnum::PointerType(_)
+                | BasicTypeEnum::StructType(_)
+                | BasicTypeEnum::VectorType(_)
+                | BasicTypeEnum::ScalableVectorType(_) => return bug("an element is a number"),
+            }
+            .get_undef();
+            for (i, x) in part.iter().enumerate() {
+                vector = self.builder.build_insert_element(vector, *x, self.int(i as u32), "")?;
+            }
+            out.push(self.builder.build_bit_cast(vector, word, "")?);
+        }
+        Ok(out)
+    }
+}
