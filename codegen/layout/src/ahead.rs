@@ -68,6 +68,8 @@ pub struct Plan {
     pub taken: Vec<Taken>,
     /// What says where they read, in order.
     pub slice: Vec<InstId>,
+    /// The slice reads nothing.
+    pub pure: bool,
     /// What the loop carries for that, by number.
     pub carried: BTreeSet<usize>,
 }
@@ -378,7 +380,9 @@ impl<'a> Ahead<'a> {
         piece: ValueId,
         ahead: bool,
     ) -> Vec<ValueId> {
-        let then = self.func().add_block();
+        // Without reads nothing is lost when it is computed for a trip that does not come, and code without branches can
+        // be done beside products.
+        let then = if self.plan.pure { outer } else { self.func().add_block() };
         let mut renamed = Renamed::new();
         let d = self.dtype(iv);
         let far = self.int(then, d, trips.into());
@@ -389,8 +393,12 @@ impl<'a> Ahead<'a> {
             renamed.extend(args.get(k + 1).map(|a| (*a, *c)));
         }
         self.slice(then, &mut renamed);
-        self.copy(then, &renamed, piece, ahead);
+        let when = self.plan.pure.then_some(comes);
+        self.copy(then, &renamed, (when, piece), ahead);
         let next: Vec<ValueId> = self.ends.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
+        if self.plan.pure {
+            return next;
+        }
         let end = |e: &mut Self, block, values: &[ValueId]| {
             let inst = e.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
             e.add(block, inst, &[]);
@@ -417,18 +425,27 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    fn copy(&mut self, block: BlockId, renamed: &Renamed, piece: ValueId, ahead: bool) {
+    fn copy(
+        &mut self,
+        block: BlockId,
+        renamed: &Renamed,
+        (when, piece): (Option<ValueId>, ValueId),
+        ahead: bool,
+    ) {
         for n in 0..self.copies.len() {
             let Some(c) = self.copies.get(n) else { continue };
             let mut attrs = c.place.clone();
             for (name, value) in crate::rings::hints(&c.inst) {
                 attrs.set(name, value);
             }
+            if when.is_some() {
+                attrs.set("when", Attr::Bool(true));
+            }
             if ahead {
                 attrs.set("ahead", Attr::Bool(true));
             }
             let operands = c.inst.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v));
-            let operands = operands.chain([piece]).collect();
+            let operands = operands.chain(when).chain([piece]).collect();
             let inst = Inst {
                 op: Op::Machine(MachineOp::AsyncCopy),
                 operands,
@@ -473,10 +490,14 @@ impl<'a> Ahead<'a> {
             let barrier = self.inst(Op::Machine(MachineOp::Barrier), &[], Attrs::new());
             self.add(body, barrier, &[]);
         }
-        let comes = self.comes(body, iv, stages - 1);
+        // Behind the first product, which then need not wait for the addresses of copies.
+        let product = rest.iter().position(|i| self.is_product(*i));
+        let behind = rest.split_off(product.map_or(0, |n| n + 1));
+        self.func().blocks[body].insts.extend(rest);
         let one = self.int(body, DType::I32, 1);
         let zero = self.int(body, DType::I32, 0);
         let last = self.int(body, DType::I32, i64::from(stages) - 1);
+        let comes = self.comes(body, iv, stages - 1);
         // The piece of the trip before, which nobody reads any more.
         let begins = self.compute(body, ElementwiseOp::Eq, &[slot, zero], DType::Bool);
         let before = self.compute(body, ElementwiseOp::Sub, &[slot, one], DType::I32);
@@ -484,14 +505,18 @@ impl<'a> Ahead<'a> {
         let next = self.branch_in_loop(comes, &args, ahead, (iv, step), piece);
         let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
         self.add(body, commit, &[]);
-        self.func().blocks[body].insts.extend(rest);
+        self.func().blocks[body].insts.extend(behind);
         let ends = self.compute(body, ElementwiseOp::Eq, &[slot, last], DType::Bool);
-        let behind = self.compute(body, ElementwiseOp::Add, &[slot, one], DType::I32);
-        let slot = self.compute(body, ElementwiseOp::Select, &[ends, zero, behind], DType::I32);
+        let after = self.compute(body, ElementwiseOp::Add, &[slot, one], DType::I32);
+        let slot = self.compute(body, ElementwiseOp::Select, &[ends, zero, after], DType::I32);
         let Some(end) = end else { return };
         let func = self.func();
         func.insts[end].operands.extend(next.into_iter().chain([slot]));
         func.blocks[body].insts.push(end);
+    }
+
+    fn is_product(&self, id: InstId) -> bool {
+        matches!(self.kernel.func().insts[id].op, Op::Machine(MachineOp::Mma | MachineOp::SharedDot))
     }
 
     fn branch_in_loop(

@@ -140,7 +140,9 @@ impl<'a> Look<'a> {
         }
         let slice = insts.iter().copied().filter(|i| slice.contains(i)).collect();
         let stages = self.fitting(&taken)?;
-        Some(Plan { at: self.at, body: self.body, stages, taken, slice, carried })
+        let slice: Vec<InstId> = slice;
+        let pure = slice.iter().all(|i| of_inst(func, *i) == Effects::Pure);
+        Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried })
     }
 
     /// Whether a load can be an asynchronous copy.

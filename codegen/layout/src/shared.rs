@@ -27,12 +27,17 @@ pub fn slot(inst: &Inst) -> Option<ValueId> {
     inst.attrs.ints("slots").and_then(|_| inst.operands.last().copied())
 }
 
-/// The operands of an instruction but the number of a piece.
+/// Without which nothing happens, if there is such a condition.
+pub fn condition(inst: &Inst) -> Option<ValueId> {
+    let slots = usize::from(slot(inst).is_some());
+    let at = inst.operands.len().checked_sub(1 + slots).filter(|_| inst.attrs.flag("when"))?;
+    inst.operands.get(at).copied()
+}
+
+/// The operands of an instruction but its condition and the number of a piece.
 pub fn plain_operands(inst: &Inst) -> &[ValueId] {
-    match (slot(inst), inst.operands.split_last()) {
-        (Some(_), Some((_, rest))) => rest,
-        (None, _) | (_, None) => &inst.operands,
-    }
+    let more = usize::from(slot(inst).is_some()) + usize::from(condition(inst).is_some());
+    inst.operands.get(..inst.operands.len().saturating_sub(more)).unwrap_or(&[])
 }
 
 /// Neighbours in consecutive registers that one access to a buffer serves, if an element lies where `bases` say. All sizes

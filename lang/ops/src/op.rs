@@ -307,7 +307,7 @@ ops! {
         /// What `load` or `view_load` of the same operands gives goes to a buffer, at any time before the thread that
         /// copies it has waited; elements that are masked or outside are 0. The result says which thread copies what,
         /// and holds nothing. `ahead`: a copy that runs ahead in a loop, where a barrier stands between it and what the
-        /// trip before read. `own`: threads only read what they have copied themselves.
+        /// trip before read. `when`: nothing happens unless the operand in front of the piece, a bool, is true. `own`: threads only read what they have copied themselves.
         AsyncCopy = "async_copy",
         /// The copies of a thread since the last one are a group.
         AsyncCommit = "async_commit",

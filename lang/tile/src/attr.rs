@@ -70,6 +70,7 @@ pub const NAMES: &[&str] = &[
     "unroll",
     "value",
     "values",
+    "when",
 ];
 
 impl Attrs {

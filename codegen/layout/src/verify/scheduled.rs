@@ -17,7 +17,7 @@ use crate::linear::InDim;
 use crate::linear::gf2::Span;
 use crate::lower::state;
 use crate::natural::{axis_of, is_unit};
-use crate::shared::{named, plain_operands, slot, slots};
+use crate::shared::{condition, named, plain_operands, slot, slots};
 
 /// Checks every instruction.
 pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
@@ -153,7 +153,8 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
             &["bases_a", "bases_b", "buffers", "elem", "fast", "k", "matrix", "precision", "slots"],
         ),
         MachineOp::AsyncCopy => {
-            let names = &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides"];
+            let names =
+                &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides", "when"];
             (1..=MOST_RANK + 1, 1, names)
         }
         MachineOp::AsyncCommit => (0..=0, 0, &[]),
@@ -171,6 +172,10 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
         format!("it has {} operands and {} results", inst.operands.len(), inst.results.len())
     })?;
     ring(cx, inst)?;
+    let is_bool = |v| cx.ty(v).dtype() == Some(DType::Bool) && cx.shape(v).is_empty();
+    ensure(inst.attrs.flag("when") == condition(inst).is_some_and(is_bool), S03, || {
+        "`when` needs a condition, `bool`".into()
+    })?;
     if let Some((name, _)) = inst.attrs.iter().find(|(n, _)| !names.contains(n)) {
         return fault(S03, format!("it takes no attribute `{name}`"));
     }

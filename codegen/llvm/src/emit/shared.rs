@@ -142,7 +142,10 @@ impl<'c> Emit<'_, 'c> {
             }
         };
         let to = Places { vector, ..to };
-        let first = self.is_first(Some(self.layout_id(r)?))?;
+        let mut first = self.is_first(Some(self.layout_id(r)?))?;
+        if let Some(when) = tk_layout::shared::condition(inst) {
+            first = self.both(Some(self.scalar(when)?.into_int_value()), first)?;
+        }
         for (i, from) in from.iter().enumerate() {
             let n = i * vector as usize;
             let copies = self.both(self.lies(inst, r, n)?, first)?;
