@@ -72,10 +72,7 @@ impl Touch {
     fn conflicts(&self, o: &Touch) -> bool {
         let harmless = matches!((self.act, o.act), (Act::Read, Act::Read) | (Act::Atomic, Act::Atomic));
         match (&self.place, &o.place) {
-            (
-                Place::Shared { from: a, to: b, buffer: x },
-                Place::Shared { from: c, to: d, buffer: y },
-            ) => {
+            (Place::Shared { from: a, to: b, buffer: x }, Place::Shared { from: c, to: d, buffer: y }) => {
                 let fills = self.act == Act::Fill && o.act == Act::Fill && x == y;
                 a < d && c < b && !harmless && !fills
             }
@@ -84,7 +81,9 @@ impl Touch {
                 may_alias && !harmless && !(x.is_some() && x == y)
             }
             (Place::Acquired, Place::Global { .. }) | (Place::Global { .. }, Place::Acquired) => true,
-            (Place::Shared { .. }, _) | (_, Place::Shared { .. }) | (Place::Acquired, Place::Acquired) => false,
+            (Place::Shared { .. }, _) | (_, Place::Shared { .. }) | (Place::Acquired, Place::Acquired) => {
+                false
+            }
         }
     }
 }

@@ -40,14 +40,8 @@ pub struct Matrix {
 }
 
 /// Halves.
-const HALF: Matrix = Matrix {
-    name: "m16n8k16",
-    factors: &[DType::F16, DType::BF16],
-    sum: DType::F32,
-    m: 4,
-    n: 3,
-    k: 4,
-};
+const HALF: Matrix =
+    Matrix { name: "m16n8k16", factors: &[DType::F16, DType::BF16], sum: DType::F32, m: 4, n: 3, k: 4 };
 /// f32 of which only the bits of a tf32 count.
 const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, ..HALF };
 /// 8-bit integers.
@@ -56,8 +50,7 @@ const INT8: Matrix =
 /// 8-bit floats.
 const F8: Matrix = Matrix { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
 /// Doubles.
-const F64: Matrix =
-    Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2 };
+const F64: Matrix = Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2 };
 
 /// Every instruction that some target has.
 pub const ALL: [Matrix; 5] = [HALF, TF32, INT8, F8, F64];
@@ -179,8 +172,7 @@ impl Fragment {
     pub fn layout(&self) -> Option<Layout> {
         let list = |bases: &[Basis]| bases.iter().map(|b| b.to_vec()).collect::<Vec<_>>();
         let register = self.register.iter().filter(|b| **b != [0, 0]).map(|b| b.to_vec()).collect();
-        let atom =
-            LinearLayout::new(&self.out_bits, register, list(&self.lane), list(&self.warp)).ok()?;
+        let atom = LinearLayout::new(&self.out_bits, register, list(&self.lane), list(&self.warp)).ok()?;
         Some(Layout::repeated(atom, self.repeats.to_vec()))
     }
 

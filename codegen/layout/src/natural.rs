@@ -62,7 +62,8 @@ impl<'a> Natural<'a> {
         let held = vec![None; func.values.len()];
         let threads = setting.threads();
         let chained = chained(func);
-        let mut n = Natural { module, func, axis, setting, threads, layouts: Layouts::default(), held, chained };
+        let mut n =
+            Natural { module, func, axis, setting, threads, layouts: Layouts::default(), held, chained };
         n.block(func.body);
         n
     }

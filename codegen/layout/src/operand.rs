@@ -65,12 +65,9 @@ pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
         Read::Rows => reader([word, columns].concat(), rows.to_vec()),
         Read::Columns if bytes == 2 => reader(rows.to_vec(), [word, columns].concat()),
         Read::Columns => None,
-        Read::Own => Some(Reader {
-            vector: vec![],
-            lane: f.lane().to_vec(),
-            matrices: 0,
-            rest: register.to_vec(),
-        }),
+        Read::Own => {
+            Some(Reader { vector: vec![], lane: f.lane().to_vec(), matrices: 0, rest: register.to_vec() })
+        }
     }
 }
 

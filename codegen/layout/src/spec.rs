@@ -112,14 +112,8 @@ pub const SIM_32: TargetSpec = TargetSpec {
 
 /// The simulator with warps of 64 lanes; instructions for
 /// matrices are those of warps of 32.
-pub const SIM_64: TargetSpec = TargetSpec {
-    name: "sim64",
-    warp_size: 64,
-    has_mma: false,
-    has_tf32: false,
-    has_f8: false,
-    ..SIM_32
-};
+pub const SIM_64: TargetSpec =
+    TargetSpec { name: "sim64", warp_size: 64, has_mma: false, has_tf32: false, has_f8: false, ..SIM_32 };
 
 /// The targets that code can be generated for, by name.
 pub const TARGETS: &[&TargetSpec] = &[&SM_80, &SM_90A, &SIM_32, &SIM_64];

@@ -128,16 +128,14 @@ impl Lower<'_> {
         }
         let bases = operand::order(&held, fragment, bytes, self.kernel.setting.spec);
         let block = self.earliest(block, v);
-        let known = |s: &&Stored| {
-            s.value == v && s.bases == bases && self.around.iter().any(|(b, _)| *b == s.block)
-        };
+        let known =
+            |s: &&Stored| s.value == v && s.bases == bases && self.around.iter().any(|(b, _)| *b == s.block);
         if let Some(s) = self.stored.iter().find(known) {
             return Place::Buffer(s.buffer, bases);
         }
         let elements = self.shape(v).iter().map(|n| padded(*n)).product();
         let buffer = self.buffer(elements, bytes);
-        let place =
-            Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(bases.clone()));
+        let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(bases.clone()));
         self.store(block, v, &place);
         self.stored.push(Stored { value: v, block, bases: bases.clone(), buffer });
         Place::Buffer(buffer, bases)

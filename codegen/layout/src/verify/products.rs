@@ -15,13 +15,7 @@ use crate::matrix::{self, Kind, Tiles};
 pub(super) type UseOf<'a> = &'a mut dyn FnMut(i64, u64) -> Result<i64, Fault>;
 
 /// A product of plain multiplications.
-pub(super) fn plain(
-    cx: Cx<'_>,
-    inst: &Inst,
-    acc: ValueId,
-    r: ValueId,
-    use_of: UseOf<'_>,
-) -> Check {
+pub(super) fn plain(cx: Cx<'_>, inst: &Inst, acc: ValueId, r: ValueId, use_of: UseOf<'_>) -> Check {
     ensure(cx.id(acc) == cx.id(r) && cx.ty(acc) == cx.ty(r), S03, || {
         "accumulator and result differ in type or layout".into()
     })?;
@@ -54,7 +48,10 @@ pub(super) fn instruction(
         "accumulator and result differ in type or layout".into()
     })?;
     let Some((k, tiles, elems)) = tiles(cx, inst, acc) else {
-        return fault(S03, "the target has no such instruction, or the accumulator does not lie as it asks for");
+        return fault(
+            S03,
+            "the target has no such instruction, or the accumulator does not lie as it asks for",
+        );
     };
     let Some([a, b]) = inst.attrs.ints("buffers") else { return fault(S03, "it needs two `buffers`") };
     let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };

@@ -176,9 +176,12 @@ impl<'c> Emit<'_, 'c> {
             let dtype = product.factors[n.min(1)];
             let buffer = inst.attrs.ints("buffers").and_then(|b| b.get(n)).copied().unwrap_or(-1);
             let from = match usize::try_from(buffer) {
-                Ok(buffer) => {
-                    From::Buffer(self.lying(&fragment, buffer, inst.attrs.ints(name).unwrap_or(&[]), dtype)?)
-                }
+                Ok(buffer) => From::Buffer(self.lying(
+                    &fragment,
+                    buffer,
+                    inst.attrs.ints(name).unwrap_or(&[]),
+                    dtype,
+                )?),
                 Err(_) => {
                     let v = held.next().ok_or_else(|| Stop::Bug("a factor is missing".into()))?;
                     From::Registers(self.registers(*v)?)
@@ -281,7 +284,8 @@ impl<'c> Emit<'_, 'c> {
         let whole = lying.step >= side.packed;
         let ty: BasicTypeEnum<'c> =
             if whole { self.word_type(side.dtype) } else { self.memory_type(Some(side.dtype)) };
-        let bytes = if whole { (side.dtype.bytes() as u32) << side.packed } else { side.dtype.bytes() as u32 };
+        let bytes =
+            if whole { (side.dtype.bytes() as u32) << side.packed } else { side.dtype.bytes() as u32 };
         let each = if whole { 1 << (lying.step - side.packed) } else { 1 << lying.step };
         for n in 0..count {
             let (address, offset) = lying.access(self, atom, step * count + n)?;

@@ -174,9 +174,8 @@ fn add(sum: DType, bits: u64, products: impl Iterator<Item = (Element, Element)>
         }
         _ => {
             let whole = |e: Element| if let Element::Int(x) = e { x } else { 0 };
-            let sum = products.fold(bits as u32 as i32, |c, (a, b)| {
-                c.wrapping_add((whole(a) * whole(b)) as i32)
-            });
+            let sum =
+                products.fold(bits as u32 as i32, |c, (a, b)| c.wrapping_add((whole(a) * whole(b)) as i32));
             u64::from(sum.cast_unsigned())
         }
     }

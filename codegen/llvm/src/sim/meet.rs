@@ -282,7 +282,9 @@ impl Block {
         }
         let in_vain = |w: &Wait| match w.meeting {
             Meeting::Barrier { threads, .. } => threads == all || meeting == Some(w.meeting),
-            Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Matrix { .. } | Meeting::Grid => meeting == Some(w.meeting),
+            Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Matrix { .. } | Meeting::Grid => {
+                meeting == Some(w.meeting)
+            }
         };
         if !whole && meeting.is_none() {
             return Ok(());

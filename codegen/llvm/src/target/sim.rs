@@ -311,7 +311,8 @@ impl<'c> Machine<'c> for Sim {
         let turned = e.int(turned.into());
         let args = [at.into(), e.int(matrices).into(), turned.into(), room.into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_load_matrices", None, &args)?;
-        let one = |i| Ok(e.builder.build_load(e.i32(), self.element(e, &access, room, i)?, "")?.into_int_value());
+        let one =
+            |i| Ok(e.builder.build_load(e.i32(), self.element(e, &access, room, i)?, "")?.into_int_value());
         (0..matrices as usize).map(one).collect()
     }
 
