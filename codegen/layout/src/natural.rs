@@ -7,7 +7,7 @@
 //!
 //! May assume a verified kernel without calls.
 
-use tk_ops::{ControlOp, CreateOp, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
 use std::collections::BTreeSet;
@@ -18,6 +18,7 @@ use crate::chains::{chained, sources};
 use crate::kernel::{LayoutId, Layouts, Setting};
 use crate::layout::{Layout, Threads};
 use crate::matrix::{self, Kind, Tiles};
+use crate::spec::TargetSpec;
 
 /// How a value is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,7 +333,7 @@ impl<'a> Natural<'a> {
     fn product(&mut self, id: InstId, inst: &Inst, r: ValueId) -> LayoutId {
         let shape = self.shape(r).to_vec();
         let tiles = || -> Option<Tiles> {
-            let kind = kind(self.module, self.func, inst)?;
+            let kind = kind(self.setting.spec, self.module, self.func, inst)?;
             let matrix = matrix::find(self.setting.spec, kind)?;
             let [m, n] = shape.as_slice() else { return None };
             Some(Tiles::choose(*matrix, [*m, *n], self.threads, self.chained.contains(&id)))
@@ -407,12 +408,16 @@ impl<'a> Natural<'a> {
     }
 }
 
-/// What a `dot` multiplies.
-pub fn kind<'a>(module: &Module, func: &Func, dot: &'a Inst) -> Option<Kind<'a>> {
+/// What a `dot` multiplies on a machine. 8-bit floats for which it has no instruction are halves, which hold them exactly.
+pub fn kind<'a>(spec: &TargetSpec, module: &Module, func: &Func, dot: &'a Inst) -> Option<Kind<'a>> {
     let [a, b, acc] = dot.operands.as_slice() else { return None };
     let ty = |v: ValueId| module.types.get(func.ty(v));
+    let factor = |v: ValueId| {
+        let d = ty(v).dtype()?;
+        Some(if d.is_f8() && !spec.has_f8 { DType::F16 } else { d })
+    };
     Some(Kind {
-        factors: [ty(*a).dtype()?, ty(*b).dtype()?],
+        factors: [factor(*a)?, factor(*b)?],
         sum: ty(*acc).dtype()?,
         precision: dot.attrs.str("precision"),
         k: *ty(*a).shape()?.get(1)?,

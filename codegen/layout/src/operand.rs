@@ -106,12 +106,22 @@ pub fn order(held: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<
     for way in [Read::Rows, Read::Columns, Read::Own] {
         let Some(plan) = reader(f, way, bytes).and_then(|r| plan(held, f, &r, bytes, spec)) else { continue };
         let bases = bases(&plan.map);
-        let cost = plan.wavefronts + plan.accesses;
+        let cost = plan.wavefronts + plan.accesses + packing(f, way, &bases, bytes);
         if read(f, &bases, bytes) == way && best.as_ref().is_none_or(|b| cost < b.0) {
             best = Some((cost, bases));
         }
     }
     best.map_or_else(|| bases(&SharedMap::row_major(held.atom().out_bits())), |b| b.1)
+}
+
+/// Instructions that make words of the elements that a lane reads where these do not lie side by side: one for each element
+/// of a word but the first.
+fn packing(f: &Fragment, way: Read, bases: &[i64], bytes: u32) -> u32 {
+    let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0);
+    let word = f.register().iter().take(packed as usize);
+    let whole = word.enumerate().all(|(i, b)| image(bases, f.out_bits(), *b) == 1 << i);
+    let words = (f.registers() >> packed) as u32;
+    if way == Read::Own && !whole { words * ((1 << packed) - 1) } else { 0 }
 }
 
 /// The way through shared memory from a layout to those who read. A step along K is read at a time, so what one access
