@@ -15,8 +15,8 @@ fn matrix(d: DType) -> Matrix {
     *ALL.iter().find(|m| m.factors.contains(&d)).unwrap()
 }
 
-fn threads(warp_bits: u32) -> Threads {
-    Threads { lane_bits: 5, warp_bits }
+fn threads(bits: u32) -> Threads {
+    Threads { lane_bits: 5, warp_bits: bits }
 }
 
 /// The coordinates of element `i` of a lane, as the manual gives them: the group is the row of `A`, the column of `B`.
@@ -60,7 +60,7 @@ fn fragments_are_those_of_the_manual() {
     }
 }
 
-fn warps(tiles: &Tiles) -> Vec<Vec<u32>> {
+fn grid(tiles: &Tiles) -> Vec<Vec<u32>> {
     let layout = tiles.accumulator().layout().unwrap();
     (0..layout.atom().bits(InDim::Warp)).map(|i| layout.atom().basis(InDim::Warp, i).unwrap()).collect()
 }
@@ -69,14 +69,14 @@ fn warps(tiles: &Tiles) -> Vec<Vec<u32>> {
 fn warps_lie_near_a_square_or_below_one_another() {
     let m = matrix(DType::F16);
     let choose = |m_: u32, n: u32, bits: u32, rows: bool| Tiles::choose(m, [m_, n], threads(bits), rows);
-    assert_eq!(warps(&choose(128, 128, 3, false)), [[0, 64], [32, 0], [64, 0]]);
-    assert_eq!(warps(&choose(128, 256, 3, false)), [[0, 64], [0, 128], [64, 0]]);
-    assert_eq!(warps(&choose(128, 128, 3, true)), [[16, 0], [32, 0], [64, 0]]);
-    assert_eq!(warps(&choose(64, 128, 3, true)), [[0, 64], [16, 0], [32, 0]]);
+    assert_eq!(grid(&choose(128, 128, 3, false)), [[0, 64], [32, 0], [64, 0]]);
+    assert_eq!(grid(&choose(128, 256, 3, false)), [[0, 64], [0, 128], [64, 0]]);
+    assert_eq!(grid(&choose(128, 128, 3, true)), [[16, 0], [32, 0], [64, 0]]);
+    assert_eq!(grid(&choose(64, 128, 3, true)), [[0, 64], [16, 0], [32, 0]]);
     // A warp that finds nothing does what another one does.
-    assert_eq!(warps(&choose(16, 8, 1, false)), [[0, 0]]);
+    assert_eq!(grid(&choose(16, 8, 1, false)), [[0, 0]]);
     // 48 rows are three atoms of 16: no warps along them.
-    assert_eq!(warps(&choose(48, 64, 2, false)), [[0, 16], [0, 32]]);
+    assert_eq!(grid(&choose(48, 64, 2, false)), [[0, 16], [0, 32]]);
     for tiles in [choose(128, 128, 3, false), choose(8, 24, 2, true), choose(48, 96, 2, false)] {
         let layout = tiles.accumulator().layout().unwrap();
         assert!(layout.atom().is_surjective());
@@ -97,10 +97,10 @@ fn an_accumulator_is_recognised() {
 
 #[test]
 fn the_result_of_a_product_is_a_factor_of_the_next() {
-    for (rows, warp_bits) in [(128, 3), (64, 2), (96, 1), (16, 0)] {
+    for (rows, bits) in [(128, 3), (64, 2), (96, 1), (16, 0)] {
         let m = matrix(DType::F16);
-        let scores = Tiles::choose(m, [rows, 64], threads(warp_bits), true).accumulator().layout().unwrap();
-        let next = Tiles::choose(m, [rows, 128], threads(warp_bits), true).factor(0, 64).layout().unwrap();
+        let scores = Tiles::choose(m, [rows, 64], threads(bits), true).accumulator().layout().unwrap();
+        let next = Tiles::choose(m, [rows, 128], threads(bits), true).factor(0, 64).layout().unwrap();
         let way = in_warp(&scores, &next, 2);
         assert!(matches!(way, Some(Conversion::Same | Conversion::Registers(_))), "{rows} rows: {way:?}");
     }
@@ -111,12 +111,12 @@ fn ways(held: &Layout, f: &Fragment, bases: &[i64], bytes: u32) -> (u32, u32) {
     let at = |b: &[u32]| image(bases, f.out_bits(), [b[0], b[1]]) as u32 * bytes;
     let atom = held.atom();
     let list = |d: InDim| (0..atom.bits(d)).map(|i| at(&atom.basis(d, i).unwrap())).collect::<Vec<u32>>();
-    let (registers, lanes) = (list(InDim::Register), list(InDim::Lane));
+    let (registers, each) = (list(InDim::Register), list(InDim::Lane));
     let run = registers.iter().enumerate().take_while(|(i, p)| **p == bytes << i).count();
-    let stores = bank_conflict_ways(&lanes, (bytes << run).min(16), 32);
+    let stores = bank_conflict_ways(&each, (bytes << run).min(16), 32);
     let way = read(f, bases, bytes);
     let r = reader(f, way, bytes).unwrap();
-    let lanes: Vec<u32> = r.lane.iter().map(|b| at(b)).collect();
+    let rows: Vec<u32> = r.lane.iter().map(|b| at(b)).collect();
     let elements = |list: &[[u32; 2]]| list.iter().map(|b| i64::from(at(b) / bytes)).collect::<Vec<i64>>();
     let threads = elements(&[&r.lane[..], f.warp()].concat());
     let most = (16 / bytes).ilog2() as usize;
@@ -124,16 +124,16 @@ fn ways(held: &Layout, f: &Fragment, bases: &[i64], bytes: u32) -> (u32, u32) {
         Read::Own => bytes << neighbours(f, &elements(&r.rest), &threads, most).len(),
         Read::Rows | Read::Columns => 16,
     };
-    (stores, bank_conflict_ways(&lanes, width, 32))
+    (stores, bank_conflict_ways(&rows, width, 32))
 }
 
 /// A factor of a kind of product, stored from a layout in which neighbours along dimension `fast` are 16 bytes.
-fn stored(d: DType, shape: [u32; 3], warp_bits: u32, side: usize, fast: usize) -> (Read, (u32, u32)) {
+fn stored(d: DType, shape: [u32; 3], bits: u32, side: usize, fast: usize) -> (Read, (u32, u32)) {
     let [m, n, k] = shape;
-    let f = Tiles::choose(matrix(d), [m, n], threads(warp_bits), false).factor(side, k);
+    let f = Tiles::choose(matrix(d), [m, n], threads(bits), false).factor(side, k);
     let own = if side == 0 { [m, k] } else { [k, n] };
     let bytes = d.bytes() as u32;
-    let held = Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, threads(warp_bits));
+    let held = Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, threads(bits));
     let bases = order(&held, &f, bytes, &SM_80);
     (read(&f, &bases, bytes), ways(&held, &f, &bases, bytes))
 }
@@ -150,12 +150,12 @@ fn factors_of_halves_are_read_as_matrices_without_conflicts() {
         ([32, 32, 32], 0),
         ([64, 128, 128], 2),
     ];
-    for (shape, warps) in shapes {
+    for (shape, bits) in shapes {
         // Along K as they are, across K turned around.
         for (side, along) in [(0, 1), (1, 0)] {
             let what = format!("{shape:?}, factor {side}");
-            assert_eq!(stored(DType::F16, shape, warps, side, along), (Read::Rows, (1, 1)), "{what}");
-            assert_eq!(stored(DType::F16, shape, warps, side, 1 - along), (Read::Columns, (1, 1)), "{what}");
+            assert_eq!(stored(DType::F16, shape, bits, side, along), (Read::Rows, (1, 1)), "{what}");
+            assert_eq!(stored(DType::F16, shape, bits, side, 1 - along), (Read::Columns, (1, 1)), "{what}");
         }
     }
 }
@@ -193,7 +193,7 @@ fn instructions_by_types_and_targets() {
     }
     let narrow = kind(DType::F8E4M3, DType::F8E5M2, DType::F32, 32);
     assert_eq!((name(&SM_80, narrow), name(&SM_90A, narrow)), (None, Some("m16n8k32")));
-    assert_eq!(name(&SIM_64, half), None, "matrices are those of warps of 32 lanes");
+    assert_eq!(name(&SIM_64, half), None, "matrices are those of narrow warps");
     // A sum is not cut: neither shorter than an instruction nor with padding.
     for k in [8, 24, 40] {
         assert_eq!(name(&SM_80, kind(DType::F16, DType::F16, DType::F32, k)), None);
