@@ -40,8 +40,8 @@ kernels: unit
 
 # The same on the simulated target, with warps of both widths.
 simulated: unit
-	$(TK) test --device sim examples/*.tk stdlib/*.tk
-	$(TK) test --device sim64 examples/*.tk stdlib/*.tk
+	$(TK) test --device sim examples/*.tk stdlib/*.tk tests/device/*.tk
+	$(TK) test --device sim64 examples/*.tk stdlib/*.tk tests/device/*.tk
 
 numpy: unit
 	$(PYTHON) tests/numpy/compare.py --tk $(TK)

@@ -1,12 +1,12 @@
 //! Owns the question which matrix products follow one another: where the result of one, element by element, becomes the
 //! left factor of another, as in attention.
 //!
-//! May assume verified tile IR. Guarantees both ends of every such way; what goes round in a loop is not followed.
+//! May assume verified tile IR. Guarantees both ends of every such way; what enters a loop is not followed into it.
 
 use std::collections::BTreeSet;
 
 use tk_ops::{ControlOp, DotOp, Op};
-use tk_tile::{Def, Func, Id, InstId, ValueId, walk};
+use tk_tile::{Def, Func, Id, InstId, ValueId, rewrite, walk};
 
 /// The products that take a left factor from another one, and those that give it.
 pub fn chained(func: &Func) -> BTreeSet<InstId> {
@@ -23,19 +23,23 @@ pub fn chained(func: &Func) -> BTreeSet<InstId> {
     out
 }
 
-/// The products from which a value comes element by element.
-fn sources(func: &Func, v: ValueId) -> Vec<InstId> {
+/// The products from which a value comes element by element, also out of loops and branches.
+pub fn sources(func: &Func, v: ValueId) -> Vec<InstId> {
     let mut seen = BTreeSet::new();
     let (mut found, mut open) = (vec![], vec![v]);
     while let Some(v) = open.pop() {
-        let Def::Inst(id, _) = func.values[v].def else { continue };
-        if !seen.insert(id.index()) {
+        let Def::Inst(id, n) = func.values[v].def else { continue };
+        if !seen.insert(v.index()) {
             continue;
         }
         let inst = &func.insts[id];
         match inst.op {
             Op::Dot(DotOp::Dot) => found.push(id),
             Op::Elementwise(_) | Op::Control(ControlOp::Map) => open.extend(&inst.operands),
+            Op::Control(ControlOp::For | ControlOp::If) => {
+                let ends = inst.blocks.iter().map(|b| rewrite::yielded(func, *b));
+                open.extend(ends.filter_map(|e| e.get(n as usize)));
+            }
             Op::Dot(DotOp::DotScaled)
             | Op::Create(_)
             | Op::Shape(_)

@@ -7,17 +7,18 @@
 //!
 //! May assume a verified kernel without calls.
 
-use tk_ops::{ControlOp, CreateOp, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
 use std::collections::BTreeSet;
 
 use crate::access::{Access, access};
 use crate::axis::AxisInfo;
-use crate::chains::chained;
+use crate::chains::{chained, sources};
 use crate::kernel::{LayoutId, Layouts, Setting};
 use crate::layout::{Layout, Threads};
 use crate::matrix::{self, Kind, Tiles};
+use crate::spec::TargetSpec;
 
 /// How a value is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,22 +187,23 @@ impl<'a> Natural<'a> {
         rewrite::yielded(self.func, block)
     }
 
-    /// What a loop carries keeps the layout with which it enters; if that is free, that of what a trip yields, or of
-    /// whoever uses it in the loop.
-    fn carried(&mut self, args: &[ValueId], init: &[ValueId], bodies: &[BlockId], ends: BlockId) {
+    /// What a loop carries keeps the layout with which it enters; if that is free, or a trip yields what a product gave,
+    /// that of what a trip yields, or of whoever uses it in the loop. `trip` looks at the blocks once.
+    fn carried(&mut self, args: &[ValueId], init: &[ValueId], bodies: &[BlockId], trip: impl Fn(&mut Self)) {
+        let ends = bodies.last().map_or(&[][..], |b| self.ends(*b)).to_vec();
+        let skip = ends.len().saturating_sub(args.len());
         let mut open = vec![];
-        for (a, i) in args.iter().zip(init) {
+        for (n, (a, i)) in args.iter().zip(init).enumerate() {
+            let of_product = ends.get(n + skip).is_some_and(|v| !sources(self.func, *v).is_empty());
             match self.held(*i) {
-                Held::Fixed(l) => self.set(*a, Held::Fixed(l)),
-                Held::Free(_) | Held::Uniform => {
+                Held::Fixed(l) if !of_product => self.set(*a, Held::Fixed(l)),
+                Held::Fixed(_) | Held::Free(_) | Held::Uniform => {
                     self.set(*a, Held::Free(None));
                     open.push(*a);
                 }
             }
         }
-        bodies.iter().for_each(|b| self.block(*b));
-        let ends = self.ends(ends).to_vec();
-        let skip = ends.len().saturating_sub(args.len());
+        trip(self);
         for (n, a) in args.iter().enumerate().filter(|(_, a)| open.contains(a)) {
             if !self.is_tile(*a) {
                 continue;
@@ -212,7 +214,7 @@ impl<'a> Natural<'a> {
             let layout = layout.unwrap_or_else(|| self.default(&shape));
             self.set(*a, Held::Fixed(layout));
         }
-        bodies.iter().for_each(|b| self.block(*b));
+        trip(self);
     }
 
     /// The layout of what is computed or loaded with a value, elementwise, inside of these blocks.
@@ -244,7 +246,7 @@ impl<'a> Natural<'a> {
         let args = self.func.blocks[*body].args.clone();
         let Some((iv, args)) = args.split_first() else { return };
         self.set(*iv, Held::Uniform);
-        self.carried(args, init, &[*body], *body);
+        self.carried(args, init, &[*body], |n| n.block(*body));
         for (r, a) in inst.results.iter().zip(args) {
             self.set(*r, self.held(*a));
         }
@@ -255,21 +257,18 @@ impl<'a> Natural<'a> {
         let args = self.func.blocks[*decides].args.clone();
         let forwarded: Vec<ValueId> = self.ends(*decides).iter().skip(1).copied().collect();
         let inner = self.func.blocks[*body].args.clone();
-        // First what is carried, so that what is forwarded is known when the second block is looked at.
-        for (a, i) in args.iter().zip(&inst.operands) {
-            let shape = self.shape(*a).to_vec();
-            let layout = self.held(*i).layout().unwrap_or_else(|| self.default(&shape));
-            self.set(*a, Held::Fixed(layout));
-        }
-        self.block(*decides);
-        for ((b, r), v) in inner.iter().zip(&inst.results).zip(&forwarded) {
-            if self.is_tile(*b) {
-                let layout = self.wanted(*v);
-                self.set(*b, Held::Fixed(layout));
-                self.set(*r, Held::Fixed(layout));
+        // What is forwarded is known when the first block was looked at.
+        self.carried(&args, &inst.operands, &[*decides, *body], |n| {
+            n.block(*decides);
+            for ((b, r), v) in inner.iter().zip(&inst.results).zip(&forwarded) {
+                if n.is_tile(*b) {
+                    let layout = n.wanted(*v);
+                    n.set(*b, Held::Fixed(layout));
+                    n.set(*r, Held::Fixed(layout));
+                }
             }
-        }
-        self.block(*body);
+            n.block(*body);
+        });
     }
 
     /// The layout of the first tile among these that is held, or would like to be, in one.
@@ -334,7 +333,7 @@ impl<'a> Natural<'a> {
     fn product(&mut self, id: InstId, inst: &Inst, r: ValueId) -> LayoutId {
         let shape = self.shape(r).to_vec();
         let tiles = || -> Option<Tiles> {
-            let kind = kind(self.module, self.func, inst)?;
+            let kind = kind(self.setting.spec, self.module, self.func, inst)?;
             let matrix = matrix::find(self.setting.spec, kind)?;
             let [m, n] = shape.as_slice() else { return None };
             Some(Tiles::choose(*matrix, [*m, *n], self.threads, self.chained.contains(&id)))
@@ -409,12 +408,16 @@ impl<'a> Natural<'a> {
     }
 }
 
-/// What a `dot` multiplies.
-pub fn kind<'a>(module: &Module, func: &Func, dot: &'a Inst) -> Option<Kind<'a>> {
+/// What a `dot` multiplies on a machine. 8-bit floats for which it has no instruction are halves, which hold them exactly.
+pub fn kind<'a>(spec: &TargetSpec, module: &Module, func: &Func, dot: &'a Inst) -> Option<Kind<'a>> {
     let [a, b, acc] = dot.operands.as_slice() else { return None };
     let ty = |v: ValueId| module.types.get(func.ty(v));
+    let factor = |v: ValueId| {
+        let d = ty(v).dtype()?;
+        Some(if d.is_f8() && !spec.has_f8 { DType::F16 } else { d })
+    };
     Some(Kind {
-        factors: [ty(*a).dtype()?, ty(*b).dtype()?],
+        factors: [factor(*a)?, factor(*b)?],
         sum: ty(*acc).dtype()?,
         precision: dot.attrs.str("precision"),
         k: *ty(*a).shape()?.get(1)?,

@@ -106,7 +106,7 @@ pub fn order(held: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<
     for way in [Read::Rows, Read::Columns, Read::Own] {
         let Some(plan) = reader(f, way, bytes).and_then(|r| plan(held, f, &r, bytes, spec)) else { continue };
         let bases = bases(&plan.map);
-        let cost = plan.wavefronts + plan.accesses;
+        let cost = plan.wavefronts + plan.accesses + packing(f, way, &bases, bytes);
         if read(f, &bases, bytes) == way && best.as_ref().is_none_or(|b| cost < b.0) {
             best = Some((cost, bases));
         }
@@ -114,10 +114,44 @@ pub fn order(held: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<
     best.map_or_else(|| bases(&SharedMap::row_major(held.atom().out_bits())), |b| b.1)
 }
 
-/// The way through shared memory from a layout to those who read.
+/// Instructions that make words of the elements that a lane reads where these do not lie side by side: one for each element
+/// of a word but the first.
+fn packing(f: &Fragment, way: Read, bases: &[i64], bytes: u32) -> u32 {
+    let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0);
+    let word = f.register().iter().take(packed as usize);
+    let whole = word.enumerate().all(|(i, b)| image(bases, f.out_bits(), *b) == 1 << i);
+    let words = (f.registers() >> packed) as u32;
+    if way == Read::Own && !whole { words * ((1 << packed) - 1) } else { 0 }
+}
+
+/// The way through shared memory from a layout to those who read. A step along K is read at a time, so what one access
+/// takes lies in one step; the search is told so by leaving steps to others.
 fn plan(held: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) -> Option<SharedPlan> {
     let list = |bases: &[[u32; 2]]| bases.iter().map(|b| b.to_vec()).collect::<Vec<_>>();
-    let registers = list(&[&r.vector[..], &r.rest].concat());
-    let readers = LinearLayout::new(&f.out_bits(), registers, list(&r.lane), list(f.warp())).ok()?;
-    SharedPlan::new(held.atom(), &readers, bytes, spec)
+    let (of_step, steps) = r.rest.split_at_checked(r.rest.len().checked_sub(f.steps)?)?;
+    let readers = |register: &[[u32; 2]], warp: &[[u32; 2]]| {
+        let register = list(&[&r.vector[..], register].concat());
+        LinearLayout::new(&f.out_bits(), register, list(&r.lane), list(warp)).ok()
+    };
+    let in_step = readers(of_step, &[steps, f.warp()].concat())?;
+    let found = SharedPlan::new(held.atom(), &in_step, bytes, spec)?;
+    found.for_others(held.atom(), &readers(&r.rest, f.warp())?, spec)
+}
+
+/// The register bits, of those of a step, that stand for neighbours in a buffer which one access takes; `registers` are the
+/// places of register bits and `threads` those of lanes and warps, in elements. At most `most` bits.
+pub fn neighbours(f: &Fragment, registers: &[i64], threads: &[i64], most: usize) -> Vec<usize> {
+    let mut vector = vec![];
+    while vector.len() < most {
+        let of_step = registers.iter().take(f.own + f.tiles()).enumerate();
+        let next = of_step.clone().find(|(_, p)| **p == 1 << vector.len()).map(|(i, _)| i);
+        let Some(next) = next else { break };
+        let rest = registers.iter().enumerate().filter(|(i, _)| *i != next && !vector.contains(i));
+        let mut others = rest.map(|(_, p)| p).chain(threads);
+        if others.any(|p| p % (2 << vector.len()) != 0) {
+            break;
+        }
+        vector.push(next);
+    }
+    vector
 }

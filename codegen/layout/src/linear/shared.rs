@@ -206,6 +206,11 @@ impl SharedPlan {
         best
     }
 
+    /// The same order of the elements, with others who store and load.
+    pub fn for_others(&self, src: &LinearLayout, dst: &LinearLayout, spec: &TargetSpec) -> Option<Self> {
+        Self::measure(self.map.clone(), src, dst, self.element_bytes, spec)
+    }
+
     /// The bytes of shared memory that it takes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.element_bytes).saturating_mul(bit(self.map.columns.len() as u32))

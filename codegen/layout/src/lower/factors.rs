@@ -9,10 +9,10 @@
 //! A factor of a matrix instruction stays in registers where its layout differs from the fragment of the instruction only
 //! by the names of registers; otherwise it goes to a buffer, in an order in which neither side meets in banks, and the
 //! instruction reads it from there. A factor that a loop does not change is stored in front of the loop; one that serves
-//! several products, once. Products without an instruction have both factors in row-major order.
+//! several products, once. 8-bit floats are multiplied as halves where there is no instruction for them. Products without an instruction have both factors in row-major order.
 
-use tk_ops::{DType, MachineOp, Op};
-use tk_tile::{Attr, Attrs, BlockId, Func, Id, Inst, InstId, ValueId, walk};
+use tk_ops::{DType, ElementwiseOp, MachineOp, Op};
+use tk_tile::{Attr, Attrs, BlockId, Func, Id, Inst, InstId, Type, ValueId, walk};
 
 use super::Lower;
 use crate::layout::padded;
@@ -58,17 +58,16 @@ impl Lower<'_> {
             return self.mma(block, id, inst, &matrix, &tiles);
         }
         let buffers = [*a, *b].map(|v| self.stored(block, v).0);
-        let attrs = self.common(inst, buffers);
+        let attrs = self.common(inst, [*a, *b], buffers);
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
         let new = self.add(block, Op::Machine(MachineOp::SharedDot), &[*acc], attrs, &[(ty, layout)]);
         self.becomes(id, new);
     }
 
     /// The attributes that both kinds of products have.
-    fn common(&self, inst: &Inst, buffers: [i64; 2]) -> Attrs {
-        let factors = inst.operands.iter().take(2);
-        let elems: Vec<&str> = factors.map(|v| self.ty(*v).dtype().map_or("", DType::name)).collect();
-        let k = inst.operands.first().and_then(|a| self.shape(*a).get(1).copied()).unwrap_or(1);
+    fn common(&self, inst: &Inst, factors: [ValueId; 2], buffers: [i64; 2]) -> Attrs {
+        let elems = factors.map(|v| self.ty(v).dtype().map_or("", DType::name));
+        let k = self.shape(factors[0]).get(1).copied().unwrap_or(1);
         inst.attrs
             .clone()
             .with("buffers", Attr::Ints(buffers.to_vec()))
@@ -78,8 +77,8 @@ impl Lower<'_> {
 
     /// The instruction for a product whose accumulator is held as it asks for.
     fn matrix(&self, inst: &Inst, r: ValueId) -> Option<(Matrix, Tiles)> {
-        let kernel = &self.kernel;
-        let matrix = matrix::find(kernel.setting.spec, kind(&kernel.module, kernel.func(), inst)?)?;
+        let (kernel, spec) = (&self.kernel, self.kernel.setting.spec);
+        let matrix = matrix::find(spec, kind(spec, &kernel.module, kernel.func(), inst)?)?;
         let [m, n] = self.shape(r)[..] else { return None };
         Some((*matrix, Tiles::of(*matrix, [m, n], kernel.layout(r)?)?))
     }
@@ -89,10 +88,11 @@ impl Lower<'_> {
             return;
         };
         let k = self.shape(*a).get(1).copied().unwrap_or(1);
+        let [a, b] = [*a, *b].map(|v| self.multiplied(block, v, matrix));
         let mut operands = vec![*acc];
         let mut buffers = [-1; 2];
         let mut attrs = Attrs::new();
-        let sides = [(*a, "bases_a"), (*b, "bases_b")];
+        let sides = [(a, "bases_a"), (b, "bases_b")];
         for (side, ((v, name), slot)) in sides.into_iter().zip(&mut buffers).enumerate() {
             match self.factor(block, v, &tiles.factor(side, k)) {
                 Place::Register(v) => operands.push(v),
@@ -102,13 +102,29 @@ impl Lower<'_> {
                 }
             }
         }
-        let mut all = self.common(inst, buffers).with("matrix", Attr::Str(matrix.name.into()));
+        let mut all = self.common(inst, [a, b], buffers).with("matrix", Attr::Str(matrix.name.into()));
         for (name, value) in attrs.iter() {
             all.set(name, value.clone());
         }
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
         let new = self.add(block, Op::Machine(MachineOp::Mma), &operands, all, &[(ty, layout)]);
         self.becomes(id, new);
+    }
+
+    /// A factor in a type that the instruction takes.
+    fn multiplied(&mut self, block: BlockId, v: ValueId, matrix: &Matrix) -> ValueId {
+        let (Type::Tile { shape, .. }, Some(to)) = (self.ty(v), matrix.factors.first()) else { return v };
+        if self.ty(v).dtype().is_none_or(|d| matrix.factors.contains(&d)) {
+            return v;
+        }
+        let ty = Type::tile(*to, shape);
+        let ty = self.kernel.module.types.intern(ty);
+        let cast = Op::Elementwise(ElementwiseOp::Cast);
+        let at = self.earliest(block, v);
+        let Some(wide) = self.one(at, cast, &[v], Attrs::new(), (ty, self.layout_id(v))) else { return v };
+        self.home.resize(self.home.len().max(wide.index() + 1), None);
+        self.home.get_mut(wide.index()).into_iter().for_each(|h| *h = Some(at));
+        wide
     }
 
     fn factor(&mut self, block: BlockId, v: ValueId, fragment: &Fragment) -> Place {
@@ -143,10 +159,10 @@ impl Lower<'_> {
 
     /// The outermost block in which a value can be stored so that it is there in `block`, if nothing but loops is left.
     fn earliest(&self, block: BlockId, v: ValueId) -> BlockId {
-        let home = self.home.get(v.index()).copied().flatten();
+        let Some(home) = self.home.get(v.index()).copied().flatten() else { return block };
         let mut at = block;
         for (n, (inner, of_loop)) in self.around.iter().enumerate().rev() {
-            if Some(*inner) == home || !of_loop {
+            if *inner == home || !of_loop {
                 break;
             }
             let Some((outer, _)) = n.checked_sub(1).and_then(|n| self.around.get(n)) else { break };

@@ -46,8 +46,10 @@ enum From<'c> {
 /// A factor in shared memory. All sizes are bytes.
 struct Lying<'c> {
     read: Read,
-    /// Log2 of what one access brings: matrices, or elements.
-    step: usize,
+    /// Log2 of the matrices that one access brings.
+    matrices: usize,
+    /// The register bits that stand for the neighbours which one access brings to a lane that reads for itself.
+    vector: Vec<usize>,
     /// Where the buffer begins.
     start: i64,
     /// Bytes to the piece that is read, if the buffer is a ring.
@@ -58,7 +60,7 @@ struct Lying<'c> {
     near: IntValue<'c>,
     /// The bits that `near` may have.
     threads: i64,
-    /// What the register bits add, by exclusive or: those that count accesses.
+    /// What register bits add, by exclusive or: those that count accesses of a matrix load, or all of them.
     rest: Vec<i64>,
     /// `near` with some bits changed, as far as somebody asked.
     moved: RefCell<BTreeMap<i64, IntValue<'c>>>,
@@ -211,18 +213,18 @@ impl<'c> Emit<'_, 'c> {
         let size = i64::from(bytes);
         let image = |b: &[u32; 2]| operand::image(bases, f.out_bits(), *b) * size;
         let thread: Vec<i64> = reader.lane.iter().chain(f.warp()).map(image).collect();
-        let mut rest: Vec<i64> = reader.rest.iter().map(image).collect();
-        let step = match read {
-            Read::Rows | Read::Columns => reader.matrices,
-            Read::Own => self.access_size(f, &rest, &thread, size),
+        let rest: Vec<i64> = reader.rest.iter().map(image).collect();
+        let most = (self.kernel.setting.spec.vector_bytes / bytes).checked_ilog2().unwrap_or(0) as usize;
+        let elements = |list: &[i64]| list.iter().map(|p| p / size).collect::<Vec<i64>>();
+        let vector = match read {
+            Read::Rows | Read::Columns => vec![],
+            Read::Own => operand::neighbours(f, &elements(&rest), &elements(&thread), most),
         };
-        if read == Read::Own {
-            rest.drain(..step.min(rest.len()));
-        }
         let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
         Ok(Lying {
             read,
-            step,
+            matrices: reader.matrices,
+            vector,
             start: i64::from(found.offset),
             atom: size << f.out_bits().iter().sum::<u32>(),
             piece: self.piece(inst, buffer)?,
@@ -231,21 +233,6 @@ impl<'c> Emit<'_, 'c> {
             rest,
             moved: RefCell::default(),
         })
-    }
-
-    /// Log2 of the neighbours in consecutive registers of a step that one access can bring.
-    fn access_size(&self, f: &Fragment, registers: &[i64], threads: &[i64], size: i64) -> usize {
-        let most = i64::from(self.kernel.setting.spec.vector_bytes);
-        let mut n = 0;
-        for at in registers.iter().take(f.own + f.tiles()) {
-            let wide = size << (n + 1);
-            let others = threads.iter().chain(registers.iter().skip(n + 1));
-            if *at != size << n || wide > most || others.into_iter().any(|p| p % wide != 0) {
-                break;
-            }
-            n += 1;
-        }
-        n
     }
 
     /// The fragments of one step of an atom: the words of each instruction.
@@ -279,33 +266,51 @@ impl<'c> Emit<'_, 'c> {
         step: usize,
         words: usize,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let mut out: Vec<BasicValueEnum<'c>> = vec![];
-        if lying.read != Read::Own {
-            let count = words >> lying.step;
-            for n in 0..count {
-                let (address, offset) = lying.access(self, atom, step * count + n)?;
-                let turned = lying.read == Read::Columns;
-                let matrices = 1 << lying.step;
-                let loaded = self.machine.load_matrices(self, address, offset, matrices, turned)?;
-                out.extend(loaded.into_iter().map(BasicValueEnum::from));
-            }
-            return Ok(out);
+        if lying.read == Read::Own {
+            return self.read_own(side, lying, atom, step);
         }
-        let elements = words << side.packed;
-        let count = elements >> lying.step;
-        let whole = lying.step >= side.packed;
-        let ty: BasicTypeEnum<'c> =
-            if whole { self.word_type(side.dtype) } else { self.memory_type(Some(side.dtype)) };
-        let bytes =
-            if whole { (side.dtype.bytes() as u32) << side.packed } else { side.dtype.bytes() as u32 };
-        let each = if whole { 1 << (lying.step - side.packed) } else { 1 << lying.step };
+        let mut out: Vec<BasicValueEnum<'c>> = vec![];
+        let count = words >> lying.matrices;
         for n in 0..count {
             let (address, offset) = lying.access(self, atom, step * count + n)?;
-            let access = Access { address, offset, ty, bytes, count: each, predicate: None };
-            let zeros = vec![ty.const_zero(); each as usize];
-            out.extend(self.machine.load(self, Space::Shared, &access, &zeros)?);
+            let turned = lying.read == Read::Columns;
+            let loaded = self.machine.load_matrices(self, address, offset, 1 << lying.matrices, turned)?;
+            out.extend(loaded.into_iter().map(BasicValueEnum::from));
         }
-        if whole { Ok(out) } else { self.packed(side, &out) }
+        Ok(out)
+    }
+
+    /// Every lane reads what it holds, word by word if the elements of a word are neighbours.
+    fn read_own(
+        &self,
+        side: &Side<'c>,
+        lying: &Lying<'c>,
+        atom: usize,
+        step: usize,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let f = &side.fragment;
+        let whole = (0..side.packed).all(|i| lying.vector.get(i) == Some(&i));
+        let skipped = if whole { side.packed } else { 0 };
+        let vector = lying.vector.get(skipped..).unwrap_or(&[]);
+        let bytes = (side.dtype.bytes() as u32) << skipped;
+        let ty: BasicTypeEnum<'c> =
+            if whole { self.word_type(side.dtype) } else { self.memory_type(Some(side.dtype)) };
+        let registers = 1usize << (f.own + f.tiles());
+        let mut found = vec![ty.const_zero(); registers >> skipped];
+        let moving: usize = lying.vector.iter().map(|i| 1 << i).sum();
+        for n in (0..registers).filter(|n| n & (moving | ((1 << skipped) - 1)) == 0) {
+            let (address, offset) = lying.access(self, atom, (step << (f.own + f.tiles())) | n)?;
+            let count = 1u32 << vector.len();
+            let access = Access { address, offset, ty, bytes, count, predicate: None };
+            let zeros = vec![ty.const_zero(); count as usize];
+            let loaded = self.machine.load(self, Space::Shared, &access, &zeros)?;
+            for (i, x) in loaded.into_iter().enumerate() {
+                let bits = vector.iter().enumerate().filter(|(b, _)| i >> b & 1 == 1);
+                let register = bits.fold(n, |n, (_, bit)| n | 1 << bit);
+                found.get_mut(register >> skipped).into_iter().for_each(|slot| *slot = x);
+            }
+        }
+        if whole { Ok(found) } else { self.packed(side, &found) }
     }
 
     /// A register of an instruction.

@@ -35,8 +35,8 @@ struct Places<'c> {
 enum At<'c> {
     /// So many bytes.
     Bytes(i64),
-    /// The place is another one.
-    Place(IntValue<'c>),
+    /// The place is another one, and so many bytes.
+    Place(IntValue<'c>, i64),
 }
 
 impl<'c> Emit<'_, 'c> {
@@ -193,7 +193,7 @@ impl<'c> Emit<'_, 'c> {
                 let part = self.builder.build_int_mul(self.coord(layout, n, d)?, by, "")?;
                 place = self.builder.build_int_add(place, part, "")?;
             }
-            registers.push(At::Place(place));
+            registers.push(At::Place(place, 0));
         }
         let (size, most) = (i64::from(bytes), i64::from(self.kernel.setting.spec.vector_bytes));
         let vector = strided_vector(held, &[], (start, strides), size, most);
@@ -224,13 +224,13 @@ impl<'c> Emit<'_, 'c> {
         for n in 0..held.registers() {
             let inside =
                 register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b);
-            registers.push(if inside & threads == 0 {
-                At::Bytes(start_of(n) - start + inside)
+            // Where a thread has no bits, exclusive or is addition.
+            let (met, clear) = (inside & threads, inside & !threads);
+            registers.push(if met == 0 {
+                At::Bytes(start_of(n) - start + clear)
             } else {
-                let place =
-                    self.builder.build_xor(near, self.i32().const_int(inside.cast_unsigned(), false), "")?;
-                let start = self.i32().const_int(start_of(n).cast_unsigned(), false);
-                At::Place(self.builder.build_int_add(place, start, "")?)
+                let met = self.i32().const_int(met.cast_unsigned(), false);
+                At::Place(self.builder.build_xor(near, met, "")?, start_of(n) + clear)
             });
         }
         let most = i64::from(self.kernel.setting.spec.vector_bytes);
@@ -253,7 +253,7 @@ impl<'c> Emit<'_, 'c> {
     ) -> Access<'c> {
         let dtype = self.dtype(tile);
         let (address, offset) = match places.registers.get(n) {
-            Some(At::Place(p)) => (*p, 0),
+            Some(At::Place(p, o)) => (*p, *o),
             Some(At::Bytes(o)) => (places.base, *o),
             None => (places.base, 0),
         };
@@ -357,7 +357,7 @@ impl<'c> Emit<'_, 'c> {
                 self.i32().const_int(access.offset.cast_unsigned(), true),
                 "",
             )?;
-            registers.push(At::Place(self.builder.build_int_add(place, by, "")?));
+            registers.push(At::Place(self.builder.build_int_add(place, by, "")?, 0));
         }
         Ok(Places { base: places.base, registers, vector: 1 })
     }

@@ -3,6 +3,9 @@
 //! What LLVM 19 has no instruction or intrinsic for is inline assembly. Assembly that touches memory or other threads is
 //! `sideeffect` with a `memory` clobber and, where threads meet, `convergent`; LLVM would merge or move it otherwise.
 
+mod atomic;
+mod matrix;
+
 use std::cell::Cell;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -260,29 +263,6 @@ fn offset_text(operand: usize, offset: i64) -> String {
     }
 }
 
-/// How a matrix instruction calls a type.
-fn matrix_type(d: DType) -> &'static str {
-    match d {
-        DType::F32 => "f32",
-        DType::F16 => "f16",
-        DType::BF16 => "bf16",
-        DType::F64 => "f64",
-        DType::F8E4M3 => "e4m3",
-        DType::F8E5M2 => "e5m2",
-        DType::I8 => "s8",
-        DType::U8 => "u8",
-        DType::I32 => "s32",
-        DType::Bool
-        | DType::I16
-        | DType::I64
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::E2M1
-        | DType::E8M0 => "",
-    }
-}
-
 /// A 32-bit register that is read, such as `tid.x`.
 fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
     let i32 = start.context.i32_type();
@@ -466,17 +446,7 @@ impl<'c> Machine<'c> for Nvptx {
         matrices: u32,
         turned: bool,
     ) -> Res<Vec<IntValue<'c>>> {
-        let parts = Parts { count: matrices as usize, bits: 32 };
-        let turned = if turned { ".trans" } else { "" };
-        // One register is a list, too.
-        let list = parts.operands(0);
-        let list = if parts.count == 1 { format!("{{{list}}}") } else { list };
-        let place = offset_text(parts.count, offset);
-        let text = format!("ldmatrix.sync.aligned.m8n8.x{matrices}{turned}.shared.b16 {list}, {place};");
-        let constraints = format!("{},r", vec!["=r"; parts.count].join(","));
-        let outputs = vec![e.i32().into(); parts.count];
-        let words = self.asm(e, &text, &constraints, &outputs, &[address.into()], Kind::Meeting)?;
-        Ok(words.into_iter().map(BasicValueEnum::into_int_value).collect())
+        self.ldmatrix(e, address, offset, matrices, turned)
     }
 
     fn multiply(
@@ -487,35 +457,11 @@ impl<'c> Machine<'c> for Nvptx {
         b: &[BasicValueEnum<'c>],
         c: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let (name, sum) = (product.matrix.name, matrix_type(product.matrix.sum));
-        let [x, y] = product.factors.map(|d| if d == DType::F32 { "tf32" } else { matrix_type(d) });
-        let mut next = 0;
-        let mut list = |count: usize| {
-            next += count;
-            let names: Vec<String> = (next - count..next).map(|i| format!("${i}")).collect();
-            format!("{{{}}}", names.join(", "))
-        };
-        let lists = [c.len(), a.len(), b.len(), c.len()].map(&mut list).join(", ");
-        let text = format!("mma.sync.aligned.{name}.row.col.{sum}.{x}.{y}.{sum} {lists};");
-        let letter = |x: &BasicValueEnum<'c>| match x.get_type() {
-            t if t == e.context.f32_type().into() => "f",
-            t if t == e.context.f64_type().into() => "d",
-            _ => "r",
-        };
-        let outputs = c.iter().map(|x| format!("={}", letter(x)));
-        let inputs: Vec<BasicValueEnum<'c>> = [a, b, c].concat();
-        let constraints: Vec<String> = outputs.chain(inputs.iter().map(|x| letter(x).to_string())).collect();
-        let types: Vec<_> = c.iter().map(|x| x.get_type()).collect();
-        self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Together)
+        self.mma(e, product, a, b, c)
     }
 
     fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
-        let x = e.builder.build_bit_cast(x, e.context.f32_type(), "")?;
-        let out = self.asm(e, "cvt.rna.tf32.f32 $0, $1;", "=r,f", &[e.i32().into()], &[x], Kind::Pure)?;
-        match out.first() {
-            Some(x) => Ok(*x),
-            None => bug("a conversion gave nothing"),
-        }
+        self.round_to_tf32(e, x)
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
@@ -548,7 +494,7 @@ impl<'c> Machine<'c> for Nvptx {
     }
 
     fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
-        let Some(form) = form(a.op, a.dtype) else {
+        let Some(form) = atomic::form(a.op, a.dtype) else {
             return e.unsupported(format!("`{}` of `{}`", a.op.name(), a.dtype));
         };
         let bits = a.dtype.bits().max(16);
@@ -663,57 +609,4 @@ impl<'c> Machine<'c> for Nvptx {
     ) -> Option<BasicValueEnum<'c>> {
         super::function(LlvmMath::new(builder, module, Approximations::Ptx), op, width, fast, args)
     }
-}
-
-/// `add.u32`: how an operation on a type is spelled; `None` if there is no such instruction.
-fn form(op: AtomicOp, d: DType) -> Option<String> {
-    let bits = d.bits();
-    let signed = d.is_signed() && !d.is_float();
-    let name = match op {
-        AtomicOp::Add => match d {
-            DType::F32 => "add.f32".to_string(),
-            DType::F64 => "add.f64".to_string(),
-            DType::F16 => "add.noftz.f16".to_string(),
-            DType::BF16 => "add.noftz.bf16".to_string(),
-            _ if d.is_int() && bits >= 32 => format!("add.u{bits}"),
-            _ => return None,
-        },
-        AtomicOp::Max | AtomicOp::Min => {
-            let name = if op == AtomicOp::Max { "max" } else { "min" };
-            if !d.is_int() || bits < 32 {
-                return None;
-            }
-            format!("{name}.{}{bits}", if signed { "s" } else { "u" })
-        }
-        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => {
-            let name = match op {
-                AtomicOp::And => "and",
-                AtomicOp::Or => "or",
-                _ => "xor",
-            };
-            if bits < 32 {
-                return None;
-            }
-            format!("{name}.b{bits}")
-        }
-        AtomicOp::Xchg => {
-            if bits < 32 {
-                return None;
-            }
-            format!("exch.b{bits}")
-        }
-        AtomicOp::Cas => {
-            if bits < 16 {
-                return None;
-            }
-            "cas".to_string()
-        }
-        AtomicOp::Load | AtomicOp::Store => {
-            if bits < 16 {
-                return None;
-            }
-            String::new()
-        }
-    };
-    Some(name)
 }
