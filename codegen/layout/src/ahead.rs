@@ -18,6 +18,7 @@ use crate::layout::{Layout, padded};
 use crate::linear::InDim;
 use crate::lower::row_major;
 use crate::shared::touched;
+use crate::skew::Skew;
 
 /// Pieces of a ring begin where the widest access may.
 const ALIGN: u32 = 16;
@@ -96,8 +97,8 @@ type Renamed = BTreeMap<ValueId, ValueId>;
 
 /// Changes a loop.
 pub struct Ahead<'a> {
-    kernel: &'a mut Kernel,
-    plan: Plan,
+    pub(crate) kernel: &'a mut Kernel,
+    pub(crate) plan: Plan,
     loc: Option<tk_tile::Loc>,
     copies: Vec<Copied>,
     /// What a trip leaves of what is carried for the slice.
@@ -124,21 +125,30 @@ impl<'a> Ahead<'a> {
         let tail = self.func().blocks[outer].insts.split_off(at);
         let begin = self.prologue(outer);
         let zero = self.int(outer, DType::I32, 0);
+        let skew = if self.meets { self.skew() } else { None };
+        let factors = match (&skew, self.kernel.func().insts[id].operands.first().copied()) {
+            (Some(skew), Some(lo)) => {
+                let comes = self.comes(outer, lo, 0);
+                self.first_factors(outer, skew, comes)
+            }
+            (None, _) | (_, None) => vec![],
+        };
         self.func().blocks[outer].insts.extend(tail);
-        self.carry(id, &begin, zero);
-        self.trip(slot, &ahead);
+        let begin: Vec<ValueId> = begin.into_iter().chain([zero]).chain(factors).collect();
+        self.carry(id, &begin);
+        self.trip(slot, &ahead, skew);
         self.sweep();
     }
 
-    fn func(&mut self) -> &mut tk_tile::Func {
+    pub(crate) fn func(&mut self) -> &mut tk_tile::Func {
         &mut self.kernel.module.funcs[FuncId(0)]
     }
 
-    fn layout_of(&self, v: ValueId) -> Option<LayoutId> {
+    pub(crate) fn layout_of(&self, v: ValueId) -> Option<LayoutId> {
         self.kernel.of.get(v.index()).copied().flatten()
     }
 
-    fn hold(&mut self, v: ValueId, layout: Option<LayoutId>) {
+    pub(crate) fn hold(&mut self, v: ValueId, layout: Option<LayoutId>) {
         if self.kernel.of.len() <= v.index() {
             self.kernel.of.resize(v.index() + 1, None);
         }
@@ -152,7 +162,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// Adds an instruction; gives its first result.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         block: BlockId,
         inst: Inst,
@@ -165,11 +175,11 @@ impl<'a> Ahead<'a> {
         (id, made)
     }
 
-    fn inst(&self, op: Op, operands: &[ValueId], attrs: Attrs) -> Inst {
+    pub(crate) fn inst(&self, op: Op, operands: &[ValueId], attrs: Attrs) -> Inst {
         Inst { op, operands: operands.to_vec(), attrs, blocks: vec![], results: vec![], loc: self.loc }
     }
 
-    fn int(&mut self, block: BlockId, d: DType, value: i64) -> ValueId {
+    pub(crate) fn int(&mut self, block: BlockId, d: DType, value: i64) -> ValueId {
         let ty = self.scalar(d);
         let attrs = Attrs::new().with("value", Attr::Scalar(Scalar::int(d, value.into())));
         let inst = self.inst(Op::Create(CreateOp::Const), &[], attrs);
@@ -182,7 +192,13 @@ impl<'a> Ahead<'a> {
     }
 
     /// An elementwise operation on scalars.
-    fn compute(&mut self, block: BlockId, op: ElementwiseOp, operands: &[ValueId], to: DType) -> ValueId {
+    pub(crate) fn compute(
+        &mut self,
+        block: BlockId,
+        op: ElementwiseOp,
+        operands: &[ValueId],
+        to: DType,
+    ) -> ValueId {
         let ty = self.scalar(to);
         let inst = self.inst(Op::Elementwise(op), operands, Attrs::new());
         self.first(block, inst, ty)
@@ -335,7 +351,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// Whether the trip that is so many behind `iv` comes.
-    fn comes(&mut self, block: BlockId, iv: ValueId, trips: u32) -> ValueId {
+    pub(crate) fn comes(&mut self, block: BlockId, iv: ValueId, trips: u32) -> ValueId {
         let inst = self.kernel.func().insts[self.plan.at.1].clone();
         let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
         let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
@@ -399,13 +415,9 @@ impl<'a> Ahead<'a> {
         if self.plan.pure {
             return next;
         }
-        let end = |e: &mut Self, block, values: &[ValueId]| {
-            let inst = e.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
-            e.add(block, inst, &[]);
-        };
-        end(self, then, &next);
+        self.yields(then, &next);
         let other = self.func().add_block();
-        end(self, other, current);
+        self.yields(other, current);
         let results: Vec<_> =
             current.iter().map(|v| (self.kernel.func().ty(*v), self.layout_of(*v))).collect();
         let mut inst = self.inst(Op::Control(ControlOp::If), &[comes], Attrs::new());
@@ -460,8 +472,8 @@ impl<'a> Ahead<'a> {
     }
 
     /// The loop carries more.
-    fn carry(&mut self, id: InstId, begin: &[ValueId], zero: ValueId) {
-        for v in begin.iter().chain([&zero]) {
+    fn carry(&mut self, id: InstId, begin: &[ValueId]) {
+        for v in begin {
             let (ty, layout) = (self.kernel.func().ty(*v), self.layout_of(*v));
             let func = self.func();
             let n = func.insts[id].results.len() as u32;
@@ -473,62 +485,81 @@ impl<'a> Ahead<'a> {
     }
 
     /// A trip waits for its own copies, and copies for a later one.
-    fn trip(&mut self, slot: ValueId, ahead: &[ValueId]) {
-        let (body, stages) = (self.plan.body, self.plan.stages);
-        let args = self.kernel.func().blocks[body].args.clone();
-        let (Some(iv), Some(step)) =
-            (args.first().copied(), self.kernel.func().insts[self.plan.at.1].operands.get(2).copied())
-        else {
-            return;
-        };
+    fn trip(&mut self, slot: ValueId, ahead: &[ValueId], skew: Option<Skew>) {
+        let body = self.plan.body;
         let mut rest = std::mem::take(&mut self.func().blocks[body].insts);
         let end = rest.pop();
-        let pending = Attrs::new().with("pending", Attr::Int(i64::from(stages) - 2));
+        // Copies stand behind the first product, which then need not wait for their addresses.
+        let product = rest.iter().position(|i| self.is_product(*i));
+        let mut behind = rest.split_off(product.map_or(0, |n| n + 1));
+        let (next, factors) = match skew {
+            Some(skew) => {
+                rest.pop();
+                self.func().blocks[body].insts.extend(rest);
+                self.multiply(&skew, slot, |e| e.copies_ahead(slot, ahead))
+            }
+            None => {
+                self.wait();
+                self.func().blocks[body].insts.extend(rest);
+                (self.copies_ahead(slot, ahead), vec![])
+            }
+        };
+        self.func().blocks[body].insts.append(&mut behind);
+        let slot = self.behind(body, slot);
+        let Some(end) = end else { return };
+        let func = self.func();
+        func.insts[end].operands.extend(next.into_iter().chain([slot]).chain(factors));
+        func.blocks[body].insts.push(end);
+    }
+
+    /// The copies of this trip have arrived, and all have read those of the trip before.
+    fn wait(&mut self) {
+        let body = self.plan.body;
+        let pending = Attrs::new().with("pending", Attr::Int(i64::from(self.plan.stages) - 2));
         let wait = self.inst(Op::Machine(MachineOp::AsyncWait), &[], pending);
         self.add(body, wait, &[]);
         if self.meets {
             let barrier = self.inst(Op::Machine(MachineOp::Barrier), &[], Attrs::new());
             self.add(body, barrier, &[]);
         }
-        // Behind the first product, which then need not wait for the addresses of copies.
-        let product = rest.iter().position(|i| self.is_product(*i));
-        let behind = rest.split_off(product.map_or(0, |n| n + 1));
-        self.func().blocks[body].insts.extend(rest);
-        let one = self.int(body, DType::I32, 1);
-        let zero = self.int(body, DType::I32, 0);
+    }
+
+    /// The piece behind another one.
+    pub(crate) fn behind(&mut self, block: BlockId, slot: ValueId) -> ValueId {
+        let (one, zero) = (self.int(block, DType::I32, 1), self.int(block, DType::I32, 0));
+        let last = self.int(block, DType::I32, i64::from(self.plan.stages) - 1);
+        let ends = self.compute(block, ElementwiseOp::Eq, &[slot, last], DType::Bool);
+        let after = self.compute(block, ElementwiseOp::Add, &[slot, one], DType::I32);
+        self.compute(block, ElementwiseOp::Select, &[ends, zero, after], DType::I32)
+    }
+
+    /// Copies for a later trip; gives what is ahead of it.
+    fn copies_ahead(&mut self, slot: ValueId, ahead: &[ValueId]) -> Vec<ValueId> {
+        let (body, stages) = (self.plan.body, self.plan.stages);
+        let args = self.kernel.func().blocks[body].args.clone();
+        let step = self.kernel.func().insts[self.plan.at.1].operands.get(2).copied();
+        let (Some(iv), Some(step)) = (args.first().copied(), step) else { return vec![] };
+        let (one, zero) = (self.int(body, DType::I32, 1), self.int(body, DType::I32, 0));
         let last = self.int(body, DType::I32, i64::from(stages) - 1);
         let comes = self.comes(body, iv, stages - 1);
         // The piece of the trip before, which nobody reads any more.
         let begins = self.compute(body, ElementwiseOp::Eq, &[slot, zero], DType::Bool);
         let before = self.compute(body, ElementwiseOp::Sub, &[slot, one], DType::I32);
         let piece = self.compute(body, ElementwiseOp::Select, &[begins, last, before], DType::I32);
-        let next = self.branch_in_loop(comes, &args, ahead, (iv, step), piece);
+        let next = self.branch(body, comes, &args, ahead, (iv, step, stages - 1), piece, true);
         let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
         self.add(body, commit, &[]);
-        self.func().blocks[body].insts.extend(behind);
-        let ends = self.compute(body, ElementwiseOp::Eq, &[slot, last], DType::Bool);
-        let after = self.compute(body, ElementwiseOp::Add, &[slot, one], DType::I32);
-        let slot = self.compute(body, ElementwiseOp::Select, &[ends, zero, after], DType::I32);
-        let Some(end) = end else { return };
-        let func = self.func();
-        func.insts[end].operands.extend(next.into_iter().chain([slot]));
-        func.blocks[body].insts.push(end);
+        next
+    }
+
+    /// The end of a branch.
+    pub(crate) fn yields(&mut self, block: BlockId, values: &[ValueId]) {
+        let inst = self.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
+        self.add(block, inst, &[]);
     }
 
     fn is_product(&self, id: InstId) -> bool {
         matches!(self.kernel.func().insts[id].op, Op::Machine(MachineOp::Mma | MachineOp::SharedDot))
-    }
-
-    fn branch_in_loop(
-        &mut self,
-        comes: ValueId,
-        args: &[ValueId],
-        ahead: &[ValueId],
-        (iv, step): (ValueId, ValueId),
-        piece: ValueId,
-    ) -> Vec<ValueId> {
-        let body = self.plan.body;
-        self.branch(body, comes, args, ahead, (iv, step, self.plan.stages - 1), piece, true)
     }
 
     /// Takes away what was only there to say where the loads read.

@@ -268,6 +268,7 @@ impl Barriers<'_> {
                     | MachineOp::AsyncCommit
                     | MachineOp::AsyncWait
                     | MachineOp::Mma
+                    | MachineOp::Fragments
                     | MachineOp::Convert
                     | MachineOp::Barrier => Act::Write,
                 };

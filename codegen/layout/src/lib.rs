@@ -19,6 +19,7 @@ pub mod places;
 mod rings;
 pub mod roots;
 pub mod shared;
+mod skew;
 pub mod spec;
 pub mod text;
 pub mod verify;

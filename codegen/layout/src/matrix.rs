@@ -17,7 +17,9 @@
 //! May assume warps of 32 lanes where an instruction exists. Guarantees that fragments of one product fit together.
 
 use tk_ops::DType;
+use tk_tile::{Inst, ValueId};
 
+use crate::kernel::Kernel;
 use crate::layout::{Layout, Threads, cut, padded};
 use crate::linear::{InDim, LinearLayout};
 use crate::spec::TargetSpec;
@@ -111,6 +113,21 @@ pub fn find(spec: &TargetSpec, kind: Kind<'_>) -> Option<&'static Matrix> {
     };
     static TABLE: [Matrix; 5] = ALL;
     TABLE.iter().filter(|m| m.exists(spec)).find(serves)
+}
+
+/// The elements of a sum, how instructions cover the result, and the types of the factors of an operation that names an
+/// instruction; `None` if the target has no such one, or the accumulator is not held as it asks for.
+pub fn product(kernel: &Kernel, inst: &Inst, acc: ValueId) -> Option<(u32, Tiles, [DType; 2])> {
+    let ty = kernel.module.types.get(kernel.func().ty(acc));
+    let mut elems = inst.attrs.str("elem")?.split(' ').map(DType::parse);
+    let factors = [elems.next()??, elems.next()??];
+    let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).filter(|k| *k > 0)?;
+    let kind = Kind { factors, sum: ty.dtype()?, precision: inst.attrs.str("precision"), k };
+    let matrix = find(kernel.setting.spec, kind)?;
+    let [m, n] = *ty.shape()? else { return None };
+    let named = inst.attrs.str("matrix") == Some(matrix.name) && elems.next().is_none();
+    let tiles = Tiles::of(*matrix, [m, n], kernel.layout(acc)?)?;
+    named.then_some((k, tiles, factors))
 }
 
 /// The bases of a fragment: coordinates in an atom.

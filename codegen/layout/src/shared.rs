@@ -114,7 +114,8 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | MachineOp::SharedGather
         | MachineOp::SharedRank
         | MachineOp::SharedDot
-        | MachineOp::Mma => (buffers, vec![]),
+        | MachineOp::Mma
+        | MachineOp::Fragments => (buffers, vec![]),
         // Atomic additions of several threads may follow each other without waiting, but nothing else beside them.
         MachineOp::SharedAdd => (vec![], buffers),
         MachineOp::Convert | MachineOp::Barrier | MachineOp::AsyncCommit | MachineOp::AsyncWait => {

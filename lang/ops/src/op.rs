@@ -304,6 +304,10 @@ ops! {
         /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp. A factor is an operand, or it lies in
         /// the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes `k`, `elem`.
         Mma = "mma",
+        /// `fragments(acc)`: of a factor in a buffer, 0 or 1 as `axis` says, the elements from `start` on along K that one
+        /// instruction multiplies, where `mma` with the accumulator `acc` asks for them; `bases`, `k`, `elem` and `matrix`
+        /// as of `mma`.
+        Fragments = "fragments",
         /// What `load` or `view_load` of the same operands gives goes to a buffer, at any time before the thread that
         /// copies it has waited; elements that are masked or outside are 0. The result says which thread copies what,
         /// and holds nothing. `ahead`: a copy that runs ahead in a loop, where a barrier stands between it and what the

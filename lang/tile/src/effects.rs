@@ -43,6 +43,7 @@ pub fn effects(op: Op) -> Effects {
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
             | MachineOp::Mma
+            | MachineOp::Fragments
             | MachineOp::AsyncCopy
             | MachineOp::AsyncCommit
             | MachineOp::AsyncWait

@@ -9,7 +9,8 @@ use super::Invariant::{S03, S04};
 use super::layouts::Cx;
 use super::scheduled::{int, spread_over};
 use super::{Check, Fault, ensure, fault};
-use crate::matrix::{self, Kind, Tiles};
+use crate::layout::cut;
+use crate::matrix;
 
 /// Notes that a buffer holds elements of so many bytes; gives how many there is room for.
 pub(super) type UseOf<'a> = &'a mut dyn FnMut(i64, u64) -> Result<i64, Fault>;
@@ -47,7 +48,7 @@ pub(super) fn instruction(
     ensure(cx.id(acc) == cx.id(r) && cx.ty(acc) == cx.ty(r), S03, || {
         "accumulator and result differ in type or layout".into()
     })?;
-    let Some((k, tiles, elems)) = tiles(cx, inst, acc) else {
+    let Some((k, tiles, elems)) = matrix::product(cx.kernel, inst, acc) else {
         return fault(
             S03,
             "the target has no such instruction, or the accumulator does not lie as it asks for",
@@ -76,15 +77,27 @@ pub(super) fn instruction(
     ensure(factors.next().is_none(), S03, || "it has a factor too many".into())
 }
 
-/// The elements of a sum, how instructions cover the result, and the types of the factors.
-fn tiles(cx: Cx<'_>, inst: &Inst, acc: ValueId) -> Option<(u32, Tiles, [DType; 2])> {
-    let mut elems = inst.attrs.str("elem")?.split(' ').map(DType::parse);
-    let factors = [elems.next()??, elems.next()??];
-    let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).filter(|k| *k > 0)?;
-    let kind = Kind { factors, sum: cx.ty(acc).dtype()?, precision: inst.attrs.str("precision"), k };
-    let matrix = matrix::find(cx.kernel.setting.spec, kind)?;
-    let [m, n] = *cx.shape(acc) else { return None };
-    let named = inst.attrs.str("matrix") == Some(matrix.name) && elems.next().is_none();
-    let tiles = Tiles::of(*matrix, [m, n], cx.layout(acc)?)?;
-    named.then_some((k, tiles, factors))
+/// What one instruction multiplies of a factor.
+pub(super) fn fragments(cx: Cx<'_>, inst: &Inst, acc: ValueId, r: ValueId, use_of: UseOf<'_>) -> Check {
+    let Some((k, tiles, elems)) = matrix::product(cx.kernel, inst, acc) else {
+        return fault(
+            S03,
+            "the target has no such instruction, or the accumulator does not lie as it asks for",
+        );
+    };
+    let side = usize::try_from(int(&inst.attrs, "axis")?).unwrap_or(usize::MAX);
+    let (Some(elem), [m, n], Some(bases)) = (elems.get(side), cx.shape(acc), inst.attrs.ints("bases")) else {
+        return fault(S03, "there are two factors, each with `bases`");
+    };
+    let own = 1u32 << tiles.matrix.k;
+    let (whole, part) = if side == 0 { ([*m, k], [*m, own]) } else { ([k, *n], [own, *n]) };
+    let fits = cx.layout(r) == tiles.factor(side, own).layout().as_ref()
+        && cx.shape(r) == part
+        && cx.ty(r).dtype() == Some(*elem);
+    ensure(fits, S03, || format!("{r} is not what an instruction multiplies"))?;
+    let start = int(&inst.attrs, "start")?;
+    let steps = start % i64::from(own) == 0 && (0..i64::from(k)).contains(&start) && cut(k).repeats == 1;
+    ensure(steps, S03, || format!("no instruction begins at {start} of {k}"))?;
+    let room = use_of(int(&inst.attrs, "buffer")?, elem.bytes() as u64)?;
+    spread_over(&whole, bases, room)
 }

@@ -157,6 +157,10 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
                 &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides", "when"];
             (1..=MOST_RANK + 1, 1, names)
         }
+        MachineOp::Fragments => {
+            let names = &["axis", "bases", "buffer", "elem", "k", "matrix", "precision", "slots", "start"];
+            (1..=1, 1, names)
+        }
         MachineOp::AsyncCommit => (0..=0, 0, &[]),
         MachineOp::AsyncWait => (0..=0, 0, &["pending"]),
         MachineOp::Barrier => (0..=0, 0, &[]),
@@ -234,6 +238,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
         (MachineOp::Mma, [acc, factors @ ..], [r]) => {
             products::instruction(cx, inst, *acc, factors, *r, &mut use_of)
         }
+        (MachineOp::Fragments, [acc], [r]) => products::fragments(cx, inst, *acc, *r, &mut use_of),
         (MachineOp::AsyncCopy, [place, ..], [r]) => {
             copied(cx, plain, *place, *r)?;
             let room = use_of(int(&inst.attrs, "buffer")?, bytes(*r))?;
@@ -257,6 +262,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
             | MachineOp::Mma
+            | MachineOp::Fragments
             | MachineOp::AsyncCopy,
             _,
             _,

@@ -162,6 +162,50 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
+    /// What one instruction multiplies of a factor in a buffer.
+    pub(super) fn fragments(&mut self, inst: &Inst) -> Res<()> {
+        let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let (product, tiles, k) = self.product_of(inst, acc)?;
+        let missing = || Stop::Bug("a factor is missing".into());
+        let int = |name: &str| inst.attrs.int(name).and_then(|n| usize::try_from(n).ok()).ok_or_else(missing);
+        let (n, buffer, start) = (int("axis")?, int("buffer")?, int("start")?);
+        let dtype = *product.factors.get(n).ok_or_else(missing)?;
+        let (fragment, part) = (tiles.factor(n, k), tiles.factor(n, 1 << product.matrix.k));
+        let lying = self.lying(inst, &fragment, buffer, (inst.attrs.ints("bases").unwrap_or(&[]), dtype))?;
+        let packed = product.matrix.packed() as usize;
+        let words = 1 << (fragment.own + fragment.tiles() - packed);
+        let atoms: u32 = fragment.repeats().iter().product();
+        let side = Side { fragment, dtype, packed, from: From::Registers(vec![]) };
+        let mut regs = vec![self.zero(Some(dtype)); self.count(r)?];
+        for atom in 0..atoms as usize {
+            let found = self.read_words(&side, &lying, atom, start >> product.matrix.k, words)?;
+            for (i, x) in self.unpacked(&side, &found)?.into_iter().enumerate() {
+                regs.get_mut(part.held(atom, i)).into_iter().for_each(|slot| *slot = x);
+            }
+        }
+        self.define_regs(r, regs)
+    }
+
+    /// The elements of words.
+    fn unpacked(&self, side: &Side<'c>, words: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
+        let element = self.zero(Some(side.dtype)).get_type();
+        let each = 1u32 << side.packed;
+        let mut out = vec![];
+        for word in words {
+            if each == 1 {
+                let same = word.get_type() == element;
+                out.push(if same { *word } else { self.builder.build_bit_cast(*word, element, "")? });
+                continue;
+            }
+            let vector = vector_of(element, each)?;
+            let vector = self.builder.build_bit_cast(*word, vector, "")?.into_vector_value();
+            for i in 0..each {
+                out.push(self.builder.build_extract_element(vector, self.int(i), "")?);
+            }
+        }
+        Ok(out)
+    }
+
     fn product_of(&self, inst: &Inst, acc: ValueId) -> Res<(Product, Tiles, u32)> {
         let missing = || Stop::Bug("there is no such matrix instruction".into());
         let elems: Vec<DType> =
@@ -329,21 +373,25 @@ impl<'c> Emit<'_, 'c> {
                 out.push(if same { *first } else { self.builder.build_bit_cast(*first, word, "")? });
                 continue;
             }
-            let mut vector = match first.get_type() {
-                BasicTypeEnum::IntType(t) => t.vec_type(part.len() as u32),
-                BasicTypeEnum::FloatType(t) => t.vec_type(part.len() as u32),
-                BasicTypeEnum::ArrayType(_)
-                | BasicTypeEnum::PointerType(_)
-                | BasicTypeEnum::StructType(_)
-                | BasicTypeEnum::VectorType(_)
-                | BasicTypeEnum::ScalableVectorType(_) => return bug("an element is a number"),
-            }
-            .get_undef();
+            let mut vector = vector_of(first.get_type(), part.len() as u32)?.get_undef();
             for (i, x) in part.iter().enumerate() {
                 vector = self.builder.build_insert_element(vector, *x, self.int(i as u32), "")?;
             }
             out.push(self.builder.build_bit_cast(vector, word, "")?);
         }
         Ok(out)
+    }
+}
+
+/// So many elements of a type.
+fn vector_of(element: BasicTypeEnum<'_>, n: u32) -> Res<inkwell::types::VectorType<'_>> {
+    match element {
+        BasicTypeEnum::IntType(t) => Ok(t.vec_type(n)),
+        BasicTypeEnum::FloatType(t) => Ok(t.vec_type(n)),
+        BasicTypeEnum::ArrayType(_)
+        | BasicTypeEnum::PointerType(_)
+        | BasicTypeEnum::StructType(_)
+        | BasicTypeEnum::VectorType(_)
+        | BasicTypeEnum::ScalableVectorType(_) => bug("an element is a number"),
     }
 }

@@ -57,6 +57,7 @@ impl<'c> Emit<'_, 'c> {
                 self.machine.async_wait(self, pending)
             }
             MachineOp::Mma => self.mma(inst),
+            MachineOp::Fragments => self.fragments(inst),
             MachineOp::Barrier => self.machine.barrier(self),
         }
     }
@@ -90,7 +91,7 @@ impl<'c> Emit<'_, 'c> {
         let moved = |at: IntValue<'c>| self.builder.build_int_add(at, by, "");
         let registers = places.registers.into_iter().map(|r| {
             Ok(match r {
-                At::Place(p) => At::Place(moved(p)?),
+                At::Place(p, by) => At::Place(moved(p)?, by),
                 At::Bytes(b) => At::Bytes(b),
             })
         });
