@@ -23,6 +23,9 @@ use crate::skew::Skew;
 /// Pieces of a ring begin where the widest access may.
 const ALIGN: u32 = 16;
 
+/// Threads of a large program: with as many registers as a lane can have, it fills a multiprocessor of 65536.
+const LARGE: u32 = 256;
+
 /// A load that runs ahead.
 #[derive(Clone, Debug)]
 pub struct Taken {
@@ -125,7 +128,7 @@ impl<'a> Ahead<'a> {
         let tail = self.func().blocks[outer].insts.split_off(at);
         let begin = self.prologue(outer);
         let zero = self.int(outer, DType::I32, 0);
-        let skew = if self.meets { self.skew() } else { None };
+        let skew = if self.meets && self.is_alone() { self.skew() } else { None };
         let factors = match (&skew, self.kernel.func().insts[id].operands.first().copied()) {
             (Some(skew), Some(lo)) => {
                 let comes = self.comes(outer, lo, 0);
@@ -489,8 +492,7 @@ impl<'a> Ahead<'a> {
         let body = self.plan.body;
         let mut rest = std::mem::take(&mut self.func().blocks[body].insts);
         let end = rest.pop();
-        // Copies stand behind the first product, which then need not wait for their addresses.
-        let product = rest.iter().position(|i| self.is_product(*i));
+        let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| self.is_alone());
         let mut behind = rest.split_off(product.map_or(0, |n| n + 1));
         let (next, factors) = match skew {
             Some(skew) => {
@@ -556,6 +558,13 @@ impl<'a> Ahead<'a> {
     pub(crate) fn yields(&mut self, block: BlockId, values: &[ValueId]) {
         let inst = self.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
         self.add(block, inst, &[]);
+    }
+
+    /// Whether the program is too large for another one to compute meanwhile on its multiprocessor. Then copies stand behind
+    /// the first product, which need not wait for their addresses; otherwise they begin as early as they can. On an H200, of
+    /// the best possible: 128 x 256 x 64 on 8 warps 417 and 389 TFLOP/s, 128 x 128 x 32 on 4 warps 385 and 430.
+    fn is_alone(&self) -> bool {
+        self.kernel.setting.threads().count() >= LARGE
     }
 
     fn is_product(&self, id: InstId) -> bool {
