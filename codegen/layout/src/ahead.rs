@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::scalar::Scalar;
 use tk_ops::table::Effects;
-use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, Op};
+use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::rewrite::{constant, yielded};
 use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Id, Inst, InstId, Type, TypeId, Value, ValueId, walk};
@@ -253,11 +253,8 @@ impl<'a> Ahead<'a> {
             };
             let place = place.with("slots", Attr::Ints(vec![stages.into()]));
             self.replace(&taken, &place, slot);
-            let operands = match inst.op {
-                Op::Memory(tk_ops::MemoryOp::Load) => 2,
-                _ => 1 + self.kernel.module.types.get(ty).shape().map_or(0, <[u32]>::len),
-            };
-            let inst = Inst { operands: inst.operands.iter().take(operands).copied().collect(), ..inst };
+            let operands = crate::rings::places(self.kernel, taken.load).to_vec();
+            let inst = Inst { operands, ..inst };
             self.copies.push(Copied { inst, place, ty, layout });
         }
     }
@@ -321,17 +318,42 @@ impl<'a> Ahead<'a> {
             }
             Target::Own => {
                 let results = self.kernel.func().insts[taken.load].results.clone();
-                let mut inst = self.inst(Op::Machine(MachineOp::SharedLoad), &[slot], place.clone());
-                inst.results.clone_from(&results);
-                let id = self.func().insts.push(inst);
-                for (n, r) in results.iter().enumerate() {
-                    self.func().values[*r].def = Def::Inst(id, n as u32);
+                let rest = self.func().blocks[body].insts.split_off(at);
+                let read = self.inst(Op::Machine(MachineOp::SharedLoad), &[slot], place.clone());
+                let last = self.read_back(taken.load, read);
+                let func = self.func();
+                if let Def::Inst(id, _) = func.values[last].def {
+                    func.insts[id].results.clone_from(&results);
+                    results.iter().for_each(|r| func.values[*r].def = Def::Inst(id, 0));
                 }
-                if let Some(i) = self.func().blocks[body].insts.get_mut(at) {
-                    *i = id;
-                }
+                func.blocks[body].insts.extend(rest.into_iter().skip(1));
             }
         }
+    }
+
+    /// What a load gives, from what was copied: 0 was, where it leaves elements out.
+    fn read_back(&mut self, load: InstId, read: Inst) -> ValueId {
+        let body = self.plan.body;
+        let inst = self.kernel.func().insts[load].clone();
+        let Some(r) = inst.results.first().copied() else { return ValueId(0) };
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_of(r));
+        let all = |(_, made): (InstId, Vec<ValueId>)| made.first().copied().unwrap_or(r);
+        let copied = all(self.add(body, read, &[(ty, layout)]));
+        let Some(other) = crate::rings::other_of(self.kernel, load) else { return copied };
+        let places = crate::rings::places(self.kernel, load).to_vec();
+        let shape = self.kernel.module.types.get(ty).shape().unwrap_or(&[]).to_vec();
+        let inside = match inst.op {
+            Op::Memory(MemoryOp::ViewLoad) => {
+                let flags = self.kernel.module.types.intern(Type::tile(DType::Bool, &shape));
+                let inside = self.inst(Op::Memory(MemoryOp::ViewInside), &places, Attrs::new());
+                Some(all(self.add(body, inside, &[(flags, layout)])))
+            }
+            _ => places.get(1).copied(),
+        };
+        let Some(inside) = inside else { return copied };
+        let select =
+            self.inst(Op::Elementwise(ElementwiseOp::Select), &[inside, copied, other], Attrs::new());
+        all(self.add(body, select, &[(ty, layout)]))
     }
 
     /// The copies of the first trips; gives what is ahead behind them.

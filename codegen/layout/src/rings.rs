@@ -150,21 +150,12 @@ impl<'a> Look<'a> {
         let func = self.kernel.func();
         let inst = &func.insts[id];
         let (Some(place), Some(r)) = (inst.operands.first(), inst.results.first()) else { return false };
-        let plain = match inst.op {
-            Op::Memory(MemoryOp::Load) => 2,
-            Op::Memory(MemoryOp::ViewLoad) => 1 + self.rank(*r),
-            _ => return false,
-        };
-        // What is left out is 0.
-        let others = inst.operands.get(plain..).unwrap_or(&[]);
-        let zero = others.iter().all(|v| constant(func, *v).is_some_and(|s| s.bits() == 0));
+        if !matches!(inst.op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) {
+            return false;
+        }
         let wide = access(&self.kernel.module, func, &self.axis, self.kernel.setting.spec, inst)
             .is_some_and(|a| a.bytes * a.vector.min(self.vector(*r, &a)) >= LEAST_BYTES);
-        zero && wide && self.may_read(*place)
-    }
-
-    fn rank(&self, v: ValueId) -> usize {
-        self.kernel.module.types.get(self.kernel.func().ty(v)).shape().map_or(0, <[u32]>::len)
+        wide && self.may_read(*place)
     }
 
     /// Neighbours in memory that a thread holds in consecutive registers.
@@ -252,14 +243,16 @@ impl<'a> Look<'a> {
         };
         let Ok(buffer) = usize::try_from(b) else { return Target::Own };
         let inside: BTreeSet<InstId> = walk::insts_in(func, self.body).into_iter().collect();
-        let others = all.iter().filter(|i| **i != store).all(|i| {
-            let (reads, writes) = touched(&func.insts[*i]);
-            let knows_pieces = matches!(
-                func.insts[*i].op,
-                Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot | MachineOp::Mma)
-            );
-            !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_pieces)
-        });
+        let zero = other_of(self.kernel, load).is_none();
+        let others = zero
+            && all.iter().filter(|i| **i != store).all(|i| {
+                let (reads, writes) = touched(&func.insts[*i]);
+                let knows_pieces = matches!(
+                    func.insts[*i].op,
+                    Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot | MachineOp::Mma)
+                );
+                !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_pieces)
+            });
         if others && self.is_wide(r, inst) { Target::Buffer { store, buffer } } else { Target::Own }
     }
 
@@ -304,6 +297,25 @@ impl<'a> Look<'a> {
         let stages = self.stages.min(most);
         (stages > 1).then_some(stages)
     }
+}
+
+/// The operands of a load that say where it reads.
+pub(crate) fn places(kernel: &Kernel, load: InstId) -> &[ValueId] {
+    let inst = &kernel.func().insts[load];
+    let rank = |v: &ValueId| kernel.module.types.get(kernel.func().ty(*v)).shape().map_or(0, <[u32]>::len);
+    let plain = match inst.op {
+        Op::Memory(MemoryOp::ViewLoad) => 1 + inst.results.first().map_or(0, rank),
+        _ => 2,
+    };
+    inst.operands.get(..plain.min(inst.operands.len())).unwrap_or(&[])
+}
+
+/// What a load gives for elements that it leaves out, unless that is 0, as a copy has it.
+pub(crate) fn other_of(kernel: &Kernel, load: InstId) -> Option<ValueId> {
+    let inst = &kernel.func().insts[load];
+    let other = inst.operands.get(places(kernel, load).len()).copied()?;
+    let zero = constant(kernel.func(), other).is_some_and(|s| s.bits() == 0);
+    (!zero).then_some(other)
 }
 
 /// Marks attributes of a copy as of the load that it stands for.
