@@ -82,6 +82,7 @@ impl Cx<'_, '_> {
                 (Slot::Const(c), Some(e)) => {
                     let v = self.carg(*c, e);
                     map.insert(*c, v);
+                    given.push(*c);
                 }
                 (Slot::Const(_), None) => {}
             }
@@ -96,12 +97,7 @@ impl Cx<'_, '_> {
         }
         given.extend(map.keys().filter(|c| !inferred.contains(c)));
         self.saw_call(span, id, &map);
-        let consts: Vec<_> = sig
-            .slots
-            .iter()
-            .filter_map(|(_, s)| if let Slot::Const(c) = s { Some(*c) } else { None })
-            .collect();
-        let cargs = map.into_iter().filter(|(c, _)| given.contains(c) || consts.contains(c)).collect();
+        let cargs = map.into_iter().filter(|(c, _)| given.contains(c)).collect();
         self.mk(HKind::Launch { kernel: id, cargs, args: out }, Ty::Unit, span, false)
     }
 
