@@ -9,6 +9,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 TK := target/debug/tk
 PYTHON := .venv/bin/python
 
+KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
+
 .PHONY: demo test setup build format lint unit kernels simulated numpy evidence editors tidy bless
 
 demo: build
@@ -35,13 +37,13 @@ unit: setup
 # `tk` was built by `unit`, for its tests of the command.
 kernels: unit
 	$(TK) fmt --check examples stdlib
-	$(TK) check examples/*.tk stdlib/*.tk
-	$(TK) test examples/*.tk stdlib/*.tk
+	$(TK) check $(KERNELS)
+	$(TK) test $(KERNELS)
 
 # The same on the simulated target, with warps of both widths.
 simulated: unit
-	$(TK) test --device sim examples/*.tk stdlib/*.tk tests/device/*.tk
-	$(TK) test --device sim64 examples/*.tk stdlib/*.tk tests/device/*.tk
+	$(TK) test --device sim $(KERNELS) tests/device/*.tk
+	$(TK) test --device sim64 $(KERNELS) tests/device/*.tk
 
 numpy: unit
 	$(PYTHON) tests/numpy/compare.py --tk $(TK)

@@ -103,9 +103,39 @@ def layer_norm_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, cols, eps, BLOCK: tl
 
 
 @triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, m, n, k, stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr = 0,
+):
+    """The work of examples/matmul_ptr.tk; with GROUP, tiles in the order of std::grid::grouped."""
+    i, j = tl.program_id(0), tl.program_id(1)
+    if GROUP > 0:
+        band = GROUP * tl.num_programs(1)
+        number = i * tl.num_programs(1) + j
+        first = number // band * GROUP
+        rows_of_band = min(tl.num_programs(0) - first, GROUP)
+        i, j = first + number % band % rows_of_band, number % band // rows_of_band
+    rows, columns, depth = i * BM + tl.arange(0, BM), j * BN + tl.arange(0, BN), tl.arange(0, BK)
+    a = a_ptr + rows[:, None] * stride_am + depth[None, :] * stride_ak
+    b = b_ptr + depth[:, None] * stride_bk + columns[None, :] * stride_bn
+    acc = tl.zeros((BM, BN), dtype=tl.float32)
+    for at in range(0, k, BK):
+        x = tl.load(a, mask=(rows[:, None] < m) & (depth[None, :] < k - at), other=0.0)
+        y = tl.load(b, mask=(depth[:, None] < k - at) & (columns[None, :] < n), other=0.0)
+        acc = tl.dot(x, y, acc)
+        a += BK * stride_ak
+        b += BK * stride_bk
+    c = c_ptr + rows[:, None] * stride_cm + columns[None, :] * stride_cn
+    tl.store(c, acc.to(c_ptr.dtype.element_ty), mask=(rows[:, None] < m) & (columns[None, :] < n))
+
+
+@triton.jit
 def nothing_kernel(x_ptr, y_ptr, z_ptr, count):
     pass
 
+
+# What no device copy is needed for, by the beginning of `--only`.
+WITHOUT_COPY = ("launch", "compile", "matmul", "accuracy")
 
 RESULTS = {}
 
@@ -119,6 +149,11 @@ def save():
 
 def wanted(name):
     return not ARGS.only or any(only in name for only in ARGS.only)
+
+
+def wanted_row(name):
+    """A work of rows; that of the library is compared with the same."""
+    return wanted(name) or wanted(f"nn_{name}")
 
 
 def milliseconds(run):
@@ -223,14 +258,14 @@ def rows():
     columns = (781, 4096) if ARGS.quick else (781, 1024, 4096, 16384, 65536)
     for cols in columns:
         softmax, layer_norm = f"softmax_f16_{cols}", f"layer_norm_f16_{cols}"
-        if not wanted(softmax) and not (wanted(layer_norm) and cols <= 16384):
+        if not wanted_row(softmax) and not wanted_row(layer_norm):
             continue
         count = ARGS.elements // cols
         x = torch.randn(count, cols, device="cuda", dtype=torch.float16)
         out = torch.empty_like(x)
         traffic = 4 * x.numel()
         head = slice(0, min(count, max(1, (1 << 22) // cols)))
-        if wanted(softmax):
+        if wanted_row(softmax):
             reference = torch.softmax(x[head].double(), -1)
 
             def make(block, warps):
@@ -239,7 +274,7 @@ def rows():
             runs = configurations(softmax, make, row_pairs(cols), traffic, lambda: off(out[head], reference))
             right = lambda: off(torch.softmax(x[head], -1), reference)
             put_work(softmax, runs, timed(lambda: torch.softmax(x, -1), traffic, right))
-        if wanted(layer_norm) and cols <= 16384:
+        if wanted_row(layer_norm):
             weight, bias = (torch.randn(cols, device="cuda").half() for _ in range(2))
             norm = torch.nn.functional.layer_norm
             reference = norm(x[head].double(), (cols,), weight.double(), bias.double(), EPS)
@@ -253,6 +288,145 @@ def rows():
             right = lambda: off(norm(x[head], (cols,), weight, bias, EPS), reference)
             put_work(layer_norm, runs, timed(lambda: norm(x, (cols,), weight, bias, EPS), traffic, right))
         del x, out
+
+
+def mixed(n):
+    """The same as `mix` of tk-gpu-bench, on signed numbers."""
+
+    def right(z, by):
+        return (z >> by) & ((1 << (64 - by)) - 1)
+
+    def signed(constant):
+        return constant - (1 << 64)
+
+    z = n * signed(0x9E3779B97F4A7C15)
+    z = (z ^ right(z, 30)) * signed(0xBF58476D1CE4E5B9)
+    z = (z ^ right(z, 27)) * signed(0x94D049BB133111EB)
+    return z ^ right(z, 31)
+
+
+def bell(operand, count):
+    """The numbers of an operand, to the bit those of tk-gpu-bench: the sum of four uniform ones."""
+    bits = mixed(torch.arange(count, dtype=torch.int64, device="cuda") + (operand << 56))
+    words = sum((bits >> by) & 0xFFFF for by in (0, 16, 32, 48))
+    return (words - 131070).float() / 32768.0
+
+
+def operand(number, rows, cols, dtype):
+    x = bell(number, rows * cols).view(rows, cols)
+    if dtype == torch.int8:
+        return (x.double() * 32.0).round().clamp(-127.0, 127.0).to(dtype)
+    return x.to(dtype)
+
+
+def timed_product(run, flops, compare):
+    """The speed of one way to make a product, or why there is none."""
+    try:
+        run()
+        norm = compare()
+        if not norm <= 4e-3:
+            return {"error": f"the results are wrong: norm of the error {norm:.1e}"}
+        ms = milliseconds(run)
+        return {"ms": ms, "TFLOPs": flops / ms / 1e9, "error": None, "norm_of_error": norm}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {str(error)[:300]}"}
+
+
+def triton_products(name, a, b, c, flops, compare):
+    """Triton's kernel in each configuration: BM, BN, BK, warps, stages, group."""
+    (m, k), n = a.shape, b.shape[1]
+    if name.startswith("matmul_ptr"):
+        tried = [(128, 128, 32, 4, 3, 0), (128, 128, 32, 8, 3, 0)]
+    else:
+        tried = [(128, 256, 64, 8, 3, 8), (128, 256, 64, 8, 4, 8), (256, 128, 64, 8, 3, 8), (128, 128, 64, 4, 4, 8)]
+        tried += [(128, 128, 64, 8, 4, 8), (64, 256, 64, 4, 4, 8), (128, 64, 64, 4, 4, 8), (64, 64, 64, 4, 5, 8)]
+    runs = []
+    for bm, bn, bk, warps, stages, group in tried[: 2 if ARGS.quick else None]:
+        run = lambda: matmul_kernel[(triton.cdiv(m, bm), triton.cdiv(n, bn))](
+            a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(),
+            BM=bm, BN=bn, BK=bk, GROUP=group, num_warps=warps, num_stages=stages,
+        )
+        c.fill_(float("nan"))
+        result = timed_product(run, flops, compare)
+        result["configuration"] = f"{bm} x {bn} x {bk}, num_warps = {warps}, num_stages = {stages}"
+        runs.append(result)
+    return runs
+
+
+def matrices():
+    """Products of square matrices: cuBLAS through PyTorch, and Triton."""
+    sizes = [4096] if ARGS.quick else [1000, 2048, 4096, 8192]
+    works = [("matmul_ptr_f16_4096", torch.float16, 4096)]
+    works += [(f"matmul_f16_{n}", torch.float16, n) for n in sizes]
+    works += [(f"matmul_bf16_{n}", torch.bfloat16, n) for n in sizes]
+    for name, dtype, n in works:
+        if not wanted(name):
+            continue
+        a, b, c = operand(1, n, n, dtype), operand(2, n, n, dtype), torch.empty(n, n, device="cuda", dtype=dtype)
+        some = slice(0, n, max(1, n // 64))
+        reference = a[some].double() @ b.double()
+        compare = lambda: off(c[some], reference)
+        flops = 2.0 * n**3
+        cublas = timed_product(lambda: torch.matmul(a, b, out=c), flops, compare)
+        runs = triton_products(name, a, b, c, flops, compare)
+        best = max(runs, key=lambda run: run.get("TFLOPs", 0.0))
+        RESULTS.setdefault("matmul", {})[name] = {"cublas": cublas, "triton": {"best": best, "all": runs}}
+        save()
+        del a, b, c, reference
+
+
+def exact_rows(a, b):
+    """64 rows of a product in double precision. Products of f32 are exact there but for the order of the sum."""
+    return a[:: a.shape[0] // 64].double() @ b.double()
+
+
+def accuracy():
+    """How far cuBLAS is from double precision on the inputs of tk-gpu-bench, with results of the same type."""
+    f16, bf16, f32, f8 = torch.float16, torch.bfloat16, torch.float32, torch.float8_e4m3fn
+
+    def f32_with(tf32):
+        def run(a, b):
+            torch.backends.cuda.matmul.allow_tf32 = tf32
+            try:
+                return torch.matmul(a, b)
+            finally:
+                torch.backends.cuda.matmul.allow_tf32 = False
+
+        return run
+
+    def scaled(a, b):
+        one = torch.ones((), device="cuda")
+        # The second operand is wanted column by column.
+        return torch._scaled_mm(a, b.t().contiguous().t(), scale_a=one, scale_b=one, out_dtype=f32)
+
+    kinds = [
+        ("f16", f16, torch.matmul),
+        ("f16_to_f32", f16, lambda a, b: torch.mm(a, b, out_dtype=f32)),
+        ("bf16", bf16, torch.matmul),
+        ("f32", f32, f32_with(False)),
+        ("tf32", f32, f32_with(True)),
+        ("f8e4m3_to_f32", f8, scaled),
+        ("i8_to_i32", torch.int8, torch._int_mm),
+    ]
+    for kind, dtype, run in kinds:
+        for k in (1024,) if ARGS.quick else (1024, 8192):
+            name = f"accuracy_{kind}_{k}"
+            if not wanted(name):
+                continue
+            try:
+                a, b = operand(1, 1024, k, dtype), operand(2, k, 1024, dtype)
+                exact = exact_rows(a, b)
+                difference = run(a, b)[:: 1024 // 64].double() - exact
+                size = exact.norm() / exact.numel() ** 0.5
+                value = {
+                    "rms": (difference.norm() / exact.norm()).item(),
+                    "max": (difference.abs().max() / size).item(),
+                    "error": None,
+                }
+            except Exception as error:
+                value = {"error": f"{type(error).__name__}: {str(error)[:300]}"}
+            RESULTS.setdefault("accuracy", {})[name] = value
+            save()
 
 
 def launch():
@@ -274,11 +448,12 @@ def cold_compile():
     """The time of a compilation with nothing in any cache, the median of five after one that does not count."""
     f16, f32 = torch.float16, torch.float32
     cases = [
-        ("add", add_kernel, (f32, f32, f32, 4096), 512),
-        ("softmax", softmax_kernel, (f16, f16, 1000), 2048),
-        ("layer_norm", layer_norm_kernel, (f16, f16, f16, f16, 1000, EPS), 2048),
+        ("add", add_kernel, (f32, f32, f32, 4096), {"BLOCK": 512}),
+        ("softmax", softmax_kernel, (f16, f16, 1000), {"BLOCK": 2048}),
+        ("matmul_ptr", matmul_kernel, (f16, f16, f16, *[512] * 3, *[512, 1] * 3), {"BM": 128, "BN": 64, "BK": 64}),
+        ("layer_norm", layer_norm_kernel, (f16, f16, f16, f16, 1000, EPS), {"BLOCK": 2048}),
     ]
-    for name, kernel, arguments, block in cases:
+    for name, kernel, arguments, blocks in cases:
         if not wanted(f"compile_{name}"):
             continue
         times = []
@@ -287,7 +462,7 @@ def cold_compile():
                 kernel.device_caches.clear()
                 triton.knobs.cache.dir = tempfile.mkdtemp(dir=os.environ["TRITON_CACHE_DIR"])
                 begin = time.perf_counter()
-                kernel.warmup(*arguments, BLOCK=block, grid=(1,))
+                kernel.warmup(*arguments, **blocks, grid=(1,))
                 times.append((time.perf_counter() - begin) * 1e3)
             value = {"triton_ms": statistics.median(times[1:])}
         except Exception as error:
@@ -303,11 +478,11 @@ def main():
     RESULTS["device"] = torch.cuda.get_device_name()
     RESULTS["torch"], RESULTS["triton"] = torch.__version__, triton.__version__
     RESULTS["elements"] = ARGS.elements
-    works = [cold_compile, copy, elementwise, rows]
+    works = [cold_compile, matrices, accuracy, copy, elementwise, rows]
     if wanted("launch"):
         works.insert(1, launch)
     for work in works:
-        if work is copy and ARGS.only and all(only.startswith(("launch", "compile")) for only in ARGS.only):
+        if work is copy and ARGS.only and all(only.startswith(WITHOUT_COPY) for only in ARGS.only):
             continue
         try:
             work()

@@ -35,7 +35,8 @@ fn is_specified(block: &Block) -> bool {
 fn programs() -> Vec<(String, Block)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut found = vec![];
-    for (folder, extension) in [("spec", "md"), ("spec/errors", "md"), ("stdlib", "tk")] {
+    for (folder, extension) in [("spec", "md"), ("spec/errors", "md"), ("stdlib", "tk"), ("stdlib/nn", "tk")]
+    {
         let mut paths: Vec<_> =
             fs::read_dir(root.join(folder)).unwrap().flatten().map(|e| e.path()).collect();
         paths.sort();

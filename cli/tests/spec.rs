@@ -75,11 +75,12 @@ fn every_block_of_the_chapters_runs() {
 fn every_example_of_the_standard_library_runs() {
     on_large_stack(|| {
         let mut problems = vec![];
-        for (name, _, source) in pages("stdlib", "tk") {
-            for block in markdown::doc_blocks(&source) {
-                problems.extend(
-                    chapter_block(&block, None).map(|p| at(&format!("stdlib/{name}.tk"), &block, &p)),
-                );
+        for folder in ["stdlib", "stdlib/nn"] {
+            for (name, _, source) in pages(folder, "tk") {
+                for block in markdown::doc_blocks(&source) {
+                    let problem = chapter_block(&block, None);
+                    problems.extend(problem.map(|p| at(&format!("{folder}/{name}.tk"), &block, &p)));
+                }
             }
         }
         problems

@@ -143,7 +143,7 @@ test("nothing of a folder is run that is not trusted, or not on disk", async () 
 });
 
 const configuration = JSON.parse(readFileSync(join(inside, manifest.contributes.languages[0].configuration), "utf8"));
-const sources = ["examples", "stdlib"].flatMap((folder) =>
+const sources = ["examples", "stdlib", "stdlib/nn"].flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((name) => name.endsWith(".tk"))
     .map((name) => ({ name, lines: readFileSync(join(root, folder, name), "utf8").split("\n") })),

@@ -18,7 +18,7 @@ const list = (folder, ending) =>
     .map((name) => `${folder}${name}`)
     .sort();
 
-const sources = [...list("examples/", ".tk"), ...list("stdlib/", ".tk")].map((path) => ({ path, text: read(path) }));
+const sources = [...list("examples/", ".tk"), ...list("stdlib/", ".tk"), ...list("stdlib/nn/", ".tk")].map((path) => ({ path, text: read(path) }));
 const chapters = [...list("spec/", ".md"), ...list("spec/errors/", ".md")].map((path) => ({ path, text: read(path) }));
 
 /** The `tk` blocks of a Markdown text, with the position at which each begins. */

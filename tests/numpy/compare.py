@@ -1,4 +1,4 @@
-"""Compares the kernels of examples/ with NumPy float64 on the same `.npy` files, ragged sizes included.
+"""Compares the kernels of examples/ and of std::nn with NumPy float64 on the same `.npy` files, ragged sizes included.
 
     python tests/numpy/compare.py [--tk target/debug/tk]
 
@@ -20,7 +20,9 @@ from reference import (
     gelu_tanh,
     histogram,
     layer_norm,
+    log_softmax,
     matmul,
+    rms_norm,
     run,
     segmented_scan,
     softmax,
@@ -39,7 +41,7 @@ def normal(rng, shape, dtype):
 
 
 def name_of(dtype):
-    return {"float16": "f16", "float32": "f32", "float64": "f64", "int32": "i32", "uint8": "u8"}[np.dtype(dtype).name]
+    return {"float16": "f16", "float32": "f32", "float64": "f64", "int8": "i8", "int32": "i32", "uint8": "u8"}[np.dtype(dtype).name]
 
 
 def zeros(dtype, *shape):
@@ -92,6 +94,38 @@ def products(rng):
         yield f"matmul.tk {size} Fortran order", np.float32, ("matmul.tk", "c", turned), exact
 
 
+def library(rng):
+    """The kernels of std::nn, on sizes of zero and on matrices in Fortran order too."""
+    for (m, n), dtype in itertools.product([(7, s) for s in SIZES] + [(0, 5), (0, 0), (203, 3)], FLOATS):
+        size = f"{name_of(dtype)} {m} x {n}"
+        x, w, b = normal(rng, (m, n), dtype), normal(rng, n, dtype), normal(rng, n, dtype)
+        values = {"x": x, "y": zeros(dtype, m, n)}
+        for order, given in [("", x), (" Fortran order", np.asfortranarray(x))]:
+            for kernel, exact in [("softmax", softmax(x)), ("log_softmax", log_softmax(x))]:
+                call = (f"nn/softmax.tk::{kernel}", "y", {**values, "x": given})
+                yield f"nn {kernel} {size}{order}", dtype, call, exact
+        blocks = [("BLOCK", 64), ("WHOLE", "false")]
+        yield f"nn softmax {size} in blocks", dtype, ("nn/softmax.tk::softmax", "y", values, blocks), softmax(x)
+        weights = {**values, "weight": w, "bias": b}
+        for sets in [(), blocks]:
+            call = ("nn/norm.tk::layer_norm", "y", weights, sets)
+            yield f"nn layer_norm {size} {sets}", dtype, call, layer_norm(x, w, b)
+            call = ("nn/norm.tk::rms_norm", "y", {**values, "weight": w}, sets)
+            yield f"nn rms_norm {size} {sets}", dtype, call, rms_norm(x, w)
+    sizes = [*MNK, (33, 40, 0), (0, 5, 7), (5, 0, 7), (1, 1, 1), (1, 257, 129)]
+    for (m, n, k), dtype in itertools.product(sizes, FLOATS):
+        a, b, bias = normal(rng, (m, k), dtype), normal(rng, (k, n), dtype), normal(rng, n, np.float32)
+        size, values = f"{name_of(dtype)} {m} x {n} x {k}", {"a": a, "b": b, "c": zeros(dtype, m, n)}
+        turned = {**values, "a": np.asfortranarray(a), "b": np.asfortranarray(b)}
+        yield f"nn matmul {size}", dtype, ("nn/matmul.tk::matmul", "c", values), matmul(a, b)
+        yield f"nn matmul {size} Fortran order", dtype, ("nn/matmul.tk::matmul", "c", turned), matmul(a, b)
+        call = ("nn/matmul.tk::matmul", "c", {**values, "bias": bias})
+        yield f"nn matmul {size} bias", dtype, call, matmul(a, b, bias)
+        a, b = rng.integers(-128, 128, (m, k), np.int8), rng.integers(-128, 128, (k, n), np.int8)
+        call = ("nn/matmul.tk::matmul", "c", {"a": a, "b": b, "c": zeros(np.int32, m, n)})
+        yield f"nn matmul i8 {m} x {n} x {k}", np.int32, call, matmul(a, b)
+
+
 def irregular(rng):
     """Scans, counts, choices and random numbers."""
     for n, dtype in itertools.product(SIZES, [np.int32, np.float32, np.float64]):
@@ -120,6 +154,9 @@ def irregular(rng):
             yield f"{kernel} {name_of(dtype)} n={n}", dtype, call, dropout(x, 0.3, seed)
 
 
+PARTS = [vectors, rows, products, irregular, library]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tk", default=ROOT / "target" / "debug" / "tk")
@@ -127,7 +164,7 @@ def main():
     rng = np.random.default_rng(1)
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, dtype, call, reference in itertools.chain(vectors(rng), rows(rng), products(rng), irregular(rng)):
+        for name, dtype, call, reference in itertools.chain(*(part(rng) for part in PARTS)):
             try:
                 result, _ = run(args.tk, folder, *call)
                 error, allowed = worst(result, reference), TOLERANCE[np.dtype(dtype).name]

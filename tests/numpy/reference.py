@@ -17,6 +17,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # result's type for elementwise work, and the error of a sum in f32 that is proportional to its square root.
 TOLERANCE = {"float16": 2e-3, "float32": 2e-5, "float64": 1e-12, "int32": 0, "uint8": 0}
 
+# The kernels take it in f32.
+EPS = float(np.float32(1e-5))
+
 
 def wide(x):
     return x.astype(np.float64)
@@ -44,7 +47,22 @@ def softmax(x):
     return e / e.sum(axis=1, keepdims=True)
 
 
-def layer_norm(x, weight, bias, eps=1e-5):
+def log_softmax(x):
+    v = wide(x)
+    if v.shape[1] == 0:
+        return v
+    below = v - v.max(axis=1, keepdims=True)
+    return below - np.log(np.exp(below).sum(axis=1, keepdims=True))
+
+
+def rms_norm(x, weight, eps=EPS):
+    v = wide(x)
+    if v.shape[1] == 0:
+        return v
+    return v / np.sqrt((v * v).mean(axis=1, keepdims=True) + eps) * wide(weight)
+
+
+def layer_norm(x, weight, bias, eps=EPS):
     v = wide(x)
     if v.shape[1] == 0:
         return v
@@ -99,7 +117,8 @@ def dropout(x, p, seed):
 
 def run(tk, folder, target, out, values, sets=()):
     """Runs a kernel: arrays go through `.npy` files. Gives the array `out` and the seconds of the whole command."""
-    words = [str(tk), "run", str(ROOT / "examples" / target)]
+    folder_of = ROOT / ("stdlib" if target.startswith("nn/") else "examples")
+    words = [str(tk), "run", str(folder_of / target)]
     for name, value in values.items():
         if isinstance(value, np.ndarray):
             path = pathlib.Path(folder) / f"{name}.npy"

@@ -56,6 +56,12 @@ pub fn cases() -> Vec<Case> {
     let (matrix, row) = ([at, rows, cols, cols, 1], [at, cols, 1]);
     let (host, line) = (tensor(DType::F16, &[64, 1000]), tensor(DType::F16, &[1000]));
     let flat = tensor(DType::F32, &[4096]);
+    // Square matrices by address, extents and strides.
+    let square = tensor(DType::F16, &[512 * 512]);
+    let number = |dtype, n| HostArg::Scalar(Scalar::int(dtype, n));
+    let numbers =
+        [vec![number(DType::I32, 512); 3], [512, 1, 512, 1, 512, 1].map(|n| number(DType::I64, n)).to_vec()]
+            .concat();
     vec![
         Case {
             name: "add",
@@ -68,6 +74,13 @@ pub fn cases() -> Vec<Case> {
             sets: ints(&[("BLOCK", 2048)]),
             arguments: vec![host.clone(), host.clone()],
             values: [matrix, matrix].concat(),
+        },
+        Case {
+            name: "matmul_ptr",
+            // Triton's defaults are four warps and three stages too.
+            sets: ints(&[("BM", 128), ("BN", 64), ("BK", 64)]),
+            arguments: [vec![square.clone(), square.clone(), square], numbers].concat(),
+            values: vec![at, at, at, 512, 512, 512, 512, 1, 512, 1, 512, 1],
         },
         Case {
             name: "layer_norm",

@@ -35,6 +35,14 @@ pub fn normal_f16(input: Input, at: usize) -> f16 {
     f16::from_f32(normal(input, at))
 }
 
+/// A number of an input that other languages make to the same bits: the sum of four uniform numbers, with a standard
+/// deviation of 1.15. It is a multiple of 2^-15 below 4.
+pub fn bell(input: Input, at: usize) -> f32 {
+    let bits = mix((input as u64) << 56 | at as u64);
+    let sum: u64 = [0, 16, 32, 48].iter().map(|shift| bits >> shift & 0xffff).sum();
+    (sum as f32 - 131_070.0) / 32_768.0
+}
+
 /// SplitMix64's way to make neighbouring numbers differ in every bit.
 fn mix(n: u64) -> u64 {
     let mut z = n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -72,5 +80,12 @@ mod tests {
         assert!(x.iter().all(|v| v.is_finite()));
         assert_eq!(x[12_345], normal(Input::X, 12_345));
         assert_ne!(x[0], normal(Input::Y, 0));
+    }
+
+    #[test]
+    fn numbers_of_other_languages() {
+        // As `bell` of peers.py gives them.
+        let first: Vec<f32> = (0..4).map(|at| bell(Input::X, at) * 32_768.0).collect();
+        assert_eq!(first, [-27_519.0, -32_059.0, -82_213.0, 13_928.0]);
     }
 }

@@ -7,6 +7,7 @@
 mod compile;
 mod data;
 mod launch;
+mod matrix;
 mod memory;
 mod program;
 mod raw;
@@ -34,7 +35,8 @@ pub struct Args {
     /// Where the results go.
     #[arg(long)]
     out: PathBuf,
-    /// Measures only what has this in its name: `softmax`, `layer_norm_f16_781`, `copy`, `launch`, `compile_add`.
+    /// Measures only what has this in its name: `softmax`, `layer_norm_f16_781`, `matmul_f16`, `accuracy`, `copy`,
+    /// `launch`, `compile_add`.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
     /// Fewer shapes and fewer configurations.
@@ -83,12 +85,14 @@ fn run(args: &Args) -> Result<(), Stop> {
     let works: Vec<_> = works.into_iter().filter(|w| args.wants(&w.name)).collect();
     let cases = compile::cases();
     let cases: Vec<_> = cases.into_iter().filter(|c| args.wants(&format!("compile_{}", c.name))).collect();
+    let products = [matrix::products(args.quick), matrix::accuracies(args.quick)].concat();
+    let products: Vec<_> = products.into_iter().filter(|p| args.wants(&p.name)).collect();
     let (copies, launches) = (args.wants("copy") || !works.is_empty(), args.wants("launch"));
-    if !copies && !launches && cases.is_empty() {
+    if !copies && !launches && cases.is_empty() && products.is_empty() {
         return Err(Stop::Failed(format!("nothing is called `{}`", args.only.join("`, `"))));
     }
     report.put("elements", json!(args.elements))?;
-    let device = if copies || launches {
+    let device = if copies || launches || !products.is_empty() {
         let device = Device::open(0).map_err(|e| Stop::Missing(e.to_string()))?;
         report.put("device", describe(&device))?;
         Some(device)
@@ -102,6 +106,7 @@ fn run(args: &Args) -> Result<(), Stop> {
         let result = launch::run(args, &device);
         report.put("launch", report::or_error(result))?;
     }
+    matrix::run(args, &device, &products, &mut report)?;
     if copies { memory::run(args, &device, &works, &mut report) } else { Ok(()) }
 }
 

@@ -123,11 +123,11 @@ impl Memory {
                 let tensor = |buffer| Arg::tensor(buffer, DType::F16, &flat);
                 site.launch(stream, &[tensor(&self.x16), tensor(&self.out)])
             }
-            Kind::Softmax | Kind::SoftmaxLong => {
+            Kind::Softmax | Kind::SoftmaxLong | Kind::NnSoftmax => {
                 let tensor = |buffer| Arg::tensor(buffer, DType::F16, &shape);
                 site.launch(stream, &[tensor(&self.x16), tensor(&self.out)])
             }
-            Kind::LayerNorm => {
+            Kind::LayerNorm | Kind::NnLayerNorm => {
                 let tensor = |buffer| Arg::tensor(buffer, DType::F16, &shape);
                 let (weight, bias) =
                     (Arg::tensor(&self.weight, DType::F16, &row), Arg::tensor(&self.bias, DType::F16, &row));

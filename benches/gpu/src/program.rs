@@ -53,3 +53,30 @@ fn sentence(d: &Diagnostic) -> String {
     let notes: String = d.notes.iter().map(|note| format!("; {note}")).collect();
     format!("{}: {}{notes}", d.code, d.message)
 }
+
+/// Whether a launch would be accepted, with row-major tensors of these types and shapes: what can be said without a GPU.
+#[cfg(test)]
+pub fn accepted(
+    file: &str,
+    kernel: &str,
+    tensors: &[Option<(tk_ops::DType, Vec<i64>)>],
+    scalars: &[tk_ops::Scalar],
+    sets: &Sets,
+) -> Result<(), String> {
+    use tk_sema::contract::{self, HostArg};
+    let checked = check(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), file)?;
+    let found = contract::kernel_named(&checked.hir, kernel).ok_or("there is no such kernel")?;
+    let tensor = |t: &Option<(tk_ops::DType, Vec<i64>)>| match t {
+        Some((dtype, shape)) => {
+            let strides = (0..shape.len()).map(|i| shape.iter().skip(i + 1).product()).collect();
+            HostArg::Tensor { dtype: *dtype, shape: shape.clone(), strides }
+        }
+        None => HostArg::Absent,
+    };
+    let scalars = scalars.iter().map(|s| HostArg::Scalar(*s));
+    let arguments: Vec<HostArg> = tensors.iter().map(tensor).chain(scalars).collect();
+    match contract::plan(&checked.hir, found, &arguments, sets) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(format!("{kernel} ({}): {e}", shown(sets))),
+    }
+}

@@ -22,7 +22,12 @@ const ABSOLUTE: f64 = 5e-6;
 pub fn row(kind: Kind, first: usize, cols: usize) -> Vec<f64> {
     let x: Vec<f64> = match kind {
         Kind::Add => (first..first + cols).map(|i| f64::from(normal(Input::X, i))).collect(),
-        Kind::Gelu { .. } | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => {
+        Kind::Gelu { .. }
+        | Kind::Softmax
+        | Kind::SoftmaxLong
+        | Kind::LayerNorm
+        | Kind::NnSoftmax
+        | Kind::NnLayerNorm => {
             (first..first + cols).map(|i| f64::from(normal_f16(Input::X, i).to_f32())).collect()
         }
     };
@@ -32,8 +37,8 @@ pub fn row(kind: Kind, first: usize, cols: usize) -> Vec<f64> {
         Kind::Gelu { tanh: false } => {
             x.iter().map(|v| 0.5 * v * (1.0 + libm::erf(v * std::f64::consts::FRAC_1_SQRT_2))).collect()
         }
-        Kind::Softmax | Kind::SoftmaxLong => softmax(&x),
-        Kind::LayerNorm => layer_norm(&x),
+        Kind::Softmax | Kind::SoftmaxLong | Kind::NnSoftmax => softmax(&x),
+        Kind::LayerNorm | Kind::NnLayerNorm => layer_norm(&x),
     }
 }
 
@@ -80,9 +85,12 @@ impl Difference {
         for (o, r) in out.iter().zip(reference) {
             let bound = match kind {
                 Kind::Add => 0.0,
-                Kind::Gelu { .. } | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => {
-                    RELATIVE * r.abs() + ABSOLUTE
-                }
+                Kind::Gelu { .. }
+                | Kind::Softmax
+                | Kind::SoftmaxLong
+                | Kind::LayerNorm
+                | Kind::NnSoftmax
+                | Kind::NnLayerNorm => RELATIVE * r.abs() + ABSOLUTE,
             };
             let expected = if kind == Kind::Add { f64::from(*r as f32) } else { *r };
             let off = (o - expected).abs();
@@ -122,7 +130,12 @@ pub fn elements(kind: Kind, bytes: &[u8]) -> Vec<f64> {
             let words = bytes.chunks_exact(4).filter_map(|c| c.try_into().ok());
             words.map(|c| f64::from(f32::from_le_bytes(c))).collect()
         }
-        Kind::Gelu { .. } | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => {
+        Kind::Gelu { .. }
+        | Kind::Softmax
+        | Kind::SoftmaxLong
+        | Kind::LayerNorm
+        | Kind::NnSoftmax
+        | Kind::NnLayerNorm => {
             let words = bytes.chunks_exact(2).filter_map(|c| c.try_into().ok());
             words.map(|c| f64::from(f16::from_le_bytes(c).to_f32())).collect()
         }

@@ -21,6 +21,10 @@ pub enum Kind {
     SoftmaxLong,
     /// Layer normalization of each row of f16.
     LayerNorm,
+    /// Softmax of each row of f16 by the library, whatever the length.
+    NnSoftmax,
+    /// Layer normalization of each row of f16 by the library, whatever the length.
+    NnLayerNorm,
 }
 
 impl Kind {
@@ -32,6 +36,8 @@ impl Kind {
             Kind::Softmax => "examples/softmax.tk",
             Kind::SoftmaxLong => "examples/softmax_long.tk",
             Kind::LayerNorm => "examples/layer_norm.tk",
+            Kind::NnSoftmax => "stdlib/nn/softmax.tk",
+            Kind::NnLayerNorm => "stdlib/nn/norm.tk",
         }
     }
 
@@ -40,9 +46,9 @@ impl Kind {
         match self {
             Kind::Add => "add",
             Kind::Gelu { .. } => "gelu",
-            Kind::Softmax => "softmax",
+            Kind::Softmax | Kind::NnSoftmax => "softmax",
             Kind::SoftmaxLong => "softmax_long",
-            Kind::LayerNorm => "layer_norm",
+            Kind::LayerNorm | Kind::NnLayerNorm => "layer_norm",
         }
     }
 
@@ -50,7 +56,12 @@ impl Kind {
     pub fn width(self) -> usize {
         match self {
             Kind::Add => 4,
-            Kind::Gelu { .. } | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => 2,
+            Kind::Gelu { .. }
+            | Kind::Softmax
+            | Kind::SoftmaxLong
+            | Kind::LayerNorm
+            | Kind::NnSoftmax
+            | Kind::NnLayerNorm => 2,
         }
     }
 
@@ -58,7 +69,12 @@ impl Kind {
     pub fn traffic(self) -> usize {
         match self {
             Kind::Add => 3 * self.width(),
-            Kind::Gelu { .. } | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => 2 * self.width(),
+            Kind::Gelu { .. }
+            | Kind::Softmax
+            | Kind::SoftmaxLong
+            | Kind::LayerNorm
+            | Kind::NnSoftmax
+            | Kind::NnLayerNorm => 2 * self.width(),
         }
     }
 
@@ -66,7 +82,12 @@ impl Kind {
     fn given(self) -> Sets {
         match self {
             Kind::Gelu { tanh } => vec![("TANH".to_string(), SetValue::Bool(tanh))],
-            Kind::Add | Kind::Softmax | Kind::SoftmaxLong | Kind::LayerNorm => vec![],
+            Kind::Add
+            | Kind::Softmax
+            | Kind::SoftmaxLong
+            | Kind::LayerNorm
+            | Kind::NnSoftmax
+            | Kind::NnLayerNorm => vec![],
         }
     }
 }
@@ -136,7 +157,28 @@ pub fn works(quick: bool, elements: usize) -> Vec<Work> {
     for cols in columns.iter().filter(|cols| **cols <= IN_REGISTERS) {
         works.push(row("layer_norm_f16", Kind::LayerNorm, *cols, quick, elements));
     }
+    for cols in columns {
+        works.push(library("nn_softmax_f16", Kind::NnSoftmax, *cols, quick, elements));
+        works.push(library("nn_layer_norm_f16", Kind::NnLayerNorm, *cols, quick, elements));
+    }
     works
+}
+
+/// A kernel of the library, which chooses its blocks itself. What is tried beside that is how many programs stay on a
+/// multiprocessor, and a row in registers that is longer than the library's.
+fn library(name: &str, kind: Kind, cols: usize, quick: bool, elements: usize) -> Work {
+    let programs: &[usize] = if quick { &[4] } else { &[1, 2, 4, 8, 16, 32] };
+    let mut others: Vec<Sets> = programs.iter().map(|n| ints(&[("PER_SM", *n)])).collect();
+    let block = cols.next_power_of_two();
+    // Whole rows, at least 8 elements in a lane.
+    for (warps, programs) in [(1, 32), (2, 16), (4, 4), (4, 8), (8, 2), (8, 4), (16, 1), (16, 2), (32, 1)] {
+        if cols <= IN_REGISTERS && (8 * WARP..=64 * WARP).contains(&(block / warps)) && !quick {
+            let mut sets = ints(&[("BLOCK", block), ("WARPS", warps), ("PER_SM", programs)]);
+            sets.push(("WHOLE".to_string(), SetValue::Bool(true)));
+            others.push(sets);
+        }
+    }
+    Work { name: format!("{name}_{cols}"), kind, rows: elements / cols, cols, others }
 }
 
 fn elementwise(name: &str, kind: Kind, quick: bool, elements: usize) -> Work {
@@ -175,7 +217,7 @@ mod tests {
     #[test]
     fn the_works_are_those_of_the_table() {
         let works = works(false, 1 << 28);
-        assert_eq!(works.len(), 3 + 5 + 4);
+        assert_eq!(works.len(), 3 + 5 + 4 + 2 * 5);
         let long = works.iter().find(|w| w.name == "softmax_f16_65536").unwrap();
         assert_eq!((long.rows, long.elements()), (4096, 1 << 28));
         let shown: Vec<String> = long.others.iter().map(shown).collect();
@@ -183,6 +225,27 @@ mod tests {
         let gelu = works.iter().find(|w| w.name == "gelu_f16").unwrap();
         assert_eq!(shown_sets(gelu), "TANH = true, BLOCK = 512, warps = 4");
         assert_eq!(gelu.describe()["bytes"], 4u64 << 28);
+    }
+
+    #[test]
+    fn every_configuration_is_one_that_the_library_takes() {
+        use tk_ops::DType;
+        let of_library = |w: &Work| matches!(w.kind, Kind::NnSoftmax | Kind::NnLayerNorm);
+        for work in works(false, 1 << 28).iter().filter(|w| of_library(w)) {
+            let (rows, cols) = (work.rows as i64, work.cols as i64);
+            let matrix = Some((DType::F16, vec![rows, cols]));
+            let row = Some((DType::F16, vec![cols]));
+            let tensors = match work.kind {
+                Kind::NnSoftmax => vec![matrix.clone(), matrix],
+                _ => vec![matrix.clone(), row.clone(), row, matrix],
+            };
+            for configuration in std::iter::once(&vec![]).chain(&work.others) {
+                let sets = work.sets(configuration);
+                let said =
+                    crate::program::accepted(work.kind.file(), work.kind.kernel(), &tensors, &[], &sets);
+                assert_eq!(said, Ok(()), "{}", work.name);
+            }
+        }
     }
 
     fn shown_sets(work: &Work) -> String {

@@ -37,6 +37,9 @@ fn what_is_missing_is_one_sentence() {
     let out = out.to_str().unwrap();
     let none = bench(&["--out", out, "--only", "add_f32"]);
     assert_eq!(none.status.code(), Some(3), "{}", said(&none.stderr));
+    for only in ["nn_layer_norm_f16_781", "matmul_bf16", "accuracy_tf32"] {
+        assert_eq!(bench(&["--out", out, "--only", only]).status.code(), Some(3), "{only}");
+    }
     let sentence = said(&none.stderr);
     assert!(sentence.starts_with("tk-gpu-bench: ") && sentence.lines().count() == 1, "{sentence}");
     let unknown = bench(&["--out", out, "--only", "nonsense"]);
@@ -71,6 +74,14 @@ fn rounds_become_one_table() {
     let add = &merged["works"]["add_f32"];
     assert_eq!((&add["verdict"], &add["default_verdict"]), (&"met".into(), &"missed".into()));
     assert_eq!(add["best_configuration"], "BLOCK = 2048, warps = 8");
+    let product = &merged["matmul"]["matmul_f16_4096"];
+    assert_eq!(product["best_configuration"], "BM = 128, BN = 256");
+    assert!((product["of_cublas"].as_f64().unwrap() - 645.0 / 700.0).abs() < 1e-9);
+    // A kernel of the library stands beside what the peers have for the same work.
+    assert_eq!(
+        merged["works"]["nn_softmax_f16_781"]["triton_TBps"],
+        merged["works"]["softmax_f16_781"]["triton_TBps"]
+    );
     assert_eq!(merged["raw"].as_array().unwrap().len(), 2);
     args.push("--strict");
     assert_eq!(run(&args, "unused").unwrap().status.code(), Some(1));

@@ -18,7 +18,7 @@ pub mod target;
 pub mod types;
 mod visit;
 
-pub use check::files::std_files;
+pub use check::files::{std_files, std_path};
 pub use check::names::closest;
 pub use check::{check, check_indexed};
 use tk_syntax::{Diagnostic, SourceMap};
@@ -27,7 +27,7 @@ use tk_syntax::{Diagnostic, SourceMap};
 pub trait Loader {
     /// The text of a file, bytes that are no UTF-8 replaced; `Err` is one sentence for the user.
     fn load(&self, path: &str) -> Result<String, String>;
-    /// A standard library file (`grid` for `std::grid`) that replaces the built-in one: shown name and text.
+    /// A standard library file (`grid` for `std::grid`, `nn/softmax` for `std::nn::softmax`) that replaces the built-in one: shown name and text.
     fn std(&self, name: &str) -> Option<(String, String)> {
         let _ = name;
         None

@@ -150,7 +150,7 @@ fn goldens() {
 #[test]
 fn examples_and_library() {
     let mut failures = String::new();
-    for folder in ["examples", "stdlib"] {
+    for folder in ["examples", "stdlib", "stdlib/nn"] {
         let mut names: Vec<PathBuf> =
             std::fs::read_dir(root().join(folder)).unwrap().map(|e| e.unwrap().path()).collect();
         names.sort();

@@ -64,7 +64,9 @@ pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion
     let mut list = List { replace, items: vec![], seen: BTreeSet::new() };
     match (site.back(1), site.back(2)) {
         (Some(Tok::Dot), _) => super::complete_member::after_dot(ws, &a, &site, &mut list),
-        (Some(Tok::PathSep), Some(Tok::Id(module))) => path_items(ws, &a, path, module, &mut list),
+        (Some(Tok::PathSep), Some(Tok::Id(module))) if in_use(&site).is_none() => {
+            path_items(ws, &a, path, module, &mut list);
+        }
         (Some(Tok::At), _) => ["fast", "noinline"].iter().for_each(|w| list.word(w, CompletionKind::Keyword)),
         // A name that is being given.
         (Some(Tok::Let | Tok::Mut | Tok::Fn | Tok::Kernel | Tok::Struct | Tok::Const | Tok::For), _) => {
@@ -201,9 +203,20 @@ fn imports(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut
                 list.word(&name, CompletionKind::Module);
             }
         }
+        // The files of the library, or of a folder of it; a folder is offered once, whatever it holds.
+        ["std", inside @ ..] if !std_names(inside).is_empty() => {
+            std_names(inside).into_iter().for_each(|name| list.word(name, CompletionKind::Module));
+        }
         // `use std::math::{a, b`
         [.., module] => path_items(ws, a, path, module, list),
     }
+}
+
+/// The names of the files and folders in a folder of the standard library.
+fn std_names(folder: &[&str]) -> BTreeSet<&'static str> {
+    let prefix: String = folder.iter().flat_map(|f| [*f, "/"]).collect();
+    let name = |(file, _): (&'static str, String)| file.strip_prefix(&prefix)?.split('/').next();
+    Workspace::std_files().filter_map(name).filter(|n| *n != "prelude").collect()
 }
 
 /// The files beside one.
@@ -216,19 +229,13 @@ fn siblings(ws: &Workspace, path: &str) -> Vec<String> {
     ws.files().iter().filter_map(name).collect()
 }
 
-/// What may follow `std::` or the name of a file.
+/// What may follow the name of a file.
 fn path_items(ws: &mut Workspace, a: &Analysis, path: &str, module: &str, list: &mut List) {
-    if module == "std" {
-        for (name, _) in Workspace::std_files().filter(|f| f.0 != "prelude") {
-            list.word(name, CompletionKind::Module);
-        }
-        return;
-    }
     let imported = a.index.symbols.iter().find_map(|s| match &s.kind {
         SymbolKind::Module(f) if s.name == module => Some(a.checked.sources.get(*f)?.name.to_string()),
         _other => None,
     });
-    let std = Workspace::std_files().find(|f| f.0 == module).map(|f| f.1);
+    let std = Workspace::std_files().find(|f| f.0.rsplit('/').next() == Some(module)).map(|f| f.1);
     let folder = path.rfind('/').map_or("", |i| path.get(..=i).unwrap_or(""));
     let beside = format!("{folder}{module}.tk");
     let beside = ws.text(&beside).is_some().then_some(beside);
@@ -267,7 +274,7 @@ pub(super) fn importable(ws: &mut Workspace, path: &str) -> BTreeMap<String, Vec
     let mut out: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     let mut files: Vec<(String, String)> = Workspace::std_files()
         .filter(|f| f.0 != "prelude")
-        .map(|(name, file)| (format!("std::{name}"), file))
+        .map(|(name, file)| (tk_sema::std_path(name), file))
         .collect();
     let folder = path.rfind('/').map_or("", |i| path.get(..=i).unwrap_or("")).to_string();
     files.extend(siblings(ws, path).into_iter().map(|s| (s.clone(), format!("{folder}{s}.tk"))));

@@ -24,7 +24,7 @@ const STDLIB: &str = "stdlib";
 const PAGES: &str = "errors";
 
 impl Library {
-    /// The URI of a file of the standard library (`grid.tk`) with its text.
+    /// The URI of a file of the standard library (`grid.tk`, `nn/softmax.tk`) with its text.
     pub fn std(&self, name: &str, text: &str) -> Option<String> {
         self.file(self.stdlib.as_deref(), STDLIB, name, text)
     }
@@ -34,11 +34,10 @@ impl Library {
         self.file(self.pages.as_deref(), PAGES, &format!("{code}.md"), text)
     }
 
-    /// The file of the standard library (`grid.tk`) that a path names.
+    /// The file of the standard library (`grid.tk`, `nn/softmax.tk`) that a path names.
     pub fn std_of<'a>(&self, path: &'a str) -> Option<&'a str> {
         let folders = [self.stdlib.clone(), self.cache.as_ref().map(|c| c.join(STDLIB))];
-        let (folder, name) = path.rsplit_once('/')?;
-        folders.iter().flatten().any(|f| slashes(f).as_deref() == Some(folder)).then_some(name)
+        folders.iter().flatten().find_map(|f| path.strip_prefix(&slashes(f)?)?.strip_prefix('/'))
     }
 
     fn file(&self, installed: Option<&Path>, kind: &str, name: &str, text: &str) -> Option<String> {

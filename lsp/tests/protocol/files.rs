@@ -187,3 +187,16 @@ fn the_file_system() {
     }
     std::fs::remove_dir_all(&root).unwrap();
 }
+
+#[test]
+fn a_file_in_a_folder_of_the_library() {
+    let cache = std::env::temp_dir().join(format!("tk-lsp-library-{}", std::process::id()));
+    let library = tk_lsp::server::Library { cache: Some(cache.clone()), ..Default::default() };
+    let uri = library.std("nn/softmax.tk", "// a copy\n").unwrap();
+    let path = uri.strip_prefix("file://").unwrap();
+    assert!(path.ends_with("/stdlib/nn/softmax.tk"), "{path}");
+    assert_eq!(std::fs::read_to_string(path).unwrap(), "// a copy\n");
+    assert_eq!(library.std_of(path), Some("nn/softmax.tk"));
+    assert_eq!(library.std_of("/elsewhere/stdlib/nn/softmax.tk"), None);
+    std::fs::remove_dir_all(&cache).unwrap();
+}

@@ -12,7 +12,7 @@ use tk_sema::Loader;
 /// The files that a compilation sees.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// A folder whose `NAME.tk` replaces the built-in `std::NAME`.
+    /// A folder whose `NAME.tk` replaces the built-in `std::NAME`, `A/NAME.tk` the built-in `std::A::NAME`.
     pub stdlib: Option<PathBuf>,
 }
 
@@ -41,8 +41,9 @@ impl Loader for Files {
     }
 
     fn std(&self, name: &str) -> Option<(String, String)> {
-        // Only plain names are asked for; a path would leave the folder.
-        if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        // Only plain names are asked for, and those in a folder (`nn/softmax`); another path would leave the library.
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '/')) || name.starts_with('/')
+        {
             return None;
         }
         let text = fs::read(self.stdlib.as_ref()?.join(format!("{name}.tk"))).ok()?;

@@ -1,13 +1,15 @@
 //! Generated programs on the simulated target: each gives the bits that it gives on the interpreter, with warps of both
 //! widths, different numbers of warps, and another order of lanes and programs in every run.
 //!
-//! The programs hold only what is exact: no functions of floats, no sums of floats whose order a device may choose.
+//! The programs hold only what is exact: no functions of floats, and of floats only sums of small whole numbers.
 //! `TK_SEEDS=0..10000 cargo test --release --package tk-driver --test simulated` tries more of them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails where these fail")]
 
 // The generator is that of the tests of the passes.
 #[path = "../../../../runtime/launch/tests/generated/exprs.rs"]
 mod exprs;
+#[path = "../../../../runtime/launch/tests/generated/loops.rs"]
+mod loops;
 #[path = "../../../../runtime/launch/tests/generated/program.rs"]
 mod program;
 #[allow(dead_code, reason = "another test runs single passes")]
@@ -46,29 +48,35 @@ fn seeds() -> Range<u64> {
     from.parse().unwrap()..to.parse().unwrap()
 }
 
-/// What is wrong with a program on the simulated target. Which width of warps and how many of them follows from the seed.
+/// What is wrong with a program on the simulated target, with warps of both widths. How many of them follows from the
+/// seed.
 fn examine(source: &str, params: &[Param], seed: u64) -> Result<(), Problem> {
     let program = prepared(source, params, seed)?;
     let module = program.optimised()?;
     let expected = program
         .results(&module, &interpreted)
         .or_else(|e| wrong(Kind::Fault, format!("on the interpreter: {e}")))?;
-    let spec = if seed.is_multiple_of(2) { &SIM_32 } else { &SIM_64 };
-    let warps = WARPS[(seed / 2) as usize % WARPS.len()];
-    let device = Simulator::new(spec, seed);
-    let simulated = |module: &TileModule, entry: FuncId, args: &[Arg], grid: [u32; 3], memory: &Memory| {
-        let compiled = Compiled { id: 0, module: module.clone(), entry, notes: vec![] };
-        let timeout = Some(Duration::from_secs(60));
-        let options = LaunchOptions { warps, timeout, ..LaunchOptions::of(&[]) };
-        device.launch(&compiled, args, grid, &options, memory).map_err(|fault| format!("{fault}"))
-    };
-    let got = program
-        .results(&module, &simulated)
-        .or_else(|e| wrong(Kind::Fault, format!("{}, {warps} warps: {e}", spec.name)))?;
-    match got.iter().zip(&expected).position(|(a, b)| a != b) {
-        Some(i) => wrong(Kind::Differs("sim"), format!("{}, {warps} warps: argument {i} differs", spec.name)),
-        None => Ok(()),
+    for (spec, more) in [(&SIM_32, 0), (&SIM_64, 1)] {
+        let warps = WARPS[(seed as usize + more) % WARPS.len()];
+        let device = Simulator::new(spec, seed);
+        let simulated =
+            |module: &TileModule, entry: FuncId, args: &[Arg], grid: [u32; 3], memory: &Memory| {
+                let compiled = Compiled { id: 0, module: module.clone(), entry, notes: vec![] };
+                let timeout = Some(Duration::from_secs(60));
+                let options = LaunchOptions { warps, timeout, ..LaunchOptions::of(&[]) };
+                device.launch(&compiled, args, grid, &options, memory).map_err(|fault| format!("{fault}"))
+            };
+        let got = program
+            .results(&module, &simulated)
+            .or_else(|e| wrong(Kind::Fault, format!("{}, {warps} warps: {e}", spec.name)))?;
+        if let Some(i) = got.iter().zip(&expected).position(|(a, b)| a != b) {
+            return wrong(
+                Kind::Differs("sim"),
+                format!("{}, {warps} warps: argument {i} differs", spec.name),
+            );
+        }
     }
+    Ok(())
 }
 
 /// What is wrong with the program of a seed, with the program made small.

@@ -11,11 +11,14 @@ use super::{ConstAst, ConstState, Def, FileInfo, Program, Sig, SigAst};
 use crate::hir::{ConstId, Contract, FnId, FnKind, HBlock, HConst, HExpr, HFn, HStruct, StructId};
 use crate::types::Ty;
 
-/// The standard library as it was when the compiler was built, by file name.
+/// The standard library as it was when the compiler was built, by file name; `nn/softmax` is `std::nn::softmax`.
 const BUILT_IN: &[(&str, &str)] = &[
     ("prelude", include_str!("../../../../stdlib/prelude.tk")),
     ("grid", include_str!("../../../../stdlib/grid.tk")),
     ("math", include_str!("../../../../stdlib/math.tk")),
+    ("nn/matmul", include_str!("../../../../stdlib/nn/matmul.tk")),
+    ("nn/norm", include_str!("../../../../stdlib/nn/norm.tk")),
+    ("nn/softmax", include_str!("../../../../stdlib/nn/softmax.tk")),
 ];
 
 /// Loads the main file, everything it uses and the prelude, and resolves all imports.
@@ -173,9 +176,15 @@ fn empty_fn(name: String, kind: FnKind, file: FileId, span: Span, item: &ast::It
     }
 }
 
-/// The standard library as it was when the compiler was built: names (`grid` of `std::grid`) and texts.
+/// The standard library as it was when the compiler was built: names (`grid` of `std::grid`, `nn/softmax` of
+/// `std::nn::softmax`) and texts.
 pub fn std_files() -> impl Iterator<Item = (&'static str, &'static str)> {
     BUILT_IN.iter().copied()
+}
+
+/// A file of the standard library as `use` names it: `std::nn::softmax` of `nn/softmax`.
+pub fn std_path(name: &str) -> String {
+    format!("std::{}", name.replace('/', "::"))
 }
 
 fn imports(p: &mut Program, file: usize) {
@@ -183,6 +192,13 @@ fn imports(p: &mut Program, file: usize) {
     for item in &tree.items {
         let ItemKind::Use(u) = &item.kind else { continue };
         match &u.names {
+            Some(names) if is_folder(&u.path.segments) => {
+                for n in names {
+                    let path = [&u.path.segments[..], std::slice::from_ref(n)].concat();
+                    let def = import_path(p, file, &ast::Path { segments: path, span: n.span }, true);
+                    import(p, file, n, def);
+                }
+            }
             Some(names) => {
                 let module = import_path(p, file, &u.path, true);
                 for n in names {
@@ -216,10 +232,20 @@ fn import(p: &mut Program, file: usize, name: &ast::Name, def: Option<Def>) {
     }
 }
 
+/// Whether these names are a folder of the standard library, whose files are imported as items are: `std::nn`.
+fn is_folder(names: &[ast::Name]) -> bool {
+    let [first, folder] = names else { return false };
+    let inside = |name: &str| name.split_once('/').is_some_and(|(f, _)| f == folder.text);
+    first.text == "std" && BUILT_IN.iter().any(|(name, _)| inside(name))
+}
+
 /// The module or item that a path of `use` names; reports when there is none.
 fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool) -> Option<Def> {
     let segs = &path.segments;
     let (module, rest) = match segs.as_slice() {
+        [_, folder, name, rest @ ..] if segs.get(..2).is_some_and(is_folder) => {
+            (open_std(p, &format!("{}/{}", folder.text, name.text)), rest)
+        }
         [first, second, rest @ ..] if first.text == "std" => (open_std(p, &second.text), rest),
         [first, rest @ ..] if first.text != "std" => (open_sibling(p, file, &first.text), rest),
         _ => {
@@ -238,8 +264,11 @@ fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool
         };
         let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, what, "");
         if is_std {
-            let names: Vec<String> =
-                BUILT_IN.iter().filter(|b| b.0 != "prelude").map(|b| format!("`std::{}`", b.0)).collect();
+            let names: Vec<String> = BUILT_IN
+                .iter()
+                .filter(|b| b.0 != "prelude")
+                .map(|b| format!("`{}`", std_path(b.0)))
+                .collect();
             d = d.note(format!("it has {}", names.join(", ")));
         }
         p.report(d);
@@ -305,7 +334,7 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
 }
 
 fn open_std(p: &mut Program, name: &str) -> Option<usize> {
-    let key = format!("std::{name}");
+    let key = std_path(name);
     if let Some(i) = p.files.iter().position(|f| f.key == key) {
         return Some(i);
     }

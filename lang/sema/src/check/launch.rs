@@ -37,13 +37,11 @@ impl Cx<'_, '_> {
         }
         let Some(sig) = self.p.sigs.get(id.0 as usize).cloned() else { return HExpr::err(span) };
         let mut map = Subst::new();
-        if !self.explicit_cargs(id, &name, cargs, &mut map, true)
-            || !self.explicit_cargs(id, &name, cargs, &mut map, false)
-        {
+        if !self.explicit_cargs(id, &name, cargs, &mut map, true) {
             self.check_rest(args);
             return HExpr::err(span);
         }
-        let given: Vec<_> = map.keys().copied().collect();
+        let mut given: Vec<_> = map.keys().copied().collect();
         let names: Vec<&str> = sig.slots.iter().map(|s| s.0.as_str()).collect();
         let params: Vec<(String, Ty)> =
             self.hir().func(id).params.iter().map(|p| (p.name.clone(), p.ty.clone())).collect();
@@ -84,20 +82,22 @@ impl Cx<'_, '_> {
                 (Slot::Const(c), Some(e)) => {
                     let v = self.carg(*c, e);
                     map.insert(*c, v);
+                    given.push(*c);
                 }
                 (Slot::Const(_), None) => {}
             }
         }
-        if out.iter().any(|h| h.ty.is_err()) || map.values().any(|v| *v == CTerm::Err) {
+        // The type of a function that is given may follow from the tensors.
+        let inferred: Vec<_> = map.keys().copied().collect();
+        if out.iter().any(|h| h.ty.is_err())
+            || !self.explicit_cargs(id, &name, cargs, &mut map, false)
+            || map.values().any(|v| *v == CTerm::Err)
+        {
             return HExpr::err(span);
         }
+        given.extend(map.keys().filter(|c| !inferred.contains(c)));
         self.saw_call(span, id, &map);
-        let consts: Vec<_> = sig
-            .slots
-            .iter()
-            .filter_map(|(_, s)| if let Slot::Const(c) = s { Some(*c) } else { None })
-            .collect();
-        let cargs = map.into_iter().filter(|(c, _)| given.contains(c) || consts.contains(c)).collect();
+        let cargs = map.into_iter().filter(|(c, _)| given.contains(c)).collect();
         self.mk(HKind::Launch { kernel: id, cargs, args: out }, Ty::Unit, span, false)
     }
 

@@ -152,9 +152,12 @@ pub fn plan_on(
     };
     let args = p.complete(args)?;
     p.presence(&args)?;
-    p.apply_sets(sets)?;
+    // The type of a function may follow from the other parameters and from the tensors.
+    let (fns, values): (Vec<_>, Vec<_>) = sets.iter().partition(|(_, v)| v.is_function());
+    p.apply_sets(&values)?;
     p.check_ranks(&args)?;
     p.infer(&args)?;
+    p.apply_sets(&fns)?;
     let args = p.host_values(args)?;
     let args = p.run_time_defaults(args, false)?;
     p.defaults()?;

@@ -49,6 +49,18 @@ pub struct LambdaRef {
 }
 
 impl SetValue {
+    /// Whether it is one, by name or as it stands.
+    pub(super) fn is_function(&self) -> bool {
+        match self {
+            SetValue::Fn(_) | SetValue::Lambda(_) => true,
+            SetValue::Int(_)
+            | SetValue::Float(_)
+            | SetValue::Bool(_)
+            | SetValue::DType(_)
+            | SetValue::Shape(_) => false,
+        }
+    }
+
     /// Reads a value; what is nothing else is the name of a function.
     pub fn parse(text: &str) -> SetValue {
         let text = text.trim();
@@ -144,11 +156,8 @@ pub fn parse_cargs(text: &str) -> Vec<(String, SetValue)> {
 
 impl Planner<'_> {
     /// Binds what is given by name.
-    pub(super) fn apply_sets(&mut self, sets: &[(String, SetValue)]) -> Res<()> {
-        // Functions last: their types may mention the other parameters.
-        let (fns, values): (Vec<_>, Vec<_>) =
-            sets.iter().partition(|(_, v)| matches!(v, SetValue::Fn(_) | SetValue::Lambda(_)));
-        for (name, value) in values.into_iter().chain(fns) {
+    pub(super) fn apply_sets(&mut self, sets: &[&(String, SetValue)]) -> Res<()> {
+        for (name, value) in sets {
             let id = self.f.cparams.iter().find(|c| self.hir.cvar(**c).name == *name);
             match id {
                 Some(id) => {

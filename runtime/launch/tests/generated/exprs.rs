@@ -4,6 +4,7 @@
 //! `gather` lie inside, functions that a fold is given are associative, and no float becomes an integer by its bits,
 //! because the bits of a NaN are nobody's promise.
 
+use super::loops::Machinery;
 use super::types::*;
 
 /// A variable, or a part of one.
@@ -47,6 +48,8 @@ pub struct Scope {
     pub programs: bool,
     /// Only what every device computes to the same bits, whatever the order of programs, and tiles of more extents.
     pub exact: bool,
+    /// Matrices and counters.
+    pub machinery: Machinery,
     /// Whether the parameters `T`, `N` and `M` are there.
     pub generic: bool,
     /// A condition that holds unless all is NaN, and that no compiler knows.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails where these fail")]
 
 mod exprs;
+mod loops;
 mod program;
 mod run;
 mod stmts;
@@ -35,6 +36,78 @@ fn problem(seed: u64) -> Option<String> {
     let small = program::text(&small);
     let what = run::problem(&small, &params, seed).map_or(wrong.text, |p| p.text);
     Some(format!("seed {seed}: {what}\n\n{small}"))
+}
+
+/// What every back end has to bring to the same results: a generator that no longer writes one of these tests nothing
+/// of it.
+const WRITTEN: &[&str] = &[
+    ".load([",
+    ".store([",
+    ".gather([",
+    ".scatter([",
+    "load(",
+    "store(",
+    " gather(",
+    "dot(",
+    "precision = tf32",
+    "stages = ",
+    "continue;",
+    "break;",
+    "while ",
+    "sum(",
+    "max(",
+    "argmax(",
+    "reduce(",
+    "scan(",
+    "cumsum(",
+    "sort(",
+    "values = ",
+    "topk(",
+    "histogram(",
+    "cat(",
+    "interleave(",
+    "join(",
+    "split(",
+    "reshape(",
+    ".permute([",
+    ".T",
+    "broadcast_to(",
+    "flip(",
+    "map(",
+    "bitcast(",
+    "as f8e4m3",
+    "as f8e5m2",
+    "as bf16",
+    "ma: view[f16",
+    "ma: view[bf16",
+    "ma: view[f32",
+    "ma: view[f64",
+    "ma: view[f8e4m3",
+    "ma: view[f8e5m2",
+    "ma: view[i8",
+    "mb: view[f8e5m2",
+    "atomic_add(",
+    "atomic_max(",
+    "atomic_min(",
+    "atomic_and(",
+    "atomic_or(",
+    "atomic_xor(",
+    "atomic_xchg(",
+    "atomic_cas(",
+    "struct ",
+    "@noinline",
+    "if let ",
+];
+
+#[test]
+fn programs_hold_every_operation() {
+    for exact in [false, true] {
+        let programs: Vec<String> =
+            SEEDS.map(|seed| program::text(&stmts::generate(seed, exact).0)).collect();
+        let missing: Vec<&&str> =
+            WRITTEN.iter().filter(|w| programs.iter().filter(|p| p.contains(**w)).count() < 3).collect();
+        assert!(missing.is_empty(), "fewer than 3 of {} programs have {missing:?}", programs.len());
+    }
 }
 
 #[test]

@@ -170,11 +170,12 @@ impl Input {
             Param::Int(i) => Input::Scalar(Scalar::int(DType::I32, i128::from(*i))),
             Param::Float(f) => Input::Scalar(Scalar::float(DType::F32, *f)),
             Param::Absent => Input::Absent,
-            Param::Tensor(e, shape) => {
+            Param::Tensor(e, shape) | Param::Matrix(e, shape) => {
                 let dtype = if *e == "T" { t } else { DType::parse(e).unwrap() };
                 let mut buf = Buf::zeros(dtype, shape.iter().product());
+                let whole = matches!(param, Param::Matrix(..));
                 for i in 0..buf.len() {
-                    buf.set(i, value(dtype, random));
+                    buf.set(i, if whole { small(dtype, random) } else { value(dtype, random) });
                 }
                 let shape = shape.iter().map(|d| *d as i64).collect();
                 Input::Tensor { dtype, shape, bytes: buf.to_le_bytes() }
@@ -191,6 +192,12 @@ impl Input {
             }
         }
     }
+}
+
+/// A whole number from -3 to 3.
+fn small(dtype: DType, random: &mut Random) -> Scalar {
+    let v = random.below(7) as i32 - 3;
+    if dtype.is_int() { Scalar::int(dtype, v.into()) } else { Scalar::float(dtype, v.into()) }
 }
 
 /// Mostly small numbers; sometimes any bits.

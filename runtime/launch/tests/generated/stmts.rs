@@ -4,6 +4,7 @@
 //! at the end of the kernel is stored.
 
 use super::exprs::{Callee, Memory, Scope, Var};
+use super::loops::{COUNTERS, DEEP, Machinery};
 use super::program::Node;
 use super::types::*;
 
@@ -14,12 +15,14 @@ pub const COUNT: usize = 40;
 /// Programs of the grid.
 pub const PROGRAMS: usize = 2;
 /// The longest tile that is stored at the end.
-const STORED: usize = 400;
+const STORED: usize = 1024;
 
 /// A parameter of the kernel, as a launch gives it.
 #[derive(Clone, Debug)]
 pub enum Param {
     Tensor(Elem, Vec<usize>),
+    /// Of whole numbers from -3 to 3.
+    Matrix(Elem, Vec<usize>),
     Int(i64),
     Float(f64),
     Absent,
@@ -35,7 +38,7 @@ struct Place<'a> {
 }
 
 impl Scope {
-    fn name(&mut self, prefix: &str) -> String {
+    pub fn name(&mut self, prefix: &str) -> String {
         self.next += 1;
         format!("{prefix}{}", self.next)
     }
@@ -50,11 +53,11 @@ impl Scope {
         }
     }
 
-    fn bind(&mut self, place: String, ty: Ty, mutable: bool) {
+    pub fn bind(&mut self, place: String, ty: Ty, mutable: bool) {
         self.vars.push(Var { place, ty, mutable });
     }
 
-    fn scoped<R>(&mut self, inside: impl FnOnce(&mut Self) -> R) -> R {
+    pub fn scoped<R>(&mut self, inside: impl FnOnce(&mut Self) -> R) -> R {
         let known = self.vars.len();
         let result = inside(self);
         self.vars.truncate(known);
@@ -62,7 +65,7 @@ impl Scope {
     }
 
     /// A condition that is not known at compile time, where integers must not wrap.
-    fn condition(&mut self) -> String {
+    pub fn condition(&mut self) -> String {
         let op = self.random.pick(&["&&", "&&", "=="]);
         let rest = self.expr(&Ty::scalar("bool"), 2);
         format!("({} {op} {rest})", self.anchor)
@@ -83,7 +86,7 @@ impl Scope {
 
     fn stmt(&mut self, place: Place, out: &mut Vec<Node>) {
         let nests = place.depth < 2;
-        match self.random.below(24) {
+        match self.random.below(27) {
             0..8 => self.let_stmt(out),
             8..12 => self.assignment(out),
             12 | 13 if nests => {
@@ -107,6 +110,9 @@ impl Scope {
             21 | 22 if self.programs => self.store(out),
             23 if self.programs && nests && self.random.chance(40) => self.walk(out),
             23 => self.compile_time(place, out),
+            24 if self.programs && nests => self.product(out),
+            25 if self.programs && nests => self.rows(out),
+            26 if self.programs => self.atomic(out),
             _ => self.let_stmt(out),
         }
     }
@@ -176,8 +182,8 @@ impl Scope {
         let static_range = self.random.chance(15);
         let range = match self.random.below(5) {
             _ if static_range => format!("static_range(0, {})", self.random.below(3)),
-            0 => "range(3, 0, -1)".into(),
-            1 => "range(-1, 4, 2)".into(),
+            0 => format!("range(3, 0, -1{})", self.hints()),
+            1 => format!("range(-1, 4, 2{})", self.hints()),
             2 => format!("range(0, {} & 3)", self.expr(&Ty::scalar("i32"), 1)),
             3 => "range(2, 2)".into(),
             _ => format!("range({})", self.random.below(4)),
@@ -248,7 +254,8 @@ impl Scope {
             body.push(Node::line(format!("{p} = {p} + {};", 1 + s.random.below(3))));
             body
         });
-        out.push(Node::block(format!("for {k} in range({}) {{", self.random.below(5)), body, "}"));
+        let head = format!("for {k} in range({}{}) {{", self.random.below(5), self.hints());
+        out.push(Node::block(head, body, "}"));
         self.bind(v, ty, true);
     }
 
@@ -295,7 +302,10 @@ impl Scope {
         };
         if name == "total" {
             let value = self.expr(&Ty::Tile(e, vec![Dim::of("M")]), 2);
-            return out.push(Node::line(format!("total.atomic_add([arange(0, M)], {value});")));
+            return out.push(Node::line(format!(
+                "total.atomic_{}([arange(0, M)], {value});",
+                self.machinery.total
+            )));
         }
         if self.random.chance(20) {
             let n = Dim::of(self.random.pick(&["N", "3", "8"]));
@@ -365,6 +375,14 @@ impl Scope {
         params.push((format!("places: *mut {e}"), Param::Tensor(e, vec![PROGRAMS * COUNT])));
         self.memories.push(Memory { name: "mine".into(), elem: e, rank: Err(COUNT), mutable: true });
         params.push(("total: mut view[i32, 1]".into(), Param::Tensor("i32", vec![M])));
+        let Machinery { a, b, sum, counted, .. } = self.machinery;
+        for (name, e) in [("ma", a), ("mb", b)] {
+            params.push((format!("{name}: view[{e}, 2]"), Param::Matrix(e, DEEP.to_vec())));
+        }
+        let row = vec![PROGRAMS, DEEP[0], DEEP[1]];
+        params.push((format!("rows: mut view[{sum}, 3]"), Param::Tensor(sum, row)));
+        let counters = Param::Tensor(counted, vec![PROGRAMS, COUNTERS]);
+        params.push((format!("counts: mut view[{counted}, 2]"), counters));
         let absent = self.random.chance(50);
         let given = if absent { Param::Absent } else { Param::Tensor("f32", vec![COLUMNS]) };
         params.push(("maybe: view[f32, 1]?".into(), given));
@@ -383,6 +401,7 @@ impl Scope {
         let mut body = vec![
             Node::line("let own = written[program_id(0)];"),
             Node::line(format!("let mine = places + program_id(0) * {COUNT};")),
+            Node::line("let tally = counts[program_id(0)];"),
         ];
         // Programs run one after the other in these tests, so what is read there is the same each time.
         self.memories.push(Memory { name: "total".into(), elem: "i32", rank: Ok(1), mutable: true });
@@ -444,9 +463,11 @@ impl Scope {
 /// The program of a seed: its items, and the arguments of its kernel `k`. An `exact` one gives the same bits on every
 /// device.
 pub fn generate(seed: u64, exact: bool) -> (Vec<Node>, Vec<Param>) {
+    let mut random = Random(seed);
     let mut s = Scope {
         exact,
-        random: Random(seed),
+        machinery: Machinery::new(&mut random),
+        random,
         vars: vec![],
         callees: vec![],
         memories: vec![],

@@ -132,6 +132,11 @@ impl Scope {
                 let x = self.of(e, &from, depth);
                 let f = self.random.pick(&["sum", "prod", "max", "min", "xor_sum", "reduce"]);
                 Some(match f {
+                    // Whole numbers, whose sum is exact in any order.
+                    "sum" if self.exact && is_float(e) => {
+                        let x = self.of("i32", &from, depth);
+                        format!("sum(({x} & 31) as {e}, axis = {axis})")
+                    }
                     "sum" | "prod" if !self.sums_to_itself(e) => format!("max({x}, axis = {axis})"),
                     "xor_sum" if !is_int(e) => format!("min({x}, axis = {axis})"),
                     "reduce" if self.random.chance(30) => {
@@ -175,6 +180,10 @@ impl Scope {
         let axis = self.random.below(dims.len());
         let x = self.of(e, dims, depth);
         Some(match self.random.below(4) {
+            0 if self.exact && is_float(e) => {
+                let x = self.of("i32", dims, depth);
+                format!("cumsum(({x} & 7) as {e}, axis = {axis}, reverse = {})", self.random.chance(50))
+            }
             0 if self.sums_to_itself(e) => {
                 let f = self.random.pick(&["cumsum", "cumprod"]);
                 format!("{f}({x}, axis = {axis}, reverse = {})", self.random.chance(50))

@@ -137,7 +137,11 @@ pub(super) fn elementwise<'a>(op: ElementwiseOp, args: &[(Tile<'a>, DType)], out
     let rank = args.iter().map(|(t, _)| t.dims.len()).max().unwrap_or(0);
     let types: Vec<DType> = args.iter().map(|(_, d)| *d).collect();
     let constants: Option<Vec<Scalar>> = args.iter().map(|(t, _)| t.constant).collect();
-    let constant = constants.and_then(|c| evaluate(op, &c, &types, out));
+    let constant = if op == ElementwiseOp::Mul && of_nothing(args) {
+        Some(Scalar::zero(out))
+    } else {
+        constants.and_then(|c| evaluate(op, &c, &types, out))
+    };
     let dims = (0..rank).map(|d| {
         let lanes: Vec<Lane> = args.iter().map(|(t, _)| t.lane(d)).collect();
         settle(combine(op, &lanes, &types, out))
@@ -147,6 +151,14 @@ pub(super) fn elementwise<'a>(op: ElementwiseOp, args: &[(Tile<'a>, DType)], out
     let from = args.iter().find(|(t, _)| t.origin.is_some());
     let (origin, moved) = from.map_or((None, false), |(t, _)| (t.origin, t.moved));
     Tile { dims, constant, not_negative, origin, moved }
+}
+
+/// Whether one factor is 0 everywhere and no padding is infinite: what a loop has not begun to sum up stays 0,
+/// whatever it is scaled by.
+fn of_nothing(args: &[(Tile, DType)]) -> bool {
+    let infinite = |s: &State| matches!(s, State::Known(c) if number(*c).is_infinite());
+    args.iter().any(|(t, _)| t.constant.is_some_and(|c| number(c) == 0.0))
+        && !args.iter().any(|(t, _)| t.dims.iter().any(infinite))
 }
 
 /// NaN spoils nothing that is worth a message.
