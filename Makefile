@@ -36,7 +36,7 @@ unit: setup
 
 # `tk` was built by `unit`, for its tests of the command.
 kernels: unit
-	$(TK) fmt --check examples stdlib
+	$(TK) fmt --check examples stdlib tests/device
 	$(TK) check $(KERNELS)
 	$(TK) test $(KERNELS)
 

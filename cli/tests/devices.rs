@@ -53,19 +53,6 @@ fn facts_are_those_of_the_target() {
     }
 }
 
-/// What is compared with results in f64 on a device: on the simulated one here, with instructions for matrices.
-#[test]
-fn programs_for_devices_pass_on_the_simulated_one() {
-    let folder = Folder::new("device-programs");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/device");
-    let mut paths: Vec<PathBuf> = fs::read_dir(root).unwrap().flatten().map(|e| e.path()).collect();
-    paths.retain(|p| p.extension().is_some_and(|e| e == "tk"));
-    assert!(!paths.is_empty());
-    for path in paths {
-        folder.tk(&["test", "--device", "sim", path.to_str().unwrap()]).code(0);
-    }
-}
-
 /// A kernel with instructions for one kind of target.
 fn assembly(text: &str, constraints: &str) -> String {
     format!(

@@ -65,6 +65,12 @@ pub fn check(text: &str) -> Report {
     Report { sources: checked.sources, diagnostics, output: lines(&notes) }
 }
 
+/// A checked program.
+#[allow(dead_code, reason = "not every test compiles what it runs")]
+pub fn checked(text: &str) -> tk_sema::Checked {
+    tk_sema::check(&Single(text), NAME)
+}
+
 /// Checks and, when there is no error, runs the tests in checked mode.
 pub fn run(text: &str) -> Report {
     tested(text, |session| session.checked_mode(true))

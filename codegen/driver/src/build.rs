@@ -1,19 +1,18 @@
-//! Owns the way from tile IR to a binary with the cache around it, and the form of a kernel in the cache.
+//! Owns the way from tile IR to a binary with the cache around it.
 //!
 //! Guarantees that a result of the cache is what compiling would give: the key holds the tile IR with its places in
 //! the source, every option, and the versions of whatever takes part.
 
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use tk_layout::{TargetSpec, spec};
-use tk_ops::DType;
+use tk_layout::TargetSpec;
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::text;
 
 use crate::cache::{Cache, Key};
 use crate::compile::compile;
-use crate::kernel::{Cubin, Kernel, Param, ParamKind, Request, Resources};
+use crate::encode::{decode, encode};
+use crate::kernel::{Cubin, Kernel, Request};
 use crate::ptxas::{Ptxas, assemble};
 
 /// A compiled and assembled kernel.
@@ -116,7 +115,8 @@ fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
     let texts: Vec<&[u8]> =
         request.sources.iter().flat_map(|(_, s)| [s.name.as_bytes(), s.text.as_bytes()]).collect();
     Key::of(&[
-        b"kernel",
+        // The number of the form in which a kernel is kept.
+        b"kernel 2",
         Key::of(&texts).bytes(),
         ir.as_bytes(),
         &request.entry.0.to_le_bytes(),
@@ -129,91 +129,4 @@ fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
         crate::llvm_version().as_bytes(),
         ptxas.version.as_bytes(),
     ])
-}
-
-/// What stands in front of the text and the binary of a kernel in the cache.
-#[derive(Serialize, Deserialize)]
-struct Head {
-    name: String,
-    target: String,
-    threads: u32,
-    shared_bytes: u32,
-    programs_per_block: u32,
-    params: Vec<(String, ParamKind, String)>,
-    report: Resources,
-    /// The bytes of the text.
-    asm: usize,
-}
-
-/// The length of the head, the head as JSON, the text, the binary.
-fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
-    let param = |p: &Param| (p.name.clone(), p.kind, p.dtype.name().to_string());
-    let head = Head {
-        name: kernel.name.clone(),
-        target: kernel.target.name.to_string(),
-        threads: kernel.threads,
-        shared_bytes: kernel.shared_bytes,
-        programs_per_block: kernel.programs_per_block,
-        params: kernel.params.iter().map(param).collect(),
-        report: cubin.report.clone(),
-        asm: kernel.asm.len(),
-    };
-    let head = serde_json::to_vec(&head).ok()?;
-    let length = u32::try_from(head.len()).ok()?;
-    Some([&length.to_le_bytes(), head.as_slice(), kernel.asm.as_bytes(), &cubin.bytes].concat())
-}
-
-/// Reads what [`encode`] wrote. What is something else is no kernel.
-fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
-    let (length, rest) = bytes.split_first_chunk::<4>()?;
-    let (head, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
-    let head: Head = serde_json::from_slice(head).ok()?;
-    let (asm, binary) = rest.split_at_checked(head.asm)?;
-    let param = |(name, kind, dtype): (String, ParamKind, String)| {
-        Some(Param { name, kind, dtype: DType::parse(&dtype)? })
-    };
-    let kernel = Kernel {
-        name: head.name,
-        target: spec::target(&head.target)?,
-        threads: head.threads,
-        shared_bytes: head.shared_bytes,
-        programs_per_block: head.programs_per_block,
-        params: head.params.into_iter().map(param).collect::<Option<_>>()?,
-        asm: std::str::from_utf8(asm).ok()?.to_string(),
-        stages: None,
-    };
-    Some((kernel, Cubin { bytes: binary.to_vec(), report: head.report }))
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-    use tk_layout::spec::SM_90A;
-
-    #[test]
-    fn a_kernel_comes_out_of_the_cache_as_it_went_in() {
-        let param = |name: &str, kind, dtype| Param { name: name.into(), kind, dtype };
-        let kernel = Kernel {
-            name: "k".into(),
-            target: &SM_90A,
-            threads: 128,
-            shared_bytes: 4096,
-            programs_per_block: 4,
-            params: vec![
-                param("x", ParamKind::Pointer, DType::F8E4M3),
-                param("x.shape[0]", ParamKind::Extent, DType::I64),
-            ],
-            asm: "// ü\n.version 8.5\n".into(),
-            stages: None,
-        };
-        let report =
-            Resources { registers: 40, advice: vec!["C7511: \"slow\"".into()], ..Resources::default() };
-        let cubin = Cubin { bytes: vec![0x7f, b'E', b'L', b'F', 0, 255], report };
-        let bytes = encode(&kernel, &cubin).unwrap();
-        assert_eq!(decode(&bytes), Some((kernel, cubin)));
-        for length in 0..bytes.len() - 6 {
-            assert!(decode(&bytes[..length]).is_none(), "{length}");
-        }
-    }
 }

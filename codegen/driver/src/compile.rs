@@ -30,6 +30,8 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         shared_bytes: stages.scheduled.shared_bytes(),
         programs_per_block: 1,
         params: made.params.iter().map(param).collect(),
+        messages: made.messages,
+        meets: made.meets,
         asm: made.asm,
         stages: texts,
     })

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tk_layout::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_syntax::SourceMap;
+use tk_tile::message::Message;
 use tk_tile::{FuncId, TileModule};
 
 /// What to compile: a tile module behind the passes and its entry, for one target.
@@ -67,6 +68,11 @@ pub struct Kernel {
     pub programs_per_block: u32,
     /// The parameters in order.
     pub params: Vec<Param>,
+    /// What it may say. If it may, or if its programs meet, the address of control memory is its last parameter, behind
+    /// the three numbers of programs: [`tk_tile::message::control`].
+    pub messages: Vec<Message>,
+    /// Whether all programs of a launch meet: they must run at the same time.
+    pub meets: bool,
     /// What the assembler reads.
     pub asm: String,
     /// What it went through, if that was asked for.

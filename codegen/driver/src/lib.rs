@@ -6,10 +6,10 @@
 mod build;
 mod cache;
 mod compile;
+mod encode;
 mod find;
 mod jit;
 mod kernel;
-mod printed;
 mod ptxas;
 mod report;
 mod simulator;

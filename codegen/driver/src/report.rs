@@ -34,6 +34,12 @@ struct Report<'a> {
     barriers: u32,
     binary_bytes: usize,
     params: Vec<Parameter<'a>>,
+    /// Whether a last parameter follows them and the three numbers of programs: the address of control memory.
+    control: bool,
+    /// How many messages the kernel has.
+    messages: usize,
+    /// Whether all programs of a launch must run at the same time.
+    cooperative: bool,
     advice: &'a [String],
     versions: Versions<'a>,
 }
@@ -105,6 +111,9 @@ pub fn describe(
         barriers: resources.barriers,
         binary_bytes: built.cubin.bytes.len(),
         params: made.params.iter().map(parameter).collect(),
+        control: made.meets || !made.messages.is_empty(),
+        messages: made.messages.len(),
+        cooperative: made.meets,
         advice: &resources.advice,
         versions: Versions {
             tk: env!("CARGO_PKG_VERSION"),

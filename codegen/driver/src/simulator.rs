@@ -3,16 +3,17 @@
 //! Guarantees the same result and the same fault for the same seed. Addresses of device memory are the virtual ones of
 //! the interpreter's memory, so that a pointer stored there means the same here.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
-use tk_interp::{Arg, Buffers, Fault, Memory, print};
+use tk_interp::{Arg, Buffers, Fault, Memory};
 use tk_layout::TargetSpec;
 use tk_llvm::module::{Hosted, hosted};
 use tk_llvm::sim::{self, FaultKind, Global, Launch};
 use tk_runtime::call::Call;
 use tk_runtime::compile::ArgFacts;
 use tk_runtime::device::{Device, LaunchOptions, fault_of};
+use tk_runtime::said::{Records, Shown, failed, pointer};
 use tk_runtime::{Compiled, Wrong};
 use tk_sema::contract;
 use tk_syntax::{SourceMap, Span, codes};
@@ -21,7 +22,6 @@ use tk_tile::Loc;
 use crate::build::fits;
 use crate::compile::{schedule, stopped};
 use crate::kernel::{Request, facts as facts_of, warps_for};
-use crate::printed::{Records, Shown};
 use crate::target::facts_about;
 
 /// A specialization for warps and facts about its arguments.
@@ -83,7 +83,32 @@ impl Simulator {
 /// The memory of the interpreter, as lanes see it, and what they print.
 struct Space {
     buffers: Buffers,
-    records: Mutex<Records>,
+    said: Mutex<Said>,
+}
+
+/// What lanes have printed.
+#[derive(Default)]
+struct Said {
+    /// How often each lane of each program has.
+    came: BTreeMap<([u32; 3], u32), u32>,
+    records: Records,
+}
+
+impl Said {
+    /// A lane prints. The record is as the emitter of the target makes it.
+    fn add(&mut self, program: [u32; 3], lane: u32, record: &[u8]) {
+        let line = self.came.entry((program, lane)).or_default();
+        let words = record.chunks_exact(8).filter_map(|w| w.try_into().ok().map(u64::from_le_bytes));
+        let words: Vec<u64> = words.collect();
+        let Some((message, parts)) = words.split_first() else { return };
+        let part = |part: &[u64]| match part {
+            [value, position, bits] if *value != u64::MAX => Some((*value, *position, *bits)),
+            _another_lane_says_it => None,
+        };
+        let parts = parts.chunks_exact(3).filter_map(part);
+        self.records.add(program, (*line, lane == 0), usize::try_from(*message).unwrap_or(usize::MAX), parts);
+        *line += 1;
+    }
 }
 
 impl Global for Space {
@@ -99,7 +124,7 @@ impl Global for Space {
     }
 
     fn print(&self, program: [u32; 3], lane: u32, record: &[u8]) {
-        self.records.lock().unwrap_or_else(|p| p.into_inner()).add(program, lane, record);
+        self.said.lock().unwrap_or_else(|p| p.into_inner()).add(program, lane, record);
     }
 }
 
@@ -122,7 +147,7 @@ impl Device for Simulator {
         let ready = self
             .ready(compiled, (warps_for(self.spec, options.warps.into()), options.stages), facts)
             .map_err(|w| fault_of(&w))?;
-        let space = Space { buffers: memory.buffers(), records: Mutex::default() };
+        let space = Space { buffers: memory.buffers(), said: Mutex::default() };
         let launch = Launch {
             kernel: ready.hosted.entry,
             args: values.bits(),
@@ -143,14 +168,11 @@ impl Device for Simulator {
             space.buffers.wrote(place.id);
         }
         let func = compiled.module.funcs.get(compiled.entry);
-        let shown = Shown {
-            prints: &ready.hosted.tables.prints,
-            names: func.map_or(&[], |f| &f.param_names),
-            args,
-            buffers: &space.buffers,
-        };
-        let records = space.records.into_inner().unwrap_or_else(|p| p.into_inner());
-        records.show(&shown, grid, ready.threads, &options.printed)?;
+        let names = func.map_or(&[][..], |f| &f.param_names);
+        let pointer = |address, size| pointer(address, size, &space.buffers, args, names);
+        let shown = Shown { messages: &ready.hosted.tables.messages, pointer: &pointer };
+        let said = space.said.lock().unwrap_or_else(|p| p.into_inner());
+        said.records.show(&shown, grid, &options.printed)?;
         options.printed.end_launch();
         ran.map(|_| ()).map_err(|f| fault(&f, &ready.hosted))
     }
@@ -166,11 +188,9 @@ fn fault(f: &sim::Fault, hosted: &Hosted) -> Fault {
     let loc = |n: i32| usize::try_from(n).ok().and_then(|n| hosted.tables.locs.get(n)).copied();
     let message = match f.kind {
         FaultKind::Assert { message, element } => {
-            let assertion = usize::try_from(message).ok().and_then(|n| hosted.tables.asserts.get(n));
-            let (text, shape) = assertion.map_or(("", &[][..]), |a| (&a.message, &a.shape));
-            let place = print::place(usize::try_from(element).unwrap_or(0), shape);
-            let colon = if text.is_empty() { "" } else { ": " };
-            format!("assertion failed{place}{colon}{text}")
+            let number = usize::try_from(message).unwrap_or(usize::MAX);
+            let element = usize::try_from(element).unwrap_or(0);
+            return failed(&hosted.tables.messages, number, element, f.program);
         }
         FaultKind::Global
         | FaultKind::Shared

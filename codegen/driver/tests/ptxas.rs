@@ -56,6 +56,8 @@ fn kernel(asm: &str) -> Kernel {
         shared_bytes: 0,
         programs_per_block: 1,
         params: vec![],
+        messages: vec![],
+        meets: false,
         asm: asm.into(),
         stages: None,
     }

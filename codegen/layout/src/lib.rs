@@ -18,6 +18,7 @@ pub mod pipeline;
 pub mod places;
 mod rings;
 pub mod roots;
+pub mod scaled;
 pub mod shared;
 mod skew;
 pub mod spec;

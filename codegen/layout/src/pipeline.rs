@@ -11,7 +11,7 @@ use tk_tile::{FuncKind, Module, TileModule, pipeline};
 use crate::assign::assign;
 use crate::kernel::{Kernel, Setting};
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
-use crate::{barriers, lower, places, rings};
+use crate::{barriers, lower, places, rings, scaled};
 
 /// A change of a kernel that has layouts.
 #[derive(Clone, Copy, Debug)]
@@ -24,10 +24,12 @@ pub struct Pass {
     pub verify: fn(&Kernel) -> Result<(), VerifyError>,
 }
 
-/// The passes in front of layouts, for modules in which the program kept functions out of their callers: a machine has
-/// no stack of tiles, so they are inlined after all.
+/// The passes in front of layouts, for modules with something that no machine has: functions that the program kept out of
+/// their callers, since there is no stack of tiles, and scaled products.
 pub const WHOLE: &[tk_tile::passes::Pass] = &[
     inline::PASS,
+    // In front of `cse`: two products may share a scaled factor.
+    scaled::PASS,
     // Behind inlining: what a caller and its callee compute twice shows then.
     cse::PASS,
     // Last: it takes away what the others left without users.
@@ -132,9 +134,9 @@ fn lay_out(module: &Module, kernel: &str, setting: Setting) -> Result<Kernel, Pi
     }
 }
 
-/// The module with everything inlined; `None` if the program kept nothing out of its callers.
+/// The module behind [`WHOLE`]; `None` if it has nothing for them.
 fn whole(module: &TileModule) -> Result<Option<TileModule>, PipelineError> {
-    if module.funcs.iter().all(|(_, f)| f.kind != FuncKind::NoInline) {
+    if !scaled::is_needed(module) && module.funcs.iter().all(|(_, f)| f.kind != FuncKind::NoInline) {
         return Ok(None);
     }
     let mut module = module.clone().into_inner();

@@ -18,13 +18,14 @@ use inkwell::types::BasicMetadataTypeEnum;
 use inkwell::values::InstructionValue;
 use tk_layout::Kernel;
 use tk_ops::{DType, MachineOp, Op};
+use tk_tile::message::Message;
 use tk_tile::walk;
 
 use crate::emit::value::word;
 use crate::emit::{Res, Slot, Stop, bug, emit, first_loc, slots};
 use crate::lines::{LineTable, Lines};
 use crate::sim::names::names;
-use crate::target::nvptx::Nvptx;
+use crate::target::nvptx::{Needs, Nvptx};
 use crate::target::sim::{Sim, Tables};
 
 /// LLVM's number of the calling convention of PTX kernels.
@@ -35,8 +36,13 @@ const PTX_KERNEL: u32 = 71;
 pub struct Text {
     /// The symbol.
     pub symbol: String,
-    /// The parameters in order, without the three numbers of programs that follow them.
+    /// The parameters in order, without the three numbers of programs that follow them, and without the address of
+    /// control memory that comes last if the kernel has some.
     pub params: Vec<Slot>,
+    /// What the kernel may say.
+    pub messages: Vec<Message>,
+    /// Whether all programs of a launch meet.
+    pub meets: bool,
     /// LLVM IR, optimised.
     pub llvm: String,
     /// What the assembler reads.
@@ -160,6 +166,8 @@ pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
     let mut types: Vec<BasicMetadataTypeEnum<'_>> =
         params.iter().map(|s| passed(&context, s.kind.dtype())).collect();
     types.extend([BasicMetadataTypeEnum::from(context.i32_type()); 3]);
+    let needs = Needs::of(kernel);
+    types.extend(needs.any().then(|| BasicMetadataTypeEnum::from(context.i64_type())));
     let function = module.add_function(&symbol, context.void_type().fn_type(&types, false), None);
     function.set_call_conventions(PTX_KERNEL);
     let note = |name: &str, value: u32| {
@@ -175,14 +183,15 @@ pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
     let builder = context.create_builder();
     builder.position_at_end(context.append_basic_block(function, "entry"));
     let table = LineTable::new(&context, &module, function, lines, first_loc(kernel.func()));
-    emit(&context, &builder, &module, kernel, &Nvptx::default(), function, table.as_ref())?;
+    let nvptx = Nvptx::default();
+    emit(&context, &builder, &module, kernel, &nvptx, function, table.as_ref())?;
     drop(table);
     optimise(&module, &machine, PASSES)?;
     let llvm = module.print_to_string().to_string();
     let buffer =
         machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(|e| Stop::Bug(e.to_string()))?;
     let asm = timeless(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0'));
-    Ok(Text { symbol, params, llvm, asm })
+    Ok(Text { symbol, params, messages: nvptx.into_messages(), meets: needs.meets, llvm, asm })
 }
 
 /// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes when it was

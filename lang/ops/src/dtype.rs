@@ -107,6 +107,16 @@ impl DType {
         }
     }
 
+    /// The type to which factors of these types are rounded behind their scales: of bf16, f32 and f64 the first one that
+    /// has all bits of both.
+    pub fn scaled(self, other: DType) -> DType {
+        match (self, other) {
+            (F64, _) | (_, F64) => F64,
+            (a, b) if a.bits().max(b.bits()) <= 8 => BF16,
+            (_, _) => F32,
+        }
+    }
+
     /// The smallest and largest value of an integer type.
     pub fn int_range(self) -> Option<(i128, i128)> {
         if !self.is_int() {

@@ -7,6 +7,7 @@ pub mod effects;
 pub mod flow;
 pub mod infer;
 pub mod ir;
+pub mod message;
 pub mod passes;
 pub mod pipeline;
 pub mod rewrite;

@@ -8,6 +8,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tk_ops::Scalar;
+use tk_tile::message::{EDGE, is_cut};
 use tk_tile::{Elem, Type};
 
 use crate::compare::index_text;
@@ -18,10 +19,6 @@ use crate::value::{NOWHERE, Pointer, Value};
 
 /// Lines that one launch may print. A terminal shows a few thousand; a loop that prints for ever must not fill memory.
 const MOST: usize = 10_000;
-/// Elements up to which a tile is shown whole.
-const WHOLE: usize = 64;
-/// Elements at either end of a dimension that are shown of a larger one, as NumPy does.
-const EDGE: usize = 3;
 
 /// The lines that programs print; clones share them.
 #[derive(Clone, Debug, Default)]
@@ -56,6 +53,11 @@ impl Printed {
         let [i, j, k] = program.map(u64::from);
         let number = (k * u64::from(grid[1]) + j) * u64::from(grid[0]) + i;
         lines.running.push((number, format!("program {i}, {j}, {k}: {text}\n")));
+    }
+
+    /// Lines were printed that nobody kept.
+    pub fn lost(&self, lines: usize) {
+        self.lines().left_out += lines;
     }
 
     /// The launch has ended.
@@ -116,8 +118,7 @@ pub fn view(base: &str, shape: &[i64], strides: &[i64]) -> String {
 /// The text of a tile, or of a scalar, from that of its elements.
 pub fn tile(shape: &[u32], element: &mut Element<'_>) -> Result<String, Fault> {
     let mut out = String::new();
-    let count: u64 = shape.iter().map(|d| u64::from(*d)).product();
-    part(shape, 0, count > WHOLE as u64, element, &mut out)?;
+    part(shape, 0, is_cut(shape), element, &mut out)?;
     Ok(out)
 }
 
@@ -137,14 +138,14 @@ fn part(
         return Ok(());
     };
     let step: usize = inner.iter().map(|d| *d as usize).product();
-    let extent = *extent as usize;
-    let cut = large && extent > 2 * EDGE;
+    let (extent, edge) = (*extent as usize, EDGE as usize);
+    let cut = large && extent > 2 * edge;
     out.push('[');
     for i in 0..extent {
-        if cut && i == EDGE {
+        if cut && i == edge {
             out.push_str(", ..");
         }
-        if cut && (EDGE..extent - EDGE).contains(&i) {
+        if cut && (edge..extent - edge).contains(&i) {
             continue;
         }
         if i > 0 {

@@ -238,7 +238,7 @@ fn scaled_products() {
     // K = 6 in two blocks of 3; a scale is 2^(code - 127).
     let (m, k, n, blocks) = (2, 6, 2, 2);
     let (a, b) = (codes(m * k, 29), codes(k * n, 53));
-    let (s, t) = (vec![127u8, 130, 120, 254], vec![128u8, 0, 1, 127]);
+    let (s, t) = (vec![127u8, 130, 120, 200], vec![128u8, 90, 60, 127]);
     let memory = Memory::new();
     let out = f32s(&memory, &[0.5; 4]);
     let ids = [(a.clone(), [2, 6]), (b.clone(), [6, 2]), (s.clone(), [2, 2]), (t.clone(), [2, 2])];
@@ -262,7 +262,45 @@ fn scaled_products() {
             let block = l / (k / blocks);
             e4m3(a[i * k + l]) * scale(s[i * blocks + block]) * e4m3(b[l * n + j]) * scale(t[block * n + j])
         };
-        let expected = 0.5 + (0..k).map(term).sum::<f64>();
-        assert_eq!(found, expected as f32, "{p}");
+        // Factors times scales have few bits, and f32 adds them in the order of the columns.
+        let expected = (0..k).map(term).fold(0.5f32, |sum, x| (f64::from(sum) + x) as f32);
+        assert!((found - expected).abs() <= expected.abs() * f32::EPSILON, "{p}: {found} {expected}");
+    }
+}
+
+/// What is too large for bf16 is infinite, even where the other factor would make it small again.
+#[test]
+fn scaled_factors_are_rounded() {
+    let cases: [(u8, u8, f32); 5] = [
+        // 2^127 of the largest value and 2^-127 of it.
+        (254, 0, f32::INFINITY),
+        // 2^119 of it, which fits, and 2^-119.
+        (246, 8, 448.0 * 448.0),
+        // The smallest value, 2^-9, times 2^-127 is below half of the smallest bf16.
+        (0, 254, 0.0),
+        // A scale that is no number.
+        (255, 127, f32::NAN),
+        (127, 255, f32::NAN),
+    ];
+    for (s, t, expected) in cases {
+        let code = if s == 0 { 1u8 } else { 0x7e };
+        let memory = Memory::new();
+        let out = f32s(&memory, &[0.0]);
+        let ids = [(code, [1, 1]), (code, [1, 1]), (s, [1, 1]), (t, [1, 1])];
+        let args = ids.into_iter().map(|(byte, shape)| tensor(memory.alloc(vec![byte]), &shape));
+        let args: Vec<Arg> = args.chain([tensor(out, &[1, 1])]).collect();
+        let text = kernel(
+            &[("f8e4m3", 2), ("f8e4m3", 2), ("e8m0", 2), ("e8m0", 2), ("f32", 2)],
+            r#"  v10 = view_load v0, v9, v9 : tile[f8e4m3, 1, 1]
+  v11 = view_load v1, v9, v9 : tile[f8e4m3, 1, 1]
+  v12 = view_load v2, v9, v9 : tile[e8m0, 1, 1]
+  v13 = view_load v3, v9, v9 : tile[e8m0, 1, 1]
+  v14 = view_load v4, v9, v9 : tile[f32, 1, 1]
+  v15 = dot_scaled v10, v11, v12, v13, v14 : tile[f32, 1, 1]
+  view_store v4, v9, v9, v15"#,
+        );
+        one(&memory, &text, &args);
+        let found = read_f32(&memory, out)[0];
+        assert!(found == expected || found.is_nan() && expected.is_nan(), "{s}, {t}: {found}");
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tk_ops::{DType, Scalar};
 use tk_sema::target::Target;
 use tk_syntax::Diagnostic;
+use tk_tile::message::Message;
 use tk_tile::{Elem, FuncId, TileModule, Type};
 
 /// Turns a specialization into a binary.
@@ -93,8 +94,13 @@ pub struct Binary {
     pub shared_bytes: u32,
     /// Programs of axis 0 that a block runs: the device's grid is `ceil(grid.x / programs_per_block)` wide. At least 1.
     pub programs_per_block: u32,
-    /// The parameters. Three more follow them, each an `i32`: the grid as the program sees it.
+    /// The parameters. Three more follow them, each an `i32`: the grid as the program sees it; and then the address of
+    /// control memory ([`tk_tile::message::control`]) if the kernel says something or its programs meet.
     pub params: Vec<ParamKind>,
+    /// What it may say.
+    pub messages: Arc<[Message]>,
+    /// Whether all programs of a launch meet.
+    pub meets: bool,
 }
 
 /// A machine parameter.

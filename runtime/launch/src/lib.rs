@@ -16,6 +16,7 @@ pub mod pass;
 mod room;
 mod run;
 pub mod safetensors;
+pub mod said;
 mod session;
 pub mod stored;
 

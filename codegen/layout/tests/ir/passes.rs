@@ -2,7 +2,9 @@
 
 use crate::common::{Case, cases, compare, run_all, tile};
 use tk_layout::pipeline::{ASSIGN, PipelineError, SCHEDULE, run};
+use tk_layout::scaled;
 use tk_layout::verify::Invariant;
+use tk_tile::TileModule;
 
 /// The kernel behind a pass.
 fn after(pass: &str, case: &Case) -> String {
@@ -16,6 +18,18 @@ fn each_pass() {
     for pass in [ASSIGN].into_iter().chain(SCHEDULE.iter().map(|p| p.name)) {
         compare(cases(pass).into_iter().map(|c| (after(pass, &c), c)).map(|(r, c)| (c, r)).collect());
     }
+}
+
+/// In front of layouts, modules are changed as a whole.
+#[test]
+fn scaled_products() {
+    let after = |case: &Case| {
+        let mut module = tile(case).0.into_inner();
+        (scaled::PASS.run)(&mut module);
+        assert!(!scaled::is_needed(&module));
+        TileModule::new(module).unwrap().to_string()
+    };
+    compare(cases("scaled").into_iter().map(|c| (after(&c), c)).map(|(r, c)| (c, r)).collect());
 }
 
 /// A pass that does not do its work is named.

@@ -61,7 +61,7 @@ impl<'c> Emit<'_, 'c> {
                 value: pick(&stored).unwrap_or(zero),
                 compare: pick(&compare),
                 predicate: self.both(place.predicate, owner)?,
-                order: inst.attrs.str("order").unwrap_or("acq_rel"),
+                order: inst.attrs.str("order").unwrap_or("relaxed"),
                 scope: inst.attrs.str("scope").unwrap_or("device"),
             };
             let old = self.machine.atomic(self, &atomic)?;

@@ -3,11 +3,12 @@
 use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue, PhiValue};
-use tk_ops::ControlOp;
-use tk_tile::{BlockId, Inst, Type, ValueId, rewrite};
+use tk_ops::{ControlOp, Op};
+use tk_tile::{BlockId, Inst, Type, ValueId, rewrite, walk};
 
 use super::value::{Tile, Val, View};
 use super::{Emit, Res, Stop, bug};
+use crate::target::Failing;
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn control(&mut self, inst: &Inst, op: ControlOp) -> Res<()> {
@@ -97,12 +98,12 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The block where code goes.
-    pub(super) fn here(&self) -> Res<inkwell::basic_block::BasicBlock<'c>> {
+    pub fn here(&self) -> Res<inkwell::basic_block::BasicBlock<'c>> {
         self.builder.get_insert_block().ok_or_else(|| Stop::Bug("no block is open".into()))
     }
 
     /// A block behind those of the function.
-    pub(super) fn new_block(&self, name: &str) -> inkwell::basic_block::BasicBlock<'c> {
+    pub fn new_block(&self, name: &str) -> inkwell::basic_block::BasicBlock<'c> {
         self.context.append_basic_block(self.function, name)
     }
 
@@ -178,7 +179,8 @@ impl<'c> Emit<'_, 'c> {
         }
         let args = self.func().blocks[*decides].args.clone();
         self.define_phis(&args, &counts, &phis)?;
-        self.machine.turn(self)?;
+        let waits = inst.blocks.iter().any(|b| self.is_atomic(*b));
+        self.machine.turn(self, waits)?;
         self.block(*decides)?;
         let ends = self.ends(*decides);
         let Some((goes, forwarded)) = ends.split_first() else { return bug("a loop decides") };
@@ -202,6 +204,12 @@ impl<'c> Emit<'_, 'c> {
             self.define(*r, val);
         }
         Ok(())
+    }
+
+    /// Whether there are atomics in a block: it may wait for other programs.
+    fn is_atomic(&self, block: BlockId) -> bool {
+        let ops = walk::insts_in(self.func(), block);
+        ops.into_iter().any(|i| matches!(self.func().insts[i].op, Op::Atomic(_)))
     }
 
     fn branch(&mut self, inst: &Inst) -> Res<()> {
@@ -260,6 +268,26 @@ impl<'c> Emit<'_, 'c> {
             });
         }
         let Some((fails, element)) = first else { return Ok(()) };
-        self.machine.assert(self, fails, element, inst.attrs.str("message").unwrap_or(""), shape)
+        // In a function of elements each thread has elements of its own, or combines what another one does not.
+        let own = match (self.nested, shape.is_empty()) {
+            (Some(_), _) => None,
+            (None, true) => self.is_first(None)?,
+            (None, false) => self.is_first(Some(self.layout_id(x)?))?,
+        };
+        let own = self.both(Some(fails), own)?.unwrap_or(fails);
+        let text = inst.attrs.str("message").unwrap_or("");
+        self.machine.assert(self, &Failing { fails, own, element, text, shape })
+    }
+
+    /// Does something where a predicate holds; `None` is always true.
+    pub fn act_where(&self, predicate: Option<IntValue<'c>>, act: impl FnOnce() -> Res<()>) -> Res<()> {
+        let Some(p) = predicate else { return act() };
+        let (inside, after) = (self.new_block("lane"), self.new_block("all"));
+        self.builder.build_conditional_branch(p, inside, after)?;
+        self.builder.position_at_end(inside);
+        act()?;
+        self.builder.build_unconditional_branch(after)?;
+        self.builder.position_at_end(after);
+        Ok(())
     }
 }

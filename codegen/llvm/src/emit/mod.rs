@@ -384,7 +384,7 @@ impl<'a, 'c> Emit<'a, 'c> {
             Op::Scan(op) => self.scan(inst, op),
             Op::Random(op) => self.random(inst, op),
             Op::Machine(op) => self.machine_op(inst, op),
-            Op::Dot(op) => self.unsupported(format!("`{}`", op.name())),
+            Op::Dot(op) => bug(format!("`{}` was not lowered", op.name())),
             Op::Control(ControlOp::Yield | ControlOp::Condition | ControlOp::Return) => Ok(()),
             Op::Control(op) => self.control(inst, op),
             Op::Host(op) => bug(format!("`{}` in a kernel", op.name())),

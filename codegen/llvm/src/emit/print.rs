@@ -1,7 +1,10 @@
 //! Owns `print`: what a thread knows of the values goes out as parts; who puts them together is the target's business.
 
+use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_tile::{Inst, Type};
+use tk_layout::kernel::LayoutId;
+use tk_tile::Inst;
+use tk_tile::message::{EDGE, Form, is_cut};
 
 use super::value::{Val, word};
 use super::{Emit, Res};
@@ -11,47 +14,55 @@ use super::{Emit, Res};
 pub struct Part<'c> {
     /// Which of the values.
     pub value: u32,
-    /// Of a tile the element in row-major order, or [`Part::NOTHING`] where this thread holds padding. Of a view 0 for the
-    /// address, then one for each extent and each stride. An i32.
+    /// Of a tile the element in row-major order. Of a view 0 for the address, then one for each extent and each stride. An
+    /// i32.
     pub position: IntValue<'c>,
     /// The bits, as an i64.
     pub bits: IntValue<'c>,
-}
-
-impl Part<'_> {
-    /// The position of what is no part.
-    pub const NOTHING: u32 = u32::MAX;
+    /// Whether it is this thread that says it: one does, if it is shown at all. `None` is always true.
+    pub own: Option<IntValue<'c>>,
 }
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn print(&mut self, inst: &Inst) -> Res<()> {
         let mut parts = vec![];
+        let first = self.is_first(None)?;
         let mut part =
-            |value: usize, position, bits| parts.push(Part { value: value as u32, position, bits });
+            |value: usize, position, bits, own| parts.push(Part { value: value as u32, position, bits, own });
         for (value, v) in inst.operands.iter().enumerate() {
             match self.value(*v)? {
-                Val::Scalar(x) => part(value, self.int(0), self.bits(*x)?),
+                Val::Scalar(x) => part(value, self.int(0), self.bits(*x)?, first),
                 Val::View(view) => {
                     let rest = view.extents.iter().chain(&view.strides);
                     for (n, x) in std::iter::once(&view.base).chain(rest).enumerate() {
-                        part(value, self.int(n as u32), self.extend(*x, true)?);
+                        part(value, self.int(n as u32), self.extend(*x, true)?, first);
                     }
                 }
                 Val::Tile(_) => {
                     let (layout, shape) = (self.layout_id(*v)?, self.shape(*v));
+                    let first = self.is_first(Some(layout))?;
                     for (n, x) in self.registers(*v)?.into_iter().enumerate() {
-                        let mut at = self.position(layout, shape, n)?;
-                        if let Some(real) = self.is_real(layout, shape, n)? {
-                            let none = self.int(Part::NOTHING);
-                            at = self.builder.build_select(real, at, none, "")?.into_int_value();
-                        }
-                        part(value, at, self.bits(x)?);
+                        let shown = self.is_shown(layout, shape, n)?;
+                        let own = self.both(self.both(self.is_real(layout, shape, n)?, first)?, shown)?;
+                        part(value, self.position(layout, shape, n)?, self.bits(x)?, own);
                     }
                 }
             }
         }
-        let types: Vec<Type> = inst.operands.iter().map(|v| self.ty(*v).clone()).collect();
-        self.machine.print(self, inst.attrs.str("message").unwrap_or(""), types, &parts)
+        let forms: Vec<Form> = inst.operands.iter().map(|v| Form::of(self.ty(*v))).collect();
+        self.machine.print(self, inst.attrs.str("message").unwrap_or(""), forms, &parts)
+    }
+
+    /// Whether the text of a tile shows the element that a register holds; `None` if it shows all.
+    fn is_shown(&self, layout: LayoutId, shape: &[u32], register: usize) -> Res<Option<IntValue<'c>>> {
+        let mut all = None;
+        for (d, n) in shape.iter().enumerate().filter(|(_, n)| is_cut(shape) && **n > 2 * EDGE) {
+            let at = self.coord(layout, register, d)?;
+            let low = self.builder.build_int_compare(IntPredicate::ULT, at, self.int(EDGE), "")?;
+            let high = self.builder.build_int_compare(IntPredicate::UGE, at, self.int(n - EDGE), "")?;
+            all = self.both(all, Some(self.builder.build_or(low, high, "")?))?;
+        }
+        Ok(all)
     }
 
     /// The bits of an element, as an i64.

@@ -13,7 +13,8 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
 use tk_layout::Kernel;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
-use tk_tile::{Loc, Type};
+use tk_tile::Loc;
+use tk_tile::message::Form;
 
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
@@ -105,6 +106,21 @@ pub struct Atomic<'a, 'c> {
     pub scope: &'a str,
 }
 
+/// An assert, as one thread sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Failing<'a, 'c> {
+    /// Whether it fails for this thread.
+    pub fails: IntValue<'c>,
+    /// Whether it does and no other thread says so for the same elements.
+    pub own: IntValue<'c>,
+    /// The first element for which it does; an i32.
+    pub element: IntValue<'c>,
+    /// What the program says then.
+    pub text: &'a str,
+    /// The extents of the tile; none of a scalar, which is the same in all threads.
+    pub shape: &'a [u32],
+}
+
 /// What a target must offer.
 pub trait Machine<'c> {
     /// Begins the function: reads its parameters.
@@ -177,8 +193,8 @@ pub trait Machine<'c> {
     /// All threads of the program meet.
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
-    /// At the head of a loop that may not end.
-    fn turn(&self, e: &Emit<'_, 'c>) -> Res<()>;
+    /// At the head of a loop that may not end; whether it may wait for other programs.
+    fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()>;
 
     /// All programs of the launch meet.
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
@@ -205,18 +221,11 @@ pub trait Machine<'c> {
         predicate: Option<IntValue<'c>>,
     ) -> Res<()>;
 
-    /// Ends the launch with a failed assert if it `fails` in this thread, at this element of a tile of this shape.
-    fn assert(
-        &self,
-        e: &Emit<'_, 'c>,
-        fails: IntValue<'c>,
-        element: IntValue<'c>,
-        message: &str,
-        shape: &[u32],
-    ) -> Res<()>;
+    /// Ends the launch if an assert fails in some thread.
+    fn assert(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()>;
 
-    /// Prints a message in which `{}` stand for values of these types.
-    fn print(&self, e: &Emit<'_, 'c>, message: &str, types: Vec<Type>, parts: &[Part<'c>]) -> Res<()>;
+    /// Prints a text in which `{}` stand for values.
+    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()>;
 
     /// Code for a function of floats; `None` if there is none.
     fn math(

@@ -5,19 +5,23 @@
 
 mod atomic;
 mod matrix;
+mod message;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
-use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
+use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue, PointerValue};
 use inkwell::{AddressSpace, InlineAsmDialect};
-use tk_ops::{AtomicOp, DType, ElementwiseOp};
-use tk_tile::{Loc, Type};
+use tk_ops::{DType, ElementwiseOp};
+use tk_tile::Loc;
+use tk_tile::message::{Form, Message};
 
-use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+pub use message::Needs;
+
+use super::{Access, Atomic, Entry, Failing, Lane, Machine, Space, Start};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::word;
@@ -25,18 +29,34 @@ use crate::emit::{Emit, Res, bug, slots};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 
-/// NVIDIA GPUs.
+/// NVIDIA GPUs; collects the messages to which records refer by number.
 #[derive(Debug, Default)]
-pub struct Nvptx {
+pub struct Nvptx<'c> {
     loc: Cell<Option<Loc>>,
+    needs: Cell<Needs>,
+    /// The address of control memory, if the kernel has some.
+    control: Cell<Option<IntValue<'c>>>,
+    /// Counts the lines that a thread prints.
+    line: Cell<Option<PointerValue<'c>>>,
+    messages: RefCell<Vec<Message>>,
 }
 
 /// The most parts of a wide access.
 const PARTS: usize = 4;
 
-impl Nvptx {
+impl<'c> Nvptx<'c> {
+    /// What the kernel may say.
+    pub fn into_messages(self) -> Vec<Message> {
+        self.messages.into_inner()
+    }
+
+    /// The instruction at which the threads of a program meet. One warp meets by itself.
+    fn meeting(&self, e: &Emit<'_, 'c>) -> &'static str {
+        if e.kernel.setting.threads().warp_bits == 0 { "bar.warp.sync -1;" } else { "bar.sync 0;" }
+    }
+
     /// Calls assembly: outputs of one type, inputs.
-    fn asm<'c>(
+    fn asm(
         &self,
         e: &Emit<'_, 'c>,
         text: &str,
@@ -90,39 +110,23 @@ impl Nvptx {
         })
     }
 
-    /// Adds to a bf16 in memory where there is no instruction for it: compares and swaps until nobody came between. The
-    /// product with one is exact, so that the sum is rounded once.
-    fn add_bf16<'c>(
+    /// Calls assembly that gives one value.
+    fn one(
         &self,
         e: &Emit<'_, 'c>,
-        a: &Atomic<'_, 'c>,
-        order: &str,
-        scope: &str,
+        text: &str,
+        constraints: &str,
+        output: BasicTypeEnum<'c>,
+        inputs: &[BasicValueEnum<'c>],
     ) -> Res<BasicValueEnum<'c>> {
-        let word = word(e.context, 16);
-        let mut inputs: Vec<BasicValueEnum<'c>> =
-            vec![a.address.into(), e.builder.build_bit_cast(a.value, word, "")?];
-        inputs.extend(a.predicate.map(BasicValueEnum::from));
-        let skip = if a.predicate.is_some() { "@!$3 bra DONE; " } else { "" };
-        let text = format!(
-            "{{ .reg .pred %again; .reg .b16 %one, %sum, %seen; mov.b16 %one, 0x3F80; {skip}\
-             ld.relaxed.{scope}.global.b16 $0, [$1]; \
-             AGAIN: fma.rn.bf16 %sum, $0, %one, $2; \
-             atom.{order}.{scope}.global.cas.b16 %seen, [$1], $0, %sum; \
-             setp.ne.b16 %again, %seen, $0; mov.b16 $0, %seen; @%again bra AGAIN; DONE: }}"
-        );
-        // The output is written before the inputs are read for the last time.
-        let constraints = if a.predicate.is_some() { "=&h,l,h,b" } else { "=&h,l,h" };
-        let out = self.asm(e, &text, constraints, &[word.into()], &inputs, Kind::Memory)?;
-        let back = e.zero(Some(a.dtype)).get_type();
-        match out.first() {
-            Some(x) => Ok(e.builder.build_bit_cast(*x, back, "")?),
-            None => bug("an addition gave nothing"),
+        match self.asm(e, text, constraints, &[output], inputs, Kind::Memory)?.first() {
+            Some(x) => Ok(*x),
+            None => bug("assembly gave nothing"),
         }
     }
 
     /// Values as the parts of a wide access.
-    fn pack<'c>(
+    fn pack(
         &self,
         e: &Emit<'_, 'c>,
         parts: Parts,
@@ -151,7 +155,7 @@ impl Nvptx {
     }
 
     /// The inverse of [`Nvptx::pack`].
-    fn unpack<'c>(
+    fn unpack(
         &self,
         e: &Emit<'_, 'c>,
         access: &Access<'c>,
@@ -278,18 +282,23 @@ fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
     }
 }
 
-impl<'c> Machine<'c> for Nvptx {
+impl<'c> Machine<'c> for Nvptx<'c> {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
         let mut params = start.function.get_params();
         let count = slots(start.kernel).len();
-        let programs = params.split_off(count.min(params.len()));
-        let [x, y, z] = programs.as_slice() else { return bug("the number of programs is passed last") };
+        let hidden = params.split_off(count.min(params.len()));
+        let ([x, y, z], control) = match hidden.as_slice() {
+            [x, y, z] => ([x, y, z], None),
+            [x, y, z, control] => ([x, y, z], Some(control.into_int_value())),
+            _other => return bug("the number of programs is passed last"),
+        };
         let programs = [x.into_int_value(), y.into_int_value(), z.into_int_value()];
-        for p in params.iter_mut() {
-            // A bool is passed as a byte.
-            if p.is_int_value() && p.into_int_value().get_type().get_bit_width() == 8 {
-                continue;
-            }
+        self.needs.set(Needs::of(start.kernel));
+        self.control.set(control);
+        if control.is_some() {
+            let place = start.builder.build_alloca(start.context.i32_type(), "")?;
+            start.builder.build_store(place, start.context.i32_type().const_zero())?;
+            self.line.set(Some(place));
         }
         let slots = slots(start.kernel);
         let mut values = vec![];
@@ -465,18 +474,15 @@ impl<'c> Machine<'c> for Nvptx {
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        // One warp meets by itself.
-        let text =
-            if e.kernel.setting.threads().warp_bits == 0 { "bar.warp.sync -1;" } else { "bar.sync 0;" };
-        self.asm(e, text, "", &[], &[], Kind::Meeting).map(|_| ())
+        self.asm(e, self.meeting(e), "", &[], &[], Kind::Meeting).map(|_| ())
     }
 
-    fn turn(&self, _e: &Emit<'_, 'c>) -> Res<()> {
-        Ok(())
+    fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
+        if waits && self.needs.get().asserts && e.nested.is_none() { self.waits(e) } else { Ok(()) }
     }
 
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        e.unsupported("`grid_barrier`")
+        self.meet_all(e)
     }
 
     fn assembly(
@@ -487,84 +493,11 @@ impl<'c> Machine<'c> for Nvptx {
         out: BasicTypeEnum<'c>,
         inputs: &[BasicValueEnum<'c>],
     ) -> Res<BasicValueEnum<'c>> {
-        match self.asm(e, text, constraints, &[out], inputs, Kind::Memory)?.first() {
-            Some(x) => Ok(*x),
-            None => bug("assembly gave nothing"),
-        }
+        self.one(e, text, constraints, out, inputs)
     }
 
     fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
-        let Some(form) = atomic::form(a.op, a.dtype) else {
-            return e.unsupported(format!("`{}` of `{}`", a.op.name(), a.dtype));
-        };
-        let bits = a.dtype.bits().max(16);
-        let word = word(e.context, bits);
-        let letter = match bits {
-            16 => "h",
-            32 => "r",
-            _ => "l",
-        };
-        let as_word = |x: BasicValueEnum<'c>| -> Res<BasicValueEnum<'c>> {
-            if x.is_int_value() { Ok(x) } else { Ok(e.builder.build_bit_cast(x, word, "")?) }
-        };
-        let scope = match a.scope {
-            "block" => "cta",
-            "system" => "sys",
-            _ => "gpu",
-        };
-        let order = match (a.op, a.order) {
-            (_, "relaxed") => "relaxed",
-            (AtomicOp::Load, _) => "acquire",
-            (AtomicOp::Store, _) => "release",
-            (_, other) => other,
-        };
-        if a.op == AtomicOp::Add && a.dtype == DType::BF16 && !e.kernel.setting.spec.has_bf16_arithmetic {
-            return self.add_bf16(e, a, order, scope);
-        }
-        let zero: BasicValueEnum<'c> = word.const_zero().into();
-        let mut inputs: Vec<BasicValueEnum<'c>> = vec![a.address.into()];
-        let (text, outputs): (String, Vec<BasicTypeEnum<'c>>) = match a.op {
-            AtomicOp::Load => (format!("ld.{order}.{scope}.global.b{bits} $0, [$1];"), vec![word.into()]),
-            AtomicOp::Store => {
-                inputs.push(as_word(a.value)?);
-                (format!("st.{order}.{scope}.global.b{bits} [$0], $1;"), vec![])
-            }
-            AtomicOp::Cas => {
-                inputs.push(as_word(a.compare.unwrap_or(zero))?);
-                inputs.push(as_word(a.value)?);
-                (format!("atom.{order}.{scope}.global.cas.b{bits} $0, [$1], $2, $3;"), vec![word.into()])
-            }
-            AtomicOp::Add
-            | AtomicOp::Max
-            | AtomicOp::Min
-            | AtomicOp::And
-            | AtomicOp::Or
-            | AtomicOp::Xor
-            | AtomicOp::Xchg => {
-                inputs.push(as_word(a.value)?);
-                (format!("atom.{order}.{scope}.global.{form} $0, [$1], $2;"), vec![word.into()])
-            }
-        };
-        let mut constraints: Vec<String> = outputs.iter().map(|_| format!("={letter}")).collect();
-        constraints.push("l".into());
-        constraints.extend(inputs.iter().skip(1).map(|_| letter.to_string()));
-        let mut text = text;
-        if let Some(p) = a.predicate {
-            text = format!("@${} {text}", outputs.len() + inputs.len());
-            constraints.push("b".into());
-            inputs.push(p.into());
-            if !outputs.is_empty() {
-                constraints.push("0".into());
-                inputs.push(zero);
-            }
-        }
-        let out = self.asm(e, &text, &constraints.join(","), &outputs, &inputs, Kind::Memory)?;
-        let back = e.zero(Some(a.dtype)).get_type();
-        match out.first() {
-            Some(x) if back.is_int_type() => Ok(*x),
-            Some(x) => Ok(e.builder.build_bit_cast(*x, back, "")?),
-            None => Ok(back.const_zero()),
-        }
+        self.atomic_in_memory(e, a)
     }
 
     fn shared_increment(
@@ -583,19 +516,12 @@ impl<'c> Machine<'c> for Nvptx {
         self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
-    fn assert(
-        &self,
-        e: &Emit<'_, 'c>,
-        fails: IntValue<'c>,
-        _element: IntValue<'c>,
-        _message: &str,
-        _shape: &[u32],
-    ) -> Res<()> {
-        self.asm(e, "@$0 trap;", "b", &[], &[fails.into()], Kind::Memory).map(|_| ())
+    fn assert(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()> {
+        self.assert_holds(e, failing)
     }
 
-    fn print(&self, e: &Emit<'_, 'c>, _message: &str, _types: Vec<Type>, _parts: &[Part<'c>]) -> Res<()> {
-        e.unsupported("`print`")
+    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
+        self.print_line(e, text, values, parts)
     }
 
     fn math(

@@ -9,9 +9,10 @@ use inkwell::module::Module;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue};
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
-use tk_tile::{Loc, Type};
+use tk_tile::Loc;
+use tk_tile::message::{Form, Kind, Message};
 
-use super::{Access, Atomic, Entry, Lane, Machine, Space, Start};
+use super::{Access, Atomic, Entry, Failing, Lane, Machine, Space, Start};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::word;
@@ -25,26 +26,7 @@ use crate::sim::{Order, Scope, Shuffle, Space as SimSpace};
 pub struct Sim {
     loc: Cell<Option<Loc>>,
     locs: RefCell<Vec<Loc>>,
-    asserts: RefCell<Vec<Assertion>>,
-    prints: RefCell<Vec<Printing>>,
-}
-
-/// An `assert`, to which a fault refers by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Assertion {
-    /// What the kernel says.
-    pub message: String,
-    /// The extents of the tile that is asserted.
-    pub shape: Vec<u32>,
-}
-
-/// A `print`, to which a record refers by number.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Printing {
-    /// The text with `{}` where values stand.
-    pub message: String,
-    /// The types of the values.
-    pub types: Vec<Type>,
+    messages: RefCell<Vec<Message>>,
 }
 
 /// What calls refer to by number.
@@ -52,20 +34,21 @@ pub struct Printing {
 pub struct Tables {
     /// Places.
     pub locs: Vec<Loc>,
-    /// Asserts.
-    pub asserts: Vec<Assertion>,
-    /// Prints.
-    pub prints: Vec<Printing>,
+    /// What lanes say.
+    pub messages: Vec<Message>,
 }
 
 impl Sim {
     /// What calls refer to.
     pub fn into_tables(self) -> Tables {
-        Tables {
-            locs: self.locs.into_inner(),
-            asserts: self.asserts.into_inner(),
-            prints: self.prints.into_inner(),
-        }
+        Tables { locs: self.locs.into_inner(), messages: self.messages.into_inner() }
+    }
+
+    /// The number of a new message.
+    fn message(&self, text: &str, kind: Kind) -> u32 {
+        let mut messages = self.messages.borrow_mut();
+        messages.push(Message { text: text.to_string(), kind, loc: self.loc.get() });
+        messages.len() as u32 - 1
     }
 
     /// The number of the place of the current instruction; -1 for none.
@@ -123,26 +106,6 @@ impl Sim {
             let _ = inst.set_alignment(16);
         }
         Ok(room)
-    }
-
-    /// Does something where a predicate holds.
-    fn guarded<'c>(
-        &self,
-        e: &Emit<'_, 'c>,
-        predicate: Option<IntValue<'c>>,
-        act: impl FnOnce() -> Res<()>,
-    ) -> Res<()> {
-        let Some(p) = predicate else { return act() };
-        let (inside, after) = (
-            e.context.append_basic_block(e.function, "lane"),
-            e.context.append_basic_block(e.function, "all"),
-        );
-        e.builder.build_conditional_branch(p, inside, after)?;
-        e.builder.position_at_end(inside);
-        act()?;
-        e.builder.build_unconditional_branch(after)?;
-        e.builder.position_at_end(after);
-        Ok(())
     }
 
     fn element<'c>(
@@ -265,7 +228,7 @@ impl<'c> Machine<'c> for Sim {
                 e.builder.build_store(self.element(e, access, room, i)?, *x)?;
             }
         }
-        self.guarded(e, access.predicate, || self.touch(e, space, access, room, false))?;
+        e.act_where(access.predicate, || self.touch(e, space, access, room, false))?;
         let one = |i| Ok(e.builder.build_load(access.ty, self.element(e, access, room, i)?, "")?);
         (0..access.count as usize).map(one).collect()
     }
@@ -281,7 +244,7 @@ impl<'c> Machine<'c> for Sim {
         for (i, x) in values.iter().enumerate() {
             e.builder.build_store(self.element(e, access, room, i)?, *x)?;
         }
-        self.guarded(e, access.predicate, || self.touch(e, space, access, room, true))
+        e.act_where(access.predicate, || self.touch(e, space, access, room, true))
     }
 
     fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
@@ -296,9 +259,7 @@ impl<'c> Machine<'c> for Sim {
             None => bytes,
         };
         let args = [source.into(), target.into(), bytes.into(), read.into(), self.place(e).into()];
-        self.guarded(e, to.predicate, || {
-            self.call(&Place::of(e), "tk_sim_async_copy", None, &args).map(|_| ())
-        })
+        e.act_where(to.predicate, || self.call(&Place::of(e), "tk_sim_async_copy", None, &args).map(|_| ()))
     }
 
     fn async_commit(&self, e: &Emit<'_, 'c>) -> Res<()> {
@@ -398,7 +359,7 @@ impl<'c> Machine<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
     }
 
-    fn turn(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn turn(&self, e: &Emit<'_, 'c>, _waits: bool) -> Res<()> {
         self.call(&Place::of(e), "tk_sim_step", None, &[self.place(e).into()]).map(|_| ())
     }
 
@@ -466,7 +427,7 @@ impl<'c> Machine<'c> for Sim {
             e.int(scope as u32).into(),
             self.place(e).into(),
         ];
-        self.guarded(e, a.predicate, || {
+        e.act_where(a.predicate, || {
             let Some(old) = self.call(&Place::of(e), "tk_sim_atomic", Some(e.i64().into()), &args)? else {
                 return bug("a call gave nothing");
             };
@@ -499,37 +460,29 @@ impl<'c> Machine<'c> for Sim {
             e.int(Scope::Block as u32).into(),
             self.place(e).into(),
         ];
-        self.guarded(e, predicate, || {
+        e.act_where(predicate, || {
             self.call(&Place::of(e), "tk_sim_atomic", Some(e.i64().into()), &args).map(|_| ())
         })
     }
 
-    fn assert(
-        &self,
-        e: &Emit<'_, 'c>,
-        fails: IntValue<'c>,
-        element: IntValue<'c>,
-        message: &str,
-        shape: &[u32],
-    ) -> Res<()> {
-        let mut asserts = self.asserts.borrow_mut();
-        asserts.push(Assertion { message: message.to_string(), shape: shape.to_vec() });
-        let n = e.int(asserts.len() as u32 - 1);
-        self.guarded(e, Some(fails), || {
-            let args = [n.into(), element.into(), self.place(e).into()];
+    fn assert(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()> {
+        let n = e.int(self.message(failing.text, Kind::Assert(failing.shape.to_vec())));
+        e.act_where(Some(failing.fails), || {
+            let args = [n.into(), failing.element.into(), self.place(e).into()];
             self.call(&Place::of(e), "tk_sim_assert", None, &args).map(|_| ())
         })
     }
 
-    /// The record is the number of the `print` and of the values that follow; of each value its number, the position
-    /// and the bits, all as 64-bit words.
-    fn print(&self, e: &Emit<'_, 'c>, message: &str, types: Vec<Type>, parts: &[Part<'c>]) -> Res<()> {
-        let mut prints = self.prints.borrow_mut();
-        prints.push(Printing { message: message.to_string(), types });
-        let n = prints.len() as i64 - 1;
-        let mut words = vec![e.long(n)];
+    /// The record is the number of the message; of each part the value, the position and the bits, all as 64-bit words. A
+    /// part that another lane says has a value that there is not.
+    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
+        let mut words = vec![e.long(self.message(text, Kind::Print(values)).into())];
         for part in parts {
-            words.push(e.long(part.value.into()));
+            let value = e.long(part.value.into());
+            words.push(match part.own {
+                Some(own) => e.builder.build_select(own, value, e.long(-1), "")?.into_int_value(),
+                None => value,
+            });
             words.push(e.extend(part.position, false)?);
             words.push(part.bits);
         }

@@ -3,7 +3,7 @@
 //! Guarantees that inputs are converted exactly to the type that is computed in, that every product is added (zeros do
 //! not hide NaN or infinity), and that the order of additions depends on the extents only. The type that is computed
 //! in is f64 for f64 accumulators, f32 for all other floats: an f16 accumulator is rounded once per `dot`. Integers
-//! are exact modulo 2^width of the accumulator. A scaled product is computed in f64 and rounded once.
+//! are exact modulo 2^width of the accumulator. A scaled factor is computed in f64 and rounded once.
 
 use std::borrow::Cow;
 
@@ -49,7 +49,8 @@ fn dot(args: &mut Args<'_, '_>) -> Result<(), Fault> {
     args.put(0, Value::tile(product(&a, &b, acc, e)?))
 }
 
-/// `dot_scaled(a, b, a_scale, b_scale, acc)`. Narrow floats and powers of two are exact in f64, and so are their products.
+/// `dot_scaled(a, b, a_scale, b_scale, acc)`: a `dot` of factors times their scales. A power of two changes no bit of a
+/// factor in f64, so that each is rounded once.
 fn dot_scaled(args: &mut Args<'_, '_>) -> Result<(), Fault> {
     let e = extents(args)?;
     let blocks = match args.operand(2)?.ty.shape() {
@@ -59,6 +60,7 @@ fn dot_scaled(args: &mut Args<'_, '_>) -> Result<(), Fault> {
     let (a, b) = (args.take(0)?.buf(e.m * e.k)?, args.take(1)?.buf(e.k * e.n)?);
     let (s, t) = (args.take(2)?.buf(e.m * blocks)?, args.take(3)?.buf(blocks * e.n)?);
     let acc = args.take(4)?.owned(e.m * e.n)?;
+    let to = a.dtype().scaled(b.dtype());
     let (mut a, mut b) = (doubles(&a)?.into_owned(), doubles(&b)?.into_owned());
     // A scale stands for the elements of a block along K: next to each other in `a`, rows in `b`.
     let size = e.k / blocks;
@@ -70,9 +72,9 @@ fn dot_scaled(args: &mut Args<'_, '_>) -> Result<(), Fault> {
             row.iter_mut().zip(scales).for_each(|(x, scale)| *x *= scale);
         }
     }
-    let dtype = acc.dtype();
-    let sum = product(&Buf::F64(a), &Buf::F64(b), Buf::F64(doubles(&acc)?.into_owned()), e)?;
-    args.put(0, Value::tile(eval::cast(&sum, dtype).map_err(wrong)?))
+    let a = cast(&Buf::F64(a), to)?.into_owned();
+    let b = cast(&Buf::F64(b), to)?.into_owned();
+    args.put(0, Value::tile(product(&a, &b, acc, e)?))
 }
 
 fn product(a: &Buf, b: &Buf, acc: Buf, e: Extents) -> Result<Buf, Fault> {

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tk_interp::{Arg, BufferId, Buffers, Fault, Memory};
+use tk_interp::{Arg, BufferId, Buffers, Fault, Memory, Printed};
 use tk_sema::contract;
 use tk_syntax::codes;
 
@@ -14,12 +14,14 @@ use super::binaries::Binaries;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::error::CudaError;
-use super::kernel::{Args, Kernel};
+use super::kernel::{Args, Kernel, KernelInfo};
+use super::messages::{Messages, Said};
 use super::reach::{Reached, Translation, reach, read, write};
 use super::stream::Stream;
 use crate::call::Call;
 use crate::compile::{ArgFacts, Compile};
 use crate::device::{self, LaunchOptions, fault_of};
+use crate::said::{self, Shown};
 use crate::session::{Compiled, lock};
 
 /// A GPU as the device of a session.
@@ -28,18 +30,50 @@ pub struct Backend {
     binaries: Binaries,
     /// One launch at a time: another one must not meet a context that is being renewed.
     one: Mutex<()>,
+    /// Control memory of an earlier launch that may be used again.
+    spare: Mutex<Option<Messages>>,
 }
 
 impl Backend {
     /// A GPU and what makes binaries for it. Fails if no target fits the GPU.
     pub fn new(device: Device, compiler: Arc<dyn Compile>) -> Result<Backend, CudaError> {
-        Ok(Backend { binaries: Binaries::new(device, compiler)?, one: Mutex::new(()) })
+        Ok(Backend {
+            binaries: Binaries::new(device, compiler)?,
+            one: Mutex::new(()),
+            spare: Mutex::default(),
+        })
     }
 
     /// The GPU.
     pub fn device(&self) -> &Device {
         self.binaries.device()
     }
+
+    /// Control memory for a launch, if the kernel has some.
+    fn messages(&self, kernel: &KernelInfo, stream: &Stream) -> Result<Option<Messages>, CudaError> {
+        if !kernel.has_control() {
+            return Ok(None);
+        }
+        let says = !kernel.messages.is_empty();
+        let spare = lock(&self.spare).take().filter(|m| m.serves(says));
+        let messages = spare.map_or_else(|| Messages::new(self.device(), says), Ok)?;
+        messages.begin(stream)?;
+        Ok(Some(messages))
+    }
+}
+
+/// Prints what a launch has printed; the fault of an assert that failed.
+pub(crate) fn show(
+    said: &Said,
+    kernel: &KernelInfo,
+    pointer: &dyn Fn(u64, usize) -> String,
+    grid: [u32; 3],
+    printed: &Printed,
+) -> Result<(), Fault> {
+    let missing = said.records.show(&Shown { messages: &kernel.messages, pointer }, grid, printed)?;
+    printed.lost(missing.saturating_add(said.lost));
+    printed.end_launch();
+    said.fault(&kernel.messages).map_or(Ok(()), Err)
 }
 
 impl device::Device for Backend {
@@ -63,7 +97,19 @@ impl device::Device for Backend {
         let kernel = self.binaries.get(compiled, options, facts).map_err(|wrong| fault_of(&wrong))?;
         kernel.fits(self.device()).map_err(|e| fault(&e, ""))?;
         let with = call.describe(grid);
-        run(&kernel, &stream, grid, &values, options).map_err(|e| fault(&e, &with))?;
+        let mut messages = self.messages(kernel.info(), &stream).map_err(|e| fault(&e, ""))?;
+        let control = messages.as_ref().map(Messages::address);
+        let ran = run(&kernel, &stream, grid, (&values, control), options);
+        if let Some(messages) = &mut messages {
+            let said = messages.end(ran.is_ok().then_some(&stream)).map_err(|e| fault(&e, ""))?;
+            let to_host = there.to_gpu.reversed();
+            let names = compiled.module.funcs.get(compiled.entry).map_or(&[][..], |f| &f.param_names);
+            let pointer =
+                |address, size| said::pointer(to_host.address(address), size, &buffers, args, names);
+            show(&said, kernel.info(), &pointer, grid, &options.printed)?;
+        }
+        ran.map_err(|e| fault(&e, &with))?;
+        *lock(&self.spare) = messages;
         there.download(&stream).map_err(|e| fault(&e, &with))
     }
 
@@ -77,14 +123,10 @@ fn run(
     kernel: &Kernel,
     stream: &Stream,
     grid: [u32; 3],
-    values: &Args,
+    (values, control): (&Args, Option<u64>),
     options: &LaunchOptions,
 ) -> Result<(), CudaError> {
-    if options.cooperative {
-        kernel.launch_cooperative(stream, grid, values)?;
-    } else {
-        kernel.launch(stream, grid, values)?;
-    }
+    kernel.start(stream, grid, values.bits(), options.cooperative, control)?;
     match options.timeout {
         None => stream.synchronize(),
         Some(limit) if stream.synchronize_within(limit)? => Ok(()),

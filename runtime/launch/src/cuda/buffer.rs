@@ -73,6 +73,11 @@ impl Buffer {
         self.address
     }
 
+    /// Whether its context is not lost.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.context.lost().is_none()
+    }
+
     /// Bytes.
     pub fn len(&self) -> usize {
         self.bytes
@@ -205,18 +210,37 @@ impl fmt::Debug for Pinned {
 
 impl Pinned {
     pub(crate) fn new(context: Arc<Context>, bytes: usize) -> Result<Pinned, CudaError> {
-        /// `CU_MEMHOSTALLOC_PORTABLE`: pinned for all contexts.
-        const PORTABLE: u32 = 1;
+        /// `CU_MEMHOSTALLOC_PORTABLE` and `CU_MEMHOSTALLOC_DEVICEMAP`: pinned for all contexts, and kernels reach it.
+        const FLAGS: u32 = 1 | 2;
         let mut start: *mut c_void = ptr::NonNull::<u64>::dangling().as_ptr().cast();
         context.enter()?;
         if bytes > 0 {
             // SAFETY: the place lives, and the context is current.
-            let code = unsafe { (context.driver.alloc_host)(&raw mut start, bytes, PORTABLE) };
+            let code = unsafe { (context.driver.alloc_host)(&raw mut start, bytes, FLAGS) };
             context.check(code, &format!("{bytes} bytes of pinned host memory cannot be had"))?;
             // SAFETY: the memory is new and has so many bytes.
             unsafe { ptr::write_bytes(start.cast::<u8>(), 0, bytes) };
         }
         Ok(Pinned { context, start: start.cast(), bytes })
+    }
+
+    /// Its address for the GPU.
+    pub(crate) fn device_address(&self) -> Result<u64, CudaError> {
+        let mut address = 0u64;
+        self.context.enter()?;
+        // SAFETY: the place lives, and the memory was allocated for this; the flags must be 0.
+        let code =
+            unsafe { (self.context.driver.host_address)(&raw mut address, self.start.cast::<c_void>(), 0) };
+        self.context.check(code, "the GPU cannot reach memory of the host")?;
+        Ok(address)
+    }
+
+    /// The 64 bits at this byte, which the GPU may be writing; `None` where there are none, or not aligned.
+    pub(crate) fn word(&self, at: usize) -> Option<u64> {
+        let inside = at.checked_add(8).is_some_and(|end| end <= self.bytes) && at.is_multiple_of(8);
+        // SAFETY: the bytes are inside of the memory, which is page-aligned and initialised; a volatile read is one
+        // instruction, whatever else writes there.
+        inside.then(|| unsafe { self.start.add(at).cast::<u64>().read_volatile() })
     }
 
     /// Its elements; bytes that make no whole one are left out.

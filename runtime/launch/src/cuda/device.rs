@@ -275,6 +275,15 @@ impl Context {
         Ok(Context { driver, id: IDS.fetch_add(1, Ordering::Relaxed), device, raw, loss: OnceLock::new() })
     }
 
+    /// The multiprocessors of its device.
+    pub fn sms(&self) -> Result<u32, CudaError> {
+        let (mut n, attribute) = (0, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        // SAFETY: the place lives.
+        let code = unsafe { (self.driver.device_attribute)(&raw mut n, attribute, self.device) };
+        self.check(code, "the GPU does not tell how many multiprocessors it has")?;
+        Ok(u32::try_from(n).unwrap_or(0))
+    }
+
     /// Makes it the current context of this thread, if it was not the last one to be so. Fails if it is lost.
     #[inline]
     pub fn enter(&self) -> Result<(), CudaError> {

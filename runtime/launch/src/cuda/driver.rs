@@ -56,6 +56,7 @@ entry_points! {
     free_async = "cuMemFreeAsync" (CUdeviceptr, CUstream);
     alloc_host = "cuMemHostAlloc" (*mut *mut c_void, usize, c_uint);
     free_host = "cuMemFreeHost" (*mut c_void);
+    host_address = "cuMemHostGetDevicePointer_v2" (*mut CUdeviceptr, *mut c_void, c_uint);
     to_device = "cuMemcpyHtoDAsync_v2" (CUdeviceptr, *const c_void, usize, CUstream);
     to_host = "cuMemcpyDtoHAsync_v2" (*mut c_void, CUdeviceptr, usize, CUstream);
     fill = "cuMemsetD8Async" (CUdeviceptr, u8, usize, CUstream);
@@ -73,6 +74,7 @@ entry_points! {
     module_unload = "cuModuleUnload" (CUmodule);
     module_function = "cuModuleGetFunction" (*mut CUfunction, CUmodule, *const c_char);
     set_function_attribute = "cuFuncSetAttribute" (CUfunction, CUfunction_attribute, c_int);
+    occupancy = "cuOccupancyMaxActiveBlocksPerMultiprocessor" (*mut c_int, CUfunction, c_int, usize);
     launch = "cuLaunchKernel" (
         CUfunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, CUstream, *mut *mut c_void, *mut *mut c_void
     );

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use cudarc::driver::sys::{CUfunction, CUfunction_attribute as Attribute, CUmodule};
 use smallvec::SmallVec;
 use tk_ops::Scalar;
+use tk_tile::message::Message;
 
 use super::device::{Context, Device, MOST_BLOCKS};
 use super::error::CudaError;
@@ -20,7 +21,7 @@ use crate::compile::{Binary, ParamKind};
 
 /// Arguments that need no memory from the heap: four views of rank 3 have 28.
 const INLINE: usize = 32;
-/// The same with the three parameters of the grid; the next larger size that `smallvec` has.
+/// The same with the three parameters of the grid and control memory; the next larger size that `smallvec` has.
 const INLINE_WITH_GRID: usize = 36;
 /// Dynamic shared memory that a function has without being asked, in bytes; the same for every GPU since compute
 /// capability 2.0, from NVIDIA's programming guide.
@@ -106,8 +107,20 @@ pub struct KernelInfo {
     pub shared_bytes: u32,
     /// Programs of axis 0 that a block runs; at least 1.
     pub programs_per_block: u32,
-    /// Its machine parameters, without the three of the grid.
+    /// Its machine parameters, without the three of the grid and control memory.
     pub params: Vec<ParamKind>,
+    /// What it may say.
+    pub messages: Arc<[Message]>,
+    /// Whether all programs of a launch meet.
+    pub meets: bool,
+}
+
+impl KernelInfo {
+    /// Whether it gets control memory.
+    #[inline]
+    pub fn has_control(&self) -> bool {
+        self.meets || !self.messages.is_empty()
+    }
 }
 
 /// A binary that is loaded when one of its kernels is first launched in a context.
@@ -220,8 +233,17 @@ impl fmt::Debug for Kernel {
 impl Kernel {
     /// Of what a compiler gave.
     pub fn of(binary: Binary) -> Kernel {
-        let Binary { name, image, threads, shared_bytes, programs_per_block, params } = binary;
-        Module::lazy(image).kernel(KernelInfo { name, threads, shared_bytes, programs_per_block, params })
+        let Binary { name, image, threads, shared_bytes, programs_per_block, params, messages, meets } =
+            binary;
+        Module::lazy(image).kernel(KernelInfo {
+            name,
+            threads,
+            shared_bytes,
+            programs_per_block,
+            params,
+            messages,
+            meets,
+        })
     }
 
     /// What it is called and how large a block is.
@@ -243,29 +265,32 @@ impl Kernel {
         ))
     }
 
-    /// Launches all programs of a grid.
+    /// Launches all programs of a grid. Fails if the kernel says something or its programs meet: a `Launcher` or a
+    /// `Session` has the memory for that.
     #[inline]
     pub fn launch(&self, stream: &Stream, grid: [u32; 3], args: &Args) -> Result<(), CudaError> {
-        self.start(stream, grid, args.bits(), false)
+        self.start(stream, grid, args.bits(), false, None)
     }
 
     /// The same, with all programs running at the same time. Fails if they do not fit.
     pub fn launch_cooperative(&self, stream: &Stream, grid: [u32; 3], args: &Args) -> Result<(), CudaError> {
-        self.start(stream, grid, args.bits(), true)
+        self.start(stream, grid, args.bits(), true, None)
     }
 
-    /// Launches with arguments that are already bits, one for each of the parameters.
+    /// Launches with arguments that are already bits, one for each of the parameters, and the address of control memory
+    /// if the kernel has some.
     pub(crate) fn start(
         &self,
         stream: &Stream,
         grid: [u32; 3],
         values: &[u64],
         cooperative: bool,
+        control: Option<u64>,
     ) -> Result<(), CudaError> {
         if grid.contains(&0) {
             return Ok(());
         }
-        if values.len() != self.info.params.len() {
+        if values.len() != self.info.params.len() || control.is_some() != self.info.has_control() {
             return Err(self.miscounted(values.len()));
         }
         let blocks = self.blocks(grid)?;
@@ -279,6 +304,10 @@ impl Kernel {
         let address = |v: &u64| ptr::from_ref(v).cast_mut().cast::<c_void>();
         pointers.extend(values.iter().map(address));
         pointers.extend(grid.iter().map(|n| ptr::from_ref(n).cast_mut().cast::<c_void>()));
+        pointers.extend(control.iter().map(address));
+        if cooperative {
+            self.fits_at_once(context, function, grid)?;
+        }
         stream.remember(self.shown);
         let code = self.call(stream, function, blocks, &mut pointers, cooperative);
         if code == 0 { Ok(()) } else { Err(self.failed(stream, code, grid, values)) }
@@ -349,9 +378,45 @@ impl Kernel {
         Ok(Function(raw))
     }
 
+    /// Fails if the GPU does not hold so many blocks at once.
+    fn fits_at_once(
+        &self,
+        context: &Context,
+        Function(function): Function,
+        grid: [u32; 3],
+    ) -> Result<(), CudaError> {
+        let (name, mut each) = (&self.info.name, 0);
+        let (threads, shared) =
+            (i32::try_from(self.info.threads).unwrap_or(i32::MAX), self.info.shared_bytes as usize);
+        // SAFETY: the place and the function live.
+        let code = unsafe { (context.driver.occupancy)(&raw mut each, function, threads, shared) };
+        context.check(code, &format!("it is not known how many blocks of kernel `{name}` the GPU holds"))?;
+        let sms = context.sms()?;
+        let each = u64::try_from(each).unwrap_or(0) * u64::from(self.info.programs_per_block.max(1));
+        // No grid that fits is so large that its size is none of 64 bits.
+        let wanted = grid.iter().fold(1u64, |n, d| n.saturating_mul((*d).into()));
+        let most = each * u64::from(sms);
+        if wanted <= most {
+            return Ok(());
+        }
+        let sentence = format!(
+            "the {wanted} programs of kernel `{name}` must run at the same time, as `cooperative = true` asks for, \
+             and the GPU holds {most}: {each} on each of its {sms} multiprocessors"
+        );
+        Err(CudaError::new(
+            sentence,
+            "use a smaller grid, such as one that asks `device.sms`, or smaller tiles",
+        ))
+    }
+
     #[cold]
     fn miscounted(&self, given: usize) -> CudaError {
         let (name, takes) = (&self.info.name, self.info.params.len());
+        if takes == given {
+            let sentence =
+                format!("kernel `{name}` prints, asserts or lets programs meet, and has no memory for that");
+            return CudaError::new(sentence, "launch it through a `Launcher` or a `Session`");
+        }
         let sentence = format!("kernel `{name}` takes {takes} machine parameters, but {given} were given");
         CudaError::new(sentence, "a view has one for its address, then its extents and strides")
     }

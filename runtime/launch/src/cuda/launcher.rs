@@ -9,20 +9,24 @@ use std::fmt;
 use std::hash::BuildHasherDefault;
 use std::sync::{Arc, Mutex};
 
+use tk_interp::{Fault, Printed, print};
 use tk_sema::contract::{self, ArgUse, HostArg, Plan, SetValue};
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::message::control;
 use tk_tile::{Elem, Type};
 
+use super::backend::show;
 use super::binaries::Binaries;
 use super::device::Device;
 use super::error::CudaError;
 use super::kernel::Kernel;
 use super::key::{self, Arg, KeyHasher};
+use super::messages::Messages;
 use super::stream::Stream;
 use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
 use crate::device::{LaunchOptions, with_notes};
-use crate::session::{Compiled, Session, Wrong, element_size, lock, meeting};
+use crate::session::{Compiled, Session, Wrong, diagnostic, element_size, lock, meeting};
 
 /// Entries that a site remembers before it forgets all: a program whose shapes never repeat must not fill memory.
 const REMEMBERED: usize = 1024;
@@ -84,6 +88,9 @@ struct Inner {
     /// Sites of [`Launcher::launch`], by the name of the kernel.
     sites: Mutex<HashMap<String, Site>>,
     notes: Mutex<Vec<Diagnostic>>,
+    printed: Printed,
+    /// Control memory of an earlier launch that may be used again.
+    spare: Mutex<Option<Messages>>,
 }
 
 impl fmt::Debug for Inner {
@@ -106,6 +113,8 @@ impl Launcher {
             entries: Mutex::default(),
             sites: Mutex::default(),
             notes: Mutex::default(),
+            printed: Printed::default(),
+            spare: Mutex::default(),
         })))
     }
 
@@ -127,6 +136,12 @@ impl Launcher {
     /// A place in a program that launches one kernel, with compile-time parameters by name.
     pub fn site(&self, kernel: &str, sets: &[(String, SetValue)]) -> Result<CallSite, LaunchError> {
         Ok(CallSite { site: Site::new(&self.0, kernel, sets)?, launcher: self.clone() })
+    }
+
+    /// What kernels printed since this was last asked: lines that end in a line break. A kernel that prints or asserts is
+    /// waited for when it is launched.
+    pub fn printed(&self) -> String {
+        self.0.printed.take()
     }
 
     /// What `static_print` said since this was last asked.
@@ -180,6 +195,12 @@ struct Entry {
     values: Box<[u64]>,
     changes: Box<[Change]>,
     scratch: Box<[Scratch]>,
+    /// It needs no memory beside its arguments.
+    plain: bool,
+    /// The names of the parameters.
+    names: Box<[String]>,
+    /// The kernel in the source.
+    place: Span,
 }
 
 /// A value that each launch writes anew.
@@ -249,10 +270,15 @@ impl Site {
                 };
             }
         }
-        if entry.scratch.is_empty() {
-            return Ok(entry.kernel.start(stream, entry.grid, values, entry.cooperative)?);
+        if entry.plain {
+            return Ok(entry.kernel.start(stream, entry.grid, values, entry.cooperative, None)?);
         }
-        Ok(with_scratch(entry, stream, values)?)
+        let launch = WithMemory { inner, entry, stream, args };
+        if entry.kernel.info().messages.is_empty() {
+            Ok(launch.meeting(values)?)
+        } else {
+            launch.saying(values)
+        }
     }
 
     /// The entry of a key that is not the one before.
@@ -273,24 +299,93 @@ impl Site {
     }
 }
 
-/// A launch whose workspaces live as long as the stream needs them.
-#[cold]
-fn with_scratch(entry: &Entry, stream: &Stream, values: &mut [u64]) -> Result<(), CudaError> {
-    let mut held = vec![];
-    let mut start = || {
-        for s in &entry.scratch {
-            let address = stream.alloc(s.bytes)?;
+/// A launch that needs memory beside its arguments.
+struct WithMemory<'a> {
+    inner: &'a Inner,
+    entry: &'a Entry,
+    stream: &'a Stream,
+    args: &'a [Arg<'a>],
+}
+
+impl WithMemory<'_> {
+    /// A launch whose memory lives as long as the stream needs it.
+    #[cold]
+    fn meeting(&self, values: &mut [u64]) -> Result<(), CudaError> {
+        let (meets, mut held) = (self.entry.kernel.info().meets, vec![]);
+        let mut start = || {
+            let mut control = None;
+            if meets {
+                let address = self.stream.alloc(control::BYTES)?;
+                held.push(address);
+                self.stream.fill_zero(address, control::BYTES)?;
+                control = Some(address);
+            }
+            self.with_scratch(values, control, &mut held)
+        };
+        let started = start();
+        self.given_back(held, started)
+    }
+
+    /// A launch that says something is waited for, since what it says belongs to it.
+    #[cold]
+    fn saying(&self, values: &mut [u64]) -> Result<(), LaunchError> {
+        let (entry, stream, info) = (self.entry, self.stream, self.entry.kernel.info());
+        let spare = lock(&self.inner.spare).take().filter(|m| m.serves(true));
+        let mut messages = spare.map_or_else(|| Messages::new(self.inner.binaries.device(), true), Ok)?;
+        messages.begin(stream)?;
+        let mut held = vec![];
+        let started = self.with_scratch(values, Some(messages.address()), &mut held);
+        let started = self.given_back(held, started);
+        let ran = started.and_then(|()| stream.synchronize());
+        let said = messages.end(ran.is_ok().then_some(stream))?;
+        let pointer = |address, size| self.pointer(address, size);
+        let place = self.entry.place;
+        show(&said, info, &pointer, entry.grid, &self.inner.printed)
+            .map_err(|fault| vec![self.inner.failed(&fault, &info.name, place)])?;
+        ran?;
+        *lock(&self.inner.spare) = Some(messages);
+        Ok(())
+    }
+
+    /// Launches with workspaces, whose addresses are added to `held`.
+    fn with_scratch(
+        &self,
+        values: &mut [u64],
+        control: Option<u64>,
+        held: &mut Vec<u64>,
+    ) -> Result<(), CudaError> {
+        for s in &self.entry.scratch {
+            let address = self.stream.alloc(s.bytes)?;
             held.push(address);
             if s.zeroed {
-                stream.fill_zero(address, s.bytes)?;
+                self.stream.fill_zero(address, s.bytes)?;
             }
             values.get_mut(s.value).into_iter().for_each(|v| *v = address);
         }
-        entry.kernel.start(stream, entry.grid, values, entry.cooperative)
-    };
-    let started = start();
-    let freed = held.into_iter().map(|address| stream.free(address)).fold(Ok(()), Result::and);
-    started.and(freed)
+        self.entry.kernel.start(self.stream, self.entry.grid, values, self.entry.cooperative, control)
+    }
+
+    /// Gives memory back once the stream is done with it.
+    fn given_back(&self, held: Vec<u64>, started: Result<(), CudaError>) -> Result<(), CudaError> {
+        let freed = held.into_iter().map(|address| self.stream.free(address)).fold(Ok(()), Result::and);
+        started.and(freed)
+    }
+
+    /// The text of an address: the name of the first argument in whose memory it is stands for it.
+    fn pointer(&self, at: u64, size: usize) -> String {
+        if at == 0 {
+            return "null".into();
+        }
+        let inside = |arg: &Arg<'_>| match arg {
+            Arg::Tensor { address, bytes, .. } => {
+                at.checked_sub(*address).filter(|n| usize::try_from(*n).is_ok_and(|n| n <= *bytes))
+            }
+            Arg::Scalar(_) | Arg::Absent => None,
+        };
+        let found = self.args.iter().zip(&self.entry.names).find_map(|(a, name)| Some((inside(a)?, name)));
+        let (bytes, name) = found.map_or((0, None), |(n, name)| (n.cast_signed(), Some(name.as_str())));
+        print::address(name, bytes, size, at)
+    }
 }
 
 #[cold]
@@ -305,6 +400,14 @@ fn outside(args: &[Arg<'_>]) -> CudaError {
 }
 
 impl Inner {
+    /// An assert that failed, with its place in words: whoever sees it may have no source to show.
+    fn failed(&self, fault: &Fault, kernel: &str, place: Span) -> Diagnostic {
+        let d = diagnostic(fault, place);
+        let sources = &self.session.checked().sources;
+        let (file, line, column) = sources.position(d.primary.span);
+        d.note(format!("in kernel `{kernel}`, {file}:{line}:{column}"))
+    }
+
     /// The entry of a key, from any thread's launches.
     fn entry(&self, key: &[u64], args: &[Arg<'_>]) -> Result<Arc<Entry>, LaunchError> {
         if let Some(entry) = lock(&self.entries).get(key) {
@@ -328,19 +431,25 @@ impl Inner {
         args: &[Arg<'_>],
     ) -> Result<Entry, LaunchError> {
         let (hir, device) = (&self.session.checked().hir, self.binaries.device());
+        let func = hir.func(kernel);
+        let (names, place) = (func.params.iter().map(|p| p.name.clone()).collect(), func.span);
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
         let plan = contract::plan_on(hir, kernel, &hosts, sets, self.binaries.facts())
             .map_err(|e| vec![*e.diagnostic])?;
         let (compiled, notes) = self.session.compile(kernel, &plan.bindings)?;
         lock(&self.notes).extend(notes);
-        meeting(&compiled.module, &plan, hir.func(kernel).span)?;
+        meeting(&compiled.module, &plan, place)?;
         let uses = contract::argument_uses(hir, kernel);
         let recipe = Recipe::new(&compiled, &plan, &uses, args).map_err(|what| vec![bug(&what)])?;
         let options = LaunchOptions::of(&plan.launch);
         let facts = recipe.kinds.iter().zip(&recipe.values).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
         let kernel = self.binaries.get(&compiled, &options, facts)?;
         kernel.fits(device)?;
+        let plain = recipe.scratch.is_empty() && !kernel.info().has_control();
         Ok(Entry {
+            plain,
+            names,
+            place,
             kernel,
             grid: plan.grid,
             cooperative: options.cooperative,

@@ -18,6 +18,7 @@ mod error;
 mod kernel;
 mod key;
 mod launcher;
+mod messages;
 mod reach;
 mod stream;
 

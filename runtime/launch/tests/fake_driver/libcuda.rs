@@ -200,6 +200,12 @@ pub extern "C" fn cuMemFreeHost(_: *mut c_void) -> u32 {
     context()
 }
 
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(out: *mut u64, host: *mut c_void, _: u32) -> u32 {
+    unsafe { *out = host as u64 };
+    context()
+}
+
 /// Whether a range lies in memory of the GPU.
 fn holds(address: u64, bytes: usize) -> bool {
     let memory = MEMORY.lock().unwrap();
@@ -374,6 +380,73 @@ unsafe fn slow(_: &Launch) {
 
 unsafe fn nothing(_: &Launch) {}
 
+/// Words of 64 bits of control memory, as `tk_tile::message::control` has them.
+const LOST: usize = 2;
+const PRINTS: usize = 3;
+const ASSERTS: usize = 5;
+
+/// What says that the first thread of a program gives a record.
+const LEADS: u64 = 1 << 31;
+
+/// Appends records, each a list of words without the number of parts, to a region whose address is a word of control.
+unsafe fn records(control: *const u64, region: usize, records: &[(u64, [u64; 3], u64, &[(u64, u64, u64)])]) {
+    let mut at = unsafe { *control.add(region) } as *mut u64;
+    for (message, [x, y, z], line, parts) in records {
+        let head = [message + 1 | line << 32, x | y << 32, z | (parts.len() as u64 | LEADS) << 32];
+        let parts = parts.iter().flat_map(|(value, position, bits)| [value | position << 32, *bits]);
+        for word in head.into_iter().chain(parts) {
+            unsafe {
+                *at = word;
+                at = at.add(1);
+            }
+        }
+    }
+}
+
+/// Parameters: a pointer to i32, grid, control memory. Prints `x = {}` of the pointer and `{} and {}` of a tile and a
+/// number, by two threads in the program 1, by one in the program 0, whose second line lacks a part.
+unsafe fn says(l: &Launch) {
+    let (x, control) = unsafe { (l.get::<u64>(0), l.get::<*const u64>(4)) };
+    let second: &[(u64, u64, u64)] = &[(0, 0, 7), (0, 1, 8), (1, 0, u32::MAX as u64)];
+    let said = [
+        (1, [1, 0, 0], 1, second),
+        (0, [1, 0, 0], 0, &[(0, 0, x + 4)][..]),
+        (1, [1, 0, 0], 1, &[(0, 2, 9)][..]),
+        (0, [0, 0, 0], 0, &[(0, 0, 0)][..]),
+        (1, [0, 0, 0], 1, second),
+    ];
+    unsafe { records(control, PRINTS, &said) };
+}
+
+/// The same parameters. Says a line, and that an assert fails in two programs; two lines found no room.
+unsafe fn fails(l: &Launch) {
+    let control = unsafe { l.get::<*mut u64>(4) };
+    let part = |element| [(0, element, 0)];
+    let (third, sixth) = (part(2), part(5));
+    unsafe {
+        records(control, PRINTS, &[(0, [0, 0, 0], 0, &[(0, 0, 0)][..])]);
+        *control.add(LOST) = 2;
+        let first = (2, [0, 1, 0], 0, &third[..]);
+        records(control, ASSERTS, &[(2, [1, 1, 0], 0, &part(0)[..]), (2, [0, 1, 0], 0, &sixth[..]), first]);
+    }
+}
+
+/// The same parameters. Says a line and then uses an address of nothing.
+unsafe fn says_and_fails(l: &Launch) {
+    let control = unsafe { l.get::<*mut u64>(4) };
+    unsafe { records(control, PRINTS, &[(0, [0, 0, 0], 0, &[(0, 0, 0)][..])]) };
+    FAILING.store(ILLEGAL_ADDRESS, SeqCst);
+}
+
+/// Parameters: a pointer to i32, i32, grid, control memory. Adds the counter of the barrier to the number and leaves one more there.
+unsafe fn meets(l: &Launch) {
+    let (x, control) = unsafe { (l.get::<*mut i32>(0), l.get::<*mut i32>(5)) };
+    unsafe {
+        *x += 1 + *control.add(15);
+        *control.add(15) += 1;
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetFunction(
     out: *mut *mut c_void,
@@ -388,6 +461,10 @@ pub unsafe extern "C" fn cuModuleGetFunction(
         b"wild" => wild,
         b"slow" => slow,
         b"nothing" | b"idle" => nothing,
+        b"says" => says,
+        b"fails" => fails,
+        b"says_and_fails" => says_and_fails,
+        b"meets" => meets,
         _ => return 500,
     };
     unsafe { *out = kernel as *mut c_void };
@@ -423,6 +500,17 @@ pub unsafe extern "C" fn cuLaunchKernel(
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    out: *mut i32,
+    _: *mut c_void,
+    threads: i32,
+    _: usize,
+) -> u32 {
+    unsafe { *out = 256 / threads };
+    context()
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchCooperativeKernel(
     function: *mut c_void,
     x: u32,
@@ -435,7 +523,7 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
     stream: *mut c_void,
     params: *mut *mut c_void,
 ) -> u32 {
-    if x * y * z > 132 {
+    if x * y * z > 132 * (256 / threads) {
         return 720;
     }
     unsafe { cuLaunchKernel(function, x, y, z, threads, a, b, shared, stream, params, std::ptr::null_mut()) }

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod machine;
+mod messages;
 #[path = "../on_gpu/mod.rs"]
 mod on_gpu;
 mod process;

@@ -12,6 +12,7 @@ use tk_runtime::{Argument, Session};
 use tk_sema::contract::{HostArg, kernel_named};
 use tk_sema::target::Target;
 use tk_syntax::{Diagnostic, codes};
+use tk_tile::message::Message;
 use tk_tile::{FuncId, TileModule};
 
 /// Says something past the test harness, which keeps what a passing test prints.
@@ -27,6 +28,8 @@ pub fn info(name: &str, params: &[ParamKind]) -> KernelInfo {
         shared_bytes: 0,
         programs_per_block: 1,
         params: params.to_vec(),
+        messages: Arc::default(),
+        meets: false,
     }
 }
 
@@ -51,6 +54,10 @@ pub struct ByName {
     pub shared: u32,
     /// Programs of a block.
     pub programs: u32,
+    /// What each kernel may say.
+    pub messages: Arc<[Message]>,
+    /// Whether programs meet.
+    pub meets: bool,
 }
 
 impl Compile for ByName {
@@ -79,6 +86,8 @@ impl Compile for ByName {
             shared_bytes: self.shared,
             programs_per_block: self.programs.max(1),
             params: params(module, entry).unwrap(),
+            messages: self.messages.clone(),
+            meets: self.meets,
         })
     }
 }
@@ -92,6 +101,10 @@ kernel wild(x: *mut f32, n: i32) { }
 kernel slow(x: *mut f32) { }
 kernel refused(x: *mut f32) { }
 kernel missing(x: *mut f32) { }
+kernel says(x: *mut i32) grid(2) { }
+kernel fails(x: *mut i32) grid(2, 2) { }
+kernel says_and_fails(x: *mut i32) { }
+kernel meets(x: *mut i32, n: i32 = 1) grid(n) launch(cooperative = true) { }
 kernel nothing(x: *f32, y: *f32, z: *mut f32, n: i32) grid(n) { }
 "#;
 

@@ -1,56 +1,252 @@
-//! Owns how atomic operations on device memory are spelled for NVIDIA GPUs.
+//! Owns atomic operations of NVIDIA GPUs: one instruction where there is one, a loop of compare-and-swap elsewhere.
+//!
+//! May assume addresses that are multiples of the size of an element. Guarantees what the interpreter leaves in memory,
+//! but for one thing: `add` of f32 is the instruction, which takes subnormal numbers for zeros.
 
+use inkwell::IntPredicate;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::{AtomicOp, DType};
 
-/// `add.u32`: how an operation on a type is spelled; `None` if there is no such instruction.
-pub(super) fn form(op: AtomicOp, d: DType) -> Option<String> {
-    let bits = d.bits();
-    let signed = d.is_signed() && !d.is_float();
-    let name = match op {
-        AtomicOp::Add => match d {
-            DType::F32 => "add.f32".to_string(),
-            DType::F64 => "add.f64".to_string(),
-            DType::F16 => "add.noftz.f16".to_string(),
-            DType::BF16 => "add.noftz.bf16".to_string(),
-            _ if d.is_int() && bits >= 32 => format!("add.u{bits}"),
-            _ => return None,
-        },
-        AtomicOp::Max | AtomicOp::Min => {
-            let name = if op == AtomicOp::Max { "max" } else { "min" };
-            if !d.is_int() || bits < 32 {
-                return None;
-            }
-            format!("{name}.{}{bits}", if signed { "s" } else { "u" })
-        }
-        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => {
-            let name = match op {
-                AtomicOp::And => "and",
-                AtomicOp::Or => "or",
-                _ => "xor",
-            };
-            if bits < 32 {
-                return None;
-            }
-            format!("{name}.b{bits}")
-        }
-        AtomicOp::Xchg => {
-            if bits < 32 {
-                return None;
-            }
-            format!("exch.b{bits}")
-        }
-        AtomicOp::Cas => {
-            if bits < 16 {
-                return None;
-            }
-            "cas".to_string()
-        }
-        AtomicOp::Load | AtomicOp::Store => {
-            if bits < 16 {
-                return None;
-            }
-            String::new()
-        }
+use super::{Kind, Nvptx};
+use crate::emit::value::word;
+use crate::emit::{Emit, Res, bug};
+use crate::target::Atomic;
+
+/// How an operation on a type is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// An instruction of this name that takes the value: `add.u32`.
+    Instruction(&'static str),
+    /// `cas` on as many bits as the type has.
+    Cas,
+    /// A plain load or store with an order.
+    Access,
+    /// Compares and swaps until nobody came between.
+    Loop,
+}
+
+/// Bits of an element in memory.
+fn bits(d: DType) -> u32 {
+    8 * d.bytes() as u32
+}
+
+/// The table of operations and types. Instructions are those of PTX 7.0, which `sm_80` has, and `add` of bf16, which came
+/// later.
+fn form(op: AtomicOp, d: DType, has_bf16_add: bool) -> Form {
+    let (bits, signed) = (bits(d), d.is_signed());
+    let integer = |narrow: [&'static str; 2]| match bits {
+        32 => narrow.first().map_or(Form::Loop, |n| Form::Instruction(n)),
+        64 => narrow.last().map_or(Form::Loop, |n| Form::Instruction(n)),
+        _ => Form::Loop,
     };
-    Some(name)
+    match op {
+        AtomicOp::Load | AtomicOp::Store => Form::Access,
+        AtomicOp::Cas if bits >= 16 => Form::Cas,
+        AtomicOp::Cas => Form::Loop,
+        AtomicOp::Xchg => integer(["exch.b32", "exch.b64"]),
+        AtomicOp::Add => match d {
+            DType::F16 => Form::Instruction("add.noftz.f16"),
+            DType::BF16 if has_bf16_add => Form::Instruction("add.noftz.bf16"),
+            DType::F32 => Form::Instruction("add.f32"),
+            DType::F64 => Form::Instruction("add.f64"),
+            DType::I32 | DType::U32 | DType::I64 | DType::U64 => integer(["add.u32", "add.u64"]),
+            DType::I8 | DType::U8 | DType::I16 | DType::U16 | DType::BF16 => Form::Loop,
+            DType::Bool | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0 => Form::Loop,
+        },
+        AtomicOp::Max if d.is_int() && signed => integer(["max.s32", "max.s64"]),
+        AtomicOp::Max if d.is_int() => integer(["max.u32", "max.u64"]),
+        AtomicOp::Min if d.is_int() && signed => integer(["min.s32", "min.s64"]),
+        AtomicOp::Min if d.is_int() => integer(["min.u32", "min.u64"]),
+        // The instructions know no floats.
+        AtomicOp::Max | AtomicOp::Min => Form::Loop,
+        AtomicOp::And => integer(["and.b32", "and.b64"]),
+        AtomicOp::Or => integer(["or.b32", "or.b64"]),
+        AtomicOp::Xor => integer(["xor.b32", "xor.b64"]),
+    }
+}
+
+/// Order and scope as PTX spells them: `acq_rel.gpu`.
+fn semantics(a: &Atomic<'_, '_>) -> String {
+    let order = match (a.op, a.order) {
+        (_, "relaxed") => "relaxed",
+        (AtomicOp::Load, _) => "acquire",
+        (AtomicOp::Store, _) => "release",
+        (_, other) => other,
+    };
+    format!("{order}.{}", scope(a))
+}
+
+fn scope(a: &Atomic<'_, '_>) -> &'static str {
+    match a.scope {
+        "block" => "cta",
+        "system" => "sys",
+        _ => "gpu",
+    }
+}
+
+/// The register that holds so many bits.
+fn letter(bits: u32) -> &'static str {
+    match bits {
+        8 | 16 => "h",
+        32 => "r",
+        _ => "l",
+    }
+}
+
+impl<'c> Nvptx<'c> {
+    /// An atomic operation in device memory.
+    pub(super) fn atomic_in_memory(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
+        let form = form(a.op, a.dtype, e.kernel.setting.spec.has_bf16_arithmetic);
+        if form == Form::Loop {
+            return self.swapped(e, a);
+        }
+        let (bits, how) = (bits(a.dtype), semantics(a));
+        // A byte is moved in a register of 16 bits.
+        let (register, letter) = (word(e.context, bits.max(16)), letter(bits));
+        let zero: BasicValueEnum<'c> = register.const_zero().into();
+        let value = || Ok::<_, crate::emit::Stop>(self.code(e, a.value, bits.max(16))?.into());
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![a.address.into()];
+        let (mut text, gives) = match form {
+            Form::Access if a.op == AtomicOp::Load => (format!("ld.{how}.global.b{bits} $0, [$1];"), true),
+            Form::Access => {
+                inputs.push(value()?);
+                (format!("st.{how}.global.b{bits} [$0], $1;"), false)
+            }
+            Form::Cas => {
+                let Some(compare) = a.compare else { return bug("`cas` compares with something") };
+                inputs.extend([self.code(e, compare, bits)?.into(), value()?]);
+                (format!("atom.{how}.global.cas.b{bits} $0, [$1], $2, $3;"), true)
+            }
+            Form::Instruction(name) => {
+                inputs.push(value()?);
+                (format!("atom.{how}.global.{name} $0, [$1], $2;"), true)
+            }
+            Form::Loop => return bug("a loop is no instruction"),
+        };
+        let outputs: Vec<BasicTypeEnum<'c>> = if gives { vec![register.into()] } else { vec![] };
+        let mut constraints: Vec<String> = outputs.iter().map(|_| format!("={letter}")).collect();
+        constraints.push("l".into());
+        constraints.extend(inputs.iter().skip(1).map(|_| letter.to_string()));
+        if let Some(p) = a.predicate {
+            text = format!("@${} {text}", outputs.len() + inputs.len());
+            constraints.push("b".into());
+            inputs.push(p.into());
+            if gives {
+                constraints.push("0".into());
+                inputs.push(zero);
+            }
+        }
+        let out = self.asm(e, &text, &constraints.join(","), &outputs, &inputs, Kind::Memory)?;
+        match out.first() {
+            Some(x) => self.element(e, a.dtype, x.into_int_value()),
+            None => Ok(e.zero(Some(a.dtype))),
+        }
+    }
+
+    /// The bits of an element as an integer of so many bits, zeros above.
+    fn code(&self, e: &Emit<'_, 'c>, x: BasicValueEnum<'c>, bits: u32) -> Res<IntValue<'c>> {
+        let x = match x {
+            BasicValueEnum::FloatValue(f) => {
+                let own = word(e.context, f.get_type().get_bit_width());
+                e.builder.build_bit_cast(f, own, "")?.into_int_value()
+            }
+            other => other.into_int_value(),
+        };
+        Ok(e.builder.build_int_z_extend_or_bit_cast(x, word(e.context, bits), "")?)
+    }
+
+    /// The element whose bits are the low ones of an integer.
+    fn element(&self, e: &Emit<'_, 'c>, d: DType, code: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
+        let ty = e.zero(Some(d)).get_type();
+        let bits = match ty {
+            BasicTypeEnum::FloatType(f) => f.get_bit_width(),
+            other => other.into_int_type().get_bit_width(),
+        };
+        let code = e.builder.build_int_truncate_or_bit_cast(code, word(e.context, bits), "")?;
+        if ty.is_int_type() { Ok(code.into()) } else { Ok(e.builder.build_bit_cast(code, ty, "")?) }
+    }
+
+    /// Reads the word that holds the element, and swaps in what the operation leaves there until nobody came between.
+    /// There is no `cas` of a byte: its word is the one of 32 bits around it, whose other bytes are put back as they are.
+    /// A swap that changes nothing is done as well, for the sake of its order.
+    fn swapped(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
+        let b = e.builder;
+        let (own, bits) = (bits(a.dtype), if bits(a.dtype) == 8 { 32 } else { bits(a.dtype) });
+        let (ty, letter) = (word(e.context, bits), letter(bits));
+        let before = e.here()?;
+        let (inside, again, after) = (e.new_block("atomic"), e.new_block("again"), e.new_block("all"));
+        match a.predicate {
+            Some(p) => b.build_conditional_branch(p, inside, after)?,
+            None => b.build_unconditional_branch(inside)?,
+        };
+        b.position_at_end(inside);
+        let place = if own == bits { None } else { Some(self.byte(e, a.address)?) };
+        let address = place.map_or(a.address, |(address, _)| address);
+        let read = format!("ld.relaxed.{}.global.b{bits} $0, [$1];", scope(a));
+        let constraints = format!("={letter},l");
+        let first = self.one(e, &read, &constraints, ty.into(), &[address.into()])?;
+        b.build_unconditional_branch(again)?;
+        b.position_at_end(again);
+        let seen = b.build_phi(ty, "")?;
+        let word = seen.as_basic_value().into_int_value();
+        let low = match place {
+            Some((_, shift)) => b.build_right_shift(word, shift, false, "")?,
+            None => word,
+        };
+        let old = self.element(e, a.dtype, low)?;
+        let new = e.with_scalars(|s| s.atomic(a.op, a.dtype, old, a.value, a.compare))?;
+        let new = self.code(e, new, bits)?;
+        let new = match place {
+            Some((_, shift)) => {
+                let mask = b.build_left_shift(ty.const_int((1 << own) - 1, false), shift, "")?;
+                let others = b.build_and(word, b.build_not(mask, "")?, "")?;
+                b.build_or(others, b.build_left_shift(new, shift, "")?, "")?
+            }
+            None => new,
+        };
+        let swap = format!("atom.{}.global.cas.b{bits} $0, [$1], $2, $3;", semantics(a));
+        let constraints = format!("={letter},l,{letter},{letter}");
+        let inputs = [address.into(), word.into(), new.into()];
+        let found = self.one(e, &swap, &constraints, ty.into(), &inputs)?;
+        let same = b.build_int_compare(IntPredicate::EQ, found.into_int_value(), word, "")?;
+        let end = e.here()?;
+        seen.add_incoming(&[(&first, inside), (&found, end)]);
+        b.build_conditional_branch(same, after, again)?;
+        b.position_at_end(after);
+        let given = b.build_phi(old.get_type(), "")?;
+        given.add_incoming(&[(&old, end)]);
+        if a.predicate.is_some() {
+            given.add_incoming(&[(&old.get_type().const_zero(), before)]);
+        }
+        Ok(given.as_basic_value())
+    }
+
+    /// The word around a byte: its address, and how far the byte stands above its lowest one, in bits.
+    fn byte(&self, e: &Emit<'_, 'c>, address: IntValue<'c>) -> Res<(IntValue<'c>, IntValue<'c>)> {
+        let b = e.builder;
+        let inside = b.build_and(address, e.long(3), "")?;
+        let shift = b.build_left_shift(b.build_int_truncate(inside, e.i32(), "")?, e.int(3), "")?;
+        Ok((b.build_and(address, e.long(!3), "")?, shift))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_an_instruction_is_one() {
+        use Form::{Access, Cas, Instruction, Loop};
+        let of = |op, d| form(op, d, true);
+        assert_eq!(of(AtomicOp::Add, DType::I64), Instruction("add.u64"));
+        assert_eq!(of(AtomicOp::Max, DType::I32), Instruction("max.s32"));
+        assert_eq!(of(AtomicOp::Max, DType::U64), Instruction("max.u64"));
+        assert_eq!(of(AtomicOp::Xchg, DType::F32), Instruction("exch.b32"));
+        assert_eq!(of(AtomicOp::Add, DType::BF16), Instruction("add.noftz.bf16"));
+        assert_eq!(form(AtomicOp::Add, DType::BF16, false), Loop);
+        assert_eq!([DType::F32, DType::U16, DType::I8].map(|d| of(AtomicOp::Min, d)), [Loop; 3]);
+        assert_eq!([DType::U8, DType::F16].map(|d| of(AtomicOp::Cas, d)), [Loop, Cas]);
+        assert_eq!([DType::Bool, DType::F64].map(|d| of(AtomicOp::Load, d)), [Access; 2]);
+    }
 }

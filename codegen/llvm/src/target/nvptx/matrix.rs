@@ -7,8 +7,8 @@ use super::{Kind, Nvptx, Parts, offset_text};
 use crate::emit::mma::Product;
 use crate::emit::{Emit, Res, bug};
 
-impl Nvptx {
-    pub(super) fn ldmatrix<'c>(
+impl<'c> Nvptx<'c> {
+    pub(super) fn ldmatrix(
         &self,
         e: &Emit<'_, 'c>,
         address: IntValue<'c>,
@@ -29,7 +29,7 @@ impl Nvptx {
         Ok(words.into_iter().map(BasicValueEnum::into_int_value).collect())
     }
 
-    pub(super) fn mma<'c>(
+    pub(super) fn mma(
         &self,
         e: &Emit<'_, 'c>,
         product: &Product,
@@ -59,7 +59,7 @@ impl Nvptx {
         self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Together)
     }
 
-    pub(super) fn round_to_tf32<'c>(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
+    pub(super) fn round_to_tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
         let x = e.builder.build_bit_cast(x, e.context.f32_type(), "")?;
         let out = self.asm(e, "cvt.rna.tf32.f32 $0, $1;", "=r,f", &[e.i32().into()], &[x], Kind::Pure)?;
         match out.first() {

@@ -1,0 +1,169 @@
+//! Owns the form of a kernel in the cache.
+//!
+//! Guarantees that what is read is what was written, and that anything else is no kernel.
+
+use serde::{Deserialize, Serialize};
+use tk_layout::spec;
+use tk_ops::DType;
+use tk_tile::Loc;
+use tk_tile::message::{Form, Kind, Message};
+
+use crate::kernel::{Cubin, Kernel, Param, ParamKind, Resources};
+
+/// What stands in front of the text and the binary of a kernel in the cache.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    name: String,
+    target: String,
+    threads: u32,
+    shared_bytes: u32,
+    programs_per_block: u32,
+    params: Vec<(String, ParamKind, String)>,
+    messages: Vec<Said>,
+    meets: bool,
+    report: Resources,
+    /// The bytes of the text.
+    asm: usize,
+}
+
+/// A [`Message`]; its place is a file, a start and an end.
+#[derive(Serialize, Deserialize)]
+struct Said {
+    text: String,
+    kind: SaidKind,
+    place: Option<[u32; 3]>,
+}
+
+/// A [`Kind`].
+#[derive(Serialize, Deserialize)]
+enum SaidKind {
+    Print(Vec<SaidForm>),
+    Assert(Vec<u32>),
+}
+
+/// A [`Form`].
+#[derive(Serialize, Deserialize)]
+enum SaidForm {
+    Numbers(String, Vec<u32>),
+    Pointers(u32, Vec<u32>),
+    View { bytes: u32, rank: u32 },
+}
+
+fn said(m: &Message) -> Said {
+    let form = |f: &Form| match f {
+        Form::Numbers { dtype, shape } => SaidForm::Numbers(dtype.name().to_string(), shape.clone()),
+        Form::Pointers { bytes, shape } => SaidForm::Pointers(*bytes, shape.clone()),
+        Form::View { bytes, rank } => SaidForm::View { bytes: *bytes, rank: *rank },
+    };
+    let kind = match &m.kind {
+        Kind::Print(forms) => SaidKind::Print(forms.iter().map(form).collect()),
+        Kind::Assert(shape) => SaidKind::Assert(shape.clone()),
+    };
+    Said { text: m.text.clone(), kind, place: m.loc.map(|l| [l.file, l.start, l.end]) }
+}
+
+fn message(said: Said) -> Option<Message> {
+    let form = |f| {
+        Some(match f {
+            SaidForm::Numbers(dtype, shape) => Form::Numbers { dtype: DType::parse(&dtype)?, shape },
+            SaidForm::Pointers(bytes, shape) => Form::Pointers { bytes, shape },
+            SaidForm::View { bytes, rank } => Form::View { bytes, rank },
+        })
+    };
+    let kind = match said.kind {
+        SaidKind::Print(forms) => Kind::Print(forms.into_iter().map(form).collect::<Option<_>>()?),
+        SaidKind::Assert(shape) => Kind::Assert(shape),
+    };
+    let loc = said.place.map(|[file, start, end]| Loc { file, start, end });
+    Some(Message { text: said.text, kind, loc })
+}
+
+/// The length of the head, the head as JSON, the text, the binary.
+pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
+    let param = |p: &Param| (p.name.clone(), p.kind, p.dtype.name().to_string());
+    let head = Head {
+        name: kernel.name.clone(),
+        target: kernel.target.name.to_string(),
+        threads: kernel.threads,
+        shared_bytes: kernel.shared_bytes,
+        programs_per_block: kernel.programs_per_block,
+        params: kernel.params.iter().map(param).collect(),
+        messages: kernel.messages.iter().map(said).collect(),
+        meets: kernel.meets,
+        report: cubin.report.clone(),
+        asm: kernel.asm.len(),
+    };
+    let head = serde_json::to_vec(&head).ok()?;
+    let length = u32::try_from(head.len()).ok()?;
+    Some([&length.to_le_bytes(), head.as_slice(), kernel.asm.as_bytes(), &cubin.bytes].concat())
+}
+
+/// Reads what [`encode`] wrote. What is something else is no kernel.
+pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
+    let (length, rest) = bytes.split_first_chunk::<4>()?;
+    let (head, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+    let head: Head = serde_json::from_slice(head).ok()?;
+    let (asm, binary) = rest.split_at_checked(head.asm)?;
+    let param = |(name, kind, dtype): (String, ParamKind, String)| {
+        Some(Param { name, kind, dtype: DType::parse(&dtype)? })
+    };
+    let kernel = Kernel {
+        name: head.name,
+        target: spec::target(&head.target)?,
+        threads: head.threads,
+        shared_bytes: head.shared_bytes,
+        programs_per_block: head.programs_per_block,
+        params: head.params.into_iter().map(param).collect::<Option<_>>()?,
+        messages: head.messages.into_iter().map(message).collect::<Option<_>>()?,
+        meets: head.meets,
+        asm: std::str::from_utf8(asm).ok()?.to_string(),
+        stages: None,
+    };
+    Some((kernel, Cubin { bytes: binary.to_vec(), report: head.report }))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use tk_layout::spec::SM_90A;
+
+    #[test]
+    fn a_kernel_comes_out_of_the_cache_as_it_went_in() {
+        let param = |name: &str, kind, dtype| Param { name: name.into(), kind, dtype };
+        let kernel = Kernel {
+            name: "k".into(),
+            target: &SM_90A,
+            threads: 128,
+            shared_bytes: 4096,
+            programs_per_block: 4,
+            params: vec![
+                param("x", ParamKind::Pointer, DType::F8E4M3),
+                param("x.shape[0]", ParamKind::Extent, DType::I64),
+            ],
+            messages: vec![
+                Message {
+                    text: "{} of \"{}\" in {}".into(),
+                    kind: Kind::Print(vec![
+                        Form::Numbers { dtype: DType::E8M0, shape: vec![4, 8] },
+                        Form::Pointers { bytes: 2, shape: vec![] },
+                        Form::View { bytes: 4, rank: 3 },
+                    ]),
+                    loc: Some(Loc { file: 1, start: 20, end: 30 }),
+                },
+                Message { text: String::new(), kind: Kind::Assert(vec![16]), loc: None },
+            ],
+            meets: true,
+            asm: "// ü\n.version 8.5\n".into(),
+            stages: None,
+        };
+        let report =
+            Resources { registers: 40, advice: vec!["C7511: \"slow\"".into()], ..Resources::default() };
+        let cubin = Cubin { bytes: vec![0x7f, b'E', b'L', b'F', 0, 255], report };
+        let bytes = encode(&kernel, &cubin).unwrap();
+        assert_eq!(decode(&bytes), Some((kernel, cubin)));
+        for length in 0..bytes.len() - 6 {
+            assert!(decode(&bytes[..length]).is_none(), "{length}");
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Owns how programs on NVIDIA GPUs reach their launch, and each other: records of `print` and of failed asserts, the end
+//! of a launch, grid barriers. Their form, and what lies where in control memory, is [`tk_tile::message`]'s.
+//!
+//! A program in which an assert fails ends: its threads agree on that where it stands, and leave together, so that nothing
+//! behind the assert is done and no thread waits for one that has left. Programs that wait for others, at a grid barrier or
+//! in a loop with atomics, look at a flag and end as well. So a launch that failed comes to its end by itself, and costs
+//! neither the context nor the process. In a function of elements threads are not together: there one that fails says so
+//! and goes on.
+
+use inkwell::IntPredicate;
+use inkwell::values::IntValue;
+use tk_layout::Kernel;
+use tk_ops::{ControlOp, Op};
+use tk_tile::message::{Form, Kind as Said, Message, control, record};
+use tk_tile::walk;
+
+use super::{Kind, Nvptx};
+use crate::emit::print::Part;
+use crate::emit::{Emit, Res, bug};
+use crate::target::{Access, Failing, Machine, Space};
+
+/// Why a kernel has control memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// It prints.
+    pub prints: bool,
+    /// It asserts.
+    pub asserts: bool,
+    /// Its programs meet.
+    pub meets: bool,
+}
+
+impl Needs {
+    /// Of this kernel.
+    pub fn of(kernel: &Kernel) -> Needs {
+        let func = kernel.func();
+        let has = |op| walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Control(op));
+        let (prints, asserts) = (has(ControlOp::Print), has(ControlOp::Assert));
+        Needs { prints, asserts, meets: has(ControlOp::GridBarrier) }
+    }
+
+    /// Whether it has control memory.
+    pub fn any(self) -> bool {
+        self.prints || self.asserts || self.meets
+    }
+}
+
+/// A word of 64 bits at an address.
+fn access<'c>(
+    e: &Emit<'_, 'c>,
+    address: IntValue<'c>,
+    offset: i64,
+    predicate: Option<IntValue<'c>>,
+) -> Access<'c> {
+    Access { address, offset, ty: e.i64().into(), bytes: 8, count: 1, predicate }
+}
+
+impl<'c> Nvptx<'c> {
+    /// The address of control memory.
+    fn control(&self) -> Res<IntValue<'c>> {
+        match self.control.get() {
+            Some(address) => Ok(address),
+            None => bug("a kernel that says something has control memory"),
+        }
+    }
+
+    /// A word of control memory that no program writes.
+    fn given(&self, e: &Emit<'_, 'c>, offset: i64) -> Res<IntValue<'c>> {
+        match self.load(e, Space::Global, &access(e, self.control()?, offset, None), &[])?.first() {
+            Some(x) => Ok(x.into_int_value()),
+            None => bug("a load gave nothing"),
+        }
+    }
+
+    /// Adds to a counter of control memory; gives what was there.
+    fn counted(&self, e: &Emit<'_, 'c>, offset: i64, by: IntValue<'c>) -> Res<IntValue<'c>> {
+        let text = format!("atom.relaxed.gpu.global.add.u64 $0, [$1+{offset}], $2;");
+        let inputs = [self.control()?.into(), by.into()];
+        Ok(self.one(e, &text, "=l,l,l", e.i64().into(), &inputs)?.into_int_value())
+    }
+
+    /// Two halves of a word, the low one first.
+    fn halves(&self, e: &Emit<'_, 'c>, low: IntValue<'c>, high: IntValue<'c>) -> Res<IntValue<'c>> {
+        let (low, high) = (e.extend(low, false)?, e.extend(high, false)?);
+        let high = e.builder.build_left_shift(high, e.long(32), "")?;
+        Ok(e.builder.build_or(low, high, "")?)
+    }
+
+    /// The number of a new message.
+    fn message(&self, text: &str, kind: Said) -> u32 {
+        let mut messages = self.messages.borrow_mut();
+        messages.push(Message { text: text.to_string(), kind, loc: self.loc.get() });
+        messages.len() as u32 - 1
+    }
+
+    /// Writes the head of a record, whose first word goes last; `parts` is their number and whether the thread leads.
+    fn head(
+        &self,
+        e: &Emit<'_, 'c>,
+        at: IntValue<'c>,
+        (message, line): (u32, IntValue<'c>),
+        parts: IntValue<'c>,
+        body: impl FnOnce() -> Res<()>,
+    ) -> Res<()> {
+        let [x, y, z] = [0, 1, 2].map(|axis| self.program_id(e, axis));
+        let second = self.halves(e, x?, y?)?;
+        let third = self.halves(e, z?, parts)?;
+        self.store(e, Space::Global, &access(e, at, 8, None), &[second.into()])?;
+        self.store(e, Space::Global, &access(e, at, 16, None), &[third.into()])?;
+        body()?;
+        let first = self.halves(e, e.int(message + 1), line)?;
+        let inputs = [at.into(), first.into()];
+        // The host may read while the kernel runs.
+        self.asm(e, "st.release.sys.global.b64 [$0], $1;", "l,l", &[], &inputs, Kind::Memory)?;
+        Ok(())
+    }
+
+    /// How many lines this thread has printed.
+    fn lines(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        match self.line.get() {
+            Some(place) => Ok(e.builder.build_load(e.i32(), place, "")?.into_int_value()),
+            None => bug("lines are counted in every kernel that says something"),
+        }
+    }
+
+    /// Each thread writes one record of the parts that are its own; thread 0 always does, and counts the line where there
+    /// is no room.
+    pub(super) fn print_line(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        values: Vec<Form>,
+        parts: &[Part<'c>],
+    ) -> Res<()> {
+        let b = e.builder;
+        let message = self.message(text, Said::Print(values));
+        let line = self.lines(e)?;
+        if let Some(place) = self.line.get() {
+            b.build_store(place, b.build_int_add(line, e.int(1), "")?)?;
+        }
+        let mut count = e.int(0);
+        for part in parts {
+            let one = match part.own {
+                Some(own) => b.build_int_z_extend(own, e.i32(), "")?,
+                None => e.int(1),
+            };
+            count = b.build_int_add(count, one, "")?;
+        }
+        let leads = b.build_int_compare(IntPredicate::EQ, e.tid, e.int(0), "")?;
+        let some = b.build_int_compare(IntPredicate::NE, count, e.int(0), "")?;
+        e.act_where(Some(b.build_or(leads, some, "")?), || {
+            let bytes = b.build_int_mul(e.extend(count, false)?, e.long(record::PART.into()), "")?;
+            let bytes = b.build_int_add(bytes, e.long(record::HEAD.into()), "")?;
+            let at = self.counted(e, control::PRINTED, bytes)?;
+            let end = b.build_int_add(at, bytes, "")?;
+            let room = self.given(e, control::PRINTS_ROOM)?;
+            let fits = b.build_int_compare(IntPredicate::ULE, end, room, "")?;
+            let (inside, full, after) = (e.new_block("fits"), e.new_block("full"), e.new_block("all"));
+            b.build_conditional_branch(fits, inside, full)?;
+            b.position_at_end(inside);
+            let at = b.build_int_add(self.given(e, control::PRINTS)?, at, "")?;
+            let lead = b.build_select(leads, e.int(record::LEADS), e.int(0), "")?.into_int_value();
+            let said = b.build_or(count, lead, "")?;
+            self.head(e, at, (message, line), said, || self.parts(e, at, parts))?;
+            b.build_unconditional_branch(after)?;
+            b.position_at_end(full);
+            e.act_where(Some(leads), || self.counted(e, control::LOST, e.long(1)).map(|_| ()))?;
+            b.build_unconditional_branch(after)?;
+            b.position_at_end(after);
+            Ok(())
+        })
+    }
+
+    /// Writes the parts that are this thread's own, one after the other.
+    fn parts(&self, e: &Emit<'_, 'c>, at: IntValue<'c>, parts: &[Part<'c>]) -> Res<()> {
+        let b = e.builder;
+        let mut at = b.build_int_add(at, e.long(record::HEAD.into()), "")?;
+        for part in parts {
+            let first = self.halves(e, e.int(part.value), part.position)?;
+            self.store(e, Space::Global, &access(e, at, 0, part.own), &[first.into()])?;
+            self.store(e, Space::Global, &access(e, at, 8, part.own), &[part.bits.into()])?;
+            let by = match part.own {
+                Some(own) => {
+                    let (some, none) = (e.long(record::PART.into()), e.long(0));
+                    b.build_select(own, some, none, "")?.into_int_value()
+                }
+                None => e.long(record::PART.into()),
+            };
+            at = b.build_int_add(at, by, "")?;
+        }
+        Ok(())
+    }
+
+    /// Says which element fails, and ends the program if one does.
+    pub(super) fn assert_holds(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()> {
+        let b = e.builder;
+        let message = self.message(failing.text, Said::Assert(failing.shape.to_vec()));
+        e.act_where(Some(failing.own), || {
+            let bytes = e.long((record::HEAD + record::PART).into());
+            let at = self.counted(e, control::FAILED, bytes)?;
+            let end = b.build_int_add(at, bytes, "")?;
+            let room = self.given(e, control::ASSERTS_ROOM)?;
+            let fits = b.build_int_compare(IntPredicate::ULE, end, room, "")?;
+            e.act_where(Some(fits), || {
+                let at = b.build_int_add(self.given(e, control::ASSERTS)?, at, "")?;
+                self.head(e, at, (message, self.lines(e)?), e.int(1), || {
+                    let part = self.halves(e, e.int(0), failing.element)?;
+                    let first = access(e, at, record::HEAD.into(), None);
+                    self.store(e, Space::Global, &first, &[part.into()])?;
+                    let second = Access { offset: first.offset + 8, ..first };
+                    self.store(e, Space::Global, &second, &[e.long(0).into()])
+                })
+            })?;
+            let stop = format!("st.relaxed.gpu.global.b32 [$0+{}], 1;", control::STOP);
+            self.asm(e, &stop, "l", &[], &[self.control()?.into()], Kind::Memory).map(|_| ())
+        })?;
+        if e.nested.is_some() {
+            return Ok(());
+        }
+        let any = if failing.shape.is_empty() { failing.fails } else { self.any(e, failing.fails)? };
+        self.leave(e, any)
+    }
+
+    /// Whether something holds in some thread of the program; all of them meet.
+    fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>> {
+        let vote = if e.kernel.setting.threads().warp_bits == 0 {
+            "vote.sync.any.pred %any, $1, -1;"
+        } else {
+            "bar.red.or.pred %any, 0, $1;"
+        };
+        let text = format!("{{ .reg .pred %any; {vote} selp.b32 $0, 1, 0, %any; }}");
+        let out = self.asm(e, &text, "=r,b", &[e.i32().into()], &[holds.into()], Kind::Meeting)?;
+        let Some(out) = out.first() else { return bug("a vote gave nothing") };
+        Ok(e.builder.build_int_compare(IntPredicate::NE, out.into_int_value(), e.int(0), "")?)
+    }
+
+    /// Ends the program if this holds, which is the same in all threads.
+    fn leave(&self, e: &Emit<'_, 'c>, goes: IntValue<'c>) -> Res<()> {
+        let (left, on) = (e.new_block("left"), e.new_block("on"));
+        e.builder.build_conditional_branch(goes, left, on)?;
+        e.builder.position_at_end(left);
+        e.builder.build_return(None)?;
+        e.builder.position_at_end(on);
+        Ok(())
+    }
+
+    /// A loop that may wait for a program that has ended ends the program.
+    pub(super) fn waits(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let leads = e.builder.build_int_compare(IntPredicate::EQ, e.tid, e.int(0), "")?;
+        let text = format!("@$2 ld.relaxed.gpu.global.b32 $0, [$1+{}];", control::STOP);
+        let inputs = [self.control()?.into(), leads.into(), e.int(0).into()];
+        let stop = self.one(e, &text, "=r,l,b,0", e.i32().into(), &inputs)?.into_int_value();
+        let stop = e.builder.build_int_compare(IntPredicate::NE, stop, e.int(0), "")?;
+        let any = self.any(e, stop)?;
+        self.leave(e, any)
+    }
+
+    /// All programs meet at a counter. Each adds one and waits until the highest bit changes; the first program adds what
+    /// makes the sum of all exactly that bit. So the other bits are as before, for the next barrier or launch.
+    pub(super) fn meet_all(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let b = e.builder;
+        let [x, y, z] = e.programs;
+        let others = b.build_int_sub(b.build_int_mul(b.build_int_mul(x, y, "")?, z, "")?, e.int(1), "")?;
+        let mut at = e.int(0);
+        for axis in 0..3 {
+            at = b.build_or(at, self.program_id(e, axis)?, "")?;
+        }
+        let is_first = b.build_int_compare(IntPredicate::EQ, at, e.int(0), "")?;
+        let rest = b.build_int_sub(e.int(1 << 31), others, "")?;
+        let by = b.build_select(is_first, rest, e.int(1), "")?;
+        let meet = self.meeting(e);
+        let (barrier, stop) = (control::BARRIER, control::STOP);
+        let stops = if self.needs.get().asserts {
+            format!("ld.relaxed.gpu.global.b32 $0, [$1+{stop}]; setp.eq.and.u32 %again, $0, 0, %again; ")
+        } else {
+            String::new()
+        };
+        // Writes of all threads come before the first meeting, and so before the counter is seen by others.
+        let text = format!(
+            "{{ .reg .pred %other, %again; .reg .b32 %old, %now; mov.b32 $0, 0; {meet} \
+             setp.ne.u32 %other, $2, 0; @%other bra DONE; \
+             atom.acq_rel.gpu.global.add.u32 %old, [$1+{barrier}], $3; \
+             AGAIN: ld.acquire.gpu.global.b32 %now, [$1+{barrier}]; xor.b32 %now, %now, %old; \
+             setp.ge.s32 %again, %now, 0; {stops}@%again bra AGAIN; DONE: {meet} }}"
+        );
+        let inputs = [self.control()?.into(), e.tid.into(), by];
+        let out = self.asm(e, &text, "=&r,l,r,r", &[e.i32().into()], &inputs, Kind::Meeting)?;
+        if !self.needs.get().asserts {
+            return Ok(());
+        }
+        let Some(stop) = out.first() else { return bug("a barrier gave nothing") };
+        let stop = b.build_int_compare(IntPredicate::NE, stop.into_int_value(), e.int(0), "")?;
+        let any = self.any(e, stop)?;
+        self.leave(e, any)
+    }
+}
