@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use tk_driver::{
     ArgFacts, Built, Cache, Environment, Kernel, Ptxas, Request, Stages, Variant, build_cached, compile_for,
-    describe, spilled, warps_for,
+    describe, shallow, spilled, warps_for,
 };
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
@@ -142,7 +142,9 @@ impl Builder<'_> {
                 let built = build_cached(request, stages, ptxas, cache, place)
                     .map_err(|wrong| self.refused(&wrong))?;
                 let warning = spilled(&special.variant_label(variant), &built, place);
-                self.terminal.diagnostics(sources, warning.as_slice())?;
+                let mut warnings = shallow(&special.variant_label(variant), &built.kernel, place);
+                warnings.extend(warning);
+                self.terminal.diagnostics(sources, &warnings)?;
                 (Some(built.kernel.clone()), Some(built))
             }
             None if self.forms.iter().all(|f| *f == BuildForm::Tile) => (None, None),

@@ -47,7 +47,8 @@ fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
 /// The blocks that are programs of their own.
 pub fn blocks() -> Vec<Program> {
     let mut found = vec![];
-    for (folder, extension) in [("spec", "md"), ("spec/errors", "md"), ("stdlib", "tk"), ("stdlib/nn", "tk")] {
+    for (folder, extension) in [("spec", "md"), ("spec/errors", "md"), ("stdlib", "tk"), ("stdlib/nn", "tk")]
+    {
         for (name, text) in files(folder, extension) {
             let blocks =
                 if extension == "md" { markdown::blocks(&text) } else { markdown::doc_blocks(&text) };

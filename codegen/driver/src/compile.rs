@@ -32,6 +32,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         params: made.params.iter().map(param).collect(),
         messages: made.messages,
         meets: made.meets,
+        shallow: stages.scheduled.shallow.clone(),
         asm: made.asm,
         stages: texts,
     })

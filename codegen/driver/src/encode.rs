@@ -3,6 +3,7 @@
 //! Guarantees that what is read is what was written, and that anything else is no kernel.
 
 use serde::{Deserialize, Serialize};
+use tk_layout::kernel::Shallow;
 use tk_layout::spec;
 use tk_ops::DType;
 use tk_tile::Loc;
@@ -21,6 +22,8 @@ struct Head {
     params: Vec<(String, ParamKind, String)>,
     messages: Vec<Said>,
     meets: bool,
+    /// Place, stages that were asked for, stages that fit.
+    shallow: Vec<(Option<[u32; 3]>, u32, u32)>,
     report: Resources,
     /// The bytes of the text.
     asm: usize,
@@ -78,6 +81,11 @@ fn message(said: Said) -> Option<Message> {
     Some(Message { text: said.text, kind, loc })
 }
 
+/// A loop with fewer stages than was asked for.
+fn loop_of((place, asked, fits): (Option<[u32; 3]>, u32, u32)) -> Shallow {
+    Shallow { loc: place.map(|[file, start, end]| Loc { file, start, end }), asked, fits }
+}
+
 /// The length of the head, the head as JSON, the text, the binary.
 pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
     let param = |p: &Param| (p.name.clone(), p.kind, p.dtype.name().to_string());
@@ -90,6 +98,11 @@ pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
         params: kernel.params.iter().map(param).collect(),
         messages: kernel.messages.iter().map(said).collect(),
         meets: kernel.meets,
+        shallow: kernel
+            .shallow
+            .iter()
+            .map(|s| (s.loc.map(|l| [l.file, l.start, l.end]), s.asked, s.fits))
+            .collect(),
         report: cubin.report.clone(),
         asm: kernel.asm.len(),
     };
@@ -116,6 +129,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
         params: head.params.into_iter().map(param).collect::<Option<_>>()?,
         messages: head.messages.into_iter().map(message).collect::<Option<_>>()?,
         meets: head.meets,
+        shallow: head.shallow.into_iter().map(loop_of).collect(),
         asm: std::str::from_utf8(asm).ok()?.to_string(),
         stages: None,
     };
@@ -154,6 +168,7 @@ mod tests {
                 Message { text: String::new(), kind: Kind::Assert(vec![16]), loc: None },
             ],
             meets: true,
+            shallow: vec![Shallow { loc: Some(Loc { file: 1, start: 2, end: 3 }), asked: 4, fits: 2 }],
             asm: "// ü\n.version 8.5\n".into(),
             stages: None,
         };

@@ -3,6 +3,7 @@
 //! Guarantees that everything here depends on the request alone: no times, no paths of the machine that compiled.
 
 use serde::{Deserialize, Serialize};
+use tk_layout::kernel::Shallow;
 use tk_layout::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_syntax::SourceMap;
@@ -73,6 +74,8 @@ pub struct Kernel {
     pub messages: Vec<Message>,
     /// Whether all programs of a launch meet: they must run at the same time.
     pub meets: bool,
+    /// Loops that have fewer trips on their way than was asked for.
+    pub shallow: Vec<Shallow>,
     /// What the assembler reads.
     pub asm: String,
     /// What it went through, if that was asked for.

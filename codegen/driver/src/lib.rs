@@ -24,7 +24,7 @@ pub use find::Environment;
 pub use jit::Jit;
 pub use kernel::{Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
 pub use ptxas::{Ptxas, TARGETS, assemble};
-pub use report::{describe, spilled};
+pub use report::{describe, shallow, spilled};
 pub use simulator::Simulator;
 pub use target::facts_about;
 pub use tk_layout::ArgFacts;

@@ -4,10 +4,11 @@
 
 use serde::Serialize;
 use tk_layout::ArgFacts;
-use tk_syntax::{Diagnostic, Severity, Span, codes};
+use tk_layout::kernel::Shallow;
+use tk_syntax::{Diagnostic, FileId, Severity, Span, codes};
 
 use crate::build::Built;
-use crate::kernel::{Param, ParamKind};
+use crate::kernel::{Kernel, Param, ParamKind};
 use crate::variant::Variant;
 
 /// The report. Names keep their meaning; new ones may be added.
@@ -125,6 +126,20 @@ pub fn describe(
     let mut text = serde_json::to_string_pretty(&report).unwrap_or_default();
     text.push('\n');
     text
+}
+
+/// The warnings about loops with fewer trips on their way than was asked for. `name` says which specialization it is.
+pub fn shallow(name: &str, kernel: &Kernel, place: Span) -> Vec<Diagnostic> {
+    let warning = |s: &Shallow| {
+        let place = s.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
+        let message = format!(
+            "a loop of `{name}` has {} of {} stages: the shared memory of `{}` has room for no more",
+            s.fits, s.asked, kernel.target.name
+        );
+        let note = "smaller tiles, or fewer stages, say what fits";
+        Diagnostic::error(codes::SHALLOW, place, message, "").severity(Severity::Warning).note(note)
+    };
+    kernel.shallow.iter().map(warning).collect()
 }
 
 /// The warning about a kernel whose registers do not suffice. `name` says which specialization it is.

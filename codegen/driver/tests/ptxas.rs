@@ -57,6 +57,7 @@ fn kernel(asm: &str) -> Kernel {
         programs_per_block: 1,
         params: vec![],
         messages: vec![],
+        shallow: vec![],
         meets: false,
         asm: asm.into(),
         stages: None,

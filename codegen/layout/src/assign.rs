@@ -54,7 +54,7 @@ pub fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
     let (new, of) = (a.new, a.of);
     let mut out = Module { types: module.types.clone(), ..Module::default() };
     out.funcs.push(new);
-    Kernel { module: out, layouts, of, setting, buffers: vec![] }
+    Kernel { module: out, layouts, of, setting, buffers: vec![], shallow: vec![] }
 }
 
 /// The block of each instruction.

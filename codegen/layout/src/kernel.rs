@@ -3,7 +3,7 @@
 //!
 //! Guarantees that either is only made by its verifier.
 
-use tk_tile::{Func, Id, Module, ValueId};
+use tk_tile::{Func, Id, Loc, Module, ValueId};
 
 use crate::axis::ArgFacts;
 use crate::layout::{Layout, Threads};
@@ -87,6 +87,19 @@ pub struct Kernel {
     pub setting: Setting,
     /// What lies in shared memory; empty before it is scheduled.
     pub buffers: Vec<Buffer>,
+    /// Loops that have fewer trips on their way than was asked for.
+    pub shallow: Vec<Shallow>,
+}
+
+/// A loop with fewer trips on their way than was asked for, since shared memory has no room for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shallow {
+    /// Where it stands.
+    pub loc: Option<Loc>,
+    /// Trips that were asked for.
+    pub asked: u32,
+    /// Trips that fit.
+    pub fits: u32,
 }
 
 /// A piece of shared memory.

@@ -31,7 +31,7 @@ use tk_tile::{Attr, BlockId, Inst, InstId, ValueId, walk};
 use crate::access::access;
 use crate::ahead::{Ahead, Plan, Taken, Target};
 use crate::axis::{AxisInfo, element_bytes};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Shallow};
 use crate::pipeline::Pass;
 use crate::roots::Roots;
 use crate::shared::{strided_vector, swizzled_vector, touched};
@@ -49,7 +49,15 @@ fn run(kernel: &mut Kernel) {
     }
     for id in loops(kernel, kernel.func().body) {
         let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
-        Ahead::new(kernel, plan).apply();
+        let asked = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
+        let (asked, fits) = (asked.unwrap_or(kernel.setting.stages), plan.stages);
+        if fits < asked {
+            let loc = kernel.func().insts[id.1].loc;
+            kernel.shallow.push(Shallow { loc, asked, fits });
+        }
+        if fits > 1 {
+            Ahead::new(kernel, plan).apply();
+        }
     }
 }
 
@@ -139,7 +147,7 @@ impl<'a> Look<'a> {
             return None;
         }
         let slice = insts.iter().copied().filter(|i| slice.contains(i)).collect();
-        let stages = self.fitting(&taken)?;
+        let stages = self.fitting(&taken);
         let slice: Vec<InstId> = slice;
         let pure = slice.iter().all(|i| of_inst(func, *i) == Effects::Pure);
         Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried })
@@ -278,8 +286,8 @@ impl<'a> Look<'a> {
         i64::from(vector) * bytes >= i64::from(LEAST_BYTES)
     }
 
-    /// As many trips as shared memory has room for, beside what else the loop keeps there; `None` if that is only one.
-    fn fitting(&self, taken: &[Taken]) -> Option<u32> {
+    /// As many trips as shared memory has room for, beside what else the loop keeps there; at least one.
+    fn fitting(&self, taken: &[Taken]) -> u32 {
         let func = self.kernel.func();
         let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
         let bytes = |b: usize| self.kernel.buffers.get(b).map_or(0, |b| u64::from(b.bytes));
@@ -294,8 +302,7 @@ impl<'a> Look<'a> {
         let each: u64 = rings.into_iter().map(bytes).chain(own.map(u64::from)).sum();
         let room = u64::from(self.kernel.setting.spec.shared_bytes).saturating_sub(others);
         let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
-        let stages = self.stages.min(most);
-        (stages > 1).then_some(stages)
+        self.stages.min(most).max(1)
     }
 }
 

@@ -144,7 +144,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
     let setting = Setting { spec, warps, stages: head.stages, facts: head.facts };
-    Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers })
+    Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shallow: vec![] })
 }
 
 /// The most flattened parameters about which text may say something.

@@ -134,6 +134,7 @@ catalogue! {
     UNUSED_RESULT = "W0601", "result is never used";
 
     SPILLS = "W1001", "kernel needs more registers than a lane has";
+    SHALLOW = "W1002", "loop has fewer stages than was asked for";
 }
 
 /// The title of a code, by its text.
