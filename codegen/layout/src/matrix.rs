@@ -44,7 +44,7 @@ pub struct Matrix {
 /// Halves.
 const HALF: Matrix =
     Matrix { name: "m16n8k16", factors: &[DType::F16, DType::BF16], sum: DType::F32, m: 4, n: 3, k: 4 };
-/// f32 of which only the bits of a tf32 count.
+/// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
 const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, ..HALF };
 /// 8-bit integers.
 const INT8: Matrix =
@@ -107,7 +107,7 @@ pub fn find(spec: &TargetSpec, kind: Kind<'_>) -> Option<&'static Matrix> {
             DType::I32 => &[DType::I32, DType::U32],
             _ => &[DType::F64],
         };
-        let exact = **m != TF32 || kind.precision == Some("tf32");
+        let exact = **m != TF32 || matches!(kind.precision, Some("tf32" | "tf32x3"));
         let whole = padded(kind.k) == kind.k && cut(kind.k).log2 >= m.k;
         kind.factors.iter().all(|d| m.factors.contains(d)) && sums.contains(&kind.sum) && exact && whole
     };

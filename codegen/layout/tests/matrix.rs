@@ -189,7 +189,7 @@ fn instructions_by_types_and_targets() {
         let single = kind(DType::F32, DType::F32, DType::F32, 8);
         assert_eq!(name(spec, single), None, "all bits of an f32 count");
         assert_eq!(name(spec, Kind { precision: Some("tf32"), ..single }), Some("m16n8k8"));
-        assert_eq!(name(spec, Kind { precision: Some("tf32x3"), ..single }), None);
+        assert_eq!(name(spec, Kind { precision: Some("tf32x3"), ..single }), Some("m16n8k8"));
     }
     let narrow = kind(DType::F8E4M3, DType::F8E5M2, DType::F32, 32);
     assert_eq!((name(&SM_80, narrow), name(&SM_90A, narrow)), (None, Some("m16n8k32")));

@@ -18,6 +18,9 @@ use tk_tile::{Inst, ValueId};
 use super::{Emit, Res, Stop, bug};
 use crate::target::{Access, Space};
 
+/// The bits of an f32 that a tf32 has not.
+const TF32_LEAVES_OUT: u32 = 0x1FFF;
+
 /// An instruction for factors of these types.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
@@ -34,6 +37,17 @@ struct Side<'c> {
     /// Log2 of the elements of a word.
     packed: usize,
     from: From<'c>,
+}
+
+/// The words of the instructions of a step.
+type Words<'c> = Vec<Vec<BasicValueEnum<'c>>>;
+
+/// A factor for one step.
+struct Step<'c> {
+    /// What is multiplied with the other factor.
+    all: Words<'c>,
+    /// What `all` leaves out of each element, and `all` once more without what is not finite.
+    rest: Option<(Words<'c>, Words<'c>)>,
 }
 
 /// Where a factor comes from.
@@ -110,20 +124,25 @@ impl<'c> Emit<'_, 'c> {
             }
         }
         let along = cut(k).repeats as usize;
+        let split = inst.attrs.str("precision") == Some("tf32x3");
         for atom in 0..along {
             for step in 0..1 << a.fragment.steps {
                 let left = (0..atoms[0])
-                    .map(|m| self.factor_words(a, m * along + atom, step))
+                    .map(|m| self.factor_step(a, split, m * along + atom, step))
                     .collect::<Res<Vec<_>>>()?;
                 let right = (0..atoms[1])
-                    .map(|n| self.factor_words(b, atom * atoms[1] + n, step))
+                    .map(|n| self.factor_step(b, split, atom * atoms[1] + n, step))
                     .collect::<Res<Vec<_>>>()?;
                 for (m, left) in left.iter().enumerate() {
                     for (n, right) in right.iter().enumerate() {
                         let first = (m * atoms[1] + n) * fragment.registers();
                         let part = sums.get_mut(first..first + fragment.registers());
                         let Some(part) = part else { return bug("an accumulator lacks an atom") };
-                        self.multiply_step(&product, left, right, part, fragment.own)?;
+                        if let (Some((rest, finite)), Some((other, fine))) = (&left.rest, &right.rest) {
+                            self.multiply_step(&product, rest, fine, part, fragment.own)?;
+                            self.multiply_step(&product, finite, other, part, fragment.own)?;
+                        }
+                        self.multiply_step(&product, &left.all, &right.all, part, fragment.own)?;
                     }
                 }
             }
@@ -279,27 +298,58 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// The fragments of one step of an atom: the words of each instruction.
-    fn factor_words(&self, side: &Side<'c>, atom: usize, step: usize) -> Res<Vec<Vec<BasicValueEnum<'c>>>> {
+    /// A factor for one step of an atom; f32 as one tf32 or, with `split`, in two parts.
+    fn factor_step(&self, side: &Side<'c>, split: bool, atom: usize, step: usize) -> Res<Step<'c>> {
+        let words = self.factor_words(side, atom, step)?;
+        let each = 1 << (side.fragment.own - side.packed);
+        let grouped = |words: &[BasicValueEnum<'c>]| words.chunks(each).map(<[_]>::to_vec).collect();
+        if side.dtype != DType::F32 {
+            return Ok(Step { all: grouped(&words), rest: None });
+        }
+        if !split {
+            let rounded = words.iter().map(|x| self.machine.tf32(self, x.into_int_value()));
+            return Ok(Step { all: grouped(&rounded.collect::<Res<Vec<_>>>()?), rest: None });
+        }
+        let (mut all, mut rest, mut finite) = (vec![], vec![], vec![]);
+        for x in words {
+            let [a, b, c] = self.tf32_parts(x.into_int_value())?;
+            all.push(a);
+            rest.push(b);
+            finite.push(c);
+        }
+        Ok(Step { all: grouped(&all), rest: Some((grouped(&rest), grouped(&finite))) })
+    }
+
+    /// The bits of an f32 that a tf32 holds, and what they leave out as another tf32. Infinity leaves nothing out; what
+    /// multiplies with the rest of the other factor, which may be 0, is 0 for it.
+    fn tf32_parts(&self, x: IntValue<'c>) -> Res<[BasicValueEnum<'c>; 3]> {
+        let (b, float) = (self.builder, self.context.f32_type());
+        let zero = self.int(0);
+        let high = b.build_and(x, self.int(!TF32_LEAVES_OUT), "")?;
+        let value = |x: IntValue<'c>| Ok::<_, Stop>(b.build_bit_cast(x, float, "")?.into_float_value());
+        let rest = b.build_float_sub(value(x)?, value(high)?, "")?;
+        let odd = b.build_float_compare(inkwell::FloatPredicate::UNO, rest, rest, "")?;
+        let rest = b.build_bit_cast(rest, self.i32(), "")?.into_int_value();
+        let rest = b.build_select(odd, zero, rest, "")?.into_int_value();
+        let finite = b.build_select(odd, zero, high, "")?;
+        Ok([high.into(), self.machine.tf32(self, rest)?, finite])
+    }
+
+    /// The words of one step of an atom.
+    fn factor_words(&self, side: &Side<'c>, atom: usize, step: usize) -> Res<Vec<BasicValueEnum<'c>>> {
         let f = &side.fragment;
         let words = 1 << (f.own + f.tiles() - side.packed);
-        let all = match &side.from {
+        match &side.from {
             From::Registers(regs) => {
                 let first = step << (f.own + f.tiles());
                 let elements = (first..first + (words << side.packed))
                     .map(|n| regs.get(f.held(atom, n)).copied())
                     .collect::<Option<Vec<_>>>();
                 let elements = elements.ok_or_else(|| Stop::Bug("a factor lacks a register".into()))?;
-                self.packed(side, &elements)?
+                self.packed(side, &elements)
             }
-            From::Buffer(lying) => self.read_words(side, lying, atom, step, words)?,
-        };
-        let all = if side.dtype == DType::F32 {
-            all.into_iter().map(|x| self.machine.tf32(self, x.into_int_value())).collect::<Res<Vec<_>>>()?
-        } else {
-            all
-        };
-        Ok(all.chunks(1 << (f.own - side.packed)).map(<[_]>::to_vec).collect())
+            From::Buffer(lying) => self.read_words(side, lying, atom, step, words),
+        }
     }
 
     fn read_words(
