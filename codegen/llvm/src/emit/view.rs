@@ -85,6 +85,7 @@ impl<'c> Emit<'_, 'c> {
         let mut rest = inst.operands.iter().skip(1);
         let mut next = || rest.next().copied().ok_or_else(|| Stop::Bug("a position is missing".into()));
         let mut out = View { base: view.base, extents: vec![], strides: vec![], bytes: view.bytes };
+        let mut outside: Option<IntValue<'c>> = None;
         for (axis, code) in inst.attrs.ints("axes").unwrap_or(&[]).iter().enumerate() {
             let (Some(extent), Some(stride)) =
                 (view.extents.get(axis).copied(), view.strides.get(axis).copied())
@@ -94,6 +95,10 @@ impl<'c> Emit<'_, 'c> {
             if *code == 0 {
                 let at = self.wide(next()?)?;
                 out.base = self.moved(out.base, at, stride, view.bytes)?;
+                // Negative positions are far behind the end of what has no sign.
+                let whole = self.extend(extent, true)?;
+                let here = self.builder.build_int_compare(IntPredicate::UGE, at, whole, "")?;
+                outside = self.either(outside, here)?;
                 continue;
             }
             out.strides.push(stride);
@@ -117,7 +122,22 @@ impl<'c> Emit<'_, 'c> {
             let left = self.builder.build_select(none, self.long(0), left, "")?.into_int_value();
             out.extents.push(self.builder.build_int_truncate_or_bit_cast(left, extent.get_type(), "")?);
         }
+        // An index outside makes the view empty, as the interpreter does.
+        if let Some(outside) = outside {
+            for extent in &mut out.extents {
+                let none = extent.get_type().const_zero();
+                *extent = self.builder.build_select(outside, none, *extent, "")?.into_int_value();
+            }
+        }
         Ok(out)
+    }
+
+    /// Whether one of two conditions holds, the first of which may not be there yet.
+    fn either(&self, a: Option<IntValue<'c>>, b: IntValue<'c>) -> Res<Option<IntValue<'c>>> {
+        match a {
+            Some(a) => Ok(Some(self.builder.build_or(a, b, "")?)),
+            None => Ok(Some(b)),
+        }
     }
 
     /// The position of a box: one scalar for each axis, as wide as the extents.

@@ -198,7 +198,7 @@ impl Scope {
             body
         });
         let range =
-            format!("range(program_id(0), {}, {PROGRAMS}{})", self.random.below(DEEP[0] + 1), self.hints());
+            format!("range(program_id(0), {}, {PROGRAMS}{})", self.random.below(DEEP[0] + 3), self.hints());
         out.push(Node::block(format!("for {row} in {range} {{"), body, "}"));
         self.bind(v, ty, true);
     }
