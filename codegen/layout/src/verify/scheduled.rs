@@ -280,7 +280,7 @@ fn ring(cx: Cx<'_>, inst: &Inst) -> Check {
     })?;
     rings.iter().zip(pieces).try_for_each(|((b, n), piece)| {
         let bytes = cx.kernel.buffers.get(*b).map_or(0, |b| b.bytes);
-        ensure(*piece > 0 && bytes % (n * ALIGN) == 0, S03, || {
+        ensure(*piece == 1 || *piece > 0 && bytes % (n * ALIGN) == 0, S03, || {
             format!("buffer {b} of {bytes} bytes is no ring of {piece} pieces")
         })
     })
