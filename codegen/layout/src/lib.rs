@@ -1,7 +1,6 @@
 //! Machine-aware compilation without LLVM: who holds which element of a tile, what moves, and where it lies meanwhile.
 
 pub mod access;
-mod ahead;
 pub mod assign;
 pub mod axis;
 pub mod barriers;
@@ -20,7 +19,6 @@ mod rings;
 pub mod roots;
 pub mod scaled;
 pub mod shared;
-mod skew;
 pub mod spec;
 pub mod text;
 pub mod verify;

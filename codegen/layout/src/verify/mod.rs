@@ -32,6 +32,7 @@
 //! | S06 | What is read from a buffer was stored to it before, in the same block or around it, or by a copy that runs ahead. |
 //! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies `ahead` into other pieces of a ring follow each other without. |
 
+mod copies;
 mod layouts;
 mod places;
 mod products;

@@ -4,11 +4,11 @@
 
 use tk_ops::{DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::verify::is_machine;
-use tk_tile::{Attr, Attrs, Elem, Inst, Type, ValueId};
+use tk_tile::{Attr, Attrs, Inst, ValueId};
 
 use super::Invariant::{S01, S02, S03, S04};
 use super::layouts::Cx;
-use super::{Check, Fault, VerifyError, each, ensure, fault, products};
+use super::{Check, Fault, VerifyError, copies, each, ensure, fault, products};
 use crate::axis::element_bytes;
 use crate::convert;
 use crate::kernel::Kernel;
@@ -17,7 +17,7 @@ use crate::linear::InDim;
 use crate::linear::gf2::Span;
 use crate::lower::state;
 use crate::natural::{axis_of, is_unit};
-use crate::shared::{condition, named, plain_operands, slot, slots};
+use crate::shared::{plain_operands, slots};
 
 /// Checks every instruction.
 pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
@@ -131,8 +131,6 @@ fn dtype(cx: Cx<'_>, v: ValueId) -> Result<DType, Fault> {
 
 /// The most dimensions of a view: no access has more operands that say where.
 const MOST_RANK: usize = 64;
-/// Pieces of a ring begin where the widest access may.
-const ALIGN: u32 = 16;
 
 /// What an operation on shared memory takes: operands, results, attributes it needs and may have.
 fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static [&'static str]) {
@@ -175,11 +173,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
     ensure(fits && inst.blocks.is_empty(), S03, || {
         format!("it has {} operands and {} results", inst.operands.len(), inst.results.len())
     })?;
-    ring(cx, inst)?;
-    let is_bool = |v| cx.ty(v).dtype() == Some(DType::Bool) && cx.shape(v).is_empty();
-    ensure(inst.attrs.flag("when") == condition(inst).is_some_and(is_bool), S03, || {
-        "`when` needs a condition, `bool`".into()
-    })?;
+    copies::ring(cx, inst)?;
     if let Some((name, _)) = inst.attrs.iter().find(|(n, _)| !names.contains(n)) {
         return fault(S03, format!("it takes no attribute `{name}`"));
     }
@@ -191,11 +185,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
     let bytes = |v: ValueId| element_bytes(cx.ty(v).elem());
     match (op, plain, inst.results.as_slice()) {
         (MachineOp::SharedStore, [v], []) | (MachineOp::SharedLoad, [], [v]) => {
-            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*v))?;
-            match inst.attrs.ints("bases") {
-                Some(bases) => spread(cx, *v, bases, room),
-                None => strided(&inst.attrs, cx.shape(*v), room),
-            }
+            placed(cx, inst, *v, use_of(int(&inst.attrs, "buffer")?, bytes(*v))?)
         }
         (MachineOp::SharedGather, [at], [r]) => {
             ensure(cx.id(*at) == cx.id(*r) && cx.shape(*at) == cx.shape(*r), S03, || {
@@ -223,13 +213,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
             strided(&inst.attrs, &along(inst, cx.shape(*v))?, room)
         }
         (MachineOp::SharedAdd, [at, mask @ ..], []) => {
-            let mask = mask.iter().all(|m| {
-                cx.id(*m) == cx.id(*at)
-                    && cx.shape(*m) == cx.shape(*at)
-                    && cx.ty(*m).dtype() == Some(DType::Bool)
-            });
-            ensure(mask, S03, || "the mask differs in shape or layout, or is none".into())?;
-            ensure(cx.ty(*at).dtype().is_some_and(|d| d.is_int()), S03, || "positions are integers".into())?;
+            counted(cx, *at, mask)?;
             let room = use_of(int(&inst.attrs, "buffer")?, DType::I32.bytes() as u64)?;
             let k = int(&inst.attrs, "k")?;
             ensure((1..=room).contains(&k), S04, || format!("{k} counts in a buffer of {room}"))
@@ -240,17 +224,10 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
         }
         (MachineOp::Fragments, [acc], [r]) => products::fragments(cx, inst, *acc, *r, &mut use_of),
         (MachineOp::AsyncCopy, [place, ..], [r]) => {
-            copied(cx, plain, *place, *r)?;
-            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*r))?;
-            match inst.attrs.ints("bases") {
-                Some(bases) => spread(cx, *r, bases, room),
-                None => strided(&inst.attrs, cx.shape(*r), room),
-            }
+            copies::source(cx, plain, *place, *r)?;
+            placed(cx, inst, *r, use_of(int(&inst.attrs, "buffer")?, bytes(*r))?)
         }
-        (MachineOp::AsyncWait, _, _) => {
-            let pending = int(&inst.attrs, "pending")?;
-            ensure(pending >= 0, S03, || format!("{pending} groups cannot be on their way"))
-        }
+        (MachineOp::AsyncWait, _, _) => copies::pending(inst),
         (MachineOp::Barrier | MachineOp::AsyncCommit, _, _) => Ok(()),
         (MachineOp::Convert, _, _) => Ok(()),
         (
@@ -270,40 +247,21 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
     }
 }
 
-/// S03 of the number of a piece.
-fn ring(cx: Cx<'_>, inst: &Inst) -> Check {
-    let Some(pieces) = inst.attrs.ints("slots") else { return Ok(()) };
-    let number = slot(inst).is_some_and(|v| cx.ty(v).dtype() == Some(DType::I32) && cx.shape(v).is_empty());
-    let rings = slots(inst);
-    ensure(number && named(inst).len() == pieces.len(), S03, || {
-        "`slots` needs a number for each buffer, and a number of a piece, `i32`".into()
-    })?;
-    rings.iter().zip(pieces).try_for_each(|((b, n), piece)| {
-        let bytes = cx.kernel.buffers.get(*b).map_or(0, |b| b.bytes);
-        ensure(*piece == 1 || *piece > 0 && bytes % (n * ALIGN) == 0, S03, || {
-            format!("buffer {b} of {bytes} bytes is no ring of {piece} pieces")
-        })
-    })
+/// S03 of what is counted.
+fn counted(cx: Cx<'_>, at: ValueId, mask: &[ValueId]) -> Check {
+    let mask = mask.iter().all(|m| {
+        cx.id(*m) == cx.id(at) && cx.shape(*m) == cx.shape(at) && cx.ty(*m).dtype() == Some(DType::Bool)
+    });
+    ensure(mask, S03, || "the mask differs in shape or layout, or is none".into())?;
+    ensure(cx.ty(at).dtype().is_some_and(|d| d.is_int()), S03, || "positions are integers".into())
 }
 
-/// S03 of what a copy reads: as a load does, without a value for what it leaves out.
-fn copied(cx: Cx<'_>, operands: &[ValueId], place: ValueId, r: ValueId) -> Check {
-    let ok = match cx.ty(place) {
-        Type::View { elem, rank, .. } => {
-            operands.len() == 1 + *rank as usize
-                && elem == cx.ty(r).elem()
-                && cx.shape(r).len() == *rank as usize
-        }
-        Type::Tile { elem: Elem::Ptr { pointee, .. }, shape } => {
-            let mask = |m: &ValueId| cx.id(*m) == cx.id(r) && cx.shape(*m) == shape;
-            operands.len() <= 2
-                && operands.iter().all(mask)
-                && **pointee == *cx.ty(r).elem()
-                && cx.shape(r) == shape
-        }
-        Type::Tile { .. } => false,
-    };
-    ensure(ok && !cx.shape(r).is_empty(), S03, || "it copies no tile of this type from there".into())
+/// S04 of the elements of a tile, one by one.
+fn placed(cx: Cx<'_>, inst: &Inst, v: ValueId, room: i64) -> Check {
+    match inst.attrs.ints("bases") {
+        Some(bases) => spread(cx, v, bases, room),
+        None => strided(&inst.attrs, cx.shape(v), room),
+    }
 }
 
 /// The elements that a buffer has room for, of this size.

@@ -12,14 +12,14 @@
 //! The factors of each instruction are read while the instructions before it multiply; the wait for the copies of the next
 //! trip, and for the other warps, stands in front of the last instructions of this one, which are all on their way then.
 //!
-//! May assume a loop whose copies run ahead ([`crate::ahead`]). A piece of a ring is filled behind the barrier of a trip
+//! May assume a loop whose copies run ahead ([`super::ahead`]). A piece of a ring is filled behind the barrier of a trip
 //! that comes after its last read, as without this.
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, Op};
 use tk_tile::{Attr, Attrs, BlockId, InstId, Type, TypeId, ValueId, walk};
 
-use crate::ahead::Ahead;
+use super::ahead::Ahead;
 use crate::kernel::LayoutId;
 use crate::layout::cut;
 use crate::matrix;

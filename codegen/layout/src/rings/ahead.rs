@@ -1,24 +1,23 @@
-//! Owns the change of a loop whose loads run ahead: what [`crate::rings`] decides is done here.
+//! Owns the change of a loop whose loads run ahead: what [`super`] decides is done here.
 //!
 //! May assume a plan whose slice has no effects but reads of memory that the loop does not write. Guarantees one group of
 //! copies for each trip, also for trips that do not come, so that counting groups tells which trip's have arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::scalar::Scalar;
 use tk_ops::table::Effects;
-use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, MemoryOp, Op};
+use tk_ops::{ControlOp, DType, ElementwiseOp, MachineOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
-use tk_tile::rewrite::{constant, yielded};
-use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Id, Inst, InstId, Type, TypeId, Value, ValueId, walk};
+use tk_tile::rewrite::yielded;
+use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, walk};
 
+use super::skew::Skew;
 use crate::axis::element_bytes;
 use crate::kernel::{Buffer, Kernel, LayoutId};
 use crate::layout::{Layout, padded};
 use crate::linear::InDim;
 use crate::lower::row_major;
 use crate::shared::touched;
-use crate::skew::Skew;
 
 /// Pieces of a ring begin where the widest access may.
 const ALIGN: u32 = 16;
@@ -102,7 +101,7 @@ type Renamed = BTreeMap<ValueId, ValueId>;
 pub struct Ahead<'a> {
     pub(crate) kernel: &'a mut Kernel,
     pub(crate) plan: Plan,
-    loc: Option<tk_tile::Loc>,
+    pub(super) loc: Option<tk_tile::Loc>,
     copies: Vec<Copied>,
     /// What a trip leaves of what is carried for the slice.
     ends: Vec<ValueId>,
@@ -141,74 +140,6 @@ impl<'a> Ahead<'a> {
         self.carry(id, &begin);
         self.trip(slot, &ahead, skew);
         self.sweep();
-    }
-
-    pub(crate) fn func(&mut self) -> &mut tk_tile::Func {
-        &mut self.kernel.module.funcs[FuncId(0)]
-    }
-
-    pub(crate) fn layout_of(&self, v: ValueId) -> Option<LayoutId> {
-        self.kernel.of.get(v.index()).copied().flatten()
-    }
-
-    pub(crate) fn hold(&mut self, v: ValueId, layout: Option<LayoutId>) {
-        if self.kernel.of.len() <= v.index() {
-            self.kernel.of.resize(v.index() + 1, None);
-        }
-        if let Some(slot) = self.kernel.of.get_mut(v.index()) {
-            *slot = layout;
-        }
-    }
-
-    fn scalar(&mut self, d: DType) -> TypeId {
-        self.kernel.module.types.intern(Type::scalar(d))
-    }
-
-    /// Adds an instruction; gives its first result.
-    pub(crate) fn add(
-        &mut self,
-        block: BlockId,
-        inst: Inst,
-        results: &[(TypeId, Option<LayoutId>)],
-    ) -> (InstId, Vec<ValueId>) {
-        let types: Vec<TypeId> = results.iter().map(|r| r.0).collect();
-        let id = self.func().add_inst(block, inst, &types);
-        let made = self.func().insts[id].results.clone();
-        made.iter().zip(results).for_each(|(v, r)| self.hold(*v, r.1));
-        (id, made)
-    }
-
-    pub(crate) fn inst(&self, op: Op, operands: &[ValueId], attrs: Attrs) -> Inst {
-        Inst { op, operands: operands.to_vec(), attrs, blocks: vec![], results: vec![], loc: self.loc }
-    }
-
-    pub(crate) fn int(&mut self, block: BlockId, d: DType, value: i64) -> ValueId {
-        let ty = self.scalar(d);
-        let attrs = Attrs::new().with("value", Attr::Scalar(Scalar::int(d, value.into())));
-        let inst = self.inst(Op::Create(CreateOp::Const), &[], attrs);
-        self.first(block, inst, ty)
-    }
-
-    fn first(&mut self, block: BlockId, inst: Inst, ty: TypeId) -> ValueId {
-        let operand = inst.operands.first().copied();
-        self.add(block, inst, &[(ty, None)]).1.first().copied().or(operand).unwrap_or(ValueId(0))
-    }
-
-    /// An elementwise operation on scalars.
-    pub(crate) fn compute(
-        &mut self,
-        block: BlockId,
-        op: ElementwiseOp,
-        operands: &[ValueId],
-        to: DType,
-    ) -> ValueId {
-        let ty = self.scalar(to);
-        let inst = self.inst(Op::Elementwise(op), operands, Attrs::new());
-        self.first(block, inst, ty)
-    }
-
-    fn dtype(&self, v: ValueId) -> DType {
-        self.kernel.module.types.get(self.kernel.func().ty(v)).dtype().unwrap_or(DType::I32)
     }
 
     /// What the loop carries besides: the piece that a trip reads, and what is ahead.
@@ -253,7 +184,7 @@ impl<'a> Ahead<'a> {
             };
             let place = place.with("slots", Attr::Ints(vec![stages.into()]));
             self.replace(&taken, &place, slot);
-            let operands = crate::rings::places(self.kernel, taken.load).to_vec();
+            let operands = super::places(self.kernel, taken.load).to_vec();
             let inst = Inst { operands, ..inst };
             self.copies.push(Copied { inst, place, ty, layout });
         }
@@ -339,8 +270,8 @@ impl<'a> Ahead<'a> {
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_of(r));
         let all = |(_, made): (InstId, Vec<ValueId>)| made.first().copied().unwrap_or(r);
         let copied = all(self.add(body, read, &[(ty, layout)]));
-        let Some(other) = crate::rings::other_of(self.kernel, load) else { return copied };
-        let places = crate::rings::places(self.kernel, load).to_vec();
+        let Some(other) = super::other_of(self.kernel, load) else { return copied };
+        let places = super::places(self.kernel, load).to_vec();
         let shape = self.kernel.module.types.get(ty).shape().unwrap_or(&[]).to_vec();
         let inside = match inst.op {
             Op::Memory(MemoryOp::ViewLoad) => {
@@ -373,37 +304,6 @@ impl<'a> Ahead<'a> {
             self.add(block, commit, &[]);
         }
         current
-    }
-
-    /// Whether the trip that is so many behind `iv` comes.
-    pub(crate) fn comes(&mut self, block: BlockId, iv: ValueId, trips: u32) -> ValueId {
-        let inst = self.kernel.func().insts[self.plan.at.1].clone();
-        let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
-        let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
-        // In 64 bits, so that nothing wraps around.
-        let mut wide = |v: ValueId| {
-            if self.dtype(v).bits() == 64 {
-                v
-            } else {
-                self.compute(block, ElementwiseOp::Cast, &[v], DType::I64)
-            }
-        };
-        let (hi, iv, by) = (wide(*hi), wide(iv), wide(*step));
-        let d = self.dtype(hi);
-        let left = self.compute(block, ElementwiseOp::Sub, &[hi, iv], d);
-        let trips = self.int(block, d, trips.into());
-        let far = self.compute(block, ElementwiseOp::Mul, &[by, trips], d);
-        let mut test = |op, a, b| self.compute(block, op, &[a, b], DType::Bool);
-        if let Some(step) = known {
-            return test(if step > 0 { ElementwiseOp::Gt } else { ElementwiseOp::Lt }, left, far);
-        }
-        let (up, down) = (test(ElementwiseOp::Gt, left, far), test(ElementwiseOp::Lt, left, far));
-        let zero = self.int(block, d, 0);
-        let rises = self.compute(block, ElementwiseOp::Gt, &[by, zero], DType::Bool);
-        let falls = self.compute(block, ElementwiseOp::Lt, &[by, zero], DType::Bool);
-        let up = self.compute(block, ElementwiseOp::And, &[rises, up], DType::Bool);
-        let down = self.compute(block, ElementwiseOp::And, &[falls, down], DType::Bool);
-        self.compute(block, ElementwiseOp::Or, &[up, down], DType::Bool)
     }
 
     /// Copies for a later trip if it comes; gives what is ahead of it.
@@ -472,7 +372,7 @@ impl<'a> Ahead<'a> {
         for n in 0..self.copies.len() {
             let Some(c) = self.copies.get(n) else { continue };
             let mut attrs = c.place.clone();
-            for (name, value) in crate::rings::hints(&c.inst) {
+            for (name, value) in super::hints(&c.inst) {
                 attrs.set(name, value);
             }
             if when.is_some() {
@@ -548,15 +448,6 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// The piece behind another one.
-    pub(crate) fn behind(&mut self, block: BlockId, slot: ValueId) -> ValueId {
-        let (one, zero) = (self.int(block, DType::I32, 1), self.int(block, DType::I32, 0));
-        let last = self.int(block, DType::I32, i64::from(self.plan.stages) - 1);
-        let ends = self.compute(block, ElementwiseOp::Eq, &[slot, last], DType::Bool);
-        let after = self.compute(block, ElementwiseOp::Add, &[slot, one], DType::I32);
-        self.compute(block, ElementwiseOp::Select, &[ends, zero, after], DType::I32)
-    }
-
     /// Copies for a later trip; gives what is ahead of it.
     fn copies_ahead(&mut self, slot: ValueId, ahead: &[ValueId]) -> Vec<ValueId> {
         let (body, stages) = (self.plan.body, self.plan.stages);
@@ -574,12 +465,6 @@ impl<'a> Ahead<'a> {
         let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
         self.add(body, commit, &[]);
         next
-    }
-
-    /// The end of a branch.
-    pub(crate) fn yields(&mut self, block: BlockId, values: &[ValueId]) {
-        let inst = self.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
-        self.add(block, inst, &[]);
     }
 
     /// Whether the program is too large for another one to compute meanwhile on its multiprocessor. Then copies stand behind

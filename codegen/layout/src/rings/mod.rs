@@ -20,6 +20,10 @@
 //! May assume a lowered kernel without places. Guarantees the same results: only memory that the loop does not write is
 //! read ahead, and nothing in it that orders memory.
 
+mod ahead;
+mod insts;
+mod skew;
+
 use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
@@ -29,13 +33,13 @@ use tk_tile::rewrite::{constant, yielded};
 use tk_tile::{Attr, BlockId, Inst, InstId, ValueId, walk};
 
 use crate::access::access;
-use crate::ahead::{Ahead, Plan, Taken, Target};
 use crate::axis::{AxisInfo, element_bytes};
 use crate::kernel::{Kernel, Shallow};
 use crate::pipeline::Pass;
 use crate::roots::Roots;
 use crate::shared::{strided_vector, swizzled_vector, touched};
 use crate::verify::verify_lowered;
+use ahead::{Ahead, Plan, Taken, Target};
 
 /// The pass.
 pub const PASS: Pass = Pass { name: "rings", run, verify: verify_lowered };
@@ -298,7 +302,7 @@ impl<'a> Look<'a> {
         }
         let others: u64 = others.into_iter().map(bytes).sum();
         let own = taken.iter().filter(|t| t.target.buffer().is_none());
-        let own = own.map(|t| crate::ahead::own_bytes(self.kernel, t.load));
+        let own = own.map(|t| ahead::own_bytes(self.kernel, t.load));
         let each: u64 = rings.into_iter().map(bytes).chain(own.map(u64::from)).sum();
         let room = u64::from(self.kernel.setting.spec.shared_bytes).saturating_sub(others);
         let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
