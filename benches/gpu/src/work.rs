@@ -164,16 +164,15 @@ pub fn works(quick: bool, elements: usize) -> Vec<Work> {
     works
 }
 
-/// A kernel of the library, which chooses its blocks itself. What is tried beside that is how many programs stay on a
-/// multiprocessor, and a row in registers that is longer than the library's.
+/// A kernel of the library, which chooses its blocks itself. What is tried beside that is how many warps and rows share a
+/// program that holds rows in registers.
 fn library(name: &str, kind: Kind, cols: usize, quick: bool, elements: usize) -> Work {
-    let programs: &[usize] = if quick { &[4] } else { &[1, 2, 4, 8, 16, 32] };
-    let mut others: Vec<Sets> = programs.iter().map(|n| ints(&[("PER_SM", *n)])).collect();
     let block = cols.next_power_of_two();
-    // Whole rows, at least 8 elements in a lane.
-    for (warps, programs) in [(1, 32), (2, 16), (4, 4), (4, 8), (8, 2), (8, 4), (16, 1), (16, 2), (32, 1)] {
-        if cols <= IN_REGISTERS && (8 * WARP..=64 * WARP).contains(&(block / warps)) && !quick {
-            let mut sets = ints(&[("BLOCK", block), ("WARPS", warps), ("PER_SM", programs)]);
+    let mut others: Vec<Sets> = vec![];
+    for (warps, rows) in [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (2, 2), (4, 4), (8, 8), (2, 4), (4, 8)] {
+        let held = block * rows / warps;
+        if cols <= IN_REGISTERS && (8 * WARP..=128 * WARP).contains(&held) && !quick {
+            let mut sets = ints(&[("BLOCK", block), ("ROWS", rows), ("WARPS", warps)]);
             sets.push(("WHOLE".to_string(), SetValue::Bool(true)));
             others.push(sets);
         }

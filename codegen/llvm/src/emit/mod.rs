@@ -331,7 +331,21 @@ impl<'a, 'c> Emit<'a, 'c> {
         let mut next = || params.next().ok_or_else(|| Stop::Bug("a parameter is missing".into()));
         for v in &self.func().blocks[self.func().body].args {
             let val = match self.ty(*v) {
-                Type::Tile { .. } => Val::Scalar(next()?),
+                Type::Tile { .. } => {
+                    let passed = next()?;
+                    // What is 1 in every launch of this code need not be asked for.
+                    let known = self
+                        .axis
+                        .tile(*v)
+                        .value
+                        .filter(|_| passed.is_int_value() && self.dtype(*v).is_some());
+                    Val::Scalar(match known {
+                        Some(x) => {
+                            passed.into_int_value().get_type().const_int(x.cast_unsigned(), true).into()
+                        }
+                        None => passed,
+                    })
+                }
                 Type::View { rank, elem, .. } => {
                     let base = next()?.into_int_value();
                     let extents = (0..*rank).map(|_| Ok(next()?.into_int_value())).collect::<Res<_>>()?;
