@@ -97,13 +97,16 @@ impl Cx<'_, '_> {
 
     /// The symbol of an expression without normal form; the same expression in another place is the same value.
     fn opaque(&mut self, h: &HExpr) -> Poly {
+        // What is kept beside the bodies is not looked at when their literals get their types.
+        let mut h = h.clone();
+        self.zonk_expr(&mut h);
         let mut plain = h.clone();
         without_places(&mut plain);
         let known = self.p.opaque_forms.iter().position(|e| *e == plain);
         let id = known.unwrap_or(self.p.hir.opaque.len()) as u32;
         if known.is_none() {
             self.p.opaque_forms.push(plain);
-            self.p.hir.opaque.push(h.clone());
+            self.p.hir.opaque.push(h);
         }
         Poly::atom(Atom::Opaque(id))
     }
