@@ -150,7 +150,7 @@ struct Front {
     session: Session,
     compiled: std::sync::Arc<Compiled>,
     warps: u32,
-    stages: u32,
+    stages: Option<u32>,
     facts: Vec<ArgFacts>,
 }
 

@@ -30,7 +30,7 @@ pub struct Specialization {
     /// What was asked for.
     pub warps: u64,
     /// Trips of a loop that are on their way at once.
-    pub stages: u32,
+    pub stages: Option<u32>,
     /// The compile-time parameters in order, then the options of a launch that were given, with their values.
     pub values: Vec<(String, String)>,
     /// What the number is that tells it from others of the same values, such as two lambdas.
@@ -139,23 +139,22 @@ fn specialization(
     let mut values: Vec<(String, String)> = f.cparams.iter().filter_map(|id| value(*id)).collect();
     let options: Sets = sets.iter().filter(|(n, _)| contract::is_launch_option(n)).cloned().collect();
     values.extend(options.iter().map(|(n, v)| (n.clone(), v.to_string())));
-    let option =
-        |name, default: u32| launch_option(terminal, session, kernel, &bindings, &options, (name, default));
-    let (warps, stages) = (option("warps", LaunchOptions::WARPS)?, option("stages", LaunchOptions::STAGES)?);
-    let stages = u32::try_from(stages).unwrap_or(u32::MAX);
+    let option = |name| launch_option(terminal, session, kernel, &bindings, &options, name);
+    let warps = option("warps")?.unwrap_or(LaunchOptions::WARPS.into());
+    let stages = option("stages")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
     let (name, place) = (f.name.clone(), f.span);
     Ok(Specialization { kernel, name, place, target, bindings, warps, stages, values, number: 1 })
 }
 
-/// What `--set NAME=` says of an option of a launch, else the launch clause, else the default.
+/// What `--set NAME=` says of an option of a launch, else the launch clause, if either does.
 fn launch_option(
     terminal: &Terminal,
     session: &Session,
     kernel: FnId,
     bindings: &Bindings,
     options: &[(String, SetValue)],
-    (option, default): (&str, u32),
-) -> Result<u64, Failure> {
+    option: &str,
+) -> Result<Option<u64>, Failure> {
     // That it is a positive number was checked with the other values.
     let given = options.iter().find(|(n, _)| n == option).map(|(_, v)| match v {
         SetValue::Int(i) => *i,
@@ -177,8 +176,8 @@ fn launch_option(
     let count = if given.is_some() { given } else { clause()? };
     let name = &session.checked().hir.func(kernel).name;
     match count.map(u64::try_from) {
-        None => Ok(default.into()),
-        Some(Ok(n)) if n > 0 => Ok(n),
+        None => Ok(None),
+        Some(Ok(n)) if n > 0 => Ok(Some(n)),
         Some(_) => {
             Err(Failure::Sentence(format!("kernel `{name}` cannot have {} {option}", count.unwrap_or(0))))
         }

@@ -122,7 +122,7 @@ fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
         &request.entry.0.to_le_bytes(),
         request.target.name.as_bytes(),
         &request.warps.to_le_bytes(),
-        &request.stages.to_le_bytes(),
+        &request.stages.unwrap_or(0).to_le_bytes(),
         &facts,
         env!("CARGO_PKG_VERSION").as_bytes(),
         env!("TK_SOURCE").as_bytes(),

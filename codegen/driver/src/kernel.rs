@@ -22,7 +22,7 @@ pub struct Request<'a> {
     /// Warps of one program, as many lanes each as the target says.
     pub warps: u32,
     /// Trips of a loop that are on their way at once, for loops that do not say it.
-    pub stages: u32,
+    pub stages: Option<u32>,
     /// What is known of the parameters, in the order of [`Kernel::params`]; of those behind the end, nothing is.
     pub facts: Vec<ArgFacts>,
     /// The files that the places in the module refer to.

@@ -25,7 +25,7 @@ use crate::kernel::{Request, facts as facts_of, warps_for};
 use crate::target::facts_about;
 
 /// A specialization for warps and facts about its arguments.
-type Key = (u64, u32, u32, Vec<ArgFacts>);
+type Key = (u64, u32, Option<u32>, Vec<ArgFacts>);
 
 /// The simulated target.
 pub struct Simulator {
@@ -50,7 +50,7 @@ impl Simulator {
     fn ready(
         &self,
         compiled: &Compiled,
-        (warps, stages): (u32, u32),
+        (warps, stages): (u32, Option<u32>),
         facts: Vec<ArgFacts>,
     ) -> Result<Arc<Ready>, Wrong> {
         let key = (compiled.id, warps, stages, facts);

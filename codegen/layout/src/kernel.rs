@@ -58,8 +58,9 @@ pub struct Setting {
     pub spec: &'static TargetSpec,
     /// Warps of a program, as `launch(warps = n)` counts them.
     pub warps: u32,
-    /// Trips of a loop that are on their way at once where the loop does not say it; 1 for one after the other.
-    pub stages: u32,
+    /// Trips of a loop that are on their way at once where the loop does not say it, from `launch(stages = n)`; 1 for one
+    /// after the other.
+    pub stages: Option<u32>,
     /// What is known of the flattened parameters.
     pub facts: Vec<ArgFacts>,
 }
@@ -101,6 +102,14 @@ pub struct Shallow {
     /// Trips that fit.
     pub fits: u32,
 }
+
+/// Trips on their way at once where nobody says it: one is computed while two are loaded, which hides the latency of device
+/// memory behind a trip of 64 x 64 x 32 products and more. A device with more latency or less shared memory would want
+/// another number.
+pub const STAGES: u32 = 3;
+
+/// Where a buffer, or a piece of a ring, may begin: what the widest access of a lane needs on every target.
+pub const ALIGN: u32 = 16;
 
 /// A piece of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

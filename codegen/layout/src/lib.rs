@@ -15,7 +15,7 @@ pub mod natural;
 pub mod operand;
 pub mod pipeline;
 pub mod places;
-mod rings;
+pub mod rings;
 pub mod roots;
 pub mod scaled;
 pub mod shared;

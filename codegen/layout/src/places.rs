@@ -12,7 +12,7 @@
 use tk_ops::{ControlOp, Op};
 use tk_tile::walk;
 
-use crate::kernel::{Buffer, Kernel};
+use crate::kernel::{ALIGN, Buffer, Kernel};
 use crate::pipeline::Pass;
 use crate::shared::touched;
 use crate::verify::verify_placed;
@@ -23,9 +23,6 @@ pub const PASS: Pass = Pass { name: "places", run, verify: verify_placed };
 /// Up to here no place is used twice, so that nobody waits only because of that: 16 KiB leaves room for fourteen
 /// programs on a multiprocessor of 228 KiB.
 const SPARE: u32 = 16 << 10;
-/// Where a buffer may begin: what the widest access needs.
-const ALIGN: u32 = 16;
-
 fn run(kernel: &mut Kernel) {
     let (lives, in_loops) = lives(kernel);
     // A place that serves twice in a trip costs two barriers in each. Half of the memory leaves room for two programs.
@@ -39,8 +36,8 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// When something begins to be needed, and when it is needed last.
-type Life = Option<(usize, usize)>;
+/// When something begins to be needed, and when it is needed last, in the order of the text.
+pub(crate) type Life = Option<(usize, usize)>;
 
 /// The first byte of each buffer, so that buffers that are alive together lie apart.
 fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
@@ -71,7 +68,7 @@ fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
 
 /// The life of each buffer: if a loop holds only some of its accesses, all of its trips count. Then the same if all trips
 /// of the innermost loop around an access count.
-fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
+pub(crate) fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
     let func = kernel.func();
     let mut times: Vec<Vec<usize>> = vec![vec![]; kernel.buffers.len()];
     let order = walk::insts(func);

@@ -55,13 +55,16 @@ impl Roots {
                 for (a, i) in args.iter().zip(init) {
                     self.set(*a, self.get(*i));
                 }
-                // What a trip may exchange is unknown; once more, now that it is.
-                for _ in 0..2 {
+                // What a trip may exchange is unknown, and once more, until nothing else is.
+                let mut changes = true;
+                while changes {
+                    changes = false;
                     body.into_iter().for_each(|b| self.block(func, *b));
                     let ends = body.map_or(&[][..], |b| rewrite::yielded(func, *b));
                     for (a, e) in args.iter().zip(ends) {
-                        if self.get(*a) != self.get(*e) {
+                        if self.get(*a).is_some() && self.get(*a) != self.get(*e) {
                             self.set(*a, None);
+                            changes = true;
                         }
                     }
                 }

@@ -62,8 +62,8 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
     let setting = &kernel.setting;
     writeln!(out, "target {}", setting.spec.name)?;
     writeln!(out, "warps {}", setting.warps)?;
-    if setting.stages != 1 {
-        writeln!(out, "stages {}", setting.stages)?;
+    if let Some(stages) = setting.stages.filter(|s| *s != 1) {
+        writeln!(out, "stages {stages}")?;
     }
     for (i, f) in setting.facts.iter().enumerate() {
         match (f.divisible, f.one) {
@@ -143,7 +143,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     }
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
-    let setting = Setting { spec, warps, stages: head.stages, facts: head.facts };
+    let setting = Setting { spec, warps, stages: Some(head.stages), facts: head.facts };
     Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shallow: vec![] })
 }
 

@@ -18,7 +18,7 @@ use inkwell::types::BasicMetadataTypeEnum;
 use inkwell::values::InstructionValue;
 use tk_layout::Kernel;
 use tk_ops::{DType, MachineOp, Op};
-use tk_tile::message::Message;
+use tk_tile::message::{Kind, Message};
 use tk_tile::walk;
 
 use crate::emit::value::word;
@@ -191,7 +191,12 @@ pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
     let buffer =
         machine.write_to_memory_buffer(&module, FileType::Assembly).map_err(|e| Stop::Bug(e.to_string()))?;
     let asm = timeless(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0'));
-    Ok(Text { symbol, params, messages: nvptx.into_messages(), meets: needs.meets, llvm, asm })
+    let mut messages = nvptx.into_messages();
+    if needs.any() && messages.is_empty() && !needs.meets {
+        // What stands in a function that no element goes through is never said, but the parameter for it is there.
+        messages.push(Message { text: String::new(), kind: Kind::Assert(vec![]), loc: None });
+    }
+    Ok(Text { symbol, params, messages, meets: needs.meets, llvm, asm })
 }
 
 /// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes when it was

@@ -37,7 +37,7 @@ pub struct CompileOptions {
     /// Programs that a multiprocessor should hold at once, from `launch(occupancy = n)`.
     pub occupancy: Option<u32>,
     /// Trips of a loop that are on their way at once, from `launch(stages = n)`.
-    pub stages: u32,
+    pub stages: Option<u32>,
     /// What is known of each of the [`params`], in their order.
     pub facts: Vec<ArgFacts>,
 }

@@ -35,7 +35,7 @@ pub struct LaunchOptions {
     /// Warps of one program.
     pub warps: u32,
     /// Trips of a loop that are on their way at once, for loops that do not say it.
-    pub stages: u32,
+    pub stages: Option<u32>,
     /// The most registers of one lane.
     pub max_regs: Option<u32>,
     /// Programs that a multiprocessor should hold at once.
@@ -53,18 +53,13 @@ impl LaunchOptions {
     /// A device with another number of them would want another.
     pub const WARPS: u32 = 4;
 
-    /// Trips on their way at once in loops of a kernel that does not say it: one is computed while two are loaded, which
-    /// hides the latency of device memory behind a trip of 64 x 64 x 32 products and more. A device with more latency or
-    /// less shared memory would want another number.
-    pub const STAGES: u32 = 3;
-
     /// From the options of a plan: `launch(warps = 8, cooperative = true)`.
     pub fn of(launch: &[(String, i64)]) -> LaunchOptions {
         let given = |name: &str| launch.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
         let number = |name: &str| given(name).map(|v| u32::try_from(v).unwrap_or(u32::MAX));
         LaunchOptions {
             warps: number("warps").unwrap_or(Self::WARPS),
-            stages: number("stages").unwrap_or(Self::STAGES),
+            stages: number("stages"),
             max_regs: number("max_regs").filter(|n| *n > 0),
             occupancy: number("occupancy").filter(|n| *n > 0),
             cooperative: given("cooperative").is_some_and(|v| v != 0),

@@ -13,14 +13,11 @@ use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, Valu
 
 use super::skew::Skew;
 use crate::axis::element_bytes;
-use crate::kernel::{Buffer, Kernel, LayoutId};
+use crate::kernel::{ALIGN, Buffer, Kernel, LayoutId};
 use crate::layout::{Layout, padded};
 use crate::linear::InDim;
 use crate::lower::row_major;
-use crate::shared::touched;
-
-/// Pieces of a ring begin where the widest access may.
-const ALIGN: u32 = 16;
+use crate::shared::{named, touched};
 
 /// Threads of a large program: with as many registers as a lane can have, it fills a multiprocessor of 65536.
 const LARGE: u32 = 256;
@@ -205,16 +202,14 @@ impl<'a> Ahead<'a> {
             if !touched(inst).0.contains(&buffer) {
                 continue;
             }
-            let named =
-                inst.attrs.ints("buffers").map(<[i64]>::to_vec).or(inst.attrs.int("buffer").map(|b| vec![b]));
-            let named = named.unwrap_or_default();
+            let named = named(inst);
             let old = inst.attrs.ints("slots").map(<[i64]>::to_vec);
             if old.is_none() {
                 inst.operands.push(slot);
             }
             let old = old.unwrap_or_else(|| vec![1; named.len()]);
-            let is = |b: &i64| usize::try_from(*b) == Ok(buffer);
-            let slots = named.iter().zip(old).map(|(b, n)| if is(b) { stages } else { n }).collect();
+            let of = |(b, n): (&Option<usize>, i64)| if *b == Some(buffer) { stages } else { n };
+            let slots = named.iter().zip(old).map(of).collect();
             inst.attrs.set("slots", Attr::Ints(slots));
         }
     }
@@ -273,13 +268,12 @@ impl<'a> Ahead<'a> {
         let Some(other) = super::other_of(self.kernel, load) else { return copied };
         let places = super::places(self.kernel, load).to_vec();
         let shape = self.kernel.module.types.get(ty).shape().unwrap_or(&[]).to_vec();
-        let inside = match inst.op {
-            Op::Memory(MemoryOp::ViewLoad) => {
-                let flags = self.kernel.module.types.intern(Type::tile(DType::Bool, &shape));
-                let inside = self.inst(Op::Memory(MemoryOp::ViewInside), &places, Attrs::new());
-                Some(all(self.add(body, inside, &[(flags, layout)])))
-            }
-            _ => places.get(1).copied(),
+        let inside = if inst.op == Op::Memory(MemoryOp::ViewLoad) {
+            let flags = self.kernel.module.types.intern(Type::tile(DType::Bool, &shape));
+            let inside = self.inst(Op::Memory(MemoryOp::ViewInside), &places, Attrs::new());
+            Some(all(self.add(body, inside, &[(flags, layout)])))
+        } else {
+            places.get(1).copied()
         };
         let Some(inside) = inside else { return copied };
         let select =
@@ -372,9 +366,6 @@ impl<'a> Ahead<'a> {
         for n in 0..self.copies.len() {
             let Some(c) = self.copies.get(n) else { continue };
             let mut attrs = c.place.clone();
-            for (name, value) in super::hints(&c.inst) {
-                attrs.set(name, value);
-            }
             if when.is_some() {
                 attrs.set("when", Attr::Bool(true));
             }

@@ -84,30 +84,52 @@ impl Ahead<'_> {
         let inst = self.kernel.func().insts[self.plan.at.1].clone();
         let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
         let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
-        // In 64 bits, so that nothing wraps around.
-        let mut wide = |v: ValueId| {
-            if self.dtype(v).bits() == 64 {
-                v
-            } else {
-                self.compute(block, ElementwiseOp::Cast, &[v], DType::I64)
-            }
+        let narrow = self.dtype(iv).bits() < 64;
+        // In 64 bits: so that nothing wraps around, or as machines count.
+        let mut wide = |v: ValueId| match self.dtype(v) == DType::I64 {
+            true => v,
+            false => self.compute(block, ElementwiseOp::Cast, &[v], DType::I64),
         };
         let (hi, iv, by) = (wide(*hi), wide(iv), wide(*step));
-        let d = self.dtype(hi);
-        let left = self.compute(block, ElementwiseOp::Sub, &[hi, iv], d);
-        let trips = self.int(block, d, trips.into());
-        let far = self.compute(block, ElementwiseOp::Mul, &[by, trips], d);
-        let mut test = |op, a, b| self.compute(block, op, &[a, b], DType::Bool);
+        let trips = self.int(block, DType::I64, trips.into());
+        let far = self.compute(block, ElementwiseOp::Mul, &[by, trips], DType::I64);
         if let Some(step) = known {
-            return test(if step > 0 { ElementwiseOp::Gt } else { ElementwiseOp::Lt }, left, far);
+            return self.reaches(block, (iv, hi, far), step > 0, narrow);
         }
-        let (up, down) = (test(ElementwiseOp::Gt, left, far), test(ElementwiseOp::Lt, left, far));
-        let zero = self.int(block, d, 0);
-        let rises = self.compute(block, ElementwiseOp::Gt, &[by, zero], DType::Bool);
-        let falls = self.compute(block, ElementwiseOp::Lt, &[by, zero], DType::Bool);
-        let up = self.compute(block, ElementwiseOp::And, &[rises, up], DType::Bool);
-        let down = self.compute(block, ElementwiseOp::And, &[falls, down], DType::Bool);
-        self.compute(block, ElementwiseOp::Or, &[up, down], DType::Bool)
+        let zero = self.int(block, DType::I64, 0);
+        let mut both = vec![];
+        for (sign, up) in [(ElementwiseOp::Gt, true), (ElementwiseOp::Lt, false)] {
+            let runs = self.compute(block, sign, &[by, zero], DType::Bool);
+            let reaches = self.reaches(block, (iv, hi, far), up, narrow);
+            both.push(self.compute(block, ElementwiseOp::And, &[runs, reaches], DType::Bool));
+        }
+        self.compute(block, ElementwiseOp::Or, &both, DType::Bool)
+    }
+
+    /// Whether `far` from `iv` is in front of `hi`, upwards or downwards; 64-bit numbers, of fewer bits if `narrow`.
+    fn reaches(
+        &mut self,
+        block: BlockId,
+        (iv, hi, far): (ValueId, ValueId, ValueId),
+        up: bool,
+        narrow: bool,
+    ) -> ValueId {
+        let left = self.compute(block, ElementwiseOp::Sub, &[hi, iv], DType::I64);
+        if narrow {
+            let op = if up { ElementwiseOp::Gt } else { ElementwiseOp::Lt };
+            return self.compute(block, op, &[left, far], DType::Bool);
+        }
+        // The distance of two numbers of 64 bits is one without a sign.
+        let zero = self.int(block, DType::I64, 0);
+        let mut distance = |v: ValueId| {
+            let v = if up { v } else { self.compute(block, ElementwiseOp::Sub, &[zero, v], DType::I64) };
+            self.compute(block, ElementwiseOp::Cast, &[v], DType::U64)
+        };
+        let (left, far) = (distance(left), distance(far));
+        let farther = self.compute(block, ElementwiseOp::Gt, &[left, far], DType::Bool);
+        let op = if up { ElementwiseOp::Lt } else { ElementwiseOp::Gt };
+        let comes = self.compute(block, op, &[iv, hi], DType::Bool);
+        self.compute(block, ElementwiseOp::And, &[comes, farther], DType::Bool)
     }
 
     /// The piece behind another one.

@@ -30,12 +30,13 @@ use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::rewrite::{constant, yielded};
-use tk_tile::{Attr, BlockId, Inst, InstId, ValueId, walk};
+use tk_tile::{BlockId, Inst, InstId, ValueId, walk};
 
 use crate::access::access;
 use crate::axis::{AxisInfo, element_bytes};
-use crate::kernel::{Kernel, Shallow};
+use crate::kernel::{ALIGN, Kernel, STAGES, Shallow};
 use crate::pipeline::Pass;
+use crate::places::{Life, lives};
 use crate::roots::Roots;
 use crate::shared::{strided_vector, swizzled_vector, touched};
 use crate::verify::verify_lowered;
@@ -53,9 +54,9 @@ fn run(kernel: &mut Kernel) {
     }
     for id in loops(kernel, kernel.func().body) {
         let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
-        let asked = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
-        let (asked, fits) = (asked.unwrap_or(kernel.setting.stages), plan.stages);
-        if fits < asked {
+        let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
+        let fits = plan.stages;
+        if let Some(asked) = own.or(kernel.setting.stages).filter(|n| fits < *n) {
             let loc = kernel.func().insts[id.1].loc;
             kernel.shallow.push(Shallow { loc, asked, fits });
         }
@@ -99,7 +100,7 @@ impl<'a> Look<'a> {
         let func = kernel.func();
         let inst = &func.insts[at.1];
         let said = inst.attrs.int("stages").and_then(|n| u32::try_from(n).ok());
-        let stages = said.unwrap_or(kernel.setting.stages);
+        let stages = said.or(kernel.setting.stages).unwrap_or(STAGES);
         let body = *inst.blocks.first()?;
         let roots = Roots::new(func);
         let mut written = vec![];
@@ -109,7 +110,11 @@ impl<'a> Look<'a> {
                 Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter) => {
                     written.push(inner.operands.first().and_then(|v| roots.get(*v)));
                 }
-                Op::Atomic(_) | Op::Control(ControlOp::GridBarrier | ControlOp::InlineAsm) => return None,
+                // What stands behind an assert happens only if it holds.
+                Op::Atomic(_)
+                | Op::Control(ControlOp::GridBarrier | ControlOp::InlineAsm | ControlOp::Assert) => {
+                    return None;
+                }
                 Op::Machine(MachineOp::AsyncWait) if said.is_none() => return None,
                 Op::Memory(_)
                 | Op::Machine(_)
@@ -259,10 +264,13 @@ impl<'a> Look<'a> {
         let others = zero
             && all.iter().filter(|i| **i != store).all(|i| {
                 let (reads, writes) = touched(&func.insts[*i]);
-                let knows_pieces = matches!(
-                    func.insts[*i].op,
-                    Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot | MachineOp::Mma)
-                );
+                // Who reads a ring of an inner loop has the number of a piece of that one.
+                let free = func.insts[*i].attrs.ints("slots").is_none();
+                let knows_pieces = free
+                    && matches!(
+                        func.insts[*i].op,
+                        Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot | MachineOp::Mma)
+                    );
                 !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_pieces)
             });
         if others && self.is_wide(r, inst) { Target::Buffer { store, buffer } } else { Target::Own }
@@ -290,20 +298,21 @@ impl<'a> Look<'a> {
         i64::from(vector) * bytes >= i64::from(LEAST_BYTES)
     }
 
-    /// As many trips as shared memory has room for, beside what else the loop keeps there; at least one.
+    /// As many trips as shared memory has room for, beside what else is kept there while the loop runs; at least one.
     fn fitting(&self, taken: &[Taken]) -> u32 {
         let func = self.kernel.func();
         let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
-        let bytes = |b: usize| self.kernel.buffers.get(b).map_or(0, |b| u64::from(b.bytes));
-        let mut others: BTreeSet<usize> = BTreeSet::new();
-        for i in walk::insts_in(func, self.body) {
-            let (reads, writes) = touched(&func.insts[i]);
-            others.extend(reads.into_iter().chain(writes).filter(|b| !rings.contains(b)));
-        }
-        let others: u64 = others.into_iter().map(bytes).sum();
+        let whole = |bytes: u32| u64::from(bytes.next_multiple_of(ALIGN));
+        let bytes = |b: usize| self.kernel.buffers.get(b).map_or(0, |b| whole(b.bytes));
+        let start = walk::insts(func).iter().position(|i| *i == self.at.1).unwrap_or(0);
+        let end = start + walk::insts_in(func, self.body).len();
+        let (lives, _) = lives(self.kernel);
+        let meets = |life: &Life| life.is_some_and(|(from, to)| from <= end && start <= to);
+        let others = lives.iter().enumerate().filter(|(b, life)| !rings.contains(b) && meets(life));
+        let others: u64 = others.map(|(b, _)| bytes(b)).sum();
         let own = taken.iter().filter(|t| t.target.buffer().is_none());
-        let own = own.map(|t| ahead::own_bytes(self.kernel, t.load));
-        let each: u64 = rings.into_iter().map(bytes).chain(own.map(u64::from)).sum();
+        let own = own.map(|t| whole(ahead::own_bytes(self.kernel, t.load)));
+        let each: u64 = rings.iter().map(|b| bytes(*b)).chain(own).sum();
         let room = u64::from(self.kernel.setting.spec.shared_bytes).saturating_sub(others);
         let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
         self.stages.min(most).max(1)
@@ -314,10 +323,8 @@ impl<'a> Look<'a> {
 pub(crate) fn places(kernel: &Kernel, load: InstId) -> &[ValueId] {
     let inst = &kernel.func().insts[load];
     let rank = |v: &ValueId| kernel.module.types.get(kernel.func().ty(*v)).shape().map_or(0, <[u32]>::len);
-    let plain = match inst.op {
-        Op::Memory(MemoryOp::ViewLoad) => 1 + inst.results.first().map_or(0, rank),
-        _ => 2,
-    };
+    let view = inst.op == Op::Memory(MemoryOp::ViewLoad);
+    let plain = if view { 1 + inst.results.first().map_or(0, rank) } else { 2 };
     inst.operands.get(..plain.min(inst.operands.len())).unwrap_or(&[])
 }
 
@@ -327,9 +334,4 @@ pub(crate) fn other_of(kernel: &Kernel, load: InstId) -> Option<ValueId> {
     let other = inst.operands.get(places(kernel, load).len()).copied()?;
     let zero = constant(kernel.func(), other).is_some_and(|s| s.bits() == 0);
     (!zero).then_some(other)
-}
-
-/// Marks attributes of a copy as of the load that it stands for.
-pub(crate) fn hints(inst: &Inst) -> Vec<(&'static str, Attr)> {
-    inst.attrs.iter().filter(|(n, _)| ["cache", "evict"].contains(n)).map(|(n, a)| (n, a.clone())).collect()
 }

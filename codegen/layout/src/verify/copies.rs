@@ -9,10 +9,8 @@ use super::Invariant::S03;
 use super::layouts::Cx;
 use super::scheduled::int;
 use super::{Check, ensure};
+use crate::kernel::ALIGN;
 use crate::shared::{condition, named, slot, slots};
-
-/// Pieces of a ring begin where the widest access may.
-const ALIGN: u32 = 16;
 
 /// S03 of the condition and the number of a piece.
 pub(super) fn ring(cx: Cx<'_>, inst: &Inst) -> Check {

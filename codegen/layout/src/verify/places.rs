@@ -8,11 +8,8 @@ use tk_tile::{BlockId, InstId};
 
 use super::Invariant::{S05, S06};
 use super::{Check, ensure};
-use crate::kernel::Kernel;
+use crate::kernel::{ALIGN, Kernel};
 use crate::shared::touched;
-
-/// Where a buffer may begin: what the widest access of a lane needs on every target.
-const ALIGN: u32 = 16;
 
 /// An access to a buffer.
 struct Access {

@@ -151,8 +151,7 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
             &["bases_a", "bases_b", "buffers", "elem", "fast", "k", "matrix", "precision", "slots"],
         ),
         MachineOp::AsyncCopy => {
-            let names =
-                &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides", "when"];
+            let names = &["ahead", "bases", "buffer", "own", "slots", "start", "strides", "when"];
             (1..=MOST_RANK + 1, 1, names)
         }
         MachineOp::Fragments => {

@@ -1,7 +1,9 @@
 //! Owns S07: barriers between accesses of different threads.
 //!
 //! May assume L01 and S03 to S05. Follows all ways through branches and loops until nothing new comes round; knows nothing
-//! of how barriers were placed. Guarantees that no thread sees half of what another does.
+//! of how barriers were placed. Guarantees that no thread sees half of what another does, but for rings: that a piece is
+//! waited for, and read by nobody when it is filled, follows from how loops run ahead ([`crate::rings`]) and is looked at by
+//! the simulated target alone, whose copies destroy what they replace when they begin and arrive when they are waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 

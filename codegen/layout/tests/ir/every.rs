@@ -56,7 +56,8 @@ fn check(place: &str, module: &TileModule) {
             for (warps, divisible) in [(1, 16), (4, 16), (4, 1), (8, 16)] {
                 let place =
                     format!("{place}: @{} for {} and {warps} warps, facts {divisible}", func.name, spec.name);
-                let setting = Setting { spec, warps, stages: 3, facts: facts(module, &func.name, divisible) };
+                let setting =
+                    Setting { spec, warps, stages: Some(3), facts: facts(module, &func.name, divisible) };
                 let stages =
                     run(module, &func.name, setting, None).unwrap_or_else(|e| panic!("{place}: {e}"));
                 let (laid_out, scheduled) = (stages.laid_out.to_string(), stages.scheduled.to_string());

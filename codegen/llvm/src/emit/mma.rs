@@ -20,6 +20,8 @@ use crate::target::{Access, Space};
 
 /// The bits of an f32 that a tf32 has not.
 const TF32_LEAVES_OUT: u32 = 0x1FFF;
+/// The bit of an f32 that a quiet NaN has.
+const QUIET: u32 = 0x0040_0000;
 
 /// An instruction for factors of these types.
 #[derive(Clone, Copy, Debug)]
@@ -326,6 +328,11 @@ impl<'c> Emit<'_, 'c> {
         let (b, float) = (self.builder, self.context.f32_type());
         let zero = self.int(0);
         let high = b.build_and(x, self.int(!TF32_LEAVES_OUT), "")?;
+        // A NaN stays one, whichever of its bits say so.
+        let own = b.build_bit_cast(x, float, "")?.into_float_value();
+        let nan = b.build_float_compare(inkwell::FloatPredicate::UNO, own, own, "")?;
+        let quiet = b.build_or(x, self.int(QUIET), "")?;
+        let high = b.build_select(nan, quiet, high, "")?.into_int_value();
         let value = |x: IntValue<'c>| Ok::<_, Stop>(b.build_bit_cast(x, float, "")?.into_float_value());
         let rest = b.build_float_sub(value(x)?, value(high)?, "")?;
         let odd = b.build_float_compare(inkwell::FloatPredicate::UNO, rest, rest, "")?;

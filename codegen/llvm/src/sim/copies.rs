@@ -1,7 +1,8 @@
 //! Owns the asynchronous copies of one lane.
 //!
 //! A machine does a copy at any time between its beginning and the end of the wait for it. Here what was at its target is
-//! destroyed when it begins, and its elements arrive in the wait, so that who looks in between finds neither. Both count
+//! destroyed when it begins, and its elements arrive in the wait, so that who looks in between finds neither; a source that
+//! changes in between is a fault. Both count
 //! as writes of the lane, so that accesses of other lanes that nothing orders with either are races.
 
 use super::Global;
@@ -13,11 +14,18 @@ use super::tally::Statistics;
 /// What stands where a copy is on its way: no float that a program computes with, and no small integer.
 const DESTROYED: [u8; 16] = [0xa5; 16];
 
+/// A copy that has begun, with what its source held then.
+#[derive(Clone, Copy)]
+pub(super) struct Begun {
+    copy: CopyRequest,
+    found: [u8; 16],
+}
+
 /// The copies of a lane that may be on their way.
 #[derive(Default)]
 pub(super) struct Copies {
     /// With the numbers of their groups, which rise.
-    list: Vec<(u32, CopyRequest)>,
+    list: Vec<(u32, Begun)>,
     /// The groups that are complete.
     groups: u32,
 }
@@ -29,11 +37,11 @@ impl Copies {
     }
 
     /// Those that have to arrive if so many groups may be on their way.
-    pub fn due(&mut self, pending: u32) -> Vec<CopyRequest> {
+    pub fn due(&mut self, pending: u32) -> Vec<Begun> {
         let done = self.groups.saturating_sub(pending);
         let (due, rest) = std::mem::take(&mut self.list).into_iter().partition(|(group, _)| *group < done);
         self.list = rest;
-        let due: Vec<(u32, CopyRequest)> = due;
+        let due: Vec<(u32, Begun)> = due;
         due.into_iter().map(|(_, copy)| copy).collect()
     }
 
@@ -54,17 +62,17 @@ impl Copies {
             return Err(Wrong::new(FaultKind::Call, message));
         }
         let who = Who { lane, loc: copy.loc };
-        let mut looked_at = [0; 16];
+        let mut found = [0; 16];
         // SAFETY: both rooms have as many bytes as the widest copy; the caller says the rest.
         unsafe {
             if copy.read > 0 {
                 let from = (Space::Global, copy.from, copy.bytes);
-                reach.load(global, statistics, who, from, looked_at.as_mut_ptr())?;
+                reach.load(global, statistics, who, from, found.as_mut_ptr())?;
             }
             let to = (Space::Shared, copy.to.into(), copy.bytes);
             reach.store(global, statistics, who, to, DESTROYED.as_ptr())?;
         }
-        self.list.push((self.groups, copy));
+        self.list.push((self.groups, Begun { copy, found }));
         Ok(())
     }
 }
@@ -78,8 +86,9 @@ pub(super) unsafe fn arrive(
     global: &dyn Global,
     statistics: &mut Statistics,
     lane: u32,
-    copy: &CopyRequest,
+    begun: &Begun,
 ) -> Result<(), Wrong> {
+    let copy = &begun.copy;
     let who = Who { lane, loc: copy.loc };
     let mut elements = [0; 16];
     // SAFETY: the room has as many bytes as the widest copy; the caller says the rest.
@@ -92,6 +101,12 @@ pub(super) unsafe fn arrive(
                 (Space::Global, copy.from, copy.bytes),
                 elements.as_mut_ptr(),
             )?;
+        }
+        if elements != begun.found {
+            let (bytes, from) = (copy.bytes, copy.from);
+            let message =
+                format!("{bytes} bytes at {from:#x} of device memory change while lane {lane} copies them");
+            return Err(Wrong::new(FaultKind::Race, message));
         }
         reach.store(global, statistics, who, (Space::Shared, copy.to.into(), copy.bytes), elements.as_ptr())
     }
