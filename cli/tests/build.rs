@@ -503,3 +503,18 @@ fn listed_kernels_have_registers_enough() {
     }
     assert!(seen > 5, "the list is empty");
 }
+
+/// What no argument says has its default, also where an argument has that type.
+#[test]
+fn element_types_have_their_defaults() {
+    let folder = folder("build-default-types");
+    let text = "kernel k[A: f16 | f32 = f32, B: float = A](x: view[A, 1], y: mut view[B, 1]) {\n    \
+                y.store([0], x.load([0], [4]) as B);\n}\n";
+    folder.write("types.tk", text);
+    let args = ["build", "types.tk", "--target", "sm_80", "--emit", "tile", "-o", "out"];
+    tk(&folder, &args, &[]).code(0);
+    assert_eq!(names(&folder, "out"), ["k.A=f32.B=f32.sm_80.tile"]);
+    fs::remove_dir_all(folder.path("out")).unwrap();
+    tk(&folder, &[&args[..], &["--set", "A=f16"]].concat(), &[]).code(0);
+    assert_eq!(names(&folder, "out"), ["k.A=f16.B=f16.sm_80.tile"]);
+}

@@ -72,11 +72,11 @@ impl Building {
         }
     }
 
-    fn build(&self, compiled: &Compiled, warps: u32, stages: u32) {
+    fn build(&self, compiled: &Compiled, warps: u32, stages: Option<u32>) {
         let func = &compiled.module.funcs[compiled.entry];
         let ops = walk::insts(func).into_iter().map(|i| func.insts[i].op);
         self.operations.lock().unwrap().extend(ops);
-        let text = format!("{warps} {stages} {}", *compiled.module);
+        let text = format!("{warps} {stages:?} {}", *compiled.module);
         if !self.built.lock().unwrap().insert(text) {
             return;
         }
@@ -132,7 +132,7 @@ fn unfolded(building: &Building, program: &Program) {
     let module = TileModule::new(special.module).unwrap();
     let module = pipeline::run_passes(pipeline::CHECKED, module, None).unwrap();
     let entry = module.find(&special.kernel).unwrap();
-    building.build(&Compiled { id: 0, module, entry, notes: vec![] }, 1, LaunchOptions::STAGES);
+    building.build(&Compiled { id: 0, module, entry, notes: vec![] }, 1, None);
 }
 
 /// The programs in files, which find each other.

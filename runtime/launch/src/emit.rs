@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tk_ops::{DType, DTypeSet, Scalar};
 use tk_sema::contract::{self, HostArg, SetValue};
 use tk_sema::eval::{Bindings, Evaluator};
-use tk_sema::hir::{CKind, CVarId, FnId, Hir};
+use tk_sema::hir::{CKind, CVarId, FnId, HKind, Hir};
 use tk_sema::target::Target;
 use tk_sema::types::{DTerm, Elem, Ty};
 
@@ -95,7 +95,7 @@ impl Session {
 
 /// An argument of each part of a parameter's type.
 fn samples(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)], out: &mut Vec<HostArg>) {
-    let one = |elem: &Elem| element_types(hir, elem, sets).iter().next().unwrap_or(DType::I32);
+    let one = |elem: &Elem| chosen(hir, elem, sets).iter().next().unwrap_or(DType::I32);
     match ty {
         Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => {
             out.push(HostArg::Tensor { dtype: one(pointee), shape: vec![1], strides: vec![1] });
@@ -117,6 +117,24 @@ fn samples(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)], out: &mut Vec<HostAr
         | Ty::ShapeTy
         | Ty::Str => {}
     }
+}
+
+/// The element types of an argument that nobody passes: those of the default of its type, if there is one.
+fn chosen(hir: &Hir, elem: &Elem, sets: &[(String, SetValue)]) -> DTypeSet {
+    let (Elem::D(DTerm::Param(id)) | Elem::D(DTerm::Acc(id))) = elem else {
+        return element_types(hir, elem, sets);
+    };
+    let c = hir.cvar(*id);
+    let given = sets.iter().any(|(n, _)| *n == c.name);
+    let types = match c.default.as_ref().map(|h| &h.kind) {
+        // A default names a type or a parameter in front of it.
+        Some(HKind::DType(term)) if !given => chosen(hir, &Elem::D(*term), sets),
+        Some(_) | None => variable_types(hir, *id, sets),
+    };
+    if matches!(elem, Elem::D(DTerm::Acc(_))) {
+        return DTypeSet::of(&types.iter().map(DType::acc).collect::<Vec<_>>());
+    }
+    types
 }
 
 /// The element types that a tensor may have for a parameter, by name; all when nothing is known.

@@ -155,7 +155,8 @@ impl Cx<'_, '_> {
             }
             names.push((name, n.span));
             let h = if *is_bool {
-                let h = self.condition(&a.value);
+                let mut h = self.condition(&a.value);
+                self.zonk_expr(&mut h);
                 (!h.ty.is_err()).then_some(h)
             } else {
                 self.clause_int(&a.value)
