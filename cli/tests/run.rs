@@ -308,7 +308,10 @@ fn a_refused_launch_ends_with_2_whatever_its_code() {
     folder.write(
         "big.tk",
         "kernel big[B: i32 = 8](y: mut view[f32, 1]) { static_assert(B != 7); y.store([0], zeros([B], f32)); }
-         kernel own(y: mut view[f32, 1]) { y.store([0], zeros([4], f32)); }",
+         kernel own(y: mut view[f32, 1]) { y.store([0], zeros([4], f32)); }
+         kernel ring[S: i32 = 1](y: mut view[f32, 1]) {
+             for i in range(0, 8, stages = S, unroll = S) { y.store([i], zeros([1], f32)); }
+         }",
     );
     let run = |set: &str| folder.tk(&["run", "big.tk::big", "y=zeros:f32[8]", "--set", set]);
     run("B=8").code(0);
@@ -316,6 +319,9 @@ fn a_refused_launch_ends_with_2_whatever_its_code() {
     run("B=0").code(2).err_has("E0803");
     run("B=7").code(2).err_has("E0403");
     run("B=many").code(2).err_has("E0402");
+    let options = |set: &str| folder.tk(&["run", "big.tk::ring", "y=zeros:f32[8]", "--set", set]);
+    options("S=2").code(0);
+    options("S=0").code(2).err_has("E0404").err_has("`stages` is 0, but must be at least 1");
     // The same where only the specialization is asked for.
     folder
         .tk(&["check", "big.tk", "--emit", "tile", "--kernel", "big", "--set", "B=4194304"])

@@ -170,12 +170,10 @@ impl Cx<'_, '_> {
 
     /// Reports a number that is too small for its launch option, where it is known.
     fn at_least(&mut self, name: &str, h: &HExpr) {
-        let least = contract::least(name);
         if let HKind::Int(v) = h.kind
-            && v < i128::from(least)
+            && let Some(d) = contract::below_least(codes::CLAUSE, name, v, h.span)
         {
-            let message = format!("`{name}` is {v}, but must be at least {least}");
-            self.error(codes::CLAUSE, h.span, message, "");
+            self.report(d);
         }
     }
 

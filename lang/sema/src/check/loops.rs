@@ -6,6 +6,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, LoopCx};
 use super::record::Target;
+use crate::contract;
 use crate::hir::{CKind, HBlock, HExpr, HKind, HPat, HStmtKind, StaticIter};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -177,7 +178,11 @@ impl Cx<'_, '_> {
                 let h = self.value(&a.value);
                 let want = if matches!(*name, "flatten" | "specialize") { Ty::bool() } else { Ty::i32() };
                 let h = self.coerce(h, &want, &format!("`{name}`"));
-                if self.need_const(&h) {
+                if let HKind::Int(v) = h.kind
+                    && let Some(d) = contract::below_least(codes::CONST_EVAL, name, v, h.span)
+                {
+                    self.report(d);
+                } else if self.need_const(&h) {
                     options.push((*name, h));
                 }
             }

@@ -172,9 +172,16 @@ pub fn plan_on(
     Ok(Plan { bindings: p.bindings, grid, launch, args, scratch, alias })
 }
 
-/// The least value of a launch option.
-pub(crate) fn least(option: &str) -> i64 {
-    i64::from(matches!(option, "warps" | "stages" | "ctas"))
+/// The least value of an option of a launch or of a loop.
+fn least(option: &str) -> i64 {
+    i64::from(matches!(option, "warps" | "stages" | "ctas" | "unroll"))
+}
+
+/// The refusal of a value that is too small for an option of a launch or of a loop.
+pub(crate) fn below_least(code: Code, option: &str, value: i128, span: Span) -> Option<Diagnostic> {
+    let least = least(option);
+    let message = || format!("`{option}` is {value}, but must be at least {least}");
+    (value < i128::from(least)).then(|| Diagnostic::error(code, span, message(), ""))
 }
 
 /// A refusal whose place is in the kernel.

@@ -20,6 +20,7 @@ use super::exits::Exits;
 use super::flow::{K, Mode, RET, RETVAL, Unroll, brk, is_flag};
 use super::value::Val;
 use super::{LoopCx, Lower, bug};
+use crate::contract::below_least;
 use crate::eval::{CVal, Res};
 use crate::hir::{HBlock, HExpr, HStmt, HStmtKind, LocalId};
 
@@ -70,7 +71,10 @@ impl Lower<'_, '_> {
         let mut attrs = Attrs::new();
         for (name, e) in options {
             match self.eval(|ev| ev.expr(e))? {
-                CVal::Int(i) => attrs.set(name, Attr::Int(i64::try_from(i).unwrap_or(i64::MAX))),
+                CVal::Int(i) => match below_least(codes::CONST_EVAL, name, i, e.span) {
+                    Some(d) => return Err(Box::new(d)),
+                    None => attrs.set(name, Attr::Int(i64::try_from(i).unwrap_or(i64::MAX))),
+                },
                 CVal::Bool(true) => attrs.set(name, Attr::Bool(true)),
                 CVal::Bool(false) => {}
                 other => return Err(bug(e.span, format!("the option `{name}` is {other}"))),
