@@ -15,6 +15,7 @@ use crate::convert::bases;
 use crate::layout::Layout;
 use crate::linear::{LinearLayout, SharedMap, SharedPlan};
 use crate::matrix::Fragment;
+use crate::shared::image;
 use crate::spec::TargetSpec;
 
 /// How fragments are read from shared memory.
@@ -71,19 +72,6 @@ pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
     }
 }
 
-/// Where a basis goes: `bases` has an entry for each bit of the coordinates, dimension by dimension.
-pub fn image(bases: &[i64], out_bits: [u32; 2], at: [u32; 2]) -> i64 {
-    let mut place = 0;
-    let mut bases = bases.iter();
-    for (c, bits) in at.iter().zip(out_bits) {
-        for i in 0..bits {
-            let base = bases.next().copied().unwrap_or(0);
-            place ^= if c >> i & 1 == 1 { base } else { 0 };
-        }
-    }
-    place
-}
-
 /// How fragments are read from a buffer in which elements lie as `bases` says.
 pub fn read(f: &Fragment, bases: &[i64], bytes: u32) -> Read {
     let fits = |read: &Read| reader(f, *read, bytes).is_some_and(|r| is_loadable(f, &r, bases, bytes));
@@ -92,7 +80,7 @@ pub fn read(f: &Fragment, bases: &[i64], bytes: u32) -> Read {
 
 /// Whether the vector of a reader is 16 bytes in order, and everything else a multiple of that.
 fn is_loadable(f: &Fragment, r: &Reader, bases: &[i64], bytes: u32) -> bool {
-    let at = |b: &[u32; 2]| image(bases, f.out_bits(), *b);
+    let at = |b: &[u32; 2]| image(bases, &f.out_bits(), b);
     let in_order = r.vector.iter().enumerate().all(|(i, b)| at(b) == 1 << i);
     let row = i64::from(ROW / bytes.max(1));
     let aligned = r.lane.iter().chain(&r.rest).chain(f.warp()).all(|b| at(b) % row == 0);
@@ -119,7 +107,7 @@ pub fn order(held: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<
 fn packing(f: &Fragment, way: Read, bases: &[i64], bytes: u32) -> u32 {
     let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0);
     let word = f.register().iter().take(packed as usize);
-    let whole = word.enumerate().all(|(i, b)| image(bases, f.out_bits(), *b) == 1 << i);
+    let whole = word.enumerate().all(|(i, b)| image(bases, &f.out_bits(), b) == 1 << i);
     let words = (f.registers() >> packed) as u32;
     if way == Read::Own && !whole { words * ((1 << packed) - 1) } else { 0 }
 }

@@ -6,7 +6,7 @@ use tk_ops::{MachineOp, Op};
 use tk_tile::{Inst, ValueId};
 
 use crate::layout::{Layout, padded};
-use crate::linear::{InDim, LinearLayout};
+use crate::linear::InDim;
 
 /// The buffers that an instruction names, in the order of its attributes; `None` for no buffer.
 pub fn named(inst: &Inst) -> Vec<Option<usize>> {
@@ -47,7 +47,7 @@ pub fn swizzled_vector(layout: &Layout, bases: &[i64], start: i64, bytes: i64, m
     let of = |dim: InDim| {
         (0..atom.bits(dim))
             .filter_map(|i| atom.basis(dim, i))
-            .map(|b| image(atom, bases, &b) * bytes)
+            .map(|b| image(bases, atom.out_bits(), &b) * bytes)
             .collect::<Vec<_>>()
     };
     let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
@@ -65,11 +65,11 @@ pub fn swizzled_vector(layout: &Layout, bases: &[i64], start: i64, bytes: i64, m
     vector as u32
 }
 
-/// Where coordinates inside of an atom lie, in elements, if `bases` say it for each of their bits.
-pub fn image(atom: &LinearLayout, bases: &[i64], at: &[u32]) -> i64 {
+/// Where coordinates lie, in elements, if `bases` say it for each of their `out_bits`, dimension by dimension.
+pub fn image(bases: &[i64], out_bits: &[u32], at: &[u32]) -> i64 {
     let mut bases = bases.iter();
     let mut place = 0;
-    for (c, bits) in at.iter().zip(atom.out_bits()) {
+    for (c, bits) in at.iter().zip(out_bits) {
         for i in 0..*bits {
             let base = bases.next().copied().unwrap_or(0);
             place ^= if c >> i & 1 == 1 { base } else { 0 };

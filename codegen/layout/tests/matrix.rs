@@ -7,7 +7,8 @@ use tk_layout::convert::in_warp;
 use tk_layout::layout::{Layout, Threads};
 use tk_layout::linear::{Conversion, InDim, bank_conflict_ways};
 use tk_layout::matrix::{ALL, Fragment, Kind, Matrix, Tiles, find};
-use tk_layout::operand::{Read, image, neighbours, order, read, reader};
+use tk_layout::operand::{Read, neighbours, order, read, reader};
+use tk_layout::shared::image;
 use tk_layout::spec::{SIM_32, SIM_64, SM_80, SM_90A};
 use tk_ops::DType;
 
@@ -108,7 +109,7 @@ fn the_result_of_a_product_is_a_factor_of_the_next() {
 
 /// Words that a bank gives at a time: when a tile is stored as it is held, and when fragments are read.
 fn ways(held: &Layout, f: &Fragment, bases: &[i64], bytes: u32) -> (u32, u32) {
-    let at = |b: &[u32]| image(bases, f.out_bits(), [b[0], b[1]]) as u32 * bytes;
+    let at = |b: &[u32]| image(bases, &f.out_bits(), b) as u32 * bytes;
     let atom = held.atom();
     let list = |d: InDim| (0..atom.bits(d)).map(|i| at(&atom.basis(d, i).unwrap())).collect::<Vec<u32>>();
     let (registers, each) = (list(InDim::Register), list(InDim::Lane));

@@ -12,9 +12,11 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use tk_layout::layout::cut;
 use tk_layout::matrix::{Fragment, Kind, Matrix, Tiles, find};
 use tk_layout::operand::{self, Read};
+use tk_layout::shared;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
 
+use super::value::vector_of;
 use super::{Emit, Res, Stop, bug};
 use crate::target::{Access, Space};
 
@@ -276,7 +278,7 @@ impl<'c> Emit<'_, 'c> {
         let read = operand::read(f, bases, bytes);
         let Some(reader) = operand::reader(f, read, bytes) else { return bug("a factor cannot be read") };
         let size = i64::from(bytes);
-        let image = |b: &[u32; 2]| operand::image(bases, f.out_bits(), *b) * size;
+        let image = |b: &[u32; 2]| shared::image(bases, &f.out_bits(), b) * size;
         let thread: Vec<i64> = reader.lane.iter().chain(f.warp()).map(image).collect();
         let rest: Vec<i64> = reader.rest.iter().map(image).collect();
         let most = (self.kernel.setting.spec.vector_bytes / bytes).checked_ilog2().unwrap_or(0) as usize;
@@ -437,18 +439,5 @@ impl<'c> Emit<'_, 'c> {
             out.push(self.builder.build_bit_cast(vector, word, "")?);
         }
         Ok(out)
-    }
-}
-
-/// So many elements of a type.
-fn vector_of(element: BasicTypeEnum<'_>, n: u32) -> Res<inkwell::types::VectorType<'_>> {
-    match element {
-        BasicTypeEnum::IntType(t) => Ok(t.vec_type(n)),
-        BasicTypeEnum::FloatType(t) => Ok(t.vec_type(n)),
-        BasicTypeEnum::ArrayType(_)
-        | BasicTypeEnum::PointerType(_)
-        | BasicTypeEnum::StructType(_)
-        | BasicTypeEnum::VectorType(_)
-        | BasicTypeEnum::ScalableVectorType(_) => bug("an element is a number"),
     }
 }

@@ -208,7 +208,7 @@ impl<'c> Emit<'_, 'c> {
         let of = |dim: InDim| {
             (0..atom.bits(dim))
                 .filter_map(|i| atom.basis(dim, i))
-                .map(|b| image(atom, bases, &b) * size)
+                .map(|b| image(bases, atom.out_bits(), &b) * size)
                 .collect::<Vec<_>>()
         };
         let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));

@@ -3,9 +3,11 @@
 use std::rc::Rc;
 
 use inkwell::context::Context;
-use inkwell::types::IntType;
+use inkwell::types::{BasicTypeEnum, IntType, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_tile::Elem;
+
+use super::{Res, bug};
 
 /// A value.
 #[derive(Clone, Debug)]
@@ -67,5 +69,18 @@ pub fn word(context: &Context, bits: u32) -> IntType<'_> {
         9..=16 => context.i16_type(),
         17..=32 => context.i32_type(),
         _ => context.i64_type(),
+    }
+}
+
+/// So many elements of a type.
+pub(crate) fn vector_of(element: BasicTypeEnum<'_>, n: u32) -> Res<VectorType<'_>> {
+    match element {
+        BasicTypeEnum::IntType(t) => Ok(t.vec_type(n)),
+        BasicTypeEnum::FloatType(t) => Ok(t.vec_type(n)),
+        BasicTypeEnum::ArrayType(_)
+        | BasicTypeEnum::PointerType(_)
+        | BasicTypeEnum::StructType(_)
+        | BasicTypeEnum::VectorType(_)
+        | BasicTypeEnum::ScalableVectorType(_) => bug("an element is a number"),
     }
 }

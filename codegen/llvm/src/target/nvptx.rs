@@ -24,7 +24,7 @@ pub use message::Needs;
 use super::{Access, Atomic, Entry, Failing, Lane, Machine, Space, Start};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
-use crate::emit::value::word;
+use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
@@ -144,7 +144,7 @@ impl<'c> Nvptx<'c> {
                 }
             } else {
                 let Some(first) = chunk.first() else { return bug("an access of nothing") };
-                let mut vector = vector_type(first.get_type(), chunk.len() as u32)?.get_undef();
+                let mut vector = vector_of(first.get_type(), chunk.len() as u32)?.get_undef();
                 for (i, x) in chunk.iter().enumerate() {
                     vector = e.builder.build_insert_element(vector, *x, e.int(i as u32), "")?;
                 }
@@ -173,10 +173,8 @@ impl<'c> Nvptx<'c> {
                 });
                 continue;
             }
-            let vector = e
-                .builder
-                .build_bit_cast(*word, vector_type(access.ty, each as u32)?, "")?
-                .into_vector_value();
+            let vector =
+                e.builder.build_bit_cast(*word, vector_of(access.ty, each as u32)?, "")?.into_vector_value();
             for i in 0..each {
                 out.push(e.builder.build_extract_element(vector, e.int(i as u32), "")?);
             }
@@ -237,18 +235,6 @@ impl Parts {
     fn operands(self, first: usize) -> String {
         let list: Vec<String> = (first..first + self.count).map(|i| format!("${i}")).collect();
         if self.count > 1 { format!("{{{}}}", list.join(", ")) } else { list.join("") }
-    }
-}
-
-fn vector_type(ty: BasicTypeEnum<'_>, n: u32) -> Res<inkwell::types::VectorType<'_>> {
-    match ty {
-        BasicTypeEnum::IntType(t) => Ok(t.vec_type(n)),
-        BasicTypeEnum::FloatType(t) => Ok(t.vec_type(n)),
-        BasicTypeEnum::ArrayType(_)
-        | BasicTypeEnum::PointerType(_)
-        | BasicTypeEnum::StructType(_)
-        | BasicTypeEnum::VectorType(_)
-        | BasicTypeEnum::ScalableVectorType(_) => bug("an element is a number"),
     }
 }
 
