@@ -3,14 +3,13 @@
 //! Guarantees that either all files are written or none, and that the same input gives the same files: their names and
 //! contents hold no times and no paths.
 
-mod select;
 mod table;
 
 use std::path::PathBuf;
 
 use tk_driver::{
-    ArgFacts, Built, Cache, Environment, Kernel, Ptxas, Request, Stages, Variant, build_cached, compile_for,
-    describe, shallow, spilled, warps_for,
+    ArgFacts, Built, Cache, Environment, Kernel, Ptxas, Refused, Request, Specialization, Stages, Variant, build_cached,
+    compile_for, describe, shallow, specializations, spilled, warps_for,
 };
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
@@ -22,7 +21,6 @@ use crate::args::{BuildArgs, BuildForm};
 use crate::front;
 use crate::input::Inputs;
 use crate::terminal::{Failure, Outcome, Terminal};
-use select::Specialization;
 use table::Row;
 
 /// Builds kernels.
@@ -33,7 +31,9 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     front::report(terminal, &checked)?;
     let session = Session::new(checked);
     let sets = front::sets(&args.sets)?;
-    let chosen = select::specializations(terminal, &session, path, name, &sets, &targets)?;
+    let (chosen, left_out) = specializations(&session, path, name, &sets, &targets)
+        .map_err(|refused| said(terminal, &session, refused))?;
+    left_out.iter().try_for_each(|sentence| terminal.note(&format!("left out: {sentence}")))?;
     let first = chosen.first().map(|s| s.place).unwrap_or_default();
     let mut builder = Builder { terminal, session: &session, forms: &args.emit, tools: None };
     if builder.needs_binary() {
@@ -66,6 +66,13 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         .map_err(|e| format!("cannot create {}: {}", args.out.display(), reason(&e)))?;
     write_all(&files)?;
     table::show(terminal, &rows)
+}
+
+fn said(terminal: &Terminal, session: &Session, refused: Refused) -> Failure {
+    match refused {
+        Refused::Sentence(sentence) => Failure::Sentence(sentence),
+        Refused::Wrong(wrong) => front::refused(terminal, session, &wrong).err().unwrap_or(Failure::Reported),
+    }
 }
 
 /// The targets by name, each once.

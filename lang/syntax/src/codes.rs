@@ -119,6 +119,7 @@ catalogue! {
     ASSEMBLER = "E1002", "assembler failed";
     NOT_COMPILED = "E1003", "cannot be compiled for this target";
     SHARED_MEMORY = "E1004", "kernel needs more shared memory than the target has";
+    NOT_SHIPPED = "E1005", "kernel cannot be shipped";
 
     UNUSED_VARIABLE = "W0201", "variable or parameter is never used";
     UNUSED_MUT = "W0202", "variable need not be mut";

@@ -1,36 +1,56 @@
-//! Owns which specializations `tk build` compiles: kernels, values of their compile-time parameters, warps.
+//! Owns which specializations of a file are compiled ahead of time: kernels, values of their compile-time parameters,
+//! warps.
 //!
 //! Guarantees an order that follows the source, and that no two specializations have files of one name.
 
-use tk_driver::{Variant, facts_about};
 use tk_layout::TargetSpec;
 use tk_runtime::Session;
 use tk_runtime::device::LaunchOptions;
 use tk_sema::contract::{self, SetValue};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::FnId;
-use tk_syntax::Span;
+use tk_syntax::{Diagnostic, Span};
 
-use crate::front;
-use crate::suggest::hint;
-use crate::terminal::{Failure, Outcome, Terminal};
+use crate::target::facts_about;
+use crate::variant::Variant;
 
 /// Values that are given by name.
 type Sets = Vec<(String, SetValue)>;
 
+/// Why nothing can be compiled.
+#[derive(Clone, Debug)]
+pub enum Refused {
+    /// What the program says.
+    Wrong(Vec<Diagnostic>),
+    /// What was asked for.
+    Sentence(String),
+}
+
+impl From<Vec<Diagnostic>> for Refused {
+    fn from(wrong: Vec<Diagnostic>) -> Refused {
+        Refused::Wrong(wrong)
+    }
+}
+
 /// A kernel with the values of its compile-time parameters, for a target.
+#[derive(Clone, Debug)]
 pub struct Specialization {
+    /// The kernel.
     pub kernel: FnId,
     /// The name of the kernel.
     pub name: String,
     /// Where it stands.
     pub place: Span,
+    /// What for.
     pub target: &'static TargetSpec,
+    /// The values of its compile-time parameters; optional arguments are there.
     pub bindings: Bindings,
     /// What was asked for.
     pub warps: u64,
     /// Trips of a loop that are on their way at once.
     pub stages: Option<u32>,
+    /// Whether all programs of a launch run at the same time.
+    pub cooperative: bool,
     /// The compile-time parameters in order, then the options of a launch that were given, with their values.
     pub values: Vec<(String, String)>,
     /// What the number is that tells it from others of the same values, such as two lambdas.
@@ -71,16 +91,15 @@ impl Specialization {
     }
 }
 
-/// The specializations of a file, or of one kernel of it, for each target. A kernel whose values nobody gives is a note when there are
-/// others, and a failure when it is the one that was asked for or nothing is left.
+/// The specializations of a file, or of one kernel of it, for each target; and a sentence for each kernel that is left out
+/// because nobody gives its values. It is a failure when nothing is left.
 pub fn specializations(
-    terminal: &Terminal,
     session: &Session,
     path: &str,
     name: Option<&str>,
     sets: &[(String, SetValue)],
     targets: &[&'static TargetSpec],
-) -> Result<Vec<Specialization>, Failure> {
+) -> Result<(Vec<Specialization>, Vec<String>), Refused> {
     let kernels = chosen(session, path, name)?;
     used(session, &kernels, sets)?;
     let (mut found, mut open): (Vec<Specialization>, Vec<String>) = (vec![], vec![]);
@@ -92,12 +111,11 @@ pub fn specializations(
             let all = if missing.is_empty() {
                 vec![own.clone()]
             } else {
-                let exported = session.exported(*kernel, &own, facts_about(target));
-                exported.map_err(|wrong| refused(terminal, session, &wrong))?
+                session.exported(*kernel, &own, facts_about(target))?
             };
             let mut on_target: Vec<Specialization> = vec![];
             for values in all {
-                let mut new = specialization(terminal, session, *kernel, target, &values)?;
+                let mut new = specialization(session, *kernel, target, &values)?;
                 new.number = 1 + on_target.iter().filter(|f| f.values == new.values).count();
                 on_target.push(new);
             }
@@ -109,11 +127,8 @@ pub fn specializations(
         found.extend(alternating(of_kernel));
     }
     match open.first() {
-        Some(first) if found.is_empty() => Err(Failure::Sentence(first.clone())),
-        _ => {
-            open.iter().try_for_each(|sentence| terminal.note(&format!("left out: {sentence}")))?;
-            Ok(found)
-        }
+        Some(first) if found.is_empty() => Err(Refused::Sentence(first.clone())),
+        Some(_) | None => Ok((found, open)),
     }
 }
 
@@ -125,36 +140,34 @@ fn alternating<T>(lists: Vec<Vec<T>>) -> Vec<T> {
 }
 
 fn specialization(
-    terminal: &Terminal,
     session: &Session,
     kernel: FnId,
     target: &'static TargetSpec,
     sets: &[(String, SetValue)],
-) -> Result<Specialization, Failure> {
+) -> Result<Specialization, Refused> {
     let hir = &session.checked().hir;
     let f = hir.func(kernel);
-    let bindings = session.bindings(kernel, sets, facts_about(target));
-    let bindings = bindings.map_err(|wrong| refused(terminal, session, &wrong))?;
+    let bindings = session.bindings(kernel, sets, facts_about(target))?;
     let value = |id| Some((hir.cvar(id).name.clone(), bindings.cvars.get(&id)?.to_string()));
     let mut values: Vec<(String, String)> = f.cparams.iter().filter_map(|id| value(*id)).collect();
     let options: Sets = sets.iter().filter(|(n, _)| contract::is_launch_option(n)).cloned().collect();
     values.extend(options.iter().map(|(n, v)| (n.clone(), v.to_string())));
-    let option = |name| launch_option(terminal, session, kernel, &bindings, &options, name);
+    let option = |name| launch_option(session, kernel, &bindings, &options, name);
     let warps = option("warps")?.unwrap_or(LaunchOptions::WARPS.into());
     let stages = option("stages")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    let cooperative = session.launch_option(kernel, &bindings, "cooperative")?.is_some_and(|v| v != 0);
     let (name, place) = (f.name.clone(), f.span);
-    Ok(Specialization { kernel, name, place, target, bindings, warps, stages, values, number: 1 })
+    Ok(Specialization { kernel, name, place, target, bindings, warps, stages, cooperative, values, number: 1 })
 }
 
 /// What `--set NAME=` says of an option of a launch, else the launch clause, if either does.
 fn launch_option(
-    terminal: &Terminal,
     session: &Session,
     kernel: FnId,
     bindings: &Bindings,
     options: &[(String, SetValue)],
     option: &str,
-) -> Result<Option<u64>, Failure> {
+) -> Result<Option<u64>, Refused> {
     // That it is a positive number was checked with the other values.
     let given = options.iter().find(|(n, _)| n == option).map(|(_, v)| match v {
         SetValue::Int(i) => *i,
@@ -169,8 +182,7 @@ fn launch_option(
         session.launch_option(kernel, bindings, option).map_err(|wrong| {
             let note =
                 format!("give it as --set {option}=.. where it follows from the arguments of a launch");
-            let wrong: Vec<_> = wrong.into_iter().map(|d| d.note(note.clone())).collect();
-            refused(terminal, session, &wrong)
+            Refused::Wrong(wrong.into_iter().map(|d| d.note(note.clone())).collect())
         })
     };
     let count = if given.is_some() { given } else { clause()? };
@@ -179,33 +191,29 @@ fn launch_option(
         None => Ok(None),
         Some(Ok(n)) if n > 0 => Ok(Some(n)),
         Some(_) => {
-            Err(Failure::Sentence(format!("kernel `{name}` cannot have {} {option}", count.unwrap_or(0))))
+            Err(Refused::Sentence(format!("kernel `{name}` cannot have {} {option}", count.unwrap_or(0))))
         }
     }
 }
 
-fn refused(terminal: &Terminal, session: &Session, wrong: &[tk_syntax::Diagnostic]) -> Failure {
-    front::refused(terminal, session, wrong).err().unwrap_or(Failure::Reported)
-}
-
 /// The kernels of the file, or the one that is named.
-fn chosen(session: &Session, path: &str, name: Option<&str>) -> Result<Vec<FnId>, Failure> {
+fn chosen(session: &Session, path: &str, name: Option<&str>) -> Result<Vec<FnId>, Refused> {
     let all: Vec<(FnId, &str)> = session.kernels().map(|(id, f)| (id, f.name.as_str())).collect();
     if all.is_empty() {
-        return Err(Failure::Sentence(format!("{path} has no kernel")));
+        return Err(Refused::Sentence(format!("{path} has no kernel")));
     }
     let Some(name) = name else { return Ok(all.iter().map(|(id, _)| *id).collect()) };
     match all.iter().find(|(_, n)| *n == name) {
         Some((id, _)) => Ok(vec![*id]),
         None => {
             let names: Vec<&str> = all.iter().map(|(_, n)| *n).collect();
-            Err(Failure::Sentence(format!("{path} has no kernel `{name}`{}", hint(name, &names))))
+            Err(Refused::Sentence(format!("{path} has no kernel `{name}`{}", hint(name, &names))))
         }
     }
 }
 
 /// Fails when a value belongs to none of several kernels. With one kernel, specializing says so.
-fn used(session: &Session, kernels: &[FnId], sets: &[(String, SetValue)]) -> Outcome {
+fn used(session: &Session, kernels: &[FnId], sets: &[(String, SetValue)]) -> Result<(), Refused> {
     let hir = &session.checked().hir;
     let names: Vec<String> = kernels
         .iter()
@@ -218,7 +226,7 @@ fn used(session: &Session, kernels: &[FnId], sets: &[(String, SetValue)]) -> Out
         Some(name) if kernels.len() > 1 => {
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let hint = hint(name, &names);
-            Err(Failure::Sentence(format!("no kernel has a compile-time parameter `{name}`{hint}")))
+            Err(Refused::Sentence(format!("no kernel has a compile-time parameter `{name}`{hint}")))
         }
         Some(_) | None => Ok(()),
     }
@@ -229,6 +237,12 @@ fn own_sets(session: &Session, kernel: FnId, several: bool, sets: &[(String, Set
     let params = contract::parameters(&session.checked().hir, kernel);
     let own = |name: &str| params.iter().any(|p| p.name == name) || contract::is_launch_option(name);
     sets.iter().filter(|(n, _)| !several || own(n)).cloned().collect()
+}
+
+/// `; did you mean `x`?`, or nothing.
+fn hint(word: &str, candidates: &[&str]) -> String {
+    let close = tk_sema::closest(word, candidates.iter().copied());
+    close.map(|c| format!("; did you mean `{c}`?")).unwrap_or_default()
 }
 
 fn needs(kernel: &str, names: &[String]) -> String {

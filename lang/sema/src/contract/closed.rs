@@ -1,0 +1,617 @@
+//! Owns the launch contract of one specialization as closed expressions, for a launcher that has no compiler.
+//!
+//! [`close`] follows the clauses of a kernel under the values of its compile-time parameters: what is known becomes a
+//! number, calls are written out, and what is left asks for numbers, extents and strides of the arguments and for the
+//! device. Guarantees that a closed expression has the value that [`super::plan_on`] computes, or fails where that fails.
+
+use std::collections::BTreeMap;
+
+use tk_ops::{DType, ElementwiseOp, Op};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::bind::{elem_param, flat_tys};
+use crate::eval::{Bindings, CTy, CVal, Evaluator, Res};
+use crate::hir::{CKind, CVarId, FnId, HArg, HBlock, HExpr, HIndex, HKind, HPat, HStmtKind, Hir, LocalId};
+use crate::target::DeviceFact;
+use crate::types::Ty;
+
+/// Calls and expressions inside each other: what [`crate::eval`] takes, and its stack is the same.
+const MAX_DEPTH: usize = 2 * tk_syntax::MAX_DEPTH;
+/// Parts of one expression: a function that is written out again and again doubles with every call.
+const MAX_PARTS: usize = 4096;
+
+/// An expression over the arguments of a launch. Arguments are counted as [`super::HostArg`]s are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Closed {
+    /// A number, or a bool as 0 or 1.
+    Int(i64),
+    /// A number of a float type.
+    Float(f64),
+    /// The value of a number or bool argument.
+    Number(usize),
+    /// An extent of a tensor.
+    Extent(usize, usize),
+    /// A stride of a tensor, in elements.
+    Stride(usize, usize),
+    /// A fact about the device.
+    Device(DeviceFact),
+    /// An operation; `dtype` is that of its operands, except for [`ClosedOp::Wrap`], which converts to it.
+    Op {
+        /// Which one.
+        op: ClosedOp,
+        /// In which type.
+        dtype: DType,
+        /// Its operands.
+        args: Vec<Closed>,
+    },
+}
+
+/// An operation of a closed expression. Results that do not fit the type, and divisions by zero, fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum ClosedOp {
+    Add,
+    Sub,
+    Mul,
+    /// Towards zero.
+    Div,
+    Rem,
+    /// Towards plus infinity.
+    CeilDiv,
+    Min,
+    Max,
+    Neg,
+    Abs,
+    /// The smallest power of two that is not less, at least 1.
+    NextPow2,
+    /// To an integer type with less bits, which are kept.
+    Wrap,
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+    /// The second operand is evaluated only if the first is true.
+    And,
+    /// The second operand is evaluated only if the first is false.
+    Or,
+    Not,
+    /// `[condition, then, else]`; only the one that is chosen is evaluated.
+    Select,
+}
+
+/// A workspace that the launcher provides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedScratch {
+    /// What the pointer points to.
+    pub elem: tk_tile::Elem,
+    /// How many elements.
+    pub count: Closed,
+    /// Whether it is zeroed before the launch.
+    pub zeroed: bool,
+}
+
+/// A compile-time parameter whose value a launch decides.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decided {
+    /// It is the element type of an argument.
+    ByType,
+    /// It is the value of its default, which reads the arguments.
+    ByDefault(Closed),
+    /// Whoever launches gives it by name; whether this value is that of its default.
+    ByName {
+        /// It need not be given.
+        default: bool,
+    },
+}
+
+/// The contract of a specialization.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedContract {
+    /// How each compile-time parameter gets its value.
+    pub decided: Vec<(CVarId, Decided)>,
+    /// Conditions that need the arguments, with their texts.
+    pub require: Vec<(Closed, String)>,
+    /// The programs on each axis.
+    pub grid: [Closed; 3],
+    /// Workspaces, which follow the arguments.
+    pub scratch: Vec<ClosedScratch>,
+}
+
+/// The contract of a kernel with these values of its compile-time parameters and presence of its optional arguments.
+///
+/// Fails with E1005 for a clause that has no closed form.
+pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<ClosedContract> {
+    let f = hir.func(kernel);
+    let mut closer = Closer { hir, bindings: bindings.clone(), env: BTreeMap::new(), depth: 0, parts: 0 };
+    let mut slot = 0;
+    for p in &f.params {
+        let sym = closer.argument(&p.ty, p.local, &mut slot);
+        closer.env.insert(p.local, sym);
+    }
+    let mut inferred = vec![];
+    for p in &f.params {
+        let mut types = vec![];
+        flat_tys(hir, &p.ty, &mut types);
+        inferred.extend(types.iter().filter_map(elem_param));
+    }
+    let mut decided = vec![];
+    for id in &f.cparams {
+        decided.push((*id, closer.decided(*id, inferred.contains(id))?));
+    }
+    let speaks = |optionals: &[LocalId]| optionals.iter().all(|id| bindings.present.get(id) != Some(&false));
+    let mut require = vec![];
+    for r in f.contract.require.iter().filter(|r| speaks(&r.optionals)) {
+        match closer.number(&r.cond)? {
+            Closed::Int(1) => {}
+            condition => require.push((condition, r.text.clone())),
+        }
+    }
+    let mut grid = [Closed::Int(1), Closed::Int(1), Closed::Int(1)];
+    for (e, axis) in f.contract.grid.iter().zip(&mut grid) {
+        *axis = closer.number(e)?;
+    }
+    let mut scratch = vec![];
+    for s in &f.contract.scratch {
+        let Some(local) = f.locals.get(s.local.0 as usize) else { continue };
+        let ty = Evaluator::new(hir, bindings).ty(&local.ty, local.span)?;
+        let CTy::One(tk_tile::Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. }) = ty else {
+            return open(local.span, "this workspace");
+        };
+        scratch.push(ClosedScratch { elem: *pointee, count: closer.number(&s.count)?, zeroed: s.zeroed });
+    }
+    Ok(ClosedContract { decided, require, grid, scratch })
+}
+
+/// What a part of a clause stands for.
+#[derive(Clone, Debug)]
+enum Sym {
+    Known(CVal),
+    Number(Closed),
+    /// A tensor; `axes` are those of the argument.
+    Tensor { slot: usize, axes: Vec<usize> },
+    Tuple(Vec<Sym>),
+}
+
+struct Closer<'h> {
+    hir: &'h Hir,
+    bindings: Bindings,
+    env: BTreeMap<LocalId, Sym>,
+    depth: usize,
+    parts: usize,
+}
+
+fn open<T>(span: Span, what: &str) -> Res<T> {
+    let message = format!("{what} has no closed form, so a launcher without a compiler cannot evaluate it");
+    let note = "clauses of shipped kernels may use integers, comparisons, `if` and functions of these";
+    Err(Box::new(Diagnostic::error(codes::NOT_SHIPPED, span, message, "").note(note)))
+}
+
+impl Closer<'_> {
+    /// What a parameter of the kernel stands for.
+    fn argument(&self, ty: &Ty, local: LocalId, slot: &mut usize) -> Sym {
+        let mut next = || {
+            *slot += 1;
+            *slot - 1
+        };
+        match ty {
+            Ty::Tuple(items) => Sym::Tuple(items.iter().map(|t| self.argument(t, local, slot)).collect()),
+            Ty::Struct(id, _) => {
+                let fields = &self.hir.strukt(*id).fields;
+                Sym::Tuple(fields.iter().map(|(_, t, _)| self.argument(t, local, slot)).collect())
+            }
+            Ty::Option(inner) => {
+                if self.bindings.present.get(&local) == Some(&false) {
+                    next();
+                    return Sym::Known(CVal::None);
+                }
+                self.argument(inner, local, slot)
+            }
+            Ty::View { rank, .. } => Sym::Tensor { slot: next(), axes: (0..*rank as usize).collect() },
+            Ty::Buffer { shape, .. } => Sym::Tensor { slot: next(), axes: (0..shape.len()).collect() },
+            Ty::Tile { .. } => Sym::Number(Closed::Number(next())),
+            Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {
+                Sym::Known(CVal::Unit)
+            }
+        }
+    }
+
+    fn decided(&mut self, id: CVarId, inferred: bool) -> Res<Decided> {
+        let c = self.hir.cvar(id);
+        if inferred && matches!(c.kind, CKind::DType(_)) {
+            return Ok(Decided::ByType);
+        }
+        let Some(default) = &c.default else { return Ok(Decided::ByName { default: false }) };
+        if !default.konst {
+            return Ok(Decided::ByDefault(self.number(default)?));
+        }
+        let value = Evaluator::new(self.hir, &self.bindings).expr(default)?;
+        Ok(Decided::ByName { default: self.bindings.cvars.get(&id) == Some(&value) })
+    }
+
+    /// A number or bool.
+    fn number(&mut self, e: &HExpr) -> Res<Closed> {
+        match self.sym(e)? {
+            Sym::Number(c) => Ok(c),
+            Sym::Known(v) => known(&v).map_or_else(|| open(e.span, "this value"), Ok),
+            Sym::Tensor { .. } | Sym::Tuple(_) => open(e.span, "this value"),
+        }
+    }
+
+    /// The value if no argument is needed for it.
+    fn value(&self, e: &HExpr) -> Option<CVal> {
+        let locals = |id: LocalId| match self.env.get(&id) {
+            Some(Sym::Known(v)) => Some(v.clone()),
+            Some(Sym::Number(_) | Sym::Tensor { .. } | Sym::Tuple(_)) | None => None,
+        };
+        Evaluator::new(self.hir, &self.bindings).with_known(&locals).expr(e).ok()
+    }
+
+    fn sym(&mut self, e: &HExpr) -> Res<Sym> {
+        if let Some(v) = self.value(e) {
+            return Ok(Sym::Known(v));
+        }
+        self.parts += 1;
+        if self.depth >= MAX_DEPTH || self.parts > MAX_PARTS {
+            return open(e.span, "an expression of this size");
+        }
+        self.depth += 1;
+        let out = self.part(e);
+        self.depth -= 1;
+        out
+    }
+
+    fn part(&mut self, e: &HExpr) -> Res<Sym> {
+        match &e.kind {
+            HKind::Local(id) => match self.env.get(id) {
+                Some(s) => Ok(s.clone()),
+                None => open(e.span, "this value"),
+            },
+            HKind::Device(fact) => Ok(Sym::Number(Closed::Device(*fact))),
+            HKind::Tuple(items) | HKind::Struct(items) => {
+                Ok(Sym::Tuple(items.iter().map(|i| self.sym(i)).collect::<Res<_>>()?))
+            }
+            HKind::Field(base, i) => self.element(base, i128::from(*i), e.span),
+            HKind::Index(base, at) => match at.as_slice() {
+                [HIndex::At(i)] => match self.value(i).and_then(|v| v.as_int()) {
+                    Some(i) => self.element(base, i, e.span),
+                    None => open(e.span, "an element whose number depends on the launch"),
+                },
+                _several => open(e.span, "this value"),
+            },
+            HKind::Extent(base, axis) => self.axis(base, *axis, Closed::Extent, e.span),
+            HKind::Stride(base, axis) => self.axis(base, *axis, Closed::Stride, e.span),
+            HKind::ViewT(base) => match self.sym(base)? {
+                Sym::Tensor { slot, axes } => {
+                    Ok(Sym::Tensor { slot, axes: axes.into_iter().rev().collect() })
+                }
+                Sym::Known(_) | Sym::Number(_) | Sym::Tuple(_) => open(e.span, "this value"),
+            },
+            HKind::ShortCircuit { or, lhs, rhs } => {
+                let op = if *or { ClosedOp::Or } else { ClosedOp::And };
+                let args = vec![self.number(lhs)?, self.number(rhs)?];
+                Ok(Sym::Number(simpler(op, DType::Bool, args)))
+            }
+            HKind::Cast(x) => self.cast(x, e),
+            HKind::Builtin(row, args) => match row.op {
+                Op::Elementwise(op) => self.elementwise(op, args, e),
+                _other => open(e.span, &format!("`{}`", row.name)),
+            },
+            HKind::If { cond, then, els } => {
+                let cond = self.number(cond)?;
+                let els = match els {
+                    Some(els) => els,
+                    None => return open(e.span, "`if` without `else`"),
+                };
+                match cond {
+                    Closed::Int(0) => self.block(els),
+                    Closed::Int(_) => self.block(then),
+                    cond => {
+                        let arms = [self.block(then)?, self.block(els)?];
+                        let [Some(then), Some(els)] = arms.map(as_number) else {
+                            return open(e.span, "this `if`");
+                        };
+                        let args = vec![cond, then, els];
+                        let dtype = self.dtype(&e.ty, e.span)?;
+                        Ok(Sym::Number(Closed::Op { op: ClosedOp::Select, dtype, args }))
+                    }
+                }
+            }
+            HKind::IfLet { opt, bind, then, els } => match (self.sym(opt)?, els) {
+                (Sym::Known(CVal::None), Some(els)) => self.block(els),
+                (Sym::Known(CVal::None), None) => Ok(Sym::Known(CVal::Unit)),
+                (present, _) => {
+                    self.env.insert(*bind, present);
+                    self.block(then)
+                }
+            },
+            HKind::Block(b) => self.block(b),
+            HKind::Return(Some(v)) => self.sym(v),
+            HKind::Call { callee, cargs, args } => {
+                let cvars = Evaluator::new(self.hir, &self.bindings).cargs(cargs, e.span)?;
+                let args = args.iter().map(|a| self.sym(a)).collect::<Res<Vec<Sym>>>()?;
+                self.call(*callee, cvars, args, e.span)
+            }
+            _other => open(e.span, "this value"),
+        }
+    }
+
+    fn element(&mut self, base: &HExpr, i: i128, span: Span) -> Res<Sym> {
+        let at = usize::try_from(i).unwrap_or(usize::MAX);
+        match self.sym(base)? {
+            Sym::Tuple(items) => items.get(at).cloned().map_or_else(|| open(span, "this element"), Ok),
+            Sym::Known(_) | Sym::Number(_) | Sym::Tensor { .. } => open(span, "this element"),
+        }
+    }
+
+    fn axis(
+        &mut self,
+        base: &HExpr,
+        axis: u32,
+        of: fn(usize, usize) -> Closed,
+        span: Span,
+    ) -> Res<Sym> {
+        if let Sym::Tensor { slot, axes } = self.sym(base)?
+            && let Some(axis) = axes.get(axis as usize)
+        {
+            return Ok(Sym::Number(of(slot, *axis)));
+        }
+        open(span, "this value")
+    }
+
+    fn dtype(&self, ty: &Ty, span: Span) -> Res<DType> {
+        Evaluator::new(self.hir, &self.bindings).scalar_type(ty, span)
+    }
+
+    fn cast(&mut self, x: &HExpr, e: &HExpr) -> Res<Sym> {
+        let inner = self.sym(x)?;
+        if !matches!(e.ty, Ty::Tile { .. }) {
+            // `mut view` to `view`.
+            return Ok(inner);
+        }
+        let Some(v) = as_number(inner) else { return open(e.span, "this conversion") };
+        let (from, to) = (self.dtype(&x.ty, x.span)?, self.dtype(&e.ty, e.span)?);
+        match (from.int_range(), to.int_range()) {
+            (Some((lo, hi)), Some((to_lo, to_hi))) if to_lo <= lo && hi <= to_hi => Ok(Sym::Number(v)),
+            (Some(_), Some(_)) if to.bits() <= 32 => {
+                Ok(Sym::Number(Closed::Op { op: ClosedOp::Wrap, dtype: to, args: vec![v] }))
+            }
+            (None, Some(_)) if from == DType::Bool => Ok(Sym::Number(v)),
+            // A wider float has the same value.
+            (None, None) if from.is_float() && to.bits() >= from.bits() => Ok(Sym::Number(v)),
+            _others => open(e.span, "this conversion"),
+        }
+    }
+
+    fn elementwise(&mut self, op: ElementwiseOp, args: &[HArg], e: &HExpr) -> Res<Sym> {
+        let mut exprs = vec![];
+        for arg in args.iter().take(op.arity()) {
+            match arg {
+                HArg::Expr(x) => exprs.push(x),
+                HArg::Default | HArg::List(_) | HArg::Shape(_) | HArg::Word(_) => {
+                    return open(e.span, "this call");
+                }
+            }
+        }
+        let syms = exprs.iter().map(|x| self.sym(x)).collect::<Res<Vec<Sym>>>()?;
+        if let (ElementwiseOp::Eq | ElementwiseOp::Ne, [a, b]) = (op, syms.as_slice())
+            && let Some(equal) = lists(a, b)
+        {
+            let not = |c| Closed::Op { op: ClosedOp::Not, dtype: DType::Bool, args: vec![c] };
+            return Ok(Sym::Number(if op == ElementwiseOp::Eq { equal } else { not(equal) }));
+        }
+        let Some(values) = syms.into_iter().map(as_number).collect::<Option<Vec<Closed>>>() else {
+            return open(e.span, "this value");
+        };
+        // The condition of `select` is no operand of the type.
+        let typed = if op == ElementwiseOp::Select { exprs.get(1) } else { exprs.first() };
+        let Some(typed) = typed else { return open(e.span, "this value") };
+        let dtype = self.dtype(&typed.ty, typed.span)?;
+        operation(op, dtype, values).map_or_else(|| open(e.span, "this operation"), |c| Ok(Sym::Number(c)))
+    }
+
+    /// A block whose statements only name values.
+    fn block(&mut self, b: &HBlock) -> Res<Sym> {
+        for stmt in &b.stmts {
+            match &stmt.kind {
+                HStmtKind::Let(pattern, Some(value)) => {
+                    let value = self.sym(value)?;
+                    self.bind(pattern, value, stmt.span)?;
+                }
+                HStmtKind::Return(Some(v)) => return self.sym(v),
+                _other => return open(stmt.span, "this statement"),
+            }
+        }
+        match &b.tail {
+            Some(tail) => self.sym(tail),
+            None => open(b.span, "a block without a value"),
+        }
+    }
+
+    fn bind(&mut self, pattern: &HPat, value: Sym, span: Span) -> Res<()> {
+        match (pattern, value) {
+            (HPat::Ignore, _) => Ok(()),
+            (HPat::Local(id), value) => {
+                self.env.insert(*id, value);
+                Ok(())
+            }
+            (HPat::Tuple(parts), Sym::Tuple(values)) if parts.len() == values.len() => {
+                parts.iter().zip(values).try_for_each(|(p, v)| self.bind(p, v, span))
+            }
+            (HPat::Tuple(_), _) => open(span, "this pattern"),
+        }
+    }
+
+    /// The result of a function, written out.
+    fn call(
+        &mut self,
+        callee: FnId,
+        cvars: BTreeMap<CVarId, CVal>,
+        args: Vec<Sym>,
+        span: Span,
+    ) -> Res<Sym> {
+        let f = self.hir.func(callee);
+        if !f.contract.require.is_empty() {
+            return open(span, "a function with requirements");
+        }
+        let mut inner = Closer {
+            hir: self.hir,
+            bindings: Bindings { cvars, ..Bindings::on(self.bindings.target) },
+            env: f.params.iter().map(|p| p.local).zip(args).collect(),
+            depth: self.depth + 8,
+            parts: self.parts,
+        };
+        let out = inner.block(&f.body);
+        self.parts = inner.parts;
+        out
+    }
+}
+
+fn known(v: &CVal) -> Option<Closed> {
+    match v {
+        CVal::Int(i) => i64::try_from(*i).ok().map(Closed::Int),
+        CVal::Bool(b) => Some(Closed::Int(i64::from(*b))),
+        CVal::Float(f) => Some(Closed::Float(*f)),
+        CVal::DType(_)
+        | CVal::Shape(_)
+        | CVal::Str(_)
+        | CVal::Tuple(_)
+        | CVal::Fn(_)
+        | CVal::View(_)
+        | CVal::Unit
+        | CVal::None => None,
+    }
+}
+
+fn as_number(s: Sym) -> Option<Closed> {
+    match s {
+        Sym::Number(c) => Some(c),
+        Sym::Known(v) => known(&v),
+        Sym::Tensor { .. } | Sym::Tuple(_) => None,
+    }
+}
+
+/// The elements of a list of numbers.
+fn items(s: &Sym) -> Option<Vec<Closed>> {
+    match s {
+        Sym::Tuple(items) => items.iter().cloned().map(as_number).collect(),
+        Sym::Known(CVal::Tuple(items)) => items.iter().map(known).collect(),
+        Sym::Known(CVal::Shape(dims)) => Some(dims.iter().map(|d| Closed::Int(*d)).collect()),
+        Sym::Known(_) | Sym::Number(_) | Sym::Tensor { .. } => None,
+    }
+}
+
+/// Whether two lists of numbers are equal; `None` if they are no lists.
+fn lists(a: &Sym, b: &Sym) -> Option<Closed> {
+    let (a, b) = (items(a)?, items(b)?);
+    if a.len() != b.len() {
+        return Some(Closed::Int(0));
+    }
+    let equal = |(x, y)| Closed::Op { op: ClosedOp::Eq, dtype: DType::I64, args: vec![x, y] };
+    let all = a.into_iter().zip(b).map(equal);
+    Some(all.reduce(|x, y| simpler(ClosedOp::And, DType::Bool, vec![x, y])).unwrap_or(Closed::Int(1)))
+}
+
+/// An `and` or `or` without what is known to change nothing.
+fn simpler(op: ClosedOp, dtype: DType, mut args: Vec<Closed>) -> Closed {
+    let neutral = Closed::Int(i64::from(op == ClosedOp::And));
+    args.retain(|a| *a != neutral);
+    match args.len() {
+        0 => neutral,
+        1 => args.remove(0),
+        _both => Closed::Op { op, dtype, args },
+    }
+}
+
+/// An elementwise operation; `None` for one that closed expressions do not have in this type.
+fn operation(op: ElementwiseOp, dtype: DType, mut args: Vec<Closed>) -> Option<Closed> {
+    use ElementwiseOp as E;
+    // Narrow floats are bits to a launcher.
+    let (bool, float) = (dtype == DType::Bool, matches!(dtype, DType::F32 | DType::F64));
+    let int = dtype.is_int();
+    // Unsigned sums wrap around, and no number of 64 bits without a sign is an i64.
+    let exact = int && (dtype.is_signed() || dtype.bits() < 64);
+    let signed = int && dtype.is_signed();
+    let closed = match op {
+        E::Add if signed => ClosedOp::Add,
+        E::Sub if signed => ClosedOp::Sub,
+        E::Mul if signed => ClosedOp::Mul,
+        E::Neg if signed || float => ClosedOp::Neg,
+        E::Abs if signed => ClosedOp::Abs,
+        E::Div if exact => ClosedOp::Div,
+        E::Rem if exact => ClosedOp::Rem,
+        E::CeilDiv if signed => ClosedOp::CeilDiv,
+        E::NextPow2 if signed => ClosedOp::NextPow2,
+        E::Maximum | E::MaxNum if exact => ClosedOp::Max,
+        E::Minimum | E::MinNum if exact => ClosedOp::Min,
+        E::Clamp if exact => {
+            let hi = args.pop()?;
+            let lower = Closed::Op { op: ClosedOp::Max, dtype, args };
+            return Some(Closed::Op { op: ClosedOp::Min, dtype, args: vec![lower, hi] });
+        }
+        E::Eq if exact || bool || float => ClosedOp::Eq,
+        E::Ne if exact || bool || float => ClosedOp::Ne,
+        E::Lt if exact || float => ClosedOp::Lt,
+        E::Le if exact || float => ClosedOp::Le,
+        E::Gt if exact || float => ClosedOp::Gt,
+        E::Ge if exact || float => ClosedOp::Ge,
+        E::And if bool => return Some(simpler(ClosedOp::And, dtype, args)),
+        E::Or if bool => return Some(simpler(ClosedOp::Or, dtype, args)),
+        E::Xor if bool => ClosedOp::Ne,
+        E::Not if bool => ClosedOp::Not,
+        E::Select if exact || bool => ClosedOp::Select,
+        E::Add
+        | E::Sub
+        | E::Mul
+        | E::Neg
+        | E::Abs
+        | E::Div
+        | E::Rem
+        | E::CeilDiv
+        | E::NextPow2
+        | E::Maximum
+        | E::MaxNum
+        | E::Minimum
+        | E::MinNum
+        | E::Clamp
+        | E::Eq
+        | E::Ne
+        | E::Lt
+        | E::Le
+        | E::Gt
+        | E::Ge
+        | E::And
+        | E::Or
+        | E::Xor
+        | E::Not
+        | E::Select
+        | E::Shl
+        | E::Shr
+        | E::Fma
+        | E::Exp
+        | E::Exp2
+        | E::Log
+        | E::Log2
+        | E::Sin
+        | E::Cos
+        | E::Tanh
+        | E::Erf
+        | E::Sqrt
+        | E::Rsqrt
+        | E::Pow
+        | E::Floor
+        | E::Ceil
+        | E::Round
+        | E::Trunc
+        | E::UmulHi
+        | E::Popcount
+        | E::Clz
+        | E::IsNan
+        | E::IsInf
+        | E::IsFinite
+        | E::Cast
+        | E::Bitcast => return None,
+    };
+    Some(Closed::Op { op: closed, dtype, args })
+}

@@ -1,0 +1,216 @@
+//! Owns the file: sections with checksums, written by [`Writer`], read by [`Bundle`].
+//!
+//! Guarantees that reading is total: a file that is cut off, damaged or made up is an [`Error`]. What is read is compared
+//! with its checksum each time, in a copy, since somebody may change a mapped file.
+
+use std::fs::File;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use crate::error::Error;
+use crate::manifest::{Blob, Manifest};
+
+/// What a bundle begins with.
+pub const MAGIC: &[u8; 8] = b"TKBUNDLE";
+/// The number of the format. A change that older readers would misread makes it larger.
+pub const FORMAT: u32 = 1;
+
+/// Bytes of the version of `tk` in the header, padded with zeros.
+const VERSION: usize = 16;
+const HEADER: usize = MAGIC.len() + 4 + VERSION + 4;
+/// Offset, length, checksum.
+const ENTRY: usize = 8 + 8 + 32;
+/// The most bytes of memory that a part of the manifest takes for each bracket, brace or comma of its text: a list grows by
+/// doubling, and the largest part that needs only one of them is a string or an expression of 40 bytes.
+const PART: usize = 96;
+/// Memory that reading may use, in sizes of the file.
+const TIMES: usize = 10;
+
+/// Puts a bundle together.
+#[derive(Debug, Default)]
+pub struct Writer {
+    sections: Vec<Vec<u8>>,
+}
+
+impl Writer {
+    /// Adds bytes, once for equal ones; the result says where they are.
+    pub fn add(&mut self, bytes: Vec<u8>) -> Blob {
+        let blob = Blob::of(&bytes);
+        let at = self.sections.iter().position(|s| *s == bytes).unwrap_or_else(|| {
+            self.sections.push(bytes);
+            self.sections.len() - 1
+        });
+        // Section 0 is the manifest.
+        Blob { section: u32::try_from(at + 1).ok(), ..blob }
+    }
+
+    /// The file. Blobs of the manifest that have no section stand elsewhere.
+    pub fn finish(self, manifest: &Manifest) -> Vec<u8> {
+        let text = serde_json::to_vec(manifest).unwrap_or_default();
+        let sections: Vec<Vec<u8>> = std::iter::once(text).chain(self.sections).collect();
+        let mut out = MAGIC.to_vec();
+        out.extend(manifest.format.to_le_bytes());
+        let mut version = [0; VERSION];
+        version.iter_mut().zip(manifest.versions.tk.bytes()).for_each(|(to, from)| *to = from);
+        out.extend(version);
+        out.extend((sections.len() as u32).to_le_bytes());
+        let mut at = HEADER + ENTRY * sections.len();
+        for s in &sections {
+            // Machine code is read in words.
+            at = at.next_multiple_of(ALIGN);
+            out.extend((at as u64).to_le_bytes());
+            out.extend((s.len() as u64).to_le_bytes());
+            out.extend(blake3::hash(s).as_bytes());
+            at += s.len();
+        }
+        for s in sections {
+            out.resize(out.len().next_multiple_of(ALIGN), 0);
+            out.extend(s);
+        }
+        out
+    }
+}
+
+/// Sections begin at multiples of this many bytes.
+const ALIGN: usize = 16;
+
+/// A bundle in memory or in a mapped file.
+#[derive(Debug)]
+pub struct Bundle {
+    bytes: Bytes,
+    manifest: Manifest,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Owned(Vec<u8>),
+    Static(&'static [u8]),
+    Mapped(Mmap),
+}
+
+impl Bytes {
+    fn get(&self) -> &[u8] {
+        match self {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Static(bytes) => bytes,
+            Bytes::Mapped(bytes) => bytes,
+        }
+    }
+}
+
+impl Bundle {
+    /// Maps a file.
+    pub fn open(path: &Path) -> Result<Bundle, Error> {
+        let cannot = |e: std::io::Error| Error::new(format!("cannot read {}: {e}", path.display()), "");
+        let file = File::open(path).map_err(cannot)?;
+        // SAFETY: the bytes are only read, and what is used of them is copied before it is checked; a file that is cut
+        // short meanwhile ends the process, as it would with any mapped file.
+        let bytes = unsafe { Mmap::map(&file) }.map_err(cannot)?;
+        let named = |e: Error| Error { what: format!("{}: {}", path.display(), e.what), hint: e.hint };
+        Bundle::read(Bytes::Mapped(bytes)).map_err(named)
+    }
+
+    /// Of bytes in memory.
+    pub fn from_vec(bytes: Vec<u8>) -> Result<Bundle, Error> {
+        Bundle::read(Bytes::Owned(bytes))
+    }
+
+    /// Of bytes that are part of the program.
+    pub fn from_static(bytes: &'static [u8]) -> Result<Bundle, Error> {
+        Bundle::read(Bytes::Static(bytes))
+    }
+
+    /// Whether bytes begin as a bundle does.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(MAGIC)
+    }
+
+    fn read(bytes: Bytes) -> Result<Bundle, Error> {
+        let all = bytes.get();
+        let rest = all.strip_prefix(MAGIC).ok_or_else(|| Error::new("this is no bundle of kernels", ""))?;
+        let (format, rest) = number(rest).ok_or_else(damaged)?;
+        let (version, _) = rest.split_at_checked(VERSION).ok_or_else(damaged)?;
+        if format != FORMAT {
+            let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+');
+            let by: String = version.iter().take_while(|b| plain(b)).map(|b| char::from(*b)).collect();
+            let what = format!("this bundle has format {format}, and this tk reads format {FORMAT}");
+            return Err(Error::new(what, format!("tk {by} wrote it and reads it; or build the kernels again")));
+        }
+        let text = section(all, 0)?;
+        // What the text can take is known before it is read.
+        let parts = text.iter().filter(|b| matches!(b, b',' | b'{' | b'[')).count();
+        if parts.saturating_mul(PART) + text.len() > all.len().saturating_mul(TIMES) {
+            return Err(damaged());
+        }
+        let manifest: Manifest = serde_json::from_slice(&text)
+            .map_err(|e| Error::new(format!("the manifest of this bundle cannot be read: {e}"), REBUILD))?;
+        if manifest.format != FORMAT {
+            return Err(damaged());
+        }
+        sound(&manifest)?;
+        Ok(Bundle { bytes, manifest })
+    }
+
+    /// What there is.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The bytes of a section, compared with their checksum.
+    pub fn blob(&self, blob: &Blob) -> Result<Vec<u8>, Error> {
+        let number = blob.section.ok_or_else(|| Error::new("what is asked for is in no section", REBUILD))?;
+        let bytes = section(self.bytes.get(), number)?;
+        if bytes.len() as u64 != blob.bytes || blake3::hash(&bytes).to_hex().as_str() != blob.blake3 {
+            return Err(damaged());
+        }
+        Ok(bytes)
+    }
+}
+
+/// What a reader may rely on and the types do not say.
+fn sound(manifest: &Manifest) -> Result<(), Error> {
+    for k in &manifest.kernels {
+        let right = |v: &crate::Variant| {
+            v.dtypes.len() == k.params.len()
+                && v.given.len() == k.choices.len()
+                && v.threads > 0
+                && v.programs_per_block > 0
+                && !v.symbol.contains('\0')
+        };
+        if !k.variants.iter().all(right) {
+            return Err(damaged());
+        }
+    }
+    Ok(())
+}
+
+const REBUILD: &str = "build it again";
+
+fn damaged() -> Error {
+    Error::new("this bundle is damaged", REBUILD)
+}
+
+fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+    let (n, rest) = bytes.split_first_chunk::<4>()?;
+    Some((u32::from_le_bytes(*n), rest))
+}
+
+/// A copy of a section that is what its checksum says.
+fn section(all: &[u8], index: u32) -> Result<Vec<u8>, Error> {
+    let find = || {
+        let (count, _) = number(all.get(HEADER - 4..)?)?;
+        if index >= count {
+            return None;
+        }
+        let entry = all.get(HEADER.checked_add(ENTRY.checked_mul(index as usize)?)?..)?;
+        let (offset, rest) = entry.split_first_chunk::<8>()?;
+        let (length, rest) = rest.split_first_chunk::<8>()?;
+        let (sum, _) = rest.split_first_chunk::<32>()?;
+        let from = usize::try_from(u64::from_le_bytes(*offset)).ok()?;
+        let to = from.checked_add(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        Some((all.get(from..to)?.to_vec(), *sum))
+    };
+    let (bytes, sum) = find().ok_or_else(damaged)?;
+    if blake3::hash(&bytes) == blake3::Hash::from_bytes(sum) { Ok(bytes) } else { Err(damaged()) }
+}

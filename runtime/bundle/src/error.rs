@@ -1,0 +1,28 @@
+//! Owns what can be wrong with an artifact, or with a launch by one.
+
+use std::fmt;
+
+/// Why a bundle cannot be read or a kernel of it cannot be launched: one sentence, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What is wrong.
+    pub what: String,
+    /// What helps; empty if nothing is known to.
+    pub hint: String,
+}
+
+impl Error {
+    /// With what is wrong and what to do.
+    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error { what: what.into(), hint: hint.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if self.hint.is_empty() { Ok(()) } else { write!(f, "; {}", self.hint) }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,26 @@
+//! What a compiled kernel ships with: [`Manifest`] says what there is and how it is launched, [`Bundle`] is one file with
+//! the manifest and the binaries, [`Expr`] is a guard, a requirement or a grid as a closed expression.
+//!
+//! ```text
+//! bundle = header, table of sections, sections
+//! header = "TKBUNDLE", format (u32), version of tk (16 bytes), sections (u32)
+//! entry  = offset (u64), bytes (u64), BLAKE3 (32 bytes)
+//! section 0 is the manifest as JSON; it names the others by number
+//! ```
+//! Numbers are little-endian. Reading trusts nothing: what does not fit together is an [`Error`], and no more memory is
+//! used than ten times the size of the file.
+
+mod choose;
+mod container;
+mod error;
+mod expr;
+mod manifest;
+
+pub use choose::{Argument, Chosen, Facts};
+pub use container::{Bundle, FORMAT, MAGIC, Writer};
+pub use error::Error;
+pub use expr::{DeviceFact, Expr, ExprError, Kind, Number, Operation, Reader};
+pub use manifest::{
+    Blob, Choice, Given, Guard, Kernel, Machine, Manifest, Message, MessageForm, MessageKind, Param, ParamKind, Place,
+    Requirement, Scratch, Value, Variant, Versions, schema,
+};

@@ -1,0 +1,319 @@
+//! Owns the form of the manifest: what there is, what it needs, how it is launched.
+//!
+//! The same form stands as JSON in a file of its own and as the first section of a bundle. Names keep their meaning within
+//! a format; a new one is added only where readers may leave it out.
+
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+
+use crate::expr::Expr;
+
+/// All kernels that one source file ships.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Manifest {
+    /// The number of the format, [`crate::FORMAT`].
+    pub format: u32,
+    /// What made it.
+    pub versions: Versions,
+    /// The kernels in the order of the source.
+    pub kernels: Vec<Kernel>,
+}
+
+/// Versions of what took part.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Versions {
+    /// Of `tk`.
+    pub tk: String,
+    /// Of LLVM.
+    pub llvm: String,
+    /// Of the assembler, `ptxas`; empty if no binary was made.
+    pub ptxas: String,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Kernel {
+    /// Its name.
+    pub name: String,
+    /// Its doc comment.
+    pub doc: String,
+    /// Its arguments, in the order of a launch.
+    pub params: Vec<Param>,
+    /// Compile-time parameters that whoever launches gives by name, because nothing else decides them.
+    pub choices: Vec<Choice>,
+    /// What was compiled. A launch takes the first whose guard holds on a device that runs its target.
+    pub variants: Vec<Variant>,
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Param {
+    /// Its name: `x`, `state.m`.
+    pub name: String,
+    /// What it takes.
+    pub kind: ParamKind,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// The value of a number that is not given, as the language writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ParamKind {
+    /// A tensor with extents and strides.
+    View {
+        /// How many of each.
+        rank: u32,
+        /// Whether the kernel may write to it.
+        mutable: bool,
+        /// Whether extents may reach 2^31.
+        wide: bool,
+    },
+    /// The address of elements.
+    Pointer {
+        /// Whether the kernel may write to them.
+        mutable: bool,
+    },
+    /// A number or bool.
+    Number,
+}
+
+/// A compile-time parameter that is given by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Choice {
+    /// Its name.
+    pub name: String,
+    /// The values that are shipped, as the language writes them.
+    pub values: Vec<String>,
+}
+
+/// One compiled form of a kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Variant {
+    /// What it was compiled for: `sm_90a`.
+    pub target: String,
+    /// The values of the compile-time parameters.
+    pub values: Vec<Value>,
+    /// The element type of each argument, such as `f16`; none for an optional one that is absent.
+    pub dtypes: Vec<Option<String>>,
+    /// What is given by name, in the order of [`Kernel::choices`].
+    pub given: Vec<Given>,
+    /// When it is the one to take, all of them.
+    pub guard: Vec<Guard>,
+    /// What must hold of a launch, in the words of the source.
+    pub require: Vec<Requirement>,
+    /// The programs on each axis.
+    pub grid: [Expr; 3],
+    /// The function in the binary.
+    pub symbol: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Programs of axis 0 that one block runs.
+    pub programs_per_block: u32,
+    /// Dynamic shared memory of a block, in bytes, which the launch asks for.
+    pub shared_bytes: u32,
+    /// Whether all programs must run at the same time.
+    pub cooperative: bool,
+    /// What the function is passed, in order. Three numbers of 32 bits follow, the programs on each axis, and then, with
+    /// [`Variant::control`], an address.
+    pub passed: Vec<Machine>,
+    /// Workspaces, which [`Machine::Scratch`] names.
+    pub scratch: Vec<Scratch>,
+    /// The bytes of zeroed memory that the kernel needs for what it says and for meeting; 0 if it does neither.
+    pub control: u32,
+    /// What it may say while it runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Message>,
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Shared memory that the binary has by itself, in bytes.
+    pub static_shared_bytes: u32,
+    /// Memory of a thread beside its registers, in bytes.
+    pub stack_bytes: u32,
+    /// Bytes of registers that are written to memory for want of registers.
+    pub spill_store_bytes: u32,
+    /// Bytes of registers that are read back.
+    pub spill_load_bytes: u32,
+    /// The machine code.
+    pub binary: Blob,
+    /// The portable tile IR that it was made of.
+    pub tile: Blob,
+}
+
+/// The value of a compile-time parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Value {
+    /// Its name.
+    pub name: String,
+    /// Its value, as the language writes it.
+    pub value: String,
+}
+
+/// The value of a choice in a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Given {
+    /// Which of [`Choice::values`].
+    pub value: u32,
+    /// Whether it is meant where none is given.
+    pub default: bool,
+}
+
+/// A condition on the arguments under which a variant is right.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Guard {
+    /// The condition.
+    pub condition: Expr,
+    /// The compile-time parameter whose value it decides; none if it only speeds things up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decides: Option<String>,
+}
+
+/// A condition that a launch must meet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Requirement {
+    /// The condition.
+    pub condition: Expr,
+    /// As it stands in the source.
+    pub text: String,
+}
+
+/// What a function is passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Machine {
+    /// The address of a tensor: 64 bits.
+    Address(u32),
+    /// A number of its type.
+    Number(u32),
+    /// An extent in this many bits: argument, axis, bits.
+    Extent(u32, u32, u32),
+    /// A stride in elements, 64 bits: argument, axis.
+    Stride(u32, u32),
+    /// The address of a workspace: 64 bits.
+    Scratch(u32),
+}
+
+/// Memory for the time of a launch.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Scratch {
+    /// How many elements.
+    pub count: Expr,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Whether it is zeroed before each launch.
+    pub zeroed: bool,
+}
+
+/// Something that a kernel may say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    /// The text, with `{}` for each value of a print.
+    pub text: String,
+    /// What it is.
+    pub kind: MessageKind,
+    /// Where it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// Where something stands in a source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Place {
+    /// The name of the file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+}
+
+/// What a message is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageKind {
+    /// Printed text with these values.
+    Print(Vec<MessageForm>),
+    /// An assert over a tile of this shape.
+    Assert(Vec<u32>),
+}
+
+/// The form of a printed value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MessageForm {
+    /// Numbers of a type in a shape.
+    Numbers {
+        /// Their type.
+        dtype: String,
+        /// Their shape.
+        shape: Vec<u32>,
+    },
+    /// Addresses in a shape.
+    Pointers {
+        /// Bytes of an element.
+        bytes: u32,
+        /// Their shape.
+        shape: Vec<u32>,
+    },
+    /// A view.
+    View {
+        /// Bytes of an element.
+        bytes: u32,
+        /// Its rank.
+        rank: u32,
+    },
+}
+
+/// Bytes that stand elsewhere: in a section of the same bundle, or in a file beside the manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Blob {
+    /// The number of the section in a bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<u32>,
+    /// The name of the file, if it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// How many bytes.
+    pub bytes: u64,
+    /// Their BLAKE3 hash, in hexadecimal.
+    pub blake3: String,
+}
+
+impl Blob {
+    /// Of bytes whose place is not known yet.
+    pub fn of(bytes: &[u8]) -> Blob {
+        let blake3 = blake3::hash(bytes).to_hex().to_string();
+        Blob { section: None, file: None, bytes: bytes.len() as u64, blake3 }
+    }
+}
+
+impl Manifest {
+    /// As JSON, each number and name on its own line.
+    pub fn to_json(&self) -> String {
+        // Text, numbers and lists can always be written.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// The kernel of a name.
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|k| k.name == name)
+    }
+}
+
+impl Variant {
+    /// `T=f16, BLOCK=1024`
+    pub fn label(&self) -> String {
+        let values: Vec<String> = self.values.iter().map(|v| format!("{}={}", v.name, v.value)).collect();
+        values.join(", ")
+    }
+}
+
+/// The JSON Schema of the manifest.
+pub fn schema() -> Schema {
+    schemars::schema_for!(Manifest)
+}
