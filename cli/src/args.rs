@@ -216,7 +216,9 @@ const BUILD_HELP: &str = "\
 Without --set, the values of compile-time parameters are their defaults or, where a default uses the
 arguments of a launch, those that `export` names. --set also takes the options of `launch(..)`: warps=8.
 
-Files are named after the kernel, its values and the target: softmax.T=f16.BLOCK=1024.sm_90a.cubin.";
+Files are named after the kernel, its values and the target: softmax.T=f16.BLOCK=1024.sm_90a.cubin.
+Those of a whole file have its name: softmax.tkb (bundle), softmax.json (manifest), softmax.h and
+softmax.c (header).";
 
 /// `tk build`
 #[derive(Debug, Args)]
@@ -260,6 +262,12 @@ pub enum BuildForm {
     Cubin,
     /// What the kernel needs and takes, as JSON
     Report,
+    /// All kernels of the file in one, for `tk inspect` and for programs in Rust
+    Bundle,
+    /// What there is and how it is launched, as JSON, with the binaries beside it
+    Manifest,
+    /// A C header and a C source file that holds the binaries and launches them
+    Header,
 }
 
 /// `tk cache`

@@ -1,10 +1,12 @@
-//! Owns `tk build FILE[::KERNEL] --target T -o DIR`: machine code and every form before it, as files.
+//! Owns `tk build FILE[::KERNEL] --target T -o DIR`: machine code, every form before it and what is shipped, as files.
 //!
 //! Guarantees that either all files are written or none, and that the same input gives the same files: their names and
 //! contents hold no times and no paths.
 
+mod artifact;
 mod table;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tk_driver::{
@@ -39,10 +41,16 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     if builder.needs_binary() {
         builder.tools = Some(builder.tools(path, first)?);
     }
-    let (mut files, mut rows, sources) = (vec![], vec![], &session.checked().sources);
+    let (mut files, mut rows, sources): (Files, Vec<Row>, _) = (vec![], vec![], &session.checked().sources);
+    if args.emit.iter().any(|f| artifact::is_one(*f)) {
+        let (written, shown) = artifact::build(&builder, args, path, &chosen)?;
+        files.extend(written);
+        rows.extend(shown);
+    }
     // What a kernel says while it is compiled is said once, although each target compiles it.
     let mut said: Vec<Diagnostic> = vec![];
-    for special in &chosen {
+    let each = if builder.each().next().is_some() { chosen.as_slice() } else { &[] };
+    for special in each {
         let compiled = match session.compile(special.kernel, &special.bindings) {
             Ok((compiled, notes)) => {
                 let new: Vec<Diagnostic> = notes.into_iter().filter(|n| !said.contains(n)).collect();
@@ -58,10 +66,14 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
             let request = Request { module, entry, target, warps, stages: special.stages, facts, sources };
             let (row, written) = builder.one(special, variant, &request)?;
             let row = table::named(row, &written);
-            files.extend(written.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)));
+            files.extend(written);
             rows.push(row);
         }
     }
+    // A binary stands beside a manifest and for itself under one name.
+    let files: BTreeMap<PathBuf, Vec<u8>> =
+        files.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)).collect();
+    let files: Vec<(PathBuf, Vec<u8>)> = files.into_iter().collect();
     std::fs::create_dir_all(&args.out)
         .map_err(|e| format!("cannot create {}: {}", args.out.display(), reason(&e)))?;
     write_all(&files)?;
@@ -104,7 +116,13 @@ type Files = Vec<(String, Vec<u8>)>;
 
 impl Builder<'_> {
     fn needs_binary(&self) -> bool {
-        self.forms.iter().any(|f| matches!(f, BuildForm::Cubin | BuildForm::Report))
+        let binary = |f: &BuildForm| matches!(f, BuildForm::Cubin | BuildForm::Report) || artifact::is_one(*f);
+        self.forms.iter().any(binary)
+    }
+
+    /// The forms that each variant of each specialization has for itself.
+    fn each(&self) -> impl Iterator<Item = BuildForm> {
+        self.forms.iter().copied().filter(|f| !artifact::is_one(*f))
     }
 
     /// Whether a form is asked for that only compiling gives.
@@ -128,7 +146,7 @@ impl Builder<'_> {
     /// The variants that are built of a kernel. Tile IR does not depend on them.
     fn variants(&self, module: &TileModule, entry: FuncId) -> Vec<(Variant, Vec<ArgFacts>)> {
         let mut all = Variant::of(module, entry);
-        if self.forms.iter().all(|f| *f == BuildForm::Tile) {
+        if self.each().all(|f| f == BuildForm::Tile) {
             all.retain(|(variant, _)| *variant == Variant::General);
         }
         all
@@ -154,20 +172,20 @@ impl Builder<'_> {
                 self.terminal.diagnostics(sources, &warnings)?;
                 (Some(built.kernel.clone()), Some(built))
             }
-            None if self.forms.iter().all(|f| *f == BuildForm::Tile) => (None, None),
+            None if self.each().all(|f| f == BuildForm::Tile) => (None, None),
             None => (Some(compile_for(request, stages, place).map_err(|wrong| self.refused(&wrong))?), None),
         };
         let mut files = vec![];
-        for form in self.forms {
-            if *form == BuildForm::Tile && variant != Variant::General {
+        for form in self.each() {
+            if form == BuildForm::Tile && variant != Variant::General {
                 continue;
             }
             let stem = special.file_stem(variant);
-            let name = format!("{stem}.{}.{}", request.target.name, extension(*form));
+            let name = format!("{stem}.{}.{}", request.target.name, extension(form));
             if files.iter().all(|(known, _)| *known != name) {
                 let one = (special, variant, request);
-                let bytes = contents(*form, one, kernel.as_ref(), built.as_ref());
-                files.push((name, bytes.ok_or_else(|| missing(*form))?));
+                let bytes = contents(form, one, kernel.as_ref(), built.as_ref());
+                files.push((name, bytes.ok_or_else(|| missing(form))?));
             }
         }
         let row = Row {
@@ -196,7 +214,9 @@ fn extension(form: BuildForm) -> &'static str {
         BuildForm::Llvm => "ll",
         BuildForm::Ptx => "ptx",
         BuildForm::Cubin => "cubin",
-        BuildForm::Report => "json",
+        BuildForm::Report | BuildForm::Manifest => "json",
+        BuildForm::Bundle => "tkb",
+        BuildForm::Header => "h",
     }
 }
 
@@ -217,5 +237,7 @@ fn contents(
         BuildForm::Report => {
             Some(describe(&special.name, &special.values, (variant, &request.facts), built?).into_bytes())
         }
+        // Those of a whole file are made elsewhere.
+        BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header => None,
     }
 }

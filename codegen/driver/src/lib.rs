@@ -4,6 +4,7 @@
 //! The only crate that starts an assembler or keeps a cache of compiled kernels.
 
 mod build;
+mod c_source;
 mod cache;
 mod compile;
 mod encode;
@@ -13,12 +14,14 @@ mod jit;
 mod kernel;
 mod ptxas;
 mod report;
+mod ship;
 mod simulator;
 mod target;
 mod tool;
 mod variant;
 
 pub use build::{Built, Work, build_cached, compile_for};
+pub use c_source::{CSource, c_source};
 pub use cache::{Cache, Key, Size};
 pub use compile::compile;
 pub use find::Environment;
@@ -27,6 +30,7 @@ pub use jit::Jit;
 pub use kernel::{Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
 pub use ptxas::{Ptxas, TARGETS, assemble};
 pub use report::{describe, shallow, spilled};
+pub use ship::{Shipped, Unit, ship};
 pub use simulator::Simulator;
 pub use target::facts_about;
 pub use tk_layout::ArgFacts;

@@ -2,11 +2,24 @@
 //!
 //! Guarantees that nothing else holds such a number: passes and emission ask here.
 
+/// The compute capability of the GPUs that run some code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunsOn {
+    /// Its first number.
+    pub major: u32,
+    /// Its second number.
+    pub minor: u32,
+    /// Whether it must be this one; otherwise a larger second number serves too.
+    pub exact: bool,
+}
+
 /// What a machine can do. Sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetSpec {
     /// The name on the command line: `sm_90a`, `sim`.
     pub name: &'static str,
+    /// Which GPUs run its code, as their driver tells them apart; none if no driver loads it.
+    pub runs_on: Option<RunsOn>,
     /// Lanes that execute one instruction.
     pub warp_size: u32,
     /// The most lanes of one program.
@@ -57,6 +70,7 @@ pub struct TargetSpec {
 /// NVIDIA Ampere, A100.
 pub const SM_80: TargetSpec = TargetSpec {
     name: "sm_80",
+    runs_on: Some(RunsOn { major: 8, minor: 0, exact: false }),
     warp_size: 32,
     max_threads: 1024,
     shared_bytes: 163 << 10,
@@ -84,6 +98,7 @@ pub const SM_80: TargetSpec = TargetSpec {
 /// NVIDIA Hopper, H100 and H200.
 pub const SM_90A: TargetSpec = TargetSpec {
     name: "sm_90a",
+    runs_on: Some(RunsOn { major: 9, minor: 0, exact: true }),
     shared_bytes: 227 << 10,
     has_tma: true,
     has_async_mma: true,
@@ -97,6 +112,7 @@ pub const SM_90A: TargetSpec = TargetSpec {
 /// The simulator with warps of 32 lanes.
 pub const SIM_32: TargetSpec = TargetSpec {
     name: "sim",
+    runs_on: None,
     shared_bytes: 227 << 10,
     has_tma: false,
     has_f8: true,

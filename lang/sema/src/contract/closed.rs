@@ -11,6 +11,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use super::bind::{elem_param, flat_tys};
 use crate::eval::{Bindings, CTy, CVal, Evaluator, Res};
+use crate::lower::flat_names;
 use crate::hir::{CKind, CVarId, FnId, HArg, HBlock, HExpr, HIndex, HKind, HPat, HStmtKind, Hir, LocalId};
 use crate::target::DeviceFact;
 use crate::types::Ty;
@@ -106,9 +107,26 @@ pub enum Decided {
     },
 }
 
+/// An argument of a specialization.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosedArg {
+    /// Its name: `x`, `state.m`.
+    pub name: String,
+    /// Its type.
+    pub ty: tk_tile::Type,
+    /// Whether it may be absent.
+    pub optional: bool,
+    /// Whether it is there in this specialization.
+    pub present: bool,
+    /// The value of a number that is not given.
+    pub default: Option<String>,
+}
+
 /// The contract of a specialization.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedContract {
+    /// The arguments in the order of a launch.
+    pub args: Vec<ClosedArg>,
     /// How each compile-time parameter gets its value.
     pub decided: Vec<(CVarId, Decided)>,
     /// Conditions that need the arguments, with their texts.
@@ -136,6 +154,7 @@ pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<ClosedContract
         flat_tys(hir, &p.ty, &mut types);
         inferred.extend(types.iter().filter_map(elem_param));
     }
+    let args = arguments(hir, kernel, bindings)?;
     let mut decided = vec![];
     for id in &f.cparams {
         decided.push((*id, closer.decided(*id, inferred.contains(id))?));
@@ -161,7 +180,30 @@ pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<ClosedContract
         };
         scratch.push(ClosedScratch { elem: *pointee, count: closer.number(&s.count)?, zeroed: s.zeroed });
     }
-    Ok(ClosedContract { decided, require, grid, scratch })
+    Ok(ClosedContract { args, decided, require, grid, scratch })
+}
+
+/// The arguments of a specialization.
+fn arguments(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<Vec<ClosedArg>> {
+    let mut out = vec![];
+    for p in &hir.func(kernel).params {
+        let (mut names, mut types) = (vec![], vec![]);
+        flat_names(hir, &p.ty, p.name.clone(), &mut names);
+        flat_tys(hir, &p.ty, &mut types);
+        let default = p.default.as_ref().filter(|_| !matches!(p.ty, Ty::Option(_)));
+        let default = default.map(|e| Evaluator::new(hir, bindings).expr(e)).transpose()?;
+        for (name, ty) in names.into_iter().zip(types) {
+            let (ty, optional) = match Evaluator::new(hir, bindings).ty(&ty, p.span)? {
+                CTy::One(ty) => (ty, false),
+                CTy::Option(ty) => (ty, true),
+                CTy::Unit | CTy::Never | CTy::Tuple(_) | CTy::Static => return open(p.span, "this argument"),
+            };
+            let present = !optional || bindings.present.get(&p.local) != Some(&false);
+            let default = default.as_ref().map(CVal::to_string);
+            out.push(ClosedArg { name, ty, optional, present, default });
+        }
+    }
+    Ok(out)
 }
 
 /// What a part of a clause stands for.

@@ -1,0 +1,99 @@
+//! Owns the forms of `tk build` that hold all kernels of a file: bundle, manifest, C source.
+
+use std::path::Path;
+
+use tk_driver::{Shipped, Specialization, Unit, c_source, shallow, ship, spilled};
+use tk_syntax::Span;
+
+use super::table::{self, Row};
+use super::{Builder, Files, extension};
+use crate::args::{BuildArgs, BuildForm};
+use crate::terminal::Failure;
+
+/// Whether a form holds all kernels of a file.
+pub fn is_one(form: BuildForm) -> bool {
+    match form {
+        BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header => true,
+        BuildForm::Tile
+        | BuildForm::Layout
+        | BuildForm::Sched
+        | BuildForm::Llvm
+        | BuildForm::Ptx
+        | BuildForm::Cubin
+        | BuildForm::Report => false,
+    }
+}
+
+/// Builds the kernels of a file as one; what is written, and a row for each binary.
+pub fn build(
+    builder: &Builder<'_>,
+    args: &BuildArgs,
+    path: &str,
+    chosen: &[Specialization],
+) -> Result<(Files, Vec<Row>), Failure> {
+    let Some((ptxas, cache)) = &builder.tools else { return Ok((vec![], vec![])) };
+    let sources = &builder.session.checked().sources;
+    let mut shipped = ship(builder.session, chosen, ptxas, cache).map_err(|wrong| builder.refused(&wrong))?;
+    builder.terminal.diagnostics(sources, &shipped.notes)?;
+    let mut rows = vec![];
+    for unit in &shipped.units {
+        let Some(special) = chosen.get(unit.special) else { continue };
+        let label = format!("{}{}", special.variant_label(unit.variant), without(unit, " without "));
+        let mut warnings = shallow(&label, &unit.built.kernel, special.place);
+        warnings.extend(spilled(&label, &unit.built, special.place));
+        builder.terminal.diagnostics(sources, &warnings)?;
+        rows.push(Row {
+            kernel: format!("{}{}", special.label(), without(unit, " without ")),
+            target: special.target.name,
+            variant: unit.variant.name(),
+            files: vec![],
+            shared_bytes: Some(unit.built.kernel.shared_bytes),
+            binary: Some((unit.built.cubin.report.clone(), unit.built.cubin.bytes.len(), unit.built.work)),
+        });
+    }
+    let origin = Path::new(path);
+    let file = origin.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = origin.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = if path == "-" { "kernels".to_string() } else { stem };
+    let place = |name: &str| chosen.iter().find(|s| s.name == name).map_or(Span::default(), |s| s.place);
+    let mut files: Files = vec![];
+    for form in args.emit.iter().filter(|f| is_one(**f)) {
+        let name = format!("{stem}.{}", extension(*form));
+        match form {
+            BuildForm::Bundle => files.push((name, shipped.bundle())),
+            BuildForm::Header => {
+                let c = c_source(&shipped, &stem, &file, place).map_err(|wrong| builder.refused(&wrong))?;
+                files.push((name, c.header.into_bytes()));
+                files.push((format!("{stem}.c"), c.source.into_bytes()));
+            }
+            _manifest => {
+                files.extend(beside(&mut shipped, chosen));
+                files.push((name, shipped.manifest.to_json().into_bytes()));
+            }
+        }
+    }
+    let names = files.iter().map(|(name, _)| (name.clone(), vec![])).collect::<Files>();
+    Ok((files, rows.into_iter().map(|row| table::named(row, &names)).collect()))
+}
+
+/// Names the files of binaries and tile IR in the manifest, and gives them.
+fn beside(shipped: &mut Shipped, chosen: &[Specialization]) -> Files {
+    let mut files: Files = vec![];
+    let variants = shipped.manifest.kernels.iter_mut().flat_map(|k| &mut k.variants);
+    for (variant, unit) in variants.zip(&shipped.units) {
+        let Some(special) = chosen.get(unit.special) else { continue };
+        let stem = format!("{}{}.{}", special.file_stem(unit.variant), without(unit, ".without_"), variant.target);
+        for (blob, extension) in [(&mut variant.binary, "cubin"), (&mut variant.tile, "tile")] {
+            let name = format!("{stem}.{extension}");
+            let bytes = shipped.contents.get(&blob.blake3).cloned().unwrap_or_default();
+            files.push((name.clone(), bytes));
+            blob.file = Some(name);
+        }
+    }
+    files
+}
+
+/// The optional arguments that are absent, each behind `word`.
+fn without(unit: &Unit, word: &str) -> String {
+    unit.absent.iter().map(|name| format!("{word}{name}")).collect()
+}

@@ -1,0 +1,185 @@
+/* What launches are made of; a source file has those that it uses. A result that does not fit sets *wrong. */
+/* helper: fit */
+static int64_t tk_fit(int64_t v, int bits, int *wrong)
+{
+    int64_t most = bits >= 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1;
+    *wrong |= v > most || v < -most - 1;
+    return v;
+}
+/* helper: add */
+static int64_t tk_add(int64_t a, int64_t b, int bits, int *wrong)
+{
+    if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b) {
+        *wrong = 1;
+        return 0;
+    }
+    return tk_fit(a + b, bits, wrong);
+}
+/* helper: sub */
+static int64_t tk_sub(int64_t a, int64_t b, int bits, int *wrong)
+{
+    if (b < 0 ? a > INT64_MAX + b : a < INT64_MIN + b) {
+        *wrong = 1;
+        return 0;
+    }
+    return tk_fit(a - b, bits, wrong);
+}
+/* helper: mul */
+static int64_t tk_mul(int64_t a, int64_t b, int bits, int *wrong)
+{
+    int over;
+    if (a > 0) {
+        over = b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a;
+    } else {
+        over = b > 0 ? a < INT64_MIN / b : a != 0 && b < INT64_MAX / a;
+    }
+    if (over) {
+        *wrong = 1;
+        return 0;
+    }
+    return tk_fit(a * b, bits, wrong);
+}
+/* helper: neg */
+static int64_t tk_neg(int64_t a, int bits, int *wrong)
+{
+    if (a == INT64_MIN) {
+        *wrong = 1;
+        return 0;
+    }
+    return tk_fit(-a, bits, wrong);
+}
+/* helper: abs */
+static int64_t tk_abs(int64_t a, int bits, int *wrong)
+{
+    if (a == INT64_MIN) {
+        *wrong = 1;
+        return 0;
+    }
+    return tk_fit(a < 0 ? -a : a, bits, wrong);
+}
+/* helper: next_pow2 */
+static int64_t tk_next_pow2(int64_t a, int bits, int *wrong)
+{
+    int64_t power = 1;
+    if (a > INT64_C(1) << 62) {
+        *wrong = 1;
+        return 1;
+    }
+    while (power < a) {
+        power *= 2;
+    }
+    return tk_fit(power, bits, wrong);
+}
+/* helper: div */
+static int64_t tk_div(int64_t a, int64_t b, int bits, int *wrong)
+{
+    (void)bits;
+    if (b == 0 || (a == INT64_MIN && b == -1)) {
+        *wrong = 1;
+        return 0;
+    }
+    return a / b;
+}
+/* helper: rem */
+static int64_t tk_rem(int64_t a, int64_t b, int bits, int *wrong)
+{
+    (void)bits;
+    if (b == 0) {
+        *wrong = 1;
+        return 0;
+    }
+    return b == -1 ? 0 : a % b;
+}
+/* helper: cdiv */
+static int64_t tk_cdiv(int64_t a, int64_t b, int bits, int *wrong)
+{
+    (void)bits;
+    if (b == 0 || (a == INT64_MIN && b == -1)) {
+        *wrong = 1;
+        return 0;
+    }
+    return a / b + (a % b != 0 && (a > 0) == (b > 0));
+}
+/* helper: min */
+static int64_t tk_min(int64_t a, int64_t b, int bits, int *wrong)
+{
+    (void)bits;
+    (void)wrong;
+    return a < b ? a : b;
+}
+/* helper: max */
+static int64_t tk_max(int64_t a, int64_t b, int bits, int *wrong)
+{
+    (void)bits;
+    (void)wrong;
+    return a > b ? a : b;
+}
+/* helper: wrap */
+static int64_t tk_wrap(int64_t a, int bits, int *wrong)
+{
+    int64_t high = INT64_C(1) << (bits - 1), low = (int64_t)((uint64_t)a & ((uint64_t)high * 2 - 1));
+    (void)wrong;
+    return low >= high ? low - high * 2 : low;
+}
+/* helper: wrap_unsigned */
+static int64_t tk_wrap_unsigned(int64_t a, int bits, int *wrong)
+{
+    (void)wrong;
+    return (int64_t)((uint64_t)a & ((UINT64_C(1) << bits) - 1));
+}
+/* helper: float */
+static uint64_t tk_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+/* helper: double */
+static uint64_t tk_double(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+/* helper: memory */
+/* Memory for the time of a launch. */
+typedef struct tk_memory {
+    int64_t count;
+    int64_t element_bytes;
+    int zeroed;
+    uint64_t address;
+} tk_memory;
+
+static void tk_give(const tk_driver *driver, const tk_memory *held, size_t count, void *stream)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        if (held[i].address != 0) {
+            (void)driver->release(held[i].address, stream);
+        }
+    }
+}
+
+static tk_status tk_take(const tk_driver *driver, const char *kernel, tk_memory *held, size_t count, void *stream)
+{
+    size_t i;
+    for (i = 0; i < count; i++) {
+        size_t bytes;
+        int code;
+        if (held[i].count < 0 || held[i].count > INT64_MAX / 8 / held[i].element_bytes) {
+            tk_give(driver, held, i, stream);
+            return tk_fail(TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
+        }
+        bytes = (size_t)(held[i].count * held[i].element_bytes);
+        bytes = bytes > 0 ? bytes : 1;
+        code = driver->alloc(&held[i].address, bytes, stream);
+        if (code == 0 && held[i].zeroed) {
+            code = driver->fill(held[i].address, 0, bytes, stream);
+        }
+        if (code != 0) {
+            tk_give(driver, held, i + 1, stream);
+            return tk_refused(driver, code, kernel, "has no memory for its workspaces");
+        }
+    }
+    return TK_OK;
+}

@@ -1,0 +1,285 @@
+/* The driver, found when it is first needed. */
+
+typedef int (*tk_call)(void);
+
+typedef struct tk_driver {
+    int (*init)(unsigned);
+    int (*get_error_name)(int, const char **);
+    int (*get_error_string)(int, const char **);
+    int (*context)(void **);
+    int (*context_id)(void *, unsigned long long *);
+    int (*device)(int *);
+    int (*attribute)(int *, int, int);
+    int (*load)(void **, const void *);
+    int (*function)(void **, void *, const char *);
+    int (*set_attribute)(void *, int, int);
+    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
+    int (*cooperative)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **);
+    int (*alloc)(uint64_t *, size_t, void *);
+    int (*release)(uint64_t, void *);
+    int (*fill)(uint64_t, unsigned char, size_t, void *);
+} tk_driver;
+
+/* What is known of a context. */
+typedef struct tk_device {
+    uint64_t id;
+    int major, minor;
+    int64_t sms, shared_bytes;
+    struct tk_device *next;
+} tk_device;
+
+/* A function in a context. */
+typedef struct tk_loaded {
+    uint64_t id;
+    void *function;
+    struct tk_loaded *next;
+} tk_loaded;
+
+/* A binary and what its launches have in common. */
+typedef struct tk_variant {
+    const unsigned char *binary;
+    const char *kernel;
+    const char *symbol;
+    unsigned threads, shared_bytes, programs_per_block;
+    int cooperative;
+    _Atomic(tk_loaded *) loaded;
+} tk_variant;
+
+static _Thread_local char tk_text[1024];
+static atomic_flag tk_busy = ATOMIC_FLAG_INIT;
+static _Atomic(tk_driver *) tk_found;
+static _Atomic(tk_device *) tk_devices;
+
+static tk_status tk_fail(tk_status status, const char *form, ...)
+{
+    va_list list;
+    va_start(list, form);
+    vsnprintf(tk_text, sizeof tk_text, form, list);
+    va_end(list);
+    return status;
+}
+
+static void tk_lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&tk_busy, memory_order_acquire)) {
+    }
+}
+
+static void tk_unlock(void)
+{
+    atomic_flag_clear_explicit(&tk_busy, memory_order_release);
+}
+
+/* ISO C has no conversion from an object pointer to a function pointer; POSIX says that the bits are the same. */
+static int tk_symbol(void *library, const char *name, void *slot)
+{
+    void *symbol = dlsym(library, name);
+    memcpy(slot, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+static tk_status tk_find_driver(tk_driver **out)
+{
+    static tk_driver driver;
+    void *library;
+    const char *missing = NULL;
+    tk_status status = TK_OK;
+    int code;
+    tk_lock();
+    *out = atomic_load_explicit(&tk_found, memory_order_acquire);
+    if (*out != NULL) {
+        tk_unlock();
+        return TK_OK;
+    }
+    library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        const char *why = dlerror();
+        tk_unlock();
+        return tk_fail(TK_NO_DRIVER, "there is no NVIDIA driver: %s; install one, or run on a machine with a GPU",
+                       why != NULL ? why : "libcuda.so.1 cannot be loaded");
+    }
+#define TK_SYMBOL(field, name) if (!tk_symbol(library, name, &driver.field) && missing == NULL) missing = name
+    TK_SYMBOL(init, "cuInit");
+    TK_SYMBOL(get_error_name, "cuGetErrorName");
+    TK_SYMBOL(get_error_string, "cuGetErrorString");
+    TK_SYMBOL(context, "cuCtxGetCurrent");
+    TK_SYMBOL(device, "cuCtxGetDevice");
+    TK_SYMBOL(attribute, "cuDeviceGetAttribute");
+    TK_SYMBOL(load, "cuModuleLoadData");
+    TK_SYMBOL(function, "cuModuleGetFunction");
+    TK_SYMBOL(set_attribute, "cuFuncSetAttribute");
+    TK_SYMBOL(launch, "cuLaunchKernel");
+    TK_SYMBOL(cooperative, "cuLaunchCooperativeKernel");
+    TK_SYMBOL(alloc, "cuMemAllocAsync");
+    TK_SYMBOL(release, "cuMemFreeAsync");
+    TK_SYMBOL(fill, "cuMemsetD8Async");
+#undef TK_SYMBOL
+    /* From CUDA 12 on: contexts have numbers that are never used again. */
+    (void)tk_symbol(library, "cuCtxGetId", &driver.context_id);
+    if (missing != NULL) {
+        status = tk_fail(TK_NO_DRIVER, "the NVIDIA driver is too old: it has no %s; CUDA 12 or newer is needed", missing);
+    } else if ((code = driver.init(0)) != 0) {
+        const char *name = NULL;
+        (void)driver.get_error_name(code, &name);
+        status = tk_fail(TK_NO_DRIVER, "the NVIDIA driver finds no GPU that it can use: %s", name != NULL ? name : "?");
+    } else {
+        *out = &driver;
+        atomic_store_explicit(&tk_found, &driver, memory_order_release);
+    }
+    tk_unlock();
+    return status;
+}
+
+static tk_status tk_refused(const tk_driver *driver, int code, const char *kernel, const char *what)
+{
+    const char *name = NULL, *text = NULL;
+    (void)driver->get_error_name(code, &name);
+    (void)driver->get_error_string(code, &text);
+    return tk_fail(TK_FAILED, "kernel `%s` %s: %s (%s)", kernel, what, text != NULL ? text : "?", name != NULL ? name : "?");
+}
+
+/* The driver, and what is known of the current context. */
+static tk_status tk_enter(const tk_driver **out, const tk_device **device)
+{
+    tk_driver *driver = atomic_load_explicit(&tk_found, memory_order_acquire);
+    tk_device *d;
+    void *context = NULL;
+    unsigned long long number = 0;
+    uint64_t id;
+    int ordinal = 0, value[4] = {0, 0, 0, 0};
+    /* Compute capability, multiprocessors, the most shared memory of a block. */
+    static const int asked[4] = {75, 76, 16, 97};
+    size_t i;
+    if (driver == NULL) {
+        tk_status status = tk_find_driver(&driver);
+        if (status != TK_OK) {
+            return status;
+        }
+    }
+    *out = driver;
+    if (driver->context(&context) != 0 || context == NULL) {
+        return tk_fail(TK_NO_CONTEXT, "no CUDA context is current in this thread; call cuCtxSetCurrent or cudaSetDevice");
+    }
+    id = (uint64_t)(uintptr_t)context;
+    if (driver->context_id != NULL && driver->context_id(context, &number) == 0) {
+        id = number;
+    }
+    for (d = atomic_load_explicit(&tk_devices, memory_order_acquire); d != NULL; d = d->next) {
+        if (d->id == id) {
+            *device = d;
+            return TK_OK;
+        }
+    }
+    if (driver->device(&ordinal) != 0) {
+        return tk_fail(TK_NO_CONTEXT, "the current CUDA context has no device");
+    }
+    for (i = 0; i < 4; i++) {
+        if (driver->attribute(&value[i], asked[i], ordinal) != 0) {
+            return tk_fail(TK_FAILED, "the NVIDIA driver does not say what the GPU is");
+        }
+    }
+    d = malloc(sizeof *d);
+    if (d == NULL) {
+        return tk_fail(TK_FAILED, "there is no memory left");
+    }
+    d->id = id;
+    d->major = value[0];
+    d->minor = value[1];
+    d->sms = value[2];
+    d->shared_bytes = value[3];
+    tk_lock();
+    d->next = atomic_load_explicit(&tk_devices, memory_order_relaxed);
+    atomic_store_explicit(&tk_devices, d, memory_order_release);
+    tk_unlock();
+    *device = d;
+    return TK_OK;
+}
+
+/* Loads a binary into the current context. */
+static tk_status tk_load(const tk_driver *driver, const tk_device *device, tk_variant *variant, void **function)
+{
+    void *module = NULL;
+    tk_loaded *l;
+    int code;
+    if ((int64_t)variant->shared_bytes > device->shared_bytes) {
+        return tk_fail(TK_FAILED, "kernel `%s` needs %u bytes of shared memory for a block, and the GPU has %lld", variant->kernel,
+                       variant->shared_bytes, (long long)device->shared_bytes);
+    }
+    tk_lock();
+    for (l = atomic_load_explicit(&variant->loaded, memory_order_relaxed); l != NULL; l = l->next) {
+        if (l->id == device->id) {
+            *function = l->function;
+            tk_unlock();
+            return TK_OK;
+        }
+    }
+    code = driver->load(&module, variant->binary);
+    if (code == 0) {
+        code = driver->function(function, module, variant->symbol);
+    }
+    /* A function has 48 KiB without being asked; 8 is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
+    if (code == 0 && variant->shared_bytes > 49152) {
+        code = driver->set_attribute(*function, 8, (int)variant->shared_bytes);
+    }
+    l = code == 0 ? malloc(sizeof *l) : NULL;
+    if (l != NULL) {
+        l->id = device->id;
+        l->function = *function;
+        l->next = atomic_load_explicit(&variant->loaded, memory_order_relaxed);
+        atomic_store_explicit(&variant->loaded, l, memory_order_release);
+    }
+    tk_unlock();
+    if (code != 0) {
+        return tk_refused(driver, code, variant->kernel, "cannot be loaded");
+    }
+    return l != NULL ? TK_OK : tk_fail(TK_FAILED, "there is no memory left");
+}
+
+/* Launches the programs of a grid; words are the arguments, and room for the grid behind them. */
+static tk_status tk_start(const tk_driver *driver, const tk_device *device, tk_variant *variant, const int64_t grid[3],
+                          uint64_t *words, size_t count, uint64_t control, void *stream)
+{
+    void *function = NULL, *pointers[TK_MOST + 4];
+    const tk_loaded *l;
+    unsigned blocks;
+    size_t i;
+    int code;
+    for (i = 0; i < 3; i++) {
+        int64_t most = i == 0 ? INT32_MAX : 65535;
+        if (grid[i] < 0 || grid[i] > most) {
+            return tk_fail(TK_GRID, "the grid of kernel `%s` has %lld programs on axis %d, and a GPU takes 0 to %lld",
+                           variant->kernel, (long long)grid[i], (int)i, (long long)most);
+        }
+    }
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) {
+        return TK_OK;
+    }
+    for (l = atomic_load_explicit(&variant->loaded, memory_order_acquire); l != NULL; l = l->next) {
+        if (l->id == device->id) {
+            function = l->function;
+            break;
+        }
+    }
+    if (function == NULL) {
+        tk_status status = tk_load(driver, device, variant, &function);
+        if (status != TK_OK) {
+            return status;
+        }
+    }
+    for (i = 0; i < 3; i++) {
+        words[count + i] = (uint64_t)grid[i];
+    }
+    words[count + 3] = control;
+    for (i = 0; i < count + 4; i++) {
+        pointers[i] = &words[i];
+    }
+    blocks = ((unsigned)grid[0] + variant->programs_per_block - 1) / variant->programs_per_block;
+    if (variant->cooperative) {
+        code = driver->cooperative(function, blocks, (unsigned)grid[1], (unsigned)grid[2], variant->threads, 1, 1,
+                                   variant->shared_bytes, stream, pointers);
+    } else {
+        code = driver->launch(function, blocks, (unsigned)grid[1], (unsigned)grid[2], variant->threads, 1, 1,
+                              variant->shared_bytes, stream, pointers, NULL);
+    }
+    return code == 0 ? TK_OK : tk_refused(driver, code, variant->kernel, "cannot be launched");
+}

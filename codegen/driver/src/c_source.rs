@@ -1,0 +1,576 @@
+//! Owns the C form of an artifact: a header with one function for each kernel, and a source file that holds the binaries
+//! and needs the C library and the NVIDIA driver alone.
+//!
+//! The parts that do not depend on the kernels are the files of `c/`. Guarantees a source without warnings under
+//! `-std=c11 -Wall -Wextra -Wpedantic`: helpers that no expression uses are left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use tk_bundle::{DeviceFact, Expr, Kernel, Kind, Machine, Operation, Param, ParamKind, Variant};
+use tk_layout::spec::{self, RunsOn};
+use tk_ops::DType;
+use tk_syntax::{Diagnostic, Span, codes};
+
+use crate::ship::Shipped;
+
+const TYPES: &str = include_str!("c/types.h");
+const LAUNCH: &str = include_str!("c/launch.c");
+const HELPERS: &str = include_str!("c/helpers.c");
+
+/// Names that C takes for itself.
+const KEYWORDS: &[&str] = &[
+    "auto", "bool", "break", "case", "char", "const", "continue", "default", "device", "do", "double", "driver", "else",
+    "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
+    "short", "signed", "sizeof", "static", "stream", "struct", "switch", "true", "typedef", "union", "unsigned", "void",
+    "volatile", "while", "class", "delete", "new", "operator", "private", "protected", "public", "template", "this",
+    "throw", "try", "catch", "namespace", "using", "virtual", "typename", "errno", "NULL", "main",
+];
+
+/// A header and a source file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CSource {
+    /// `NAME.h`
+    pub header: String,
+    /// `NAME.c`
+    pub source: String,
+}
+
+/// The C form of what is shipped; `name` is that of the files, and `origin` of the `.tk` file. `place` is where what
+/// cannot be launched from C is reported, for a kernel by its name.
+pub fn c_source(
+    shipped: &Shipped,
+    name: &str,
+    origin: &str,
+    place: impl Fn(&str) -> Span,
+) -> Result<CSource, Vec<Diagnostic>> {
+    let stem = identifier(name);
+    let mut file = File { shipped, helpers: BTreeSet::new(), binaries: BTreeMap::new() };
+    let kernels = &shipped.manifest.kernels;
+    for kernel in kernels {
+        file.fits(kernel).map_err(|what| {
+            let message = format!("kernel `{}` cannot be launched from C: {what}", kernel.name);
+            vec![Diagnostic::error(codes::NOT_SHIPPED, place(&kernel.name), message, "")]
+        })?;
+    }
+    let bodies: String = kernels.iter().map(|k| file.kernel(k, &stem)).collect();
+    let tk = &shipped.manifest.versions.tk;
+    let mut header = format!("/* The kernels of {origin}, for C and C++. tk {tk} wrote this file. */\n");
+    let guard = format!("TK_{}_H", stem.to_uppercase());
+    let _ = write!(header, "#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n");
+    header.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    header.push_str(TYPES);
+    let _ = write!(
+        header,
+        "\n/* Why the last call of this file in this thread did not return TK_OK. */\nconst char *tk_{stem}_error(void);\n"
+    );
+    kernels.iter().for_each(|k| header.push_str(&declaration(k)));
+    header.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    let mut source = format!("/* The kernels of {origin}: binaries and launches. tk {tk} wrote this file. */\n");
+    let _ = write!(source, "#include \"{name}.h\"\n\n");
+    for library in ["dlfcn.h", "stdarg.h", "stdatomic.h", "stddef.h", "stdio.h", "stdlib.h", "string.h"] {
+        let _ = writeln!(source, "#include <{library}>");
+    }
+    let words = |v: &Variant| v.passed.len();
+    let most = kernels.iter().flat_map(|k| &k.variants).map(words).max().unwrap_or(0);
+    let _ = write!(source, "\n/* The most arguments of a function in a binary. */\n#define TK_MOST {most}\n\n");
+    source.push_str(LAUNCH);
+    let _ = write!(source, "\nconst char *tk_{stem}_error(void)\n{{\n    return tk_text;\n}}\n");
+    file.helpers().iter().for_each(|h| source.push_str(h));
+    for (number, bytes) in file.binaries.values() {
+        let _ = write!(source, "\n_Alignas(16) static const unsigned char tk_binary_{number}[] = {{");
+        for (i, byte) in bytes.iter().enumerate() {
+            source.push_str(if i % 24 == 0 { "\n    " } else { "" });
+            let _ = write!(source, "{byte},");
+        }
+        source.push_str("\n};\n");
+    }
+    source.push_str(&bodies);
+    Ok(CSource { header, source })
+}
+
+/// A name that C takes, and that is none of its own.
+fn identifier(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    let mut out: String = name.chars().map(plain).collect();
+    if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() {
+        out.insert(0, '_');
+    }
+    if KEYWORDS.contains(&out.as_str()) || out.starts_with("tk_") {
+        out.push('_');
+    }
+    out
+}
+
+/// Text inside a comment.
+fn comment(text: &str) -> String {
+    text.replace("*/", "* /").replace("/*", "/ *")
+}
+
+/// Text inside the quotes of a string that is also a format.
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '%' => out.push_str("%%"),
+            '"' | '\\' => out.extend(['\\', c]),
+            // `??` begins what ISO C takes for another character.
+            '?' => out.push_str("\\?"),
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The element types that an argument has in some variant.
+fn dtypes<'k>(kernel: &'k Kernel, arg: usize) -> BTreeSet<&'k str> {
+    kernel.variants.iter().filter_map(|v| v.dtypes.get(arg)?.as_deref()).collect()
+}
+
+/// The C type of a number.
+fn number_type(dtype: &str) -> Option<&'static str> {
+    Some(match DType::parse(dtype)? {
+        DType::Bool => "bool",
+        DType::I8 => "int8_t",
+        DType::I16 => "int16_t",
+        DType::I32 => "int32_t",
+        DType::I64 => "int64_t",
+        DType::U32 => "uint32_t",
+        DType::U64 => "uint64_t",
+        DType::F32 => "float",
+        DType::F64 => "double",
+        // C has no type for these: they are given by their bits.
+        DType::U16 | DType::F16 | DType::BF16 => "uint16_t",
+        DType::U8 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0 => "uint8_t",
+    })
+}
+
+fn enumerator(dtype: &str) -> String {
+    format!("TK_{}", dtype.to_uppercase())
+}
+
+/// The parameters of a function as C declares them.
+fn parameters(kernel: &Kernel) -> String {
+    let mut out = "void *stream".to_string();
+    for (i, p) in kernel.params.iter().enumerate() {
+        let name = identifier(&p.name);
+        let _ = match p.kind {
+            ParamKind::View { rank, .. } => write!(out, ", const tk_view{rank} *{name}"),
+            ParamKind::Pointer { .. } => write!(out, ", tk_pointer {name}"),
+            ParamKind::Number => {
+                let ty = dtypes(kernel, i).first().and_then(|d| number_type(d)).unwrap_or("int64_t");
+                write!(out, ", {ty} {name}")
+            }
+        };
+    }
+    for c in &kernel.choices {
+        let _ = write!(out, ", enum tk_{}_{} {}", identifier(&kernel.name), identifier(&c.name), identifier(&c.name));
+    }
+    out
+}
+
+fn declaration(kernel: &Kernel) -> String {
+    let (mut out, function) = (String::new(), identifier(&kernel.name));
+    for c in &kernel.choices {
+        let prefix = format!("TK_{}_{}", function.to_uppercase(), identifier(&c.name).to_uppercase());
+        let _ = write!(out, "\nenum tk_{function}_{} {{\n    {prefix}_DEFAULT = 0", identifier(&c.name));
+        for (i, v) in c.values.iter().enumerate() {
+            let _ = write!(out, ",\n    {prefix}_{} = {}", value_name(&c.values, i, v), i + 1);
+        }
+        out.push_str("\n};\n");
+    }
+    let _ = write!(out, "\n/*\n");
+    let mut line = |text: &str| {
+        let _ = writeln!(out, " * {}", comment(text));
+    };
+    kernel.doc.lines().for_each(&mut line);
+    line("Arguments:");
+    for (i, p) in kernel.params.iter().enumerate() {
+        line(&format!("  {}: {}", identifier(&p.name), meaning(kernel, i, p)));
+    }
+    let shipped: BTreeSet<String> = kernel.variants.iter().map(|v| format!("{} for {}", v.label(), v.target)).collect();
+    line("Built:");
+    shipped.iter().for_each(|s| line(&format!("  {s}")));
+    let _ = write!(out, " */\ntk_status tk_{function}({});\n", parameters(kernel));
+    out
+}
+
+/// The name of a value among others.
+fn value_name(values: &[String], index: usize, value: &str) -> String {
+    let name = |v: &str| -> String {
+        let minus = v.replace('-', "MINUS_");
+        minus.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
+    };
+    let own = name(value);
+    let double = values.iter().filter(|v| name(v) == own).count() > 1;
+    if double { format!("{own}_{}", index + 1) } else { own }
+}
+
+fn meaning(kernel: &Kernel, arg: usize, p: &Param) -> String {
+    let types = dtypes(kernel, arg).into_iter().collect::<Vec<_>>().join(" or ");
+    let mut text = match p.kind {
+        ParamKind::View { rank, mutable, .. } => {
+            format!("{} tensor of rank {rank}, {types}", if mutable { "written," } else { "read," })
+        }
+        ParamKind::Pointer { mutable } => format!("{} elements, {types}", if mutable { "written," } else { "read," }),
+        ParamKind::Number => match types.as_str() {
+            "f16" | "bf16" | "f8e4m3" | "f8e5m2" => format!("the bits of an {types}"),
+            _other => types,
+        },
+    };
+    if p.optional {
+        text.push_str("; NULL if there is none");
+    }
+    if let Some(d) = &p.default {
+        let _ = write!(text, "; {d} where the source gives none");
+    }
+    text
+}
+
+struct File<'a> {
+    shipped: &'a Shipped,
+    helpers: BTreeSet<&'static str>,
+    /// By hash: a number and the bytes.
+    binaries: BTreeMap<&'a str, (usize, &'a [u8])>,
+}
+
+impl<'a> File<'a> {
+    /// Why a kernel has no C form.
+    fn fits(&self, kernel: &Kernel) -> Result<(), String> {
+        for (i, p) in kernel.params.iter().enumerate() {
+            if p.kind == ParamKind::Number && dtypes(kernel, i).len() > 1 {
+                return Err(format!("its number `{}` has more than one type; export it for one", p.name));
+            }
+            if p.optional && matches!(p.kind, ParamKind::Pointer { .. } | ParamKind::Number) {
+                return Err(format!("`{}` is optional and no view", p.name));
+            }
+        }
+        match kernel.variants.iter().find(|v| !v.messages.is_empty()) {
+            Some(_) => Err("it prints or asserts, and nothing there could tell it; load its bundle from Rust".into()),
+            None => Ok(()),
+        }
+    }
+
+    fn binary(&mut self, variant: &'a Variant) -> usize {
+        let next = self.binaries.len();
+        let bytes = self.shipped.contents.get(&variant.binary.blake3).map(Vec::as_slice).unwrap_or_default();
+        self.binaries.entry(&variant.binary.blake3).or_insert((next, bytes)).0
+    }
+
+    fn kernel(&mut self, kernel: &'a Kernel, stem: &str) -> String {
+        let function = identifier(&kernel.name);
+        let mut out = String::new();
+        let _ = write!(out, "\nstatic tk_variant tk_variants_{function}[] = {{\n");
+        for v in &kernel.variants {
+            let binary = self.binary(v);
+            let _ = writeln!(
+                out,
+                "    {{tk_binary_{binary}, \"{}\", \"{}\", {}, {}, {}, {}, NULL}},",
+                kernel.name,
+                v.symbol,
+                v.threads,
+                v.shared_bytes,
+                v.programs_per_block,
+                u8::from(v.cooperative)
+            );
+        }
+        let _ = write!(out, "}};\n\ntk_status tk_{function}({})\n{{\n", parameters(kernel));
+        out.push_str("    const tk_driver *tk_driver_ = NULL;\n    const tk_device *tk_device_ = NULL;\n");
+        out.push_str("    tk_status tk_entered;\n    int tk_wrong = 0;\n    uint64_t tk_words[TK_MOST + 4];\n    int64_t tk_grid[3];\n");
+        for (p, arg) in kernel.params.iter().zip(0..) {
+            out.push_str(&self.checked(kernel, p, arg));
+        }
+        out.push_str("    tk_entered = tk_enter(&tk_driver_, &tk_device_);\n");
+        out.push_str("    if (tk_entered != TK_OK) {\n        return tk_entered;\n    }\n");
+        let targets: BTreeSet<&str> = kernel.variants.iter().map(|v| v.target.as_str()).collect();
+        for target in &targets {
+            let _ = writeln!(out, "    if ({}) {{", runs(target));
+            for (i, v) in kernel.variants.iter().enumerate().filter(|(_, v)| v.target == **target) {
+                out.push_str(&self.variant(kernel, &function, i, v));
+            }
+            out.push_str("    }\n");
+        }
+        let any: Vec<String> = targets.iter().map(|t| format!("!({})", runs(t))).collect();
+        let listed = targets.iter().copied().collect::<Vec<_>>().join(", ");
+        let _ = write!(
+            out,
+            "    if ({}) {{\n        return tk_fail(TK_NO_TARGET, \"kernel `{}` was built for {listed}, and this GPU has compute \
+             capability %d.%d; build it for that too\",\n                       tk_device_->major, tk_device_->minor);\n    }}\n",
+            any.join(" && "),
+            kernel.name
+        );
+        let shipped: BTreeSet<String> = kernel.variants.iter().map(Variant::label).collect();
+        let shipped: Vec<String> = shipped.into_iter().map(|s| quoted(&format!("({s})"))).collect();
+        let _ = write!(
+            out,
+            "    (void)tk_words;\n    (void)tk_grid;\n    (void)tk_wrong;\n    return tk_fail(TK_NO_VARIANT, \"no variant of kernel `{}` \
+             serves these arguments; built were\"\n                   \" {}\");\n}}\n",
+            kernel.name,
+            shipped.join("\"\n                   \" ")
+        );
+        let _ = stem;
+        out
+    }
+
+    /// The checks of one argument.
+    fn checked(&self, kernel: &Kernel, p: &Param, arg: usize) -> String {
+        let (name, shown) = (identifier(&p.name), format!("`{}` of kernel `{}`", p.name, kernel.name));
+        let mut out = String::new();
+        match p.kind {
+            ParamKind::Number => {
+                let unused = kernel.variants.iter().all(|v| {
+                    !v.passed.iter().any(|m| matches!(m, Machine::Number(a) if *a as usize == arg))
+                });
+                if unused {
+                    let _ = writeln!(out, "    (void){name};");
+                }
+            }
+            // Elements may be none, which only the kernel knows.
+            ParamKind::Pointer { .. } => {}
+            ParamKind::View { rank, wide, .. } => {
+                if !p.optional {
+                    let _ = write!(
+                        out,
+                        "    if ({name} == NULL) {{\n        return tk_fail(TK_ARGUMENT, \"{shown} is NULL\");\n    }}\n"
+                    );
+                }
+                let most = if wide { "INT64_MAX" } else { "INT32_MAX" };
+                let present = if p.optional { format!("{name} != NULL && ") } else { String::new() };
+                let axes = 0..rank;
+                let bad: Vec<String> = axes
+                    .clone()
+                    .map(|a| format!("{name}->shape[{a}] < 0 || {name}->shape[{a}] > {most}"))
+                    .collect();
+                let some: Vec<String> = axes.map(|a| format!("{name}->shape[{a}] > 0")).collect();
+                let _ = write!(
+                    out,
+                    "    if ({present}({})) {{\n        return tk_fail(TK_ARGUMENT, \"{shown} has a negative or too large extent\");\n    }}\n",
+                    bad.join(" || ")
+                );
+                let _ = write!(
+                    out,
+                    "    if ({present}{name}->data == NULL && {}) {{\n        return tk_fail(TK_ARGUMENT, \"the address of {shown} is NULL\");\n    }}\n",
+                    some.join(" && ")
+                );
+            }
+        }
+        out
+    }
+
+    fn variant(&mut self, kernel: &Kernel, function: &str, index: usize, v: &Variant) -> String {
+        let mut when = vec![];
+        for (p, dtype) in kernel.params.iter().zip(&v.dtypes) {
+            let name = identifier(&p.name);
+            match (p.kind, dtype) {
+                (ParamKind::View { .. }, None) => when.push(format!("{name} == NULL")),
+                (ParamKind::View { .. }, Some(d)) => {
+                    if p.optional {
+                        when.push(format!("{name} != NULL"));
+                    }
+                    when.push(format!("{name}->dtype == {}", enumerator(d)));
+                }
+                (ParamKind::Pointer { .. }, Some(d)) => when.push(format!("{name}.dtype == {}", enumerator(d))),
+                (ParamKind::Pointer { .. } | ParamKind::Number, _) => {}
+            }
+        }
+        for (c, own) in kernel.choices.iter().zip(&v.given) {
+            let name = identifier(&c.name);
+            let default = if own.default { format!(" || (int){name} == 0") } else { String::new() };
+            when.push(format!("((int){name} == {}{default})", own.value + 1));
+        }
+        for g in &v.guard {
+            when.push(format!("({}) != 0", self.expr(&g.condition, kernel, v)));
+        }
+        let when = if when.is_empty() { "1".to_string() } else { when.join("\n            && ") };
+        let mut out = format!("        /* {} */\n", comment(&v.label()));
+        let _ = write!(out, "        tk_wrong = 0;\n        if ({when}\n            && !tk_wrong) {{\n");
+        for r in &v.require {
+            let condition = self.expr(&r.condition, kernel, v);
+            let _ = write!(
+                out,
+                "            if (({condition}) == 0 || tk_wrong) {{\n                return tk_fail(TK_REQUIREMENT, \"kernel `{}` requires `{}`, \
+                 which does not hold\");\n            }}\n",
+                kernel.name,
+                quoted(&r.text)
+            );
+        }
+        for (axis, e) in v.grid.iter().enumerate() {
+            let _ = writeln!(out, "            tk_grid[{axis}] = {};", self.expr(e, kernel, v));
+        }
+        let _ = write!(
+            out,
+            "            if (tk_wrong) {{\n                return tk_fail(TK_GRID, \"the grid of kernel `{}` has no value for these arguments\");\n            }}\n",
+            kernel.name
+        );
+        for (i, m) in v.passed.iter().enumerate() {
+            if let Some(word) = self.word(*m, kernel, v) {
+                let _ = writeln!(out, "            tk_words[{i}] = {word};");
+            }
+        }
+        out.push_str(&self.start(kernel, function, index, v));
+        out.push_str("        }\n");
+        out
+    }
+
+    /// Memory for the launch, and the launch.
+    fn start(&mut self, kernel: &Kernel, function: &str, index: usize, v: &Variant) -> String {
+        let count = v.passed.len();
+        let call = |control: &str| {
+            format!(
+                "tk_start(tk_driver_, tk_device_, &tk_variants_{function}[{index}], tk_grid, tk_words, {count}, {control}, stream)"
+            )
+        };
+        if v.scratch.is_empty() && v.control == 0 {
+            return format!("            return {};\n", call("0"));
+        }
+        self.helpers.insert("memory");
+        let mut out = String::new();
+        let (places, n) = (v.scratch.len() + usize::from(v.control > 0), v.scratch.len());
+        let _ = writeln!(out, "            {{\n                tk_memory tk_held[{places}];\n                tk_status tk_done = TK_OK;");
+        for (i, s) in v.scratch.iter().enumerate() {
+            let words = self.expr(&s.count, kernel, v);
+            let _ = writeln!(
+                out,
+                "                tk_held[{i}] = (tk_memory){{{words}, {}, {}, 0}};",
+                s.element_bytes,
+                u8::from(s.zeroed)
+            );
+        }
+        if v.control > 0 {
+            let _ = writeln!(out, "                tk_held[{n}] = (tk_memory){{1, {}, 1, 0}};", v.control);
+        }
+        let _ = writeln!(
+            out,
+            "                tk_done = tk_wrong ? tk_fail(TK_GRID, \"a workspace of kernel `{}` has no size for these arguments\")\n                                   : \
+             tk_take(tk_driver_, \"{}\", tk_held, {places}, stream);",
+            kernel.name, kernel.name
+        );
+        let _ = writeln!(out, "                if (tk_done == TK_OK) {{");
+        for (i, m) in v.passed.iter().enumerate() {
+            if let Machine::Scratch(s) = m {
+                let _ = writeln!(out, "                    tk_words[{i}] = tk_held[{s}].address;");
+            }
+        }
+        let control = if v.control > 0 { format!("tk_held[{n}].address") } else { "0".to_string() };
+        let _ = write!(
+            out,
+            "                    tk_done = {};\n                    tk_give(tk_driver_, tk_held, {places}, stream);\n                }}\n                return tk_done;\n            }}\n",
+            call(&control)
+        );
+        out
+    }
+
+    /// What is passed, as 64 bits.
+    fn word(&mut self, m: Machine, kernel: &Kernel, v: &Variant) -> Option<String> {
+        let name = |arg: u32| kernel.params.get(arg as usize).map(|p| identifier(&p.name)).unwrap_or_default();
+        Some(match m {
+            Machine::Address(arg) => format!("(uint64_t)(uintptr_t){}{}data", name(arg), dot(kernel, arg)),
+            Machine::Extent(arg, axis, _) => format!("(uint64_t){}->shape[{axis}]", name(arg)),
+            Machine::Stride(arg, axis) => format!("(uint64_t){}->strides[{axis}]", name(arg)),
+            Machine::Scratch(_) => return None,
+            Machine::Number(arg) => match v.dtypes.get(arg as usize).and_then(|d| DType::parse(d.as_deref()?)) {
+                Some(DType::F32) => {
+                    self.helpers.insert("float");
+                    format!("tk_float({})", name(arg))
+                }
+                Some(DType::F64) => {
+                    self.helpers.insert("double");
+                    format!("tk_double({})", name(arg))
+                }
+                Some(_) | None => format!("(uint64_t){}", name(arg)),
+            },
+        })
+    }
+
+    /// An expression of type `int64_t`, or `double` for a number of a float type.
+    fn expr(&mut self, e: &Expr, kernel: &Kernel, v: &Variant) -> String {
+        let name = |arg: &u32| kernel.params.get(*arg as usize).map(|p| identifier(&p.name)).unwrap_or_default();
+        match e {
+            Expr::Int(i64::MIN) => "INT64_MIN".to_string(),
+            Expr::Int(i) => format!("INT64_C({i})"),
+            Expr::Float(f) if f.is_nan() => "(0.0 / 0.0)".to_string(),
+            Expr::Float(f) if f.is_infinite() => format!("({}1.0 / 0.0)", if *f < 0.0 { "-" } else { "" }),
+            Expr::Float(f) => format!("{f:?}"),
+            Expr::Number(arg) => {
+                let dtype = v.dtypes.get(*arg as usize).and_then(|d| DType::parse(d.as_deref()?));
+                let float = dtype.is_some_and(DType::is_float);
+                format!("({}){}", if float { "double" } else { "int64_t" }, name(arg))
+            }
+            Expr::Address(arg) => format!("(int64_t)(uintptr_t){}{}data", name(arg), dot(kernel, *arg)),
+            Expr::Extent(arg, axis) => format!("{}->shape[{axis}]", name(arg)),
+            Expr::Stride(arg, axis) => format!("{}->strides[{axis}]", name(arg)),
+            Expr::Device(DeviceFact::Sms) => "tk_device_->sms".to_string(),
+            Expr::Device(DeviceFact::SharedBytes) => "tk_device_->shared_bytes".to_string(),
+            Expr::Apply(Operation { op, bits, args }) => {
+                let args: Vec<String> = args.iter().map(|a| self.expr(a, kernel, v)).collect();
+                self.applied(*op, *bits, &args)
+            }
+        }
+    }
+
+    fn applied(&mut self, op: Kind, bits: u32, args: &[String]) -> String {
+        let list = args.join(", ");
+        let mut call = |name: &'static str| {
+            self.helpers.insert(name);
+            format!("tk_{name}({list}, {bits}, &tk_wrong)")
+        };
+        match (op, args) {
+            (Kind::Add, _) => call("add"),
+            (Kind::Sub, _) => call("sub"),
+            (Kind::Mul, _) => call("mul"),
+            (Kind::Div, _) => call("div"),
+            (Kind::Rem, _) => call("rem"),
+            (Kind::CeilDiv, _) => call("cdiv"),
+            (Kind::Min, _) => call("min"),
+            (Kind::Max, _) => call("max"),
+            (Kind::Neg, _) => call("neg"),
+            (Kind::Abs, _) => call("abs"),
+            (Kind::NextPow2, _) => call("next_pow2"),
+            (Kind::Wrap, _) => call("wrap"),
+            (Kind::WrapUnsigned, _) => call("wrap_unsigned"),
+            (Kind::Not, [a]) => format!("(!({a}))"),
+            (Kind::Select, [c, a, b]) => format!("(({c}) ? ({a}) : ({b}))"),
+            (op, [a, b]) => match op.sign() {
+                Ok(sign) | Err(sign) => format!("(({a}) {sign} ({b}))"),
+            },
+            (_, _) => "0".to_string(),
+        }
+    }
+
+    /// The helpers that are used, each behind those that it uses.
+    fn helpers(&self) -> Vec<String> {
+        let uses_fit = self.helpers.iter().any(|h| FITTING.contains(h));
+        helpers()
+            .filter(|(name, _)| self.helpers.contains(name) || *name == "fit" && uses_fit)
+            .map(|(_, text)| format!("\n{text}"))
+            .collect()
+    }
+}
+
+fn dot(kernel: &Kernel, arg: u32) -> &'static str {
+    match kernel.params.get(arg as usize).map(|p| p.kind) {
+        Some(ParamKind::Pointer { .. }) => ".",
+        Some(ParamKind::View { .. } | ParamKind::Number) | None => "->",
+    }
+}
+
+/// Whether a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a` on its own.
+fn runs(target: &str) -> String {
+    match spec::target(target).and_then(|t| t.runs_on) {
+        Some(RunsOn { major, minor, exact }) => {
+            let sign = if exact { "==" } else { ">=" };
+            format!("tk_device_->major == {major} && tk_device_->minor {sign} {minor}")
+        }
+        None => "0".to_string(),
+    }
+}
+
+/// Those whose results may not fit.
+const FITTING: [&str; 6] = ["add", "sub", "mul", "neg", "abs", "next_pow2"];
+
+/// The helpers of `c/helpers.c`: name and text.
+fn helpers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    HELPERS.split("/* helper: ").skip(1).filter_map(|part| part.split_once(" */\n"))
+}

@@ -1,0 +1,498 @@
+//! Owns the way from specializations to an artifact: [`ship`] compiles every variant and writes down how it is launched.
+//!
+//! Guarantees that the result depends on the program, the options and the versions of the tools alone, and that whatever
+//! a launcher without a compiler could not decide is a diagnostic here.
+
+use std::collections::BTreeMap;
+
+use tk_bundle::{
+    Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Machine, Manifest, Message, MessageForm,
+    MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, Value, Versions, Writer,
+};
+use tk_layout::ArgFacts;
+use tk_ops::DType;
+use tk_runtime::{Compiled, Session};
+use tk_sema::contract::{self, Closed, ClosedContract, ClosedOp, Decided};
+use tk_sema::eval::{Bindings, CVal};
+use tk_sema::hir::{FnId, HFn, LocalId};
+use tk_sema::target::DeviceFact as Asked;
+use tk_sema::types::Ty;
+use tk_syntax::{Diagnostic, FileId, SourceMap, Span, codes};
+use tk_tile::message::{self, Form, control};
+use tk_tile::{Elem, Type, text};
+
+use crate::build::{Built, build_cached};
+use crate::cache::Cache;
+use crate::instance::Specialization;
+use crate::kernel::{Request, warps_for};
+use crate::ptxas::Ptxas;
+use crate::variant::Variant;
+
+/// Optional arguments that a shipped kernel may have: each doubles the number of its binaries.
+const MAX_OPTIONAL: usize = 4;
+/// Nesting of expressions that a reader of the manifest takes: it is JSON of three levels for each, and readers of JSON
+/// commonly stop at 128.
+const MAX_NESTING: usize = 32;
+
+/// One binary.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// Which of the specializations it is made of.
+    pub special: usize,
+    /// For which arguments.
+    pub variant: Variant,
+    /// The optional arguments that are absent.
+    pub absent: Vec<String>,
+    /// The binary.
+    pub built: Built,
+}
+
+/// What is shipped of a file.
+#[derive(Clone, Debug)]
+pub struct Shipped {
+    /// What there is. Its blobs have no place yet.
+    pub manifest: Manifest,
+    /// The contents of its blobs, by hash.
+    pub contents: BTreeMap<String, Vec<u8>>,
+    /// The binaries in the order of the manifest's variants.
+    pub units: Vec<Unit>,
+    /// What the program and the compiler said.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// Compiles specializations of the kernels of one file, all variants of each.
+pub fn ship(
+    session: &Session,
+    specials: &[Specialization],
+    ptxas: &Ptxas,
+    cache: &Cache,
+) -> Result<Shipped, Vec<Diagnostic>> {
+    let versions = Versions {
+        tk: env!("CARGO_PKG_VERSION").to_string(),
+        llvm: crate::llvm_version(),
+        ptxas: String::new(),
+    };
+    let manifest = Manifest { format: FORMAT, versions, kernels: vec![] };
+    let mut shipped = Shipped { manifest, contents: BTreeMap::new(), units: vec![], notes: vec![] };
+    let mut kernels: Vec<(FnId, Vec<usize>)> = vec![];
+    for (i, special) in specials.iter().enumerate() {
+        match kernels.iter_mut().find(|(id, _)| *id == special.kernel) {
+            Some((_, list)) => list.push(i),
+            None => kernels.push((special.kernel, vec![i])),
+        }
+    }
+    for (kernel, list) in kernels {
+        let mut one = Shipping { session, specials, ptxas, cache, kernel, shipped: &mut shipped, made: vec![] };
+        for i in list {
+            one.specialization(i)?;
+        }
+        let kernel = one.finish();
+        shipped.manifest.kernels.push(kernel);
+    }
+    if let Some(unit) = shipped.units.first() {
+        shipped.manifest.versions.ptxas.clone_from(&unit.built.cubin.report.assembler);
+    }
+    Ok(shipped)
+}
+
+impl Shipped {
+    /// As one file.
+    pub fn bundle(&self) -> Vec<u8> {
+        let (mut manifest, mut writer) = (self.manifest.clone(), Writer::default());
+        for variant in manifest.kernels.iter_mut().flat_map(|k| &mut k.variants) {
+            for blob in [&mut variant.binary, &mut variant.tile] {
+                *blob = writer.add(self.contents.get(&blob.blake3).cloned().unwrap_or_default());
+            }
+        }
+        writer.finish(&manifest)
+    }
+}
+
+/// A kernel on its way.
+struct Shipping<'a> {
+    session: &'a Session,
+    specials: &'a [Specialization],
+    ptxas: &'a Ptxas,
+    cache: &'a Cache,
+    kernel: FnId,
+    shipped: &'a mut Shipped,
+    made: Vec<Made>,
+}
+
+/// A variant, and what decides it.
+struct Made {
+    variant: tk_bundle::Variant,
+    params: Vec<Param>,
+    /// Parameters that are given by name: name, value, whether it is the default.
+    named: Vec<(String, String, bool)>,
+}
+
+impl Shipping<'_> {
+    fn func(&self) -> &HFn {
+        self.session.checked().hir.func(self.kernel)
+    }
+
+    /// All variants of a specialization: each set of optional arguments, for arguments of each kind.
+    fn specialization(&mut self, index: usize) -> Result<(), Vec<Diagnostic>> {
+        let Some(special) = self.specials.get(index) else { return Ok(()) };
+        let optional: Vec<(LocalId, String)> = self
+            .func()
+            .params
+            .iter()
+            .filter(|p| matches!(p.ty, Ty::Option(_)))
+            .map(|p| (p.local, p.name.clone()))
+            .collect();
+        if optional.len() > MAX_OPTIONAL {
+            let n = optional.len();
+            let message = format!(
+                "kernel `{}` has {n} optional arguments, and one that is shipped has at most {MAX_OPTIONAL}",
+                special.name
+            );
+            return Err(vec![Diagnostic::error(codes::NOT_SHIPPED, special.place, message, "")]);
+        }
+        for mask in 0..1usize << optional.len() {
+            let (mut bindings, mut absent) = (special.bindings.clone(), vec![]);
+            for (i, (local, name)) in optional.iter().enumerate() {
+                bindings.present.insert(*local, mask >> i & 1 == 0);
+                absent.extend((mask >> i & 1 == 1).then(|| name.clone()));
+            }
+            self.presence(index, special, &bindings, &absent)?;
+        }
+        Ok(())
+    }
+
+    fn presence(
+        &mut self,
+        index: usize,
+        special: &Specialization,
+        bindings: &Bindings,
+        absent: &[String],
+    ) -> Result<(), Vec<Diagnostic>> {
+        let session = self.session;
+        let (compiled, notes) = session.compile(special.kernel, bindings)?;
+        for note in notes {
+            if !self.shipped.notes.contains(&note) {
+                self.shipped.notes.push(note);
+            }
+        }
+        let hir = &session.checked().hir;
+        let contract = contract::close(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
+        let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
+        for (variant, facts) in Variant::of(module, entry) {
+            let sources = &session.checked().sources;
+            let warps = warps_for(target, special.warps);
+            let request =
+                Request { module, entry, target, warps, stages: special.stages, facts: facts.clone(), sources };
+            let built = build_cached(&request, false, self.ptxas, self.cache, special.place)?;
+            let made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
+            self.made.push(made);
+            self.shipped.units.push(Unit { special: index, variant, absent: absent.to_vec(), built });
+        }
+        Ok(())
+    }
+
+    fn blob(&mut self, bytes: Vec<u8>) -> Blob {
+        let blob = Blob::of(&bytes);
+        self.shipped.contents.insert(blob.blake3.clone(), bytes);
+        blob
+    }
+
+    fn made(
+        &mut self,
+        special: &Specialization,
+        bindings: &Bindings,
+        contract: &ClosedContract,
+        compiled: &Compiled,
+        facts: &[ArgFacts],
+        built: &Built,
+    ) -> Result<Made, Vec<Diagnostic>> {
+        let (place, kernel) = (special.place, &built.kernel);
+        let passed = passed(contract);
+        if passed.len() != kernel.params.len() {
+            let message = "internal error in shipping: the arguments do not fit the kernel";
+            return Err(vec![Diagnostic::error(codes::INTERNAL, place, message, "")]);
+        }
+        if kernel.meets && !special.cooperative {
+            let message = format!("`{}` meets its programs in `grid_barrier`", special.name);
+            let d = Diagnostic::error(codes::CLAUSE, place, message, "");
+            return Err(vec![d.note("say `launch(cooperative = true)`: all programs then run at the same time")]);
+        }
+        let hir = &self.session.checked().hir;
+        let (mut guard, mut named, mut values) = (vec![], vec![], vec![]);
+        for (id, decided) in &contract.decided {
+            let (name, value) = (hir.cvar(*id).name.clone(), bindings.cvars.get(id));
+            let shown = value.map(CVal::to_string).unwrap_or_default();
+            values.push(Value { name: name.clone(), value: shown.clone() });
+            match decided {
+                Decided::ByType => {}
+                Decided::ByName { default } => named.push((name, shown, *default)),
+                Decided::ByDefault(e) => {
+                    let condition = equals(e, value).ok_or_else(|| vec![follows(&name, place)])?;
+                    guard.push(Guard { condition, decides: Some(name) });
+                }
+            }
+        }
+        guard.extend(passed.iter().zip(facts).filter_map(|(m, f)| known(*m, *f)));
+        let require = contract.require.iter();
+        let require = require.map(|(e, text)| Requirement { condition: expr(e), text: text.clone() }).collect();
+        let scratch = contract.scratch.iter().map(|s| Scratch {
+            count: expr(&s.count),
+            element_bytes: bytes_of(&s.elem),
+            zeroed: s.zeroed,
+        });
+        let messages = said(&kernel.messages, &self.session.checked().sources);
+        let tile = text::print(&compiled.module, text::Options::default()).into_bytes();
+        let (resources, has_control) = (&built.cubin.report, kernel.meets || !messages.is_empty());
+        let variant = tk_bundle::Variant {
+            target: kernel.target.name.to_string(),
+            values,
+            dtypes: contract.args.iter().map(|a| a.present.then(|| element(&a.ty))).collect(),
+            given: vec![],
+            guard,
+            require,
+            grid: contract.grid.each_ref().map(expr),
+            symbol: kernel.name.clone(),
+            threads: kernel.threads,
+            programs_per_block: kernel.programs_per_block,
+            shared_bytes: kernel.shared_bytes,
+            cooperative: special.cooperative,
+            passed,
+            scratch: scratch.collect(),
+            control: if has_control { control::BYTES as u32 } else { 0 },
+            messages,
+            registers: resources.registers,
+            static_shared_bytes: resources.static_shared_bytes,
+            stack_bytes: resources.stack_bytes,
+            spill_store_bytes: resources.spill_store_bytes,
+            spill_load_bytes: resources.spill_load_bytes,
+            binary: self.blob(built.cubin.bytes.clone()),
+            tile: self.blob(tile),
+        };
+        nested(&variant).map_or(Ok(()), |what| {
+            let message = format!("{what} of kernel `{}` is nested too deeply to be shipped", special.name);
+            Err(vec![Diagnostic::error(codes::NOT_SHIPPED, place, message, "")])
+        })?;
+        let params = contract.args.iter().map(|a| Param {
+            name: a.name.clone(),
+            kind: kind(&a.ty),
+            optional: a.optional,
+            default: a.default.clone(),
+        });
+        Ok(Made { variant, params: params.collect(), named })
+    }
+
+    /// The kernel with all its variants. What only has one value need not be chosen.
+    fn finish(self) -> tk_bundle::Kernel {
+        let (name, doc) = (self.func().name.clone(), self.func().doc.clone());
+        let mut found: Vec<Choice> = vec![];
+        for (name, value, _) in self.made.iter().flat_map(|m| &m.named) {
+            match found.iter_mut().find(|c| c.name == *name) {
+                Some(c) if c.values.contains(value) => {}
+                Some(c) => c.values.push(value.clone()),
+                None => found.push(Choice { name: name.clone(), values: vec![value.clone()] }),
+            }
+        }
+        let choices: Vec<Choice> = found.into_iter().filter(|c| c.values.len() > 1).collect();
+        let params = self.made.first().map(|m| m.params.clone()).unwrap_or_default();
+        let given = |made: &Made, c: &Choice| {
+            let own = made.named.iter().find(|(name, ..)| *name == c.name);
+            let value = own.and_then(|(_, value, _)| c.values.iter().position(|v| v == value));
+            Given { value: value.unwrap_or(0) as u32, default: own.is_some_and(|(.., default)| *default) }
+        };
+        let variants = self.made.into_iter().map(|made| {
+            let given = choices.iter().map(|c| given(&made, c)).collect();
+            tk_bundle::Variant { given, ..made.variant }
+        });
+        let variants = variants.collect();
+        tk_bundle::Kernel { name, doc, params, choices, variants }
+    }
+}
+
+fn follows(name: &str, place: Span) -> Diagnostic {
+    let message = format!("the default of `{name}` asks the launch for what is neither an integer nor a bool");
+    Diagnostic::error(codes::NOT_SHIPPED, place, message, "").note("an `export` that gives its value ships the kernel")
+}
+
+/// What the function is passed.
+fn passed(contract: &ClosedContract) -> Vec<Machine> {
+    let mut out = vec![];
+    for (i, arg) in contract.args.iter().enumerate().filter(|(_, a)| a.present) {
+        let i = i as u32;
+        match &arg.ty {
+            Type::Tile { elem: Elem::Ptr { .. }, .. } => out.push(Machine::Address(i)),
+            Type::Tile { elem: Elem::Scalar(_), .. } => out.push(Machine::Number(i)),
+            Type::View { rank, wide, .. } => {
+                let bits = if *wide { DType::I64.bits() } else { DType::I32.bits() };
+                out.push(Machine::Address(i));
+                out.extend((0..*rank).map(|axis| Machine::Extent(i, axis, bits)));
+                out.extend((0..*rank).map(|axis| Machine::Stride(i, axis)));
+            }
+        }
+    }
+    out.extend((0..contract.scratch.len() as u32).map(Machine::Scratch));
+    out
+}
+
+fn kind(ty: &Type) -> ParamKind {
+    match ty {
+        Type::Tile { elem: Elem::Ptr { mutable, .. }, .. } => ParamKind::Pointer { mutable: *mutable },
+        Type::Tile { elem: Elem::Scalar(_), .. } => ParamKind::Number,
+        Type::View { rank, mutable, wide, .. } => {
+            ParamKind::View { rank: *rank, mutable: *mutable, wide: *wide }
+        }
+    }
+}
+
+/// The element type of an argument. The host holds pointers as integers of 64 bits.
+fn element(ty: &Type) -> String {
+    let elem = match ty {
+        Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
+        Type::Tile { elem, .. } | Type::View { elem, .. } => elem,
+    };
+    match elem {
+        Elem::Scalar(d) => d.name().to_string(),
+        Elem::Ptr { .. } => DType::U64.name().to_string(),
+    }
+}
+
+fn bytes_of(elem: &Elem) -> u32 {
+    match elem {
+        Elem::Scalar(d) => d.bytes() as u32,
+        Elem::Ptr { .. } => 8,
+    }
+}
+
+fn apply(op: Kind, bits: u32, args: Vec<Expr>) -> Expr {
+    Expr::Apply(Operation { op, bits, args })
+}
+
+/// That a launch gives a compile-time parameter this value.
+fn equals(e: &Closed, value: Option<&CVal>) -> Option<Expr> {
+    let value = match value? {
+        CVal::Int(i) => i64::try_from(*i).ok()?,
+        CVal::Bool(b) => i64::from(*b),
+        CVal::Float(_)
+        | CVal::DType(_)
+        | CVal::Shape(_)
+        | CVal::Str(_)
+        | CVal::Tuple(_)
+        | CVal::Fn(_)
+        | CVal::View(_)
+        | CVal::Unit
+        | CVal::None => return None,
+    };
+    Some(apply(Kind::Eq, 64, vec![expr(e), Expr::Int(value)]))
+}
+
+/// What a variant takes for granted of something that it is passed.
+fn known(what: Machine, facts: ArgFacts) -> Option<Guard> {
+    let value = match what {
+        Machine::Address(arg) => Expr::Address(arg),
+        Machine::Number(arg) => Expr::Number(arg),
+        Machine::Extent(arg, axis, _) => Expr::Extent(arg, axis),
+        Machine::Stride(arg, axis) => Expr::Stride(arg, axis),
+        // The driver aligns memory to 256 bytes.
+        Machine::Scratch(_) => return None,
+    };
+    let condition = if facts.one {
+        apply(Kind::Eq, 64, vec![value, Expr::Int(1)])
+    } else if facts.divisible > 1 {
+        let rest = apply(Kind::Rem, 64, vec![value, Expr::Int(facts.divisible.into())]);
+        apply(Kind::Eq, 64, vec![rest, Expr::Int(0)])
+    } else {
+        return None;
+    };
+    Some(Guard { condition, decides: None })
+}
+
+fn expr(e: &Closed) -> Expr {
+    match e {
+        Closed::Int(i) => Expr::Int(*i),
+        Closed::Float(f) => Expr::Float(*f),
+        Closed::Number(arg) => Expr::Number(*arg as u32),
+        Closed::Extent(arg, axis) => Expr::Extent(*arg as u32, *axis as u32),
+        Closed::Stride(arg, axis) => Expr::Stride(*arg as u32, *axis as u32),
+        Closed::Device(Asked::Sms) => Expr::Device(DeviceFact::Sms),
+        Closed::Device(Asked::Smem) => Expr::Device(DeviceFact::SharedBytes),
+        Closed::Op { op, dtype, args } => {
+            // An unsigned number of 32 bits is computed with as one of 64 with a sign.
+            let unsigned = !dtype.is_signed();
+            let bits = if unsigned && *op != ClosedOp::Wrap { 64 } else { dtype.bits() };
+            let op = match op {
+                ClosedOp::Add => Kind::Add,
+                ClosedOp::Sub => Kind::Sub,
+                ClosedOp::Mul => Kind::Mul,
+                ClosedOp::Div => Kind::Div,
+                ClosedOp::Rem => Kind::Rem,
+                ClosedOp::CeilDiv => Kind::CeilDiv,
+                ClosedOp::Min => Kind::Min,
+                ClosedOp::Max => Kind::Max,
+                ClosedOp::Neg => Kind::Neg,
+                ClosedOp::Abs => Kind::Abs,
+                ClosedOp::NextPow2 => Kind::NextPow2,
+                ClosedOp::Wrap if unsigned => Kind::WrapUnsigned,
+                ClosedOp::Wrap => Kind::Wrap,
+                ClosedOp::Eq => Kind::Eq,
+                ClosedOp::Ne => Kind::Ne,
+                ClosedOp::Lt => Kind::Lt,
+                ClosedOp::Le => Kind::Le,
+                ClosedOp::Gt => Kind::Gt,
+                ClosedOp::Ge => Kind::Ge,
+                ClosedOp::And => Kind::And,
+                ClosedOp::Or => Kind::Or,
+                ClosedOp::Not => Kind::Not,
+                ClosedOp::Select => Kind::Select,
+            };
+            apply(op, bits, args.iter().map(expr).collect())
+        }
+    }
+}
+
+/// Which part of a contract has an expression that is nested too deeply.
+fn nested(v: &tk_bundle::Variant) -> Option<String> {
+    let guards = v.guard.iter().map(|g| (&g.condition, "a default".to_string()));
+    let required = v.require.iter().map(|r| (&r.condition, format!("`{}`", r.text)));
+    let grid = v.grid.iter().map(|e| (e, "the grid".to_string()));
+    let scratch = v.scratch.iter().map(|s| (&s.count, "a workspace".to_string()));
+    let mut all = guards.chain(required).chain(grid).chain(scratch);
+    all.find(|(e, _)| depth(e) > MAX_NESTING).map(|(_, what)| what)
+}
+
+fn depth(e: &Expr) -> usize {
+    match e {
+        Expr::Apply(o) => 1 + o.args.iter().map(depth).max().unwrap_or(0),
+        Expr::Int(_)
+        | Expr::Float(_)
+        | Expr::Number(_)
+        | Expr::Address(_)
+        | Expr::Extent(..)
+        | Expr::Stride(..)
+        | Expr::Device(_) => 1,
+    }
+}
+
+/// What a kernel may say, with places in words.
+fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
+    let form = |f: &Form| match f {
+        Form::Numbers { dtype, shape } => {
+            MessageForm::Numbers { dtype: dtype.name().to_string(), shape: shape.clone() }
+        }
+        Form::Pointers { bytes, shape } => MessageForm::Pointers { bytes: *bytes, shape: shape.clone() },
+        Form::View { bytes, rank } => MessageForm::View { bytes: *bytes, rank: *rank },
+    };
+    let one = |m: &message::Message| Message {
+        text: m.text.clone(),
+        kind: match &m.kind {
+            message::Kind::Print(forms) => MessageKind::Print(forms.iter().map(form).collect()),
+            message::Kind::Assert(shape) => MessageKind::Assert(shape.clone()),
+        },
+        place: m.loc.map(|l| {
+            let span = Span::new(FileId(l.file), l.start as usize, l.end as usize);
+            let (file, line, column) = sources.position(span);
+            // Where the file lies is nobody's business.
+            let file = file.rsplit('/').next().unwrap_or(file).to_string();
+            Place { file, line: line as u32, column: column as u32 }
+        }),
+    };
+    messages.iter().map(one).collect()
+}
