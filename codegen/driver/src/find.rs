@@ -69,7 +69,8 @@ impl Environment {
     /// what a user has installed for themselves.
     fn prefixes(&self) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = self.virtual_env.iter().cloned().collect();
-        found.extend(self.beside.iter().map(|folder| folder.join(".venv")));
+        let around = self.beside.iter().flat_map(|folder| folder.ancestors());
+        found.extend(around.filter(|f| !f.as_os_str().is_empty()).map(|folder| folder.join(".venv")));
         for folder in self.path.iter().filter(|folder| folder.join("python3").exists()) {
             let Some(prefix) = folder.parent() else { continue };
             if folder.file_name() == Some(OsStr::new("shims")) {

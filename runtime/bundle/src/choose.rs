@@ -101,15 +101,13 @@ impl Kernel {
     /// nothing that is shipped serves them.
     pub fn choose(&self, facts: &Facts<'_>) -> Result<Chosen<'_>, Error> {
         self.fitting(facts.args)?;
-        let mut why = BTreeSet::new();
         for target in facts.targets {
-            for variant in self.variants.iter().filter(|v| v.target == *target) {
-                match self.refused(variant, facts) {
-                    None => return self.launch(variant, facts),
-                    Some(reason) => why.insert(reason),
-                };
+            let mut variants = self.variants.iter().filter(|v| v.target == *target);
+            if let Some(variant) = variants.find(|v| self.serves(v, facts)) {
+                return self.launch(variant, facts);
             }
         }
+        let why: BTreeSet<String> = self.variants.iter().filter_map(|v| self.refused(v, facts)).collect();
         if !self.variants.iter().any(|v| facts.targets.contains(&v.target.as_str())) {
             let targets: BTreeSet<&str> = self.variants.iter().map(|v| v.target.as_str()).collect();
             let shipped = listed(targets.into_iter());
@@ -140,14 +138,20 @@ impl Kernel {
         Ok(())
     }
 
+    /// Whether a variant is right for a launch.
+    fn serves(&self, variant: &Variant, facts: &Facts<'_>) -> bool {
+        let typed = variant.dtypes.iter().zip(facts.args).all(|(own, arg)| own.as_deref() == dtype(arg));
+        let mut given = variant.given.iter().enumerate();
+        typed
+            && given.all(|(i, own)| facts.given.get(i).copied().flatten().map_or(own.default, |v| v == own.value))
+            && variant.guard.iter().all(|g| g.condition.holds(facts) == Ok(true))
+    }
+
     /// Why a variant does not serve a launch.
     fn refused(&self, variant: &Variant, facts: &Facts<'_>) -> Option<String> {
-        for ((param, dtype), arg) in self.params.iter().zip(&variant.dtypes).zip(facts.args) {
-            let found = match arg {
-                Argument::Tensor { dtype, .. } | Argument::Number { dtype, .. } => Some(*dtype),
-                Argument::Absent => None,
-            };
-            if found != dtype.as_deref() {
+        for ((param, own), arg) in self.params.iter().zip(&variant.dtypes).zip(facts.args) {
+            let found = dtype(arg);
+            if own.as_deref() != found {
                 let shown = |d: Option<&str>| d.map_or("absent".to_string(), |d| format!("of {d}"));
                 return Some(format!("`{}` is {}", param.name, shown(found)));
             }
@@ -211,6 +215,14 @@ fn misfit(param: &Param, arg: &Argument<'_>) -> Option<String> {
         (ParamKind::View { .. } | ParamKind::Pointer { .. }, Argument::Number { .. }) => {
             Some("is a tensor, and a number was given".to_string())
         }
+    }
+}
+
+/// The element type of an argument.
+fn dtype<'a>(arg: &Argument<'a>) -> Option<&'a str> {
+    match arg {
+        Argument::Tensor { dtype, .. } | Argument::Number { dtype, .. } => Some(*dtype),
+        Argument::Absent => None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`Session`] runs kernels and tests; [`stored`] ([`npy`], [`safetensors`]) and [`make`] give it arrays; [`files`] is
 //! the only way to the file system. Kernels run on the interpreter, or on a [`device`].
 
+pub mod bundled;
 pub mod call;
 pub mod compile;
 pub mod cuda;

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use tk_ops::{DType, DTypeSet};
 
+use crate::cuda::Element;
 use crate::files::Input;
 use crate::room;
 
@@ -24,6 +25,29 @@ pub struct Array {
     pub shape: Vec<usize>,
     /// The elements, [`DType::bytes`] each.
     pub bytes: Vec<u8>,
+}
+
+impl Array {
+    /// A copy of elements, with these extents. Elements that are missing are zero, and more than there are extents for are
+    /// left out.
+    pub fn of<T: Element>(elements: &[T], shape: &[usize]) -> Array {
+        let count = crate::room::bytes(shape, size_of::<T>()).unwrap_or(0);
+        // SAFETY: an `Element` has no padding, so each of its bytes is written.
+        let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast::<u8>(), size_of_val(elements)) };
+        let mut bytes = bytes.to_vec();
+        bytes.resize(count, 0);
+        Array { dtype: T::DTYPE, shape: shape.to_vec(), bytes }
+    }
+
+    /// Its elements; none if they are of another type.
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        if T::DTYPE != self.dtype {
+            return vec![];
+        }
+        // SAFETY: every bit pattern is an `Element`, and each read is inside of the bytes, wherever it is aligned.
+        let one = |chunk: &[u8]| unsafe { chunk.as_ptr().cast::<T>().read_unaligned() };
+        self.bytes.chunks_exact(size_of::<T>()).map(one).collect()
+    }
 }
 
 const MAGIC: &[u8] = b"\x93NUMPY";

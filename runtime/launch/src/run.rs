@@ -29,6 +29,12 @@ pub enum Value {
     Absent,
 }
 
+impl From<Array> for Value {
+    fn from(array: Array) -> Value {
+        Value::Array(array)
+    }
+}
+
 /// What a launch gave.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
@@ -118,7 +124,7 @@ impl Session {
 }
 
 /// What the launch contract sees of a value. It converts numbers to the types of their parameters.
-fn host(value: &Value) -> HostArg {
+pub(crate) fn host(value: &Value) -> HostArg {
     if let Some((dtype, shape)) = value.tensor() {
         // An extent that no i64 holds belongs to an array without elements.
         let shape: Vec<i64> = shape.iter().map(|d| i64::try_from(*d).unwrap_or(i64::MAX)).collect();
@@ -143,7 +149,7 @@ fn host(value: &Value) -> HostArg {
 }
 
 /// Brings a value to the device. For an array, also where to read it back.
-fn place(value: Value, memory: &Memory) -> (Argument, Option<(BufferId, DType, Vec<usize>)>) {
+pub(crate) fn place(value: Value, memory: &Memory) -> (Argument, Option<(BufferId, DType, Vec<usize>)>) {
     let host = host(&value);
     let (buffer, dtype, shape) = match value {
         Value::Array(array) => (memory.alloc(array.bytes), array.dtype, array.shape),

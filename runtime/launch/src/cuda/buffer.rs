@@ -39,8 +39,43 @@ elements!(
     u32 = U32,
     u64 = U64,
     f32 = F32,
-    f64 = F64
+    f64 = F64,
+    half::f16 = F16,
+    half::bf16 = BF16
 );
+
+/// Element types that Rust has no type for, by their bits.
+macro_rules! bits {
+    ($($(#[$doc:meta])* $name:ident = $dtype:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[repr(transparent)]
+        pub struct $name(pub u8);
+
+        // SAFETY: it is a byte.
+        unsafe impl Element for $name { const DTYPE: DType = DType::$dtype; }
+
+        impl $name {
+            /// As a number of a launch.
+            pub fn scalar(self) -> tk_ops::Scalar {
+                tk_ops::Scalar::from_bits(DType::$dtype, self.0.into())
+            }
+        }
+    )*};
+}
+
+bits! {
+    /// A bool: 0 or 1.
+    Bool = Bool;
+    /// Four bits of exponent, three of mantissa.
+    F8E4M3 = F8E4M3;
+    /// Five bits of exponent, two of mantissa.
+    F8E5M2 = F8E5M2;
+    /// Two bits of exponent, one of mantissa.
+    E2M1 = E2M1;
+    /// An exponent alone: a scale.
+    E8M0 = E8M0;
+}
 
 /// Memory of the GPU. It is freed when this goes, after what was given to the GPU before is done.
 pub struct Buffer {

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use cudarc::driver::sys::{
     self, CUcontext, CUdevice, CUdevice_attribute, CUdeviceptr, CUevent, CUfunction, CUfunction_attribute,
-    CUmodule, CUstream,
+    CUgraph, CUgraphExec, CUmodule, CUstream,
 };
 
 use super::error::CudaError;
@@ -65,6 +65,12 @@ entry_points! {
     stream_synchronize = "cuStreamSynchronize" (CUstream);
     stream_query = "cuStreamQuery" (CUstream);
     stream_wait = "cuStreamWaitEvent" (CUstream, CUevent, c_uint);
+    capture_begin = "cuStreamBeginCapture_v2" (CUstream, c_uint);
+    capture_end = "cuStreamEndCapture" (CUstream, *mut CUgraph);
+    graph_instantiate = "cuGraphInstantiateWithFlags" (*mut CUgraphExec, CUgraph, u64);
+    graph_launch = "cuGraphLaunch" (CUgraphExec, CUstream);
+    graph_exec_destroy = "cuGraphExecDestroy" (CUgraphExec);
+    graph_destroy = "cuGraphDestroy" (CUgraph);
     event_create = "cuEventCreate" (*mut CUevent, c_uint);
     event_destroy = "cuEventDestroy_v2" (CUevent);
     event_record = "cuEventRecord" (CUevent, CUstream);

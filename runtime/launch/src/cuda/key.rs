@@ -143,6 +143,12 @@ numbers! {
     u64, v => Scalar::from_bits(DType::U64, v);
     f32, v => Scalar::from_bits(DType::F32, u64::from(v.to_bits()));
     f64, v => Scalar::from_bits(DType::F64, v.to_bits());
+    i8, v => Scalar::from_bits(DType::I8, u64::from(v as u8));
+    u8, v => Scalar::from_bits(DType::U8, u64::from(v));
+    i16, v => Scalar::from_bits(DType::I16, u64::from(v as u16));
+    u16, v => Scalar::from_bits(DType::U16, u64::from(v));
+    half::f16, v => Scalar::from_bits(DType::F16, u64::from(v.to_bits()));
+    half::bf16, v => Scalar::from_bits(DType::BF16, u64::from(v.to_bits()));
     Scalar, v => v;
 }
 

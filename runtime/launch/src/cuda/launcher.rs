@@ -9,14 +9,12 @@ use std::fmt;
 use std::hash::BuildHasherDefault;
 use std::sync::{Arc, Mutex};
 
-use tk_interp::{Fault, Printed, print};
+use tk_interp::{Fault, Printed};
 use tk_sema::contract::{self, ArgUse, HostArg, Plan, SetValue};
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Span, codes};
-use tk_tile::message::control;
 use tk_tile::{Elem, Type};
 
-use super::backend::show;
 use super::binaries::Binaries;
 use super::device::Device;
 use super::error::CudaError;
@@ -24,6 +22,7 @@ use super::kernel::Kernel;
 use super::key::{self, Arg, KeyHasher};
 use super::messages::Messages;
 use super::stream::Stream;
+use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
 use crate::device::{LaunchOptions, with_notes};
 use crate::session::{Compiled, Session, Wrong, diagnostic, element_size, lock, meeting};
@@ -38,12 +37,15 @@ pub enum LaunchError {
     Refused(Vec<Diagnostic>),
     /// The GPU or its driver does.
     Device(CudaError),
+    /// Nothing that a bundle ships serves it.
+    Shipped(tk_bundle::Error),
 }
 
 impl fmt::Display for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LaunchError::Device(error) => error.fmt(f),
+            LaunchError::Shipped(error) => error.fmt(f),
             LaunchError::Refused(wrong) => match wrong.first() {
                 Some(d) => write!(f, "{}: {}", d.code, with_notes(d)),
                 None => f.write_str("a launch was refused"),
@@ -219,14 +221,6 @@ enum What {
     Stride(usize),
 }
 
-/// A workspace.
-#[derive(Clone, Copy, Debug)]
-struct Scratch {
-    value: usize,
-    bytes: usize,
-    zeroed: bool,
-}
-
 impl Site {
     fn new(inner: &Inner, kernel: &str, sets: &[(String, SetValue)]) -> Result<Site, LaunchError> {
         let hir = &inner.session.checked().hir;
@@ -273,12 +267,14 @@ impl Site {
         if entry.plain {
             return Ok(entry.kernel.start(stream, entry.grid, values, entry.cooperative, None)?);
         }
-        let launch = WithMemory { inner, entry, stream, args };
-        if entry.kernel.info().messages.is_empty() {
-            Ok(launch.meeting(values)?)
-        } else {
-            launch.saying(values)
-        }
+        let (device, spare, printed) = (inner.binaries.device(), &inner.spare, &inner.printed);
+        let Entry { kernel, grid, cooperative, scratch, names, .. } = entry.as_ref();
+        let launch =
+            WithMemory { device, spare, printed, kernel, grid: *grid, cooperative: *cooperative, scratch, names, stream, args };
+        launch.start(values).map_err(|failed| match failed {
+            Failed::Device(error) => error.into(),
+            Failed::Fault(fault) => vec![inner.failed(&fault, &kernel.info().name, entry.place)].into(),
+        })
     }
 
     /// The entry of a key that is not the one before.
@@ -299,97 +295,8 @@ impl Site {
     }
 }
 
-/// A launch that needs memory beside its arguments.
-struct WithMemory<'a> {
-    inner: &'a Inner,
-    entry: &'a Entry,
-    stream: &'a Stream,
-    args: &'a [Arg<'a>],
-}
-
-impl WithMemory<'_> {
-    /// A launch whose memory lives as long as the stream needs it.
-    #[cold]
-    fn meeting(&self, values: &mut [u64]) -> Result<(), CudaError> {
-        let (meets, mut held) = (self.entry.kernel.info().meets, vec![]);
-        let mut start = || {
-            let mut control = None;
-            if meets {
-                let address = self.stream.alloc(control::BYTES)?;
-                held.push(address);
-                self.stream.fill_zero(address, control::BYTES)?;
-                control = Some(address);
-            }
-            self.with_scratch(values, control, &mut held)
-        };
-        let started = start();
-        self.given_back(held, started)
-    }
-
-    /// A launch that says something is waited for, since what it says belongs to it.
-    #[cold]
-    fn saying(&self, values: &mut [u64]) -> Result<(), LaunchError> {
-        let (entry, stream, info) = (self.entry, self.stream, self.entry.kernel.info());
-        let spare = lock(&self.inner.spare).take().filter(|m| m.serves(true));
-        let mut messages = spare.map_or_else(|| Messages::new(self.inner.binaries.device(), true), Ok)?;
-        messages.begin(stream)?;
-        let mut held = vec![];
-        let started = self.with_scratch(values, Some(messages.address()), &mut held);
-        let started = self.given_back(held, started);
-        let ran = started.and_then(|()| stream.synchronize());
-        let said = messages.end(ran.is_ok().then_some(stream))?;
-        let pointer = |address, size| self.pointer(address, size);
-        let place = self.entry.place;
-        show(&said, info, &pointer, entry.grid, &self.inner.printed)
-            .map_err(|fault| vec![self.inner.failed(&fault, &info.name, place)])?;
-        ran?;
-        *lock(&self.inner.spare) = Some(messages);
-        Ok(())
-    }
-
-    /// Launches with workspaces, whose addresses are added to `held`.
-    fn with_scratch(
-        &self,
-        values: &mut [u64],
-        control: Option<u64>,
-        held: &mut Vec<u64>,
-    ) -> Result<(), CudaError> {
-        for s in &self.entry.scratch {
-            let address = self.stream.alloc(s.bytes)?;
-            held.push(address);
-            if s.zeroed {
-                self.stream.fill_zero(address, s.bytes)?;
-            }
-            values.get_mut(s.value).into_iter().for_each(|v| *v = address);
-        }
-        self.entry.kernel.start(self.stream, self.entry.grid, values, self.entry.cooperative, control)
-    }
-
-    /// Gives memory back once the stream is done with it.
-    fn given_back(&self, held: Vec<u64>, started: Result<(), CudaError>) -> Result<(), CudaError> {
-        let freed = held.into_iter().map(|address| self.stream.free(address)).fold(Ok(()), Result::and);
-        started.and(freed)
-    }
-
-    /// The text of an address: the name of the first argument in whose memory it is stands for it.
-    fn pointer(&self, at: u64, size: usize) -> String {
-        if at == 0 {
-            return "null".into();
-        }
-        let inside = |arg: &Arg<'_>| match arg {
-            Arg::Tensor { address, bytes, .. } => {
-                at.checked_sub(*address).filter(|n| usize::try_from(*n).is_ok_and(|n| n <= *bytes))
-            }
-            Arg::Scalar(_) | Arg::Absent => None,
-        };
-        let found = self.args.iter().zip(&self.entry.names).find_map(|(a, name)| Some((inside(a)?, name)));
-        let (bytes, name) = found.map_or((0, None), |(n, name)| (n.cast_signed(), Some(name.as_str())));
-        print::address(name, bytes, size, at)
-    }
-}
-
 #[cold]
-fn outside(args: &[Arg<'_>]) -> CudaError {
+pub(crate) fn outside(args: &[Arg<'_>]) -> CudaError {
     let number = args.iter().position(|a| !a.inside()).unwrap_or(0);
     let (shape, has) = match args.get(number) {
         Some(Arg::Tensor { shape, bytes, dtype, .. }) => (format!("{dtype}{shape:?}"), *bytes),

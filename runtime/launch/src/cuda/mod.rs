@@ -1,10 +1,11 @@
 //! NVIDIA GPUs: devices, streams, memory, kernels.
 //!
 //! ```text
-//! Driver (libcuda, symbol by symbol) ─ Device ─ Context ─┬─ Stream, Event
+//! Driver (libcuda, symbol by symbol) ─ Device ─ Context ─┬─ Stream, Event, Graph
 //!                                                        ├─ Buffer, Pinned
 //!                                                        └─ Module ─ Kernel ─ launch
 //! Launcher: launch contract + compiler + Kernel, cached by what the arguments decide
+//! Kernels:  those of a bundle, without a compiler
 //! Backend:  the same for a Session, whose buffers lie in host memory
 //! ```
 //! Nothing here is looked for before it is asked for, and a machine without a driver is an error of one sentence.
@@ -15,18 +16,23 @@ mod buffer;
 mod device;
 mod driver;
 mod error;
+mod graph;
 mod kernel;
+mod kernels;
 mod key;
 mod launcher;
 mod messages;
 mod reach;
 mod stream;
+mod with_memory;
 
 pub use backend::Backend;
-pub use buffer::{Buffer, Element, Pending, Pinned};
+pub use buffer::{Bool, Buffer, E2M1, E8M0, Element, F8E4M3, F8E5M2, Pending, Pinned};
 pub use device::Device;
 pub use error::CudaError;
+pub use graph::Graph;
 pub use kernel::{Args, Kernel, KernelInfo, Module};
+pub use kernels::Kernels;
 pub use key::Arg;
 pub use launcher::{CallSite, LaunchError, Launcher};
 pub use stream::{Event, Stream};

@@ -1,0 +1,248 @@
+//! Owns kernels of a bundle without a program behind them: numbers in the types of their parameters, and launches on the
+//! CPU by the portable tile IR.
+
+use tk_bundle::{Argument, Bundle, Error, Facts, Kernel, Machine, Number, ParamKind, Variant};
+use tk_interp::{Arg, Memory, Options, Printed};
+use tk_ops::{DType, Scalar};
+use tk_sema::contract::{HostArg, SetValue};
+use tk_tile::message::{Form, Kind, Message};
+use tk_tile::{FuncId, FuncKind, Module, TileModule, text};
+
+use crate::npy::Array;
+use crate::run::{Value, host};
+
+/// The kernel of a name.
+pub fn kernel<'b>(bundle: &'b Bundle, name: &str) -> Result<(usize, &'b Kernel), Error> {
+    let kernels = &bundle.manifest().kernels;
+    let found = kernels.iter().enumerate().find(|(_, k)| k.name == name);
+    found.ok_or_else(|| {
+        let names: Vec<String> = kernels.iter().map(|k| format!("`{}`", k.name)).collect();
+        Error::new(format!("there is no kernel `{name}`"), format!("there are {}", names.join(", ")))
+    })
+}
+
+/// Which of the shipped values is given for each choice of a kernel.
+pub fn given(kernel: &Kernel, named: &[(&str, &str)]) -> Result<Vec<Option<u32>>, Error> {
+    let mut out = vec![None; kernel.choices.len()];
+    for (name, value) in named {
+        let Some(i) = kernel.choices.iter().position(|c| c.name == *name) else {
+            let fixed = kernel.variants.iter().flat_map(|v| &v.values).find(|v| v.name == *name);
+            match fixed {
+                // What has one value only may be said.
+                Some(fixed) if fixed.value == *value => continue,
+                Some(fixed) => {
+                    let what = format!("`{name}` of kernel `{}` was built as {} alone", kernel.name, fixed.value);
+                    return Err(Error::new(what, "an `export` with more values ships more"));
+                }
+                None => {
+                    let what = format!("kernel `{}` has no compile-time parameter `{name}`", kernel.name);
+                    return Err(Error::new(what, ""));
+                }
+            }
+        };
+        let values = kernel.choices.get(i).map(|c| c.values.as_slice()).unwrap_or_default();
+        let Some(at) = values.iter().position(|v| v == value) else {
+            let what = format!("`{name}` of kernel `{}` was not built as {value}", kernel.name);
+            return Err(Error::new(what, format!("there are {}", values.join(", "))));
+        };
+        out.iter_mut().skip(i).take(1).for_each(|slot| *slot = Some(at as u32));
+    }
+    Ok(out)
+}
+
+/// The arguments as the kernel takes them: numbers in the types of their parameters, defaults filled in.
+pub fn complete(kernel: &Kernel, args: &[HostArg]) -> Result<Vec<HostArg>, Error> {
+    let mut out = args.to_vec();
+    out.resize(out.len().max(kernel.params.len()), HostArg::Absent);
+    for (i, (param, arg)) in kernel.params.iter().zip(&mut out).enumerate() {
+        if param.kind != ParamKind::Number {
+            continue;
+        }
+        let types = || kernel.variants.iter().filter_map(|v| DType::parse(v.dtypes.get(i)?.as_deref()?));
+        if *arg == HostArg::Absent
+            && let Some(default) = &param.default
+        {
+            *arg = match SetValue::parse(default) {
+                SetValue::Int(v) => types().next().and_then(|d| Scalar::int_in_range(d, v)).map_or(HostArg::Absent, HostArg::Scalar),
+                SetValue::Float(v) => {
+                    types().next().and_then(|d| Scalar::float_in_range(d, v)).map_or(HostArg::Absent, HostArg::Scalar)
+                }
+                SetValue::Bool(v) => HostArg::Scalar(Scalar::bool(v)),
+                SetValue::DType(_) | SetValue::Shape(_) | SetValue::Fn(_) | SetValue::Lambda(_) => HostArg::Absent,
+            };
+        }
+        let HostArg::Scalar(s) = arg else { continue };
+        let fit = |to: DType| match (s.as_int(), s.as_f64()) {
+            _ if s.dtype() == to => Some(*s),
+            (Some(v), _) => Scalar::int_in_range(to, v).filter(|_| to != DType::Bool),
+            (None, Some(v)) => Scalar::float_in_range(to, v),
+            (None, None) => None,
+        };
+        match types().find_map(fit) {
+            Some(v) => *arg = HostArg::Scalar(v),
+            None => {
+                let what = format!("`{}` of kernel `{}` is {s}, which it does not take", param.name, kernel.name);
+                return Err(Error::new(what, ""));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// A number as guards and grids see it.
+pub fn number(s: Scalar) -> Number {
+    match s.as_int() {
+        // No expression asks for a number that no i64 holds.
+        Some(i) => Number::Int(i64::try_from(i).unwrap_or(i64::MAX)),
+        None => match s.as_f64() {
+            Some(f) => Number::Float(f),
+            None => Number::Int(i64::from(s.bits() != 0)),
+        },
+    }
+}
+
+/// What a kernel may say, for whoever shows it.
+pub fn messages(variant: &Variant) -> Option<Vec<Message>> {
+    let form = |f: &tk_bundle::MessageForm| {
+        Some(match f {
+            tk_bundle::MessageForm::Numbers { dtype, shape } => {
+                Form::Numbers { dtype: DType::parse(dtype)?, shape: shape.clone() }
+            }
+            tk_bundle::MessageForm::Pointers { bytes, shape } => {
+                Form::Pointers { bytes: *bytes, shape: shape.clone() }
+            }
+            tk_bundle::MessageForm::View { bytes, rank } => Form::View { bytes: *bytes, rank: *rank },
+        })
+    };
+    let one = |m: &tk_bundle::Message| {
+        let kind = match &m.kind {
+            tk_bundle::MessageKind::Print(forms) => Kind::Print(forms.iter().map(form).collect::<Option<_>>()?),
+            tk_bundle::MessageKind::Assert(shape) => Kind::Assert(shape.clone()),
+        };
+        Some(Message { text: m.text.clone(), kind, loc: None })
+    };
+    variant.messages.iter().map(one).collect()
+}
+
+/// Runs a kernel on the CPU. Gives the arrays that it may change, by name, and what it printed. `named` are compile-time
+/// parameters by name.
+pub fn run(
+    bundle: &Bundle,
+    name: &str,
+    values: Vec<Value>,
+    named: &[(&str, &str)],
+) -> Result<(Vec<(String, Array)>, String), Error> {
+    let (_, kernel) = kernel(bundle, name)?;
+    let hosts = complete(kernel, &values.iter().map(host).collect::<Vec<_>>())?;
+    let names: Vec<Option<&str>> = hosts.iter().map(dtype_name).collect();
+    let arguments: Vec<Argument<'_>> = hosts.iter().zip(&names).map(|(h, d)| argument(h, *d, 0)).collect();
+    let targets: Vec<&str> = kernel.variants.iter().map(|v| v.target.as_str()).collect();
+    let device = tk_sema::contract::Device::default();
+    let facts = Facts {
+        args: &arguments,
+        given: &given(kernel, named)?,
+        targets: &targets,
+        sms: device.sms,
+        shared_bytes: device.smem,
+    };
+    let chosen = kernel.choose(&facts)?;
+    let (module, entry) = portable(bundle, chosen.variant)?;
+    let (memory, mut outputs, mut placed) = (Memory::new(), vec![], vec![]);
+    for ((param, value), host) in kernel.params.iter().zip(pad(values, hosts.len())).zip(&hosts) {
+        let (argument, output) = crate::run::place(value, &memory);
+        let writes = match param.kind {
+            ParamKind::View { mutable, .. } | ParamKind::Pointer { mutable } => mutable,
+            ParamKind::Number => false,
+        };
+        outputs.extend(output.filter(|_| writes).map(|o| (param.name.clone(), o)));
+        match (host, argument.place, param.kind) {
+            (HostArg::Scalar(s), ..) => placed.push(Arg::Scalar(*s)),
+            (HostArg::Tensor { .. }, Some(Arg::View { buffer, offset, .. }), ParamKind::Pointer { .. }) => {
+                placed.push(Arg::Ptr { buffer, offset });
+            }
+            (HostArg::Tensor { .. }, Some(view), _) => placed.push(view),
+            (HostArg::Tensor { .. }, None, _) | (HostArg::Absent, ..) => {}
+        }
+    }
+    for s in &chosen.variant.scratch {
+        let bytes = scratch_bytes(s, &facts)?;
+        crate::room::check(Some(bytes)).map_err(|what| Error::new(format!("a workspace {what}"), ""))?;
+        let buffer = if s.zeroed { memory.alloc(vec![0; bytes]) } else { memory.alloc_unwritten(bytes) };
+        placed.push(Arg::Ptr { buffer, offset: 0 });
+    }
+    let printed = Printed::default();
+    let options = Options { printed: printed.clone(), ..Options::default() };
+    if !chosen.grid.contains(&0) {
+        tk_interp::launch(&module, entry, &placed, chosen.grid, &memory, &options)
+            .map_err(|fault| Error::new(format!("kernel `{name}` failed: {}", fault.message), ""))?;
+    }
+    let read = |(name, (id, dtype, shape))| {
+        let bytes = memory.read(id).unwrap_or_default();
+        (name, Array { dtype, shape, bytes })
+    };
+    Ok((outputs.into_iter().map(read).collect(), printed.take()))
+}
+
+fn pad(mut values: Vec<Value>, count: usize) -> Vec<Value> {
+    values.resize(values.len().max(count), Value::Absent);
+    values
+}
+
+/// The element type of an argument.
+pub fn dtype_name(host: &HostArg) -> Option<&'static str> {
+    match host {
+        HostArg::Tensor { dtype, .. } => Some(dtype.name()),
+        HostArg::Scalar(s) => Some(s.dtype().name()),
+        HostArg::Absent => None,
+    }
+}
+
+/// An argument as the bundle sees it.
+pub fn argument<'a>(host: &'a HostArg, dtype: Option<&'a str>, address: u64) -> Argument<'a> {
+    match (host, dtype) {
+        (HostArg::Tensor { shape, strides, .. }, Some(dtype)) => {
+            Argument::Tensor { address, dtype, shape, strides: Some(strides) }
+        }
+        (HostArg::Scalar(s), Some(dtype)) => Argument::Number { dtype, value: number(*s) },
+        (HostArg::Tensor { .. } | HostArg::Scalar(_) | HostArg::Absent, _) => Argument::Absent,
+    }
+}
+
+/// The bytes of a workspace in a launch.
+pub fn scratch_bytes(s: &tk_bundle::Scratch, facts: &Facts<'_>) -> Result<usize, Error> {
+    let count = s.count.int(facts).ok().and_then(|n| usize::try_from(n).ok());
+    let bytes = count.and_then(|n| n.checked_mul(s.element_bytes as usize));
+    bytes.ok_or_else(|| Error::new("a workspace has no size for these arguments", ""))
+}
+
+/// The tile IR of a variant.
+fn portable(bundle: &Bundle, variant: &Variant) -> Result<(TileModule, FuncId), Error> {
+    let wrong = |what: String| Error::new(format!("the tile IR of this bundle cannot be read: {what}"), "build it again");
+    let bytes = bundle.blob(&variant.tile)?;
+    let source = std::str::from_utf8(&bytes).map_err(|e| wrong(e.to_string()))?;
+    let module: Module = text::parse(source).map_err(|e| wrong(e.to_string()))?;
+    let module = TileModule::new(module).map_err(|e| wrong(e.to_string()))?;
+    let kernels = module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel);
+    let entry = kernels.map(|(id, _)| id).next().ok_or_else(|| wrong("it has no kernel".into()))?;
+    Ok((module, entry))
+}
+
+/// What a function is passed, but for workspaces, as the bits of each value. `None` if the arguments are others.
+pub fn words(variant: &Variant, hosts: &[HostArg], address: impl Fn(usize) -> u64) -> Option<Vec<u64>> {
+    let one = |m: &Machine| {
+        Some(match m {
+            Machine::Address(arg) => address(*arg as usize),
+            Machine::Scratch(_) => 0,
+            Machine::Number(arg) => match hosts.get(*arg as usize)? {
+                HostArg::Scalar(s) => s.bits(),
+                HostArg::Tensor { .. } | HostArg::Absent => return None,
+            },
+            Machine::Extent(arg, axis, _) | Machine::Stride(arg, axis) => match (hosts.get(*arg as usize)?, m) {
+                (HostArg::Tensor { shape, .. }, Machine::Extent(..)) => *shape.get(*axis as usize)? as u64,
+                (HostArg::Tensor { strides, .. }, _) => *strides.get(*axis as usize)? as u64,
+                (HostArg::Scalar(_) | HostArg::Absent, _) => return None,
+            },
+        })
+    };
+    variant.passed.iter().map(one).collect()
+}

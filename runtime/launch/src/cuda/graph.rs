@@ -1,0 +1,98 @@
+//! Owns [`Graph`]: launches that were recorded once and are started together, for less than a launch each.
+//!
+//! A graph holds addresses: the memory that its launches use must live, and stay where it is, as long as it is replayed.
+
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use cudarc::driver::sys::{CUgraph, CUgraphExec};
+
+use super::device::Context;
+use super::error::CudaError;
+use super::stream::Stream;
+
+/// `CU_STREAM_CAPTURE_MODE_RELAXED`: a kernel that is launched for the first time is loaded meanwhile.
+const RELAXED: u32 = 2;
+
+/// Recorded work.
+pub struct Graph {
+    context: Arc<Context>,
+    exec: CUgraphExec,
+}
+
+// SAFETY: the driver allows every thread to use a graph, one at a time; sharing it is not offered.
+unsafe impl Send for Graph {}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Graph").field("exec", &self.exec).finish_non_exhaustive()
+    }
+}
+
+impl Stream {
+    /// Records what `work` puts into this stream instead of doing it. Fails if `work` does, or if it waits for the stream,
+    /// which a kernel that prints or asserts makes it do.
+    pub fn capture<E: From<CudaError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<Graph, E> {
+        let context = self.context();
+        context.enter()?;
+        // SAFETY: the stream lives.
+        let code = unsafe { (context.driver.capture_begin)(self.raw(), RELAXED) };
+        context.check(code, "a stream cannot be recorded")?;
+        let worked = work();
+        let mut graph: CUgraph = ptr::null_mut();
+        context.enter()?;
+        // SAFETY: the place and the stream live; a recording is ended on each path.
+        let code = unsafe { (context.driver.capture_end)(self.raw(), &raw mut graph) };
+        let graph = Recorded { context: Arc::clone(context), graph };
+        // What failed first is the reason for what failed next.
+        worked?;
+        context.check(code, "what was recorded is no graph")?;
+        Ok(graph.instantiate()?)
+    }
+}
+
+/// A graph that cannot be started yet.
+struct Recorded {
+    context: Arc<Context>,
+    graph: CUgraph,
+}
+
+impl Recorded {
+    fn instantiate(&self) -> Result<Graph, CudaError> {
+        let mut exec: CUgraphExec = ptr::null_mut();
+        // SAFETY: the place and the graph live.
+        let code = unsafe { (self.context.driver.graph_instantiate)(&raw mut exec, self.graph, 0) };
+        self.context.check(code, "a graph cannot be made")?;
+        Ok(Graph { context: Arc::clone(&self.context), exec })
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        if !self.graph.is_null() && self.context.enter().is_ok() {
+            // SAFETY: it was made once; what was instantiated of it is a copy.
+            unsafe { (self.context.driver.graph_destroy)(self.graph) };
+        }
+    }
+}
+
+impl Graph {
+    /// Starts all of it behind what the stream was given before.
+    #[inline]
+    pub fn launch(&mut self, stream: &Stream) -> Result<(), CudaError> {
+        self.context.enter()?;
+        // SAFETY: both live.
+        let code = unsafe { (self.context.driver.graph_launch)(self.exec, stream.raw()) };
+        if code == 0 { Ok(()) } else { Err(self.context.fail(code, "a graph cannot be started")) }
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if self.context.enter().is_ok() {
+            // SAFETY: it was made once; the driver keeps what still runs.
+            unsafe { (self.context.driver.graph_exec_destroy)(self.exec) };
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Owns launches of shipped kernels: [`Kernels`], a bundle on a device.
+//!
+//! Nothing is compiled: a launch takes the variant whose guards hold, and loads its binary when it is the first to need it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use tk_bundle::{Argument, Bundle, Error, Facts, Variant};
+use tk_interp::Printed;
+use tk_ops::DType;
+use tk_sema::contract::HostArg;
+
+use super::device::Device;
+use super::kernel::{Kernel, KernelInfo, Module};
+use super::key::Arg;
+use super::launcher::{LaunchError, outside};
+use super::messages::Messages;
+use super::stream::Stream;
+use super::with_memory::{Failed, Scratch, WithMemory};
+use crate::bundled;
+use crate::compile::ParamKind;
+use crate::session::lock;
+
+/// The kernels of a bundle on a device. Clones share what was loaded.
+#[derive(Clone)]
+pub struct Kernels(Arc<Inner>);
+
+struct Inner {
+    device: Device,
+    bundle: Arc<Bundle>,
+    targets: Vec<&'static str>,
+    /// By kernel and variant.
+    loaded: Mutex<HashMap<(usize, usize), Arc<Kernel>>>,
+    printed: Printed,
+    spare: Mutex<Option<Messages>>,
+}
+
+impl fmt::Debug for Kernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.bundle.manifest().kernels.iter().map(|k| k.name.as_str()).collect();
+        f.debug_struct("Kernels").field("kernels", &names).field("device", &self.0.device).finish()
+    }
+}
+
+impl Kernels {
+    /// The kernels of a bundle on a device. Nothing is loaded yet.
+    pub fn new(device: Device, bundle: Arc<Bundle>) -> Kernels {
+        let targets = device.target().into_iter().collect();
+        Kernels(Arc::new(Inner {
+            device,
+            bundle,
+            targets,
+            loaded: Mutex::default(),
+            printed: Printed::default(),
+            spare: Mutex::default(),
+        }))
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// What there is.
+    pub fn bundle(&self) -> &Bundle {
+        &self.0.bundle
+    }
+
+    /// What kernels printed since this was last asked.
+    pub fn printed(&self) -> String {
+        self.0.printed.take()
+    }
+
+    /// Launches a kernel with its arguments in order; numbers that have defaults may be absent. `named` are compile-time
+    /// parameters that several shipped variants differ in, by name.
+    pub fn launch(
+        &self,
+        stream: &Stream,
+        kernel: &str,
+        args: &[Arg<'_>],
+        named: &[(&str, &str)],
+    ) -> Result<(), LaunchError> {
+        let inner = &self.0;
+        if !args.iter().all(Arg::inside) {
+            return Err(outside(args).into());
+        }
+        let (number, k) = bundled::kernel(&inner.bundle, kernel)?;
+        let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
+        let hosts = bundled::complete(k, &hosts)?;
+        let address = |i: usize| args.get(i).map_or(0, Arg::bits);
+        let arguments: Vec<Argument<'_>> =
+            hosts.iter().enumerate().map(|(i, h)| bundled::argument(h, bundled::dtype_name(h), address(i))).collect();
+        let facts = Facts {
+            args: &arguments,
+            given: &bundled::given(k, named)?,
+            targets: &inner.targets,
+            sms: inner.device.sms().into(),
+            shared_bytes: inner.device.shared_bytes().into(),
+        };
+        let chosen = k.choose(&facts)?;
+        let variant = chosen.variant;
+        let index = k.variants.iter().position(|v| std::ptr::eq(v, variant)).unwrap_or(0);
+        let loaded = self.loaded((number, index), variant)?;
+        let damaged = || Error::new("this bundle is damaged", "build it again");
+        let mut values = bundled::words(variant, &hosts, address).ok_or_else(damaged)?;
+        if variant.scratch.is_empty() && !loaded.info().has_control() {
+            return Ok(loaded.start(stream, chosen.grid, &values, variant.cooperative, None)?);
+        }
+        let scratch = workspaces(variant, &facts)?;
+        let names: Vec<String> = k.params.iter().map(|p| p.name.clone()).collect();
+        let launch = WithMemory {
+            device: &inner.device,
+            spare: &inner.spare,
+            printed: &inner.printed,
+            kernel: &loaded,
+            grid: chosen.grid,
+            cooperative: variant.cooperative,
+            scratch: &scratch,
+            names: &names,
+            stream,
+            args,
+        };
+        launch.start(&mut values).map_err(|failed| match failed {
+            Failed::Device(error) => error.into(),
+            Failed::Fault(fault) => Error::new(format!("kernel `{kernel}` failed: {}", fault.message), "").into(),
+        })
+    }
+
+    fn loaded(&self, key: (usize, usize), variant: &Variant) -> Result<Arc<Kernel>, LaunchError> {
+        if let Some(kernel) = lock(&self.0.loaded).get(&key) {
+            return Ok(Arc::clone(kernel));
+        }
+        let damaged = || Error::new("this bundle is damaged", "build it again");
+        let image = self.0.bundle.blob(&variant.binary)?;
+        let kind = |m: &tk_bundle::Machine| match m {
+            tk_bundle::Machine::Address(_) | tk_bundle::Machine::Scratch(_) => Some(ParamKind::Pointer),
+            tk_bundle::Machine::Extent(_, _, 32) => Some(ParamKind::Scalar(DType::I32)),
+            tk_bundle::Machine::Extent(..) | tk_bundle::Machine::Stride(..) => Some(ParamKind::Scalar(DType::I64)),
+            tk_bundle::Machine::Number(arg) => {
+                let dtype = variant.dtypes.get(*arg as usize)?.as_deref()?;
+                Some(ParamKind::Scalar(DType::parse(dtype)?))
+            }
+        };
+        let info = KernelInfo {
+            name: variant.symbol.clone(),
+            threads: variant.threads,
+            shared_bytes: variant.shared_bytes,
+            programs_per_block: variant.programs_per_block,
+            params: variant.passed.iter().map(kind).collect::<Option<_>>().ok_or_else(damaged)?,
+            messages: bundled::messages(variant).ok_or_else(damaged)?.into(),
+            meets: variant.control > 0 && variant.messages.is_empty(),
+        };
+        let kernel = Arc::new(Module::lazy(image.into()).kernel(info));
+        kernel.fits(&self.0.device)?;
+        Ok(Arc::clone(lock(&self.0.loaded).entry(key).or_insert(kernel)))
+    }
+}
+
+/// The workspaces of a launch.
+fn workspaces(variant: &Variant, facts: &Facts<'_>) -> Result<Vec<Scratch>, Error> {
+    let mut out = vec![];
+    for (value, m) in variant.passed.iter().enumerate() {
+        let tk_bundle::Machine::Scratch(i) = m else { continue };
+        let s = variant.scratch.get(*i as usize);
+        let s = s.ok_or_else(|| Error::new("this bundle is damaged", "build it again"))?;
+        let bytes = bundled::scratch_bytes(s, facts)?.max(1);
+        out.push(Scratch { value, bytes, zeroed: s.zeroed });
+    }
+    Ok(out)
+}
+
+impl From<Error> for LaunchError {
+    fn from(error: Error) -> LaunchError {
+        LaunchError::Shipped(error)
+    }
+}

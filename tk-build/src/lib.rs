@@ -1,0 +1,141 @@
+//! Compile kernels of the tk language in a build script.
+//!
+//! ```no_run
+//! // build.rs
+//! fn main() {
+//!     tk_build::Build::new("kernels/softmax.tk").target("sm_90a").target("sm_80").compile();
+//! }
+//! ```
+//! The program then has the kernels in itself, with a typed function for each:
+//! ```ignore
+//! tk::include_kernels!("softmax");
+//! let kernels = Softmax::new(&device)?;
+//! kernels.softmax(&stream, x.view(), y.view_mut())?;
+//! ```
+//! Cargo runs the script again only when a source file that was read, or a setting that matters, has changed; and what did not
+//! change comes from the compile cache.
+
+mod generate;
+
+use std::path::{Path, PathBuf};
+
+use tk_driver::{Cache, Environment, Ptxas, Refused, ship, specializations};
+use tk_runtime::Session;
+use tk_runtime::files::{Files, write_all};
+use tk_sema::contract::SetValue;
+use tk_syntax::render;
+use tk_syntax::{Diagnostic, SourceMap};
+
+/// One file of kernels.
+#[derive(Clone, Debug)]
+pub struct Build {
+    source: PathBuf,
+    targets: Vec<String>,
+    sets: Vec<(String, SetValue)>,
+    out: Option<PathBuf>,
+}
+
+impl Build {
+    /// Of a `.tk` file, from the folder of the package.
+    pub fn new(source: impl Into<PathBuf>) -> Build {
+        Build { source: source.into(), targets: vec![], sets: vec![], out: None }
+    }
+
+    /// Compiles for a target too: `sm_80`, `sm_90a`.
+    pub fn target(mut self, name: &str) -> Build {
+        self.targets.push(name.to_string());
+        self
+    }
+
+    /// The value of a compile-time parameter, as the language writes it, instead of what `export` says.
+    pub fn set(mut self, name: &str, value: &str) -> Build {
+        self.sets.push((name.to_string(), SetValue::parse(value)));
+        self
+    }
+
+    /// Writes to this folder instead of Cargo's `OUT_DIR`.
+    pub fn out(mut self, folder: impl Into<PathBuf>) -> Build {
+        self.out = Some(folder.into());
+        self
+    }
+
+    /// Compiles, and writes `NAME.tkb` and `NAME.rs`. Ends the build script with the messages if something is wrong.
+    pub fn compile(self) {
+        for name in ["TK_PTXAS", "CUDA_HOME", "VIRTUAL_ENV", "TK_CACHE_DIR"] {
+            println!("cargo::rerun-if-env-changed={name}");
+        }
+        match self.try_compile() {
+            Ok(read) => read.iter().for_each(|path| println!("cargo::rerun-if-changed={}", path.display())),
+            Err(text) => {
+                println!("cargo::rerun-if-changed={}", self.source.display());
+                for line in text.lines() {
+                    println!("cargo::error={line}");
+                }
+                std::process::exit(1);
+            }
+        }
+    }
+
+    /// The same; gives the source files that were read, or the messages.
+    pub fn try_compile(&self) -> Result<Vec<PathBuf>, String> {
+        let path = self.source.to_string_lossy().into_owned();
+        if self.targets.is_empty() {
+            return Err(format!("{path}: no target; say `.target(\"sm_90a\")`"));
+        }
+        let targets = self.targets.iter().map(|name| {
+            let known = tk_driver::TARGETS.into_iter().find(|t| t.name == name);
+            known.ok_or_else(|| {
+                let names: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
+                format!("there is no target `{name}`; there are {}", names.join(", "))
+            })
+        });
+        let targets = targets.collect::<Result<Vec<_>, String>>()?;
+        if let Err(e) = std::fs::metadata(&self.source) {
+            return Err(format!("cannot read {path}: {}", tk_runtime::files::reason(&e)));
+        }
+        let checked = tk_sema::check(&Files::default(), &path);
+        let sources = checked.sources.clone();
+        if checked.diagnostics.iter().any(Diagnostic::is_error) {
+            return Err(shown(&sources, &checked.diagnostics));
+        }
+        let session = Session::new(checked);
+        let refused = |refused| match refused {
+            Refused::Wrong(wrong) => shown(&sources, &wrong),
+            Refused::Sentence(sentence) => format!("{path}: {sentence}"),
+        };
+        let (specials, left_out) =
+            specializations(&session, &path, None, &self.sets, &targets).map_err(refused)?;
+        for sentence in left_out {
+            println!("cargo::warning={path}: left out: {sentence}");
+        }
+        let cache = Cache::of_process();
+        let place = specials.first().map(|s| s.place).unwrap_or_default();
+        let environment = Environment::of_process(Some(&self.source));
+        let ptxas = Ptxas::find(&environment, &cache).map_err(|e| shown(&sources, &[e.at(place)]))?;
+        let shipped = ship(&session, &specials, &ptxas, &cache).map_err(|wrong| shown(&sources, &wrong))?;
+        let stem = self.source.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        let out = self.out.clone().or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
+        let out = out.ok_or("there is no OUT_DIR; `tk_build` runs in a build script, or with `.out(folder)`")?;
+        let in_out_dir = self.out.is_none();
+        let code = generate::module(&shipped.manifest, &stem, in_out_dir).map_err(|what| format!("{path}: {what}"))?;
+        let files = [
+            (out.join(format!("{stem}.tkb")), shipped.bundle()),
+            (out.join(format!("{stem}.rs")), code.into_bytes()),
+        ];
+        let changed: Vec<(PathBuf, Vec<u8>)> = files.into_iter().filter(|(path, bytes)| differs(path, bytes)).collect();
+        std::fs::create_dir_all(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
+        write_all(&changed)?;
+        // The files of the library are part of the compiler.
+        let read = sources.iter().map(|(_, s)| PathBuf::from(&*s.name)).filter(|p| p.exists());
+        Ok(read.collect())
+    }
+}
+
+/// Whether a file holds something else: one that is left alone is compiled no second time.
+fn differs(path: &Path, bytes: &[u8]) -> bool {
+    std::fs::read(path).map_or(true, |old| old != bytes)
+}
+
+fn shown(sources: &SourceMap, wrong: &[Diagnostic]) -> String {
+    wrong.iter().filter(|d| d.is_error()).map(|d| render(sources, d, false)).collect()
+}

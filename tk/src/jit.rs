@@ -1,0 +1,64 @@
+//! Kernels of source files, compiled when they are launched: [`Program`]. Needs the feature `jit`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tk_driver::{Cache, Environment, Jit};
+use tk_runtime::Session;
+use tk_runtime::cuda::{Arg, CallSite, Device, LaunchError, Launcher, Stream};
+use tk_runtime::files::Files;
+use tk_sema::contract::SetValue;
+use tk_syntax::Diagnostic;
+use tk_syntax::render;
+
+/// A checked source file, and a GPU for its kernels.
+#[derive(Clone, Debug)]
+pub struct Program {
+    launcher: Launcher,
+}
+
+/// What is wrong with a source file, or with the GPU.
+#[derive(Clone, Debug)]
+pub struct ProgramError(String);
+
+impl std::fmt::Display for ProgramError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ProgramError {}
+
+impl Program {
+    /// Checks a file. The error has all messages with the places in the source.
+    pub fn open(device: &Device, path: &Path) -> Result<Program, ProgramError> {
+        let checked = tk_sema::check(&Files::default(), &path.to_string_lossy());
+        let wrong: Vec<&Diagnostic> = checked.diagnostics.iter().filter(|d| d.is_error()).collect();
+        if !wrong.is_empty() {
+            let texts: Vec<String> = wrong.into_iter().map(|d| render(&checked.sources, d, false)).collect();
+            return Err(ProgramError(texts.concat()));
+        }
+        let environment = Environment::of_process(Some(path));
+        let compiler = Arc::new(Jit::new(checked.sources.clone(), environment, Cache::of_process()));
+        let launcher = Launcher::new(Arc::new(Session::new(checked)), device.clone(), compiler);
+        Ok(Program { launcher: launcher.map_err(|e| ProgramError(e.to_string()))? })
+    }
+
+    /// Launches a kernel. A loop that launches is faster with a [`Program::site`].
+    pub fn launch(&self, stream: &Stream, kernel: &str, args: &[Arg<'_>]) -> Result<(), LaunchError> {
+        self.launcher.launch(stream, kernel, args)
+    }
+
+    /// A place that launches one kernel again and again, with compile-time parameters by name: numbers, types and functions
+    /// as the language writes them.
+    pub fn site(&self, kernel: &str, named: &[(&str, &str)]) -> Result<CallSite, LaunchError> {
+        let sets: Vec<(String, SetValue)> =
+            named.iter().map(|(name, value)| (name.to_string(), SetValue::parse(value))).collect();
+        self.launcher.site(kernel, &sets)
+    }
+
+    /// What kernels printed since this was last asked.
+    pub fn printed(&self) -> String {
+        self.launcher.printed()
+    }
+}
