@@ -10,7 +10,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::text;
 
 use crate::cache::{Cache, Key};
-use crate::compile::compile;
+use crate::compile::{compile, name_in_code};
 use crate::encode::{decode, encode};
 use crate::kernel::{Cubin, Kernel, Request};
 use crate::ptxas::{Ptxas, assemble};
@@ -113,7 +113,7 @@ fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
         request.facts.iter().flat_map(|f| (f.divisible << 1 | u32::from(f.one)).to_le_bytes()).collect();
     // Line tables hold names and lines, which follow from the places in the IR and these texts.
     let texts: Vec<&[u8]> =
-        request.sources.iter().flat_map(|(_, s)| [s.name.as_bytes(), s.text.as_bytes()]).collect();
+        request.sources.iter().flat_map(|(_, s)| [name_in_code(request.sources, s).as_bytes(), s.text.as_bytes()]).collect();
     Key::of(&[
         // The number of the form in which a kernel is kept.
         b"kernel 2",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tk_ops::{DType, DTypeSet, Scalar};
 use tk_sema::contract::{self, HostArg, SetValue};
-use tk_sema::eval::{Bindings, Evaluator};
+use tk_sema::eval::{Bindings, CVal, Evaluator};
 use tk_sema::hir::{CKind, CVarId, FnId, HKind, Hir};
 use tk_sema::target::Target;
 use tk_sema::types::{DTerm, Elem, Ty};
@@ -77,8 +77,8 @@ impl Session {
         Ok(found)
     }
 
-    /// The number that `launch(NAME = ..)` gives for a specialization: `None` if the clause does not say, an error if it
-    /// asks for the arguments of a launch.
+    /// The number that `launch(NAME = ..)` gives for a specialization, 1 for `true`: `None` if the clause does not say, an
+    /// error if it asks for the arguments of a launch.
     pub fn launch_option(
         &self,
         kernel: FnId,
@@ -89,7 +89,10 @@ impl Session {
         let Some((_, e)) = hir.func(kernel).contract.launch.iter().find(|(n, _)| n == name) else {
             return Ok(None);
         };
-        Evaluator::new(hir, bindings).int(e).map(Some).map_err(|d| vec![*d])
+        match Evaluator::new(hir, bindings).expr(e).map_err(|d| vec![*d])? {
+            CVal::Bool(b) => Ok(Some(i128::from(b))),
+            value => Ok(value.as_int()),
+        }
     }
 }
 

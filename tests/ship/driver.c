@@ -1,0 +1,113 @@
+/* A driver that writes down what it is asked instead of doing it: what the generated C is tested against. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t next = 0x7000;
+static int words = 0, major = 9, refuse = 0;
+static void *context = &next;
+
+/* For the test: how many words a kernel takes, the compute capability, whether there is a context, what fails. */
+void fake(const char *what, int value)
+{
+    if (strcmp(what, "words") == 0) {
+        words = value;
+    } else if (strcmp(what, "major") == 0) {
+        major = value;
+        next += 0x10; /* another context */
+    } else if (strcmp(what, "context") == 0) {
+        context = value ? &next : NULL;
+    } else if (strcmp(what, "refuse") == 0) {
+        refuse = value;
+    }
+}
+
+int cuInit(unsigned flags) { (void)flags; return 0; }
+int cuGetErrorName(int code, const char **out) { (void)code; *out = "CUDA_ERROR_FAKE"; return 0; }
+int cuGetErrorString(int code, const char **out) { (void)code; *out = "it was told to fail"; return 0; }
+int cuCtxGetCurrent(void **out) { *out = context; return 0; }
+int cuCtxGetId(void *c, unsigned long long *out) { (void)c; *out = (unsigned long long)major; return 0; }
+int cuCtxGetDevice(int *out) { *out = 0; return 0; }
+
+int cuDeviceGetAttribute(int *out, int attribute, int device)
+{
+    (void)device;
+    *out = attribute == 75 ? major : attribute == 76 ? 0 : attribute == 16 ? 132 : 232448;
+    return 0;
+}
+
+int cuModuleLoadData(void **module, const void *image)
+{
+    const unsigned char *bytes = image;
+    printf("  load %s\n", bytes[0] == 0x7f && bytes[1] == 'E' ? "a cubin" : "something else");
+    *module = (void *)(uintptr_t)image;
+    return 0;
+}
+
+int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    (void)name;
+    *function = module;
+    return 0;
+}
+
+int cuFuncSetAttribute(void *function, int attribute, int value)
+{
+    (void)function;
+    printf("  attribute %d = %d\n", attribute, value);
+    return 0;
+}
+
+static int launch(const char *how, void *f, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned shared, void **params)
+{
+    int i;
+    (void)f;
+    if (refuse) {
+        return 1;
+    }
+    printf("  %s %u %u %u, %u threads, %s shared:", how, x, y, z, threads, shared ? "some" : "no");
+    for (i = 0; i < words; i++) {
+        uint64_t word;
+        memcpy(&word, params[i], sizeof word);
+        printf(" %llx", (unsigned long long)word);
+    }
+    printf("\n");
+    return 0;
+}
+
+int cuLaunchKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned shared, void *stream,
+                   void **params, void **extra)
+{
+    (void)by; (void)bz; (void)stream; (void)extra;
+    return launch("launch", f, x, y, z, bx, shared, params);
+}
+
+int cuLaunchCooperativeKernel(void *f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                              void *stream, void **params)
+{
+    (void)by; (void)bz; (void)stream;
+    return launch("cooperative", f, x, y, z, bx, shared, params);
+}
+
+int cuMemAllocAsync(uint64_t *out, size_t bytes, void *stream)
+{
+    (void)stream;
+    *out = 0x9000;
+    printf("  alloc %zu\n", bytes);
+    return 0;
+}
+
+int cuMemFreeAsync(uint64_t address, void *stream)
+{
+    (void)stream;
+    printf("  free %llx\n", (unsigned long long)address);
+    return 0;
+}
+
+int cuMemsetD8Async(uint64_t address, unsigned char value, size_t bytes, void *stream)
+{
+    (void)stream;
+    printf("  fill %llx with %u, %zu bytes\n", (unsigned long long)address, value, bytes);
+    return 0;
+}

@@ -1,0 +1,70 @@
+/* Calls the generated functions; driver.c writes down what they ask of the driver. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels.h"
+
+static void (*fake)(const char *, int);
+
+static void show(const char *what, tk_status status)
+{
+    printf("%s: %d%s%s\n", what, (int)status, status == TK_OK ? "" : ", ", status == TK_OK ? "" : tk_kernels_error());
+}
+
+static tk_status every(tk_dtype dtype, int64_t count, tk_view1 *bias, int64_t n, float p, enum tk_every_MODE mode)
+{
+    tk_view1 x = {(void *)0x1000, TK_F16, {100}, {1}}, y = {(void *)0x2000, TK_F16, {100}, {1}};
+    x.dtype = y.dtype = dtype;
+    x.shape[0] = y.shape[0] = count;
+    return tk_every(NULL, &x, bias, &y, n, p, true, mode);
+}
+
+int main(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW), *symbol = library != NULL ? dlsym(library, "fake") : NULL;
+    tk_view1 x = {(void *)0x1000, TK_F16, {100}, {1}}, y = x, bias = {(void *)0x3000, TK_F32, {100}, {1}}, odd = x;
+    tk_pointer from = {(void *)0x1000, TK_F32}, to = {(void *)0x2000, TK_F32};
+    if (symbol == NULL) {
+        printf("%s\n", dlerror());
+        return 1;
+    }
+    memcpy(&fake, &symbol, sizeof fake);
+    setvbuf(stdout, NULL, _IONBF, 0);
+    fake("context", 0);
+    show("without a context", every(TK_F16, 100, NULL, 0, 0.5f, TK_EVERY_MODE_DEFAULT));
+    fake("context", 1);
+    fake("words", 13);
+    show("the default mode", every(TK_F16, 100, NULL, 5, 0.5f, TK_EVERY_MODE_DEFAULT));
+    show("the same", every(TK_F16, 100, NULL, 5, 0.5f, TK_EVERY_MODE_1));
+    show("mode 2", every(TK_F32, 96, NULL, 5, 0.25f, TK_EVERY_MODE_2));
+    show("mode 3", every(TK_F32, 96, NULL, 5, 0.25f, (enum tk_every_MODE)3));
+    fake("words", 16);
+    show("with a bias", every(TK_F16, 100, &bias, 5, 0.5f, TK_EVERY_MODE_2));
+    show("another type", every(TK_BF16, 100, NULL, 5, 0.5f, TK_EVERY_MODE_1));
+    show("another length", every(TK_F16, 1000, NULL, 5, 0.5f, TK_EVERY_MODE_1));
+    show("nothing", every(TK_F16, 0, NULL, 5, 0.5f, TK_EVERY_MODE_1));
+    show("a negative length", every(TK_F16, -1, NULL, 5, 0.5f, TK_EVERY_MODE_1));
+    show("a length of 2^31", every(TK_F16, INT64_C(1) << 31, NULL, 5, 0.5f, TK_EVERY_MODE_1));
+    show("p = 1", every(TK_F16, 100, NULL, 5, 1.0f, TK_EVERY_MODE_1));
+    show("p is not a number", every(TK_F16, 100, NULL, 5, 0.0f / (float)(every(TK_F16, 0, NULL, 5, 0.5f, TK_EVERY_MODE_1) != TK_OK), TK_EVERY_MODE_1));
+    show("a division by zero", every(TK_F16, 100, NULL, 8, 0.5f, TK_EVERY_MODE_1));
+    show("a grid of 2^16", every(TK_F16, 100, NULL, -2000000, 0.5f, TK_EVERY_MODE_2));
+    y.shape[0] = 99;
+    show("other shapes", tk_every(NULL, &x, NULL, &y, 5, 0.5f, true, TK_EVERY_MODE_1));
+    odd.data = NULL;
+    show("no address", tk_every(NULL, &odd, NULL, &odd, 5, 0.5f, true, TK_EVERY_MODE_1));
+    show("no view", tk_every(NULL, NULL, NULL, &y, 5, 0.5f, true, TK_EVERY_MODE_1));
+    fake("words", 7);
+    x.dtype = TK_I32;
+    show("meets", tk_meets(NULL, &x));
+    show("pointers", tk_pointers(NULL, from, to, 1000, 0.5));
+    show("pointers, aligned", tk_pointers(NULL, from, to, 1024, 0.5));
+    show("a negative count", tk_pointers(NULL, from, to, -1, 0.5));
+    fake("refuse", 1);
+    show("refused", tk_pointers(NULL, from, to, 1024, 0.5));
+    fake("refuse", 0);
+    fake("major", 8);
+    show("an older GPU", tk_pointers(NULL, from, to, 1024, 0.5));
+    return 0;
+}
