@@ -53,6 +53,8 @@ pub enum Command {
     Test(TestArgs),
     /// Compile kernels to machine code
     Build(BuildArgs),
+    /// Show what a bundle or manifest of `tk build` holds
+    Inspect(InspectArgs),
     /// Lay out files in the one style of the language
     Fmt(FmtArgs),
     /// Explain a diagnostic code, such as E0304
@@ -240,6 +242,9 @@ pub struct BuildArgs {
     /// What to write, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BuildForm::Cubin, BuildForm::Report], value_name = "FORM")]
     pub emit: Vec<BuildForm>,
+    /// Put the source and every form in between into the bundle, for `tk inspect --html`
+    #[arg(long)]
+    pub listing: bool,
     /// The folder to write to, which is made if it does not exist
     #[arg(short = 'o', long = "out", value_name = "DIR")]
     pub out: PathBuf,
@@ -268,6 +273,18 @@ pub enum BuildForm {
     Manifest,
     /// A C header and a C source file that holds the binaries and launches them
     Header,
+}
+
+/// `tk inspect`
+#[derive(Debug, Args)]
+pub struct InspectArgs {
+    /// A bundle (`.tkb`) or a manifest (`.json`)
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Write a page for a browser that shows the kernels line by line; a bundle that was built with --listing has the source
+    /// and every form in between
+    #[arg(long, value_name = "OUT")]
+    pub html: Option<PathBuf>,
 }
 
 /// `tk cache`

@@ -17,6 +17,7 @@ mod fmt;
 mod front;
 mod generate;
 mod input;
+mod inspect;
 mod lsp;
 mod report;
 mod run;
@@ -64,6 +65,7 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Build(args) => build::run(terminal, args),
         Command::Doctor => doctor::run(terminal),
         Command::Cache(args) => cache::run(terminal, args),
+        Command::Inspect(args) => inspect::run(terminal, args),
         Command::Fmt(args) => fmt::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
         Command::Lsp(_) => lsp::run(),

@@ -27,6 +27,8 @@ pub enum Line<'a> {
     /// A kernel that `tk build` has compiled for a target.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM nothing is built"))]
     Built(Built<'a>),
+    /// What `tk inspect` found in a file.
+    Manifest { file: &'a str, manifest: &'a tk_bundle::Manifest },
     /// Something that `tk doctor` looked for.
     Tool { name: &'a str, version: Option<&'a str>, path: Option<&'a str>, works: bool, message: &'a str },
     /// The compile cache.

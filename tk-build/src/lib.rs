@@ -112,7 +112,7 @@ impl Build {
         let place = specials.first().map(|s| s.place).unwrap_or_default();
         let environment = Environment::of_process(Some(&self.source));
         let ptxas = Ptxas::find(&environment, &cache).map_err(|e| shown(&sources, &[e.at(place)]))?;
-        let shipped = ship(&session, &specials, &ptxas, &cache).map_err(|wrong| shown(&sources, &wrong))?;
+        let shipped = ship(&session, &specials, (&ptxas, &cache), false).map_err(|wrong| shown(&sources, &wrong))?;
         let stem = self.source.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let out = self.out.clone().or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
         let out = out.ok_or("there is no OUT_DIR; `tk_build` runs in a build script, or with `.out(folder)`")?;

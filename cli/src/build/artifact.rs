@@ -33,7 +33,7 @@ pub fn build(
 ) -> Result<(Files, Vec<Row>), Failure> {
     let Some((ptxas, cache)) = &builder.tools else { return Ok((vec![], vec![])) };
     let sources = &builder.session.checked().sources;
-    let mut shipped = ship(builder.session, chosen, ptxas, cache).map_err(|wrong| builder.refused(&wrong))?;
+    let mut shipped = ship(builder.session, chosen, (ptxas, cache), args.listing).map_err(|wrong| builder.refused(&wrong))?;
     builder.terminal.diagnostics(sources, &shipped.notes)?;
     let mut rows = vec![];
     for unit in &shipped.units {

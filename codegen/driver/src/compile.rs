@@ -3,12 +3,13 @@
 //! May assume a module behind the target-independent passes. Guarantees that whatever a target cannot do is a diagnostic
 //! with its place.
 
-use tk_layout::{Setting, pipeline};
+use tk_layout::{Setting, pipeline, text};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::lines::{FileLines, Lines};
 use tk_llvm::module;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
+use tk_tile::text::Options;
 
 use crate::kernel::{Kernel, Param, ParamKind, Request, Stages};
 
@@ -22,6 +23,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         sched: stages.scheduled.to_string(),
         llvm: made.llvm.clone(),
         asm: made.asm.clone(),
+        located: [&*stages.laid_out, &*stages.scheduled].map(|k| text::print(k, Options { locs: true })),
     });
     Ok(Kernel {
         name: made.symbol,

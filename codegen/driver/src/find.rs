@@ -1,4 +1,4 @@
-//! Owns where the assembler of NVIDIA may lie.
+//! Owns where the assembler of NVIDIA may lie, and its disassembler.
 //!
 //! Only looks at folders: no process is started. Guarantees the same order for the same machine.
 
@@ -7,10 +7,15 @@ use std::path::{Path, PathBuf};
 
 /// The file.
 const PTXAS: &str = "ptxas";
+/// That of the disassembler.
+const NVDISASM: &str = "nvdisasm";
 
 /// Where Python packages keep it, below `site-packages`: the package of the compiler for CUDA 12, that for CUDA 13,
 /// and Triton, which brings its own.
 const PACKAGES: [&str; 3] = ["nvidia/cuda_nvcc/bin", "nvidia/cu13/bin", "triton/backends/nvidia/bin"];
+
+/// The same of the disassembler.
+const DISASSEMBLER: [&str; 2] = ["nvidia/cuda_nvdisasm/bin", "nvidia/cu13/bin"];
 
 /// The variables of the environment that the search reads; a value that is empty counts as not set.
 #[derive(Clone, Debug, Default)]
@@ -49,14 +54,21 @@ impl Environment {
 
     /// The assembler: the first that exists, or what `TK_PTXAS` says.
     pub fn ptxas(&self) -> Option<PathBuf> {
-        if let Some(path) = &self.tk_ptxas {
-            return Some(path.clone());
-        }
-        let there = |folder: PathBuf| Some(folder.join(PTXAS)).filter(|p| p.is_file());
+        self.tk_ptxas.clone().or_else(|| self.tool(PTXAS, &PACKAGES))
+    }
+
+    /// The disassembler.
+    pub fn nvdisasm(&self) -> Option<PathBuf> {
+        self.tool(NVDISASM, &DISASSEMBLER)
+    }
+
+    /// A program by its name: in CUDA's folder, in these folders of Python packages, in `PATH`.
+    fn tool(&self, name: &str, packages: &[&str]) -> Option<PathBuf> {
+        let there = |folder: PathBuf| Some(folder.join(name)).filter(|p| p.is_file());
         if let Some(found) = self.cuda_home.as_ref().and_then(|home| there(home.join("bin"))) {
             return Some(found);
         }
-        let in_packages = |site: &Path| PACKAGES.iter().find_map(|p| there(site.join(p)));
+        let in_packages = |site: &Path| packages.iter().find_map(|p| there(site.join(p)));
         let prefixes = self.prefixes();
         prefixes
             .iter()

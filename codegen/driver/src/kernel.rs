@@ -52,6 +52,8 @@ pub struct Stages {
     pub llvm: String,
     /// What the assembler reads.
     pub asm: String,
+    /// `layout` and `sched` with the place in the source behind each instruction.
+    pub located: [String; 2],
 }
 
 /// A kernel as text for the assembler, with what a launcher needs to know.

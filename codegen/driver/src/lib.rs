@@ -12,6 +12,7 @@ mod find;
 mod instance;
 mod jit;
 mod kernel;
+mod listing;
 mod ptxas;
 mod report;
 mod ship;

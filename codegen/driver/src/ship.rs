@@ -25,6 +25,7 @@ use crate::build::{Built, build_cached};
 use crate::cache::Cache;
 use crate::instance::Specialization;
 use crate::kernel::{Request, warps_for};
+use crate::listing::listing;
 use crate::ptxas::Ptxas;
 use crate::variant::Variant;
 
@@ -60,12 +61,13 @@ pub struct Shipped {
     pub notes: Vec<Diagnostic>,
 }
 
-/// Compiles specializations of the kernels of one file, all variants of each.
+/// Compiles specializations of the kernels of one file, all variants of each. With `listings` the artifact also has the source
+/// and every form that a kernel went through, for people to read.
 pub fn ship(
     session: &Session,
     specials: &[Specialization],
-    ptxas: &Ptxas,
-    cache: &Cache,
+    tools: (&Ptxas, &Cache),
+    listings: bool,
 ) -> Result<Shipped, Vec<Diagnostic>> {
     let versions = Versions {
         tk: env!("CARGO_PKG_VERSION").to_string(),
@@ -82,7 +84,7 @@ pub fn ship(
         }
     }
     for (kernel, list) in kernels {
-        let mut one = Shipping { session, specials, ptxas, cache, kernel, shipped: &mut shipped, made: vec![] };
+        let mut one = Shipping { session, specials, tools, listings, kernel, shipped: &mut shipped, made: vec![] };
         for i in list {
             one.specialization(i)?;
         }
@@ -100,7 +102,7 @@ impl Shipped {
     pub fn bundle(&self) -> Vec<u8> {
         let (mut manifest, mut writer) = (self.manifest.clone(), Writer::default());
         for variant in manifest.kernels.iter_mut().flat_map(|k| &mut k.variants) {
-            for blob in [&mut variant.binary, &mut variant.tile] {
+            for blob in [&mut variant.binary, &mut variant.tile].into_iter().chain(&mut variant.listing) {
                 *blob = writer.add(self.contents.get(&blob.blake3).cloned().unwrap_or_default());
             }
         }
@@ -112,8 +114,8 @@ impl Shipped {
 struct Shipping<'a> {
     session: &'a Session,
     specials: &'a [Specialization],
-    ptxas: &'a Ptxas,
-    cache: &'a Cache,
+    tools: (&'a Ptxas, &'a Cache),
+    listings: bool,
     kernel: FnId,
     shipped: &'a mut Shipped,
     made: Vec<Made>,
@@ -183,8 +185,13 @@ impl Shipping<'_> {
             let warps = warps_for(target, special.warps);
             let request =
                 Request { module, entry, target, warps, stages: special.stages, facts: facts.clone(), sources };
-            let built = build_cached(&request, false, self.ptxas, self.cache, special.place)?;
-            let made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
+            let built = build_cached(&request, self.listings, self.tools.0, self.tools.1, special.place)?;
+            let mut made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
+            if let Some(stages) = &built.kernel.stages {
+                // Text and numbers can always be written.
+                let text = serde_json::to_vec(&listing(&request, stages)).unwrap_or_default();
+                made.variant.listing = Some(self.blob(text));
+            }
             self.made.push(made);
             self.shipped.units.push(Unit { special: index, variant, absent: absent.to_vec(), built });
         }
@@ -263,10 +270,16 @@ impl Shipping<'_> {
             registers: resources.registers,
             static_shared_bytes: resources.static_shared_bytes,
             stack_bytes: resources.stack_bytes,
+            blocks_per_sm: kernel.target.blocks_per_sm(
+                resources.registers,
+                kernel.threads,
+                kernel.shared_bytes + resources.static_shared_bytes,
+            ),
             spill_store_bytes: resources.spill_store_bytes,
             spill_load_bytes: resources.spill_load_bytes,
             binary: self.blob(built.cubin.bytes.clone()),
             tile: self.blob(tile),
+            listing: None,
         };
         nested(&variant).map_or(Ok(()), |what| {
             let message = format!("{what} of kernel `{}` is nested too deeply to be shipped", special.name);

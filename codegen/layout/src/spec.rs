@@ -13,6 +13,36 @@ pub struct RunsOn {
     pub exact: bool,
 }
 
+/// What a multiprocessor has. From the table of technical specifications in NVIDIA's programming guide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Warps that it keeps.
+    pub warps: u32,
+    /// Blocks that it keeps.
+    pub blocks: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// Bytes of shared memory that the system takes of each block.
+    pub reserved_bytes: u32,
+}
+
+impl TargetSpec {
+    /// How many blocks of a kernel a multiprocessor runs at once; 0 if not even one fits. Registers of a lane, threads and
+    /// bytes of shared memory are those of a block. Registers are given out to a warp in pieces of 256, and warps of a block
+    /// to four schedulers, as in the calculation of NVIDIA's occupancy calculator.
+    pub fn blocks_per_sm(&self, registers: u32, threads: u32, shared_bytes: u32) -> u32 {
+        const REGISTERS: u32 = 256;
+        const SCHEDULERS: u32 = 4;
+        let warps = threads.div_ceil(self.warp_size).max(1);
+        let of_warp = (registers.max(1) * self.warp_size).next_multiple_of(REGISTERS);
+        let by_registers = self.sm.registers / SCHEDULERS / of_warp * SCHEDULERS / warps;
+        let by_shared = self.sm.shared_bytes / (shared_bytes + self.sm.reserved_bytes).max(1);
+        by_registers.min(by_shared).min(self.sm.warps / warps).min(self.sm.blocks)
+    }
+}
+
 /// What a machine can do. Sizes in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetSpec {
@@ -34,6 +64,8 @@ pub struct TargetSpec {
     pub vector_bytes: u32,
     /// 32-bit registers of one lane.
     pub registers: u32,
+    /// What a multiprocessor has for all blocks that it runs at once.
+    pub sm: Multiprocessor,
     /// Copies to shared memory run beside the program.
     pub has_async_copy: bool,
     /// Whole tiles are copied by one instruction.
@@ -78,6 +110,13 @@ pub const SM_80: TargetSpec = TargetSpec {
     shared_banks: 32,
     vector_bytes: 16,
     registers: 255,
+    sm: Multiprocessor {
+        registers: 64 << 10,
+        warps: 64,
+        blocks: 32,
+        shared_bytes: 164 << 10,
+        reserved_bytes: 1 << 10,
+    },
     has_async_copy: true,
     has_tma: false,
     has_mma: true,
@@ -100,6 +139,7 @@ pub const SM_90A: TargetSpec = TargetSpec {
     name: "sm_90a",
     runs_on: Some(RunsOn { major: 9, minor: 0, exact: true }),
     shared_bytes: 227 << 10,
+    sm: Multiprocessor { shared_bytes: 228 << 10, ..SM_80.sm },
     has_tma: true,
     has_async_mma: true,
     has_f8: true,
@@ -136,4 +176,21 @@ pub const TARGETS: &[&TargetSpec] = &[&SM_80, &SM_90A, &SIM_32, &SIM_64];
 /// The target with this name.
 pub fn target(name: &str) -> Option<&'static TargetSpec> {
     TARGETS.iter().find(|t| t.name == name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `cudaOccupancyMaxActiveBlocksPerMultiprocessor` gives on such GPUs.
+    #[test]
+    fn blocks_of_a_multiprocessor() {
+        assert_eq!(SM_90A.blocks_per_sm(32, 256, 0), 8);
+        assert_eq!(SM_90A.blocks_per_sm(128, 128, 48 << 10), 4);
+        assert_eq!(SM_90A.blocks_per_sm(255, 256, 0), 1);
+        assert_eq!(SM_90A.blocks_per_sm(168, 384, 227 << 10), 1);
+        assert_eq!(SM_80.blocks_per_sm(16, 32, 0), 32);
+        assert_eq!(SM_80.blocks_per_sm(64, 128, 100 << 10), 1);
+        assert_eq!(SM_80.blocks_per_sm(64, 128, 200 << 10), 0);
+    }
 }

@@ -14,12 +14,14 @@ mod choose;
 mod container;
 mod error;
 mod expr;
+mod listing;
 mod manifest;
 
 pub use choose::{Argument, Chosen, Facts};
 pub use container::{Bundle, FORMAT, MAGIC, Writer};
 pub use error::Error;
 pub use expr::{DeviceFact, Expr, ExprError, Kind, Number, Operation, Reader};
+pub use listing::{Line, Listing, SourceText, View};
 pub use manifest::{
     Blob, Choice, Given, Guard, Kernel, Machine, Manifest, Message, MessageForm, MessageKind, Param, ParamKind, Place,
     Requirement, Scratch, Value, Variant, Versions, schema,

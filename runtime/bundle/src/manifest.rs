@@ -133,6 +133,8 @@ pub struct Variant {
     pub static_shared_bytes: u32,
     /// Memory of a thread beside its registers, in bytes.
     pub stack_bytes: u32,
+    /// Blocks that one multiprocessor of the target runs at once.
+    pub blocks_per_sm: u32,
     /// Bytes of registers that are written to memory for want of registers.
     pub spill_store_bytes: u32,
     /// Bytes of registers that are read back.
@@ -141,6 +143,9 @@ pub struct Variant {
     pub binary: Blob,
     /// The portable tile IR that it was made of.
     pub tile: Blob,
+    /// What it went through, a [`crate::Listing`] as JSON, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub listing: Option<Blob>,
 }
 
 /// The value of a compile-time parameter.

@@ -87,10 +87,12 @@ fn sound() -> Vec<u8> {
         registers: 32,
         static_shared_bytes: 0,
         stack_bytes: 0,
+        blocks_per_sm: 4,
         spill_store_bytes: 0,
         spill_load_bytes: 0,
         binary: binary.clone(),
         tile: tile.clone(),
+        listing: None,
     };
     let param = |name: &str, optional| Param {
         name: name.into(),

@@ -1,0 +1,40 @@
+//! Owns what a person reads of a compiled kernel: its source and each form that it went through, line by line.
+
+use serde::{Deserialize, Serialize};
+
+/// The forms of one variant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listing {
+    /// The source files.
+    pub sources: Vec<SourceText>,
+    /// The forms, from tile IR to what the assembler reads.
+    pub views: Vec<View>,
+}
+
+/// A source file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceText {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct View {
+    /// What it is called: `tile IR`, `PTX`.
+    pub name: String,
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+/// A line of a form.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Line {
+    /// Its text.
+    pub text: String,
+    /// Which source file it comes from, counted from 0, and which line of it, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<(u32, u32)>,
+}
