@@ -55,6 +55,8 @@ pub enum Command {
     Build(BuildArgs),
     /// Show what a bundle or manifest of `tk build` holds
     Inspect(InspectArgs),
+    /// Show who holds which element of a tile in a layout, and what accesses cost
+    Layout(LayoutArgs),
     /// Lay out files in the one style of the language
     Fmt(FmtArgs),
     /// Explain a diagnostic code, such as E0304
@@ -257,6 +259,8 @@ pub enum BuildForm {
     Tile,
     /// With layouts: which lane holds which element
     Layout,
+    /// Pictures of these layouts
+    LayoutSvg,
     /// With a schedule: what lies where, and when
     Sched,
     /// LLVM IR
@@ -285,6 +289,38 @@ pub struct InspectArgs {
     /// and every form in between
     #[arg(long, value_name = "OUT")]
     pub html: Option<PathBuf>,
+}
+
+const LAYOUT_HELP: &str = "\
+Layouts:
+  blocked(8, 4)             each thread holds 8 neighbours of a row, on 4 warps
+  blocked(1, 4, columns)    of a column
+  acc(m16n8k16, 4)          the accumulator of a matrix instruction, on 4 warps; also m16n8k8, m16n8k32, m8n8k4
+  a(m16n8k16, 4)            its left factor; b(..): its right one
+  '[2, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0]], warp []'
+                            as in the output of --emit layout: extents as logarithms, then for each bit the
+                            element that it adds";
+
+/// `tk layout`
+#[derive(Debug, Args)]
+#[command(after_help = LAYOUT_HELP)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler, only the help reads them"))]
+pub struct LayoutArgs {
+    /// The layout
+    #[arg(value_name = "LAYOUT")]
+    pub layout: String,
+    /// The shape of the tile: 64x128
+    #[arg(value_name = "SHAPE")]
+    pub shape: String,
+    /// The type of the elements
+    #[arg(long, default_value = "f16", value_name = "TYPE")]
+    pub dtype: String,
+    /// The machine
+    #[arg(long, default_value = "sm_90a", value_name = "TARGET")]
+    pub target: String,
+    /// Write the picture to this file
+    #[arg(short = 'o', long = "out", value_name = "FILE.svg")]
+    pub out: Option<PathBuf>,
 }
 
 /// `tk cache`

@@ -18,6 +18,8 @@ mod front;
 mod generate;
 mod input;
 mod inspect;
+#[cfg(feature = "llvm")]
+mod layout;
 mod lsp;
 mod report;
 mod run;
@@ -38,7 +40,7 @@ use args::{Cli, Command};
 use terminal::{Failure, Outcome, Terminal};
 use tk_runtime::pass;
 #[cfg(not(feature = "llvm"))]
-use without_llvm::{build, cache};
+use without_llvm::{build, cache, layout};
 
 /// Bytes of the stack on which the compiler runs. Its walks are recursive; the deepest tree that the parser lets
 /// through needs less than 1 MiB in a debug build, the rest is for chains of calls in the program.
@@ -66,6 +68,7 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
         Command::Doctor => doctor::run(terminal),
         Command::Cache(args) => cache::run(terminal, args),
         Command::Inspect(args) => inspect::run(terminal, args),
+        Command::Layout(args) => layout::run(terminal, args),
         Command::Fmt(args) => fmt::run(terminal, args),
         Command::Explain(args) => explain::run(terminal, args),
         Command::Lsp(_) => lsp::run(),

@@ -27,3 +27,14 @@ pub mod cache {
         super::refuse("it has no compiled kernels to keep")
     }
 }
+
+/// `tk layout`
+pub mod layout {
+    use crate::args::LayoutArgs;
+    use crate::terminal::{Outcome, Terminal};
+
+    /// Says why not.
+    pub fn run(_: &Terminal, _: &LayoutArgs) -> Outcome {
+        super::refuse("it knows no layouts")
+    }
+}

@@ -16,6 +16,7 @@ pub fn is_one(form: BuildForm) -> bool {
         BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header => true,
         BuildForm::Tile
         | BuildForm::Layout
+        | BuildForm::LayoutSvg
         | BuildForm::Sched
         | BuildForm::Llvm
         | BuildForm::Ptx

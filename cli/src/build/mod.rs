@@ -127,7 +127,7 @@ impl Builder<'_> {
 
     /// Whether a form is asked for that only compiling gives.
     fn needs_stages(&self) -> bool {
-        self.forms.iter().any(|f| matches!(f, BuildForm::Layout | BuildForm::Sched | BuildForm::Llvm))
+        self.forms.iter().any(|f| matches!(f, BuildForm::Layout | BuildForm::LayoutSvg | BuildForm::Sched | BuildForm::Llvm))
     }
 
     fn tools(&self, path: &str, place: Span) -> Result<(Ptxas, Cache), Failure> {
@@ -210,6 +210,7 @@ fn extension(form: BuildForm) -> &'static str {
     match form {
         BuildForm::Tile => "tile",
         BuildForm::Layout => "layout",
+        BuildForm::LayoutSvg => "layout.svg",
         BuildForm::Sched => "sched",
         BuildForm::Llvm => "ll",
         BuildForm::Ptx => "ptx",
@@ -230,6 +231,7 @@ fn contents(
     match form {
         BuildForm::Tile => Some(text::print(request.module, text::Options::default()).into_bytes()),
         BuildForm::Layout => stage(|s| &s.layout),
+        BuildForm::LayoutSvg => stage(|s| &s.pictures),
         BuildForm::Sched => stage(|s| &s.sched),
         BuildForm::Llvm => stage(|s| &s.llvm),
         BuildForm::Ptx => Some(kernel?.asm.clone().into_bytes()),

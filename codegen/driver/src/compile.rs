@@ -3,13 +3,14 @@
 //! May assume a module behind the target-independent passes. Guarantees that whatever a target cannot do is a diagnostic
 //! with its place.
 
-use tk_layout::{Setting, pipeline, text};
+use tk_layout::{Layout, Setting, picture, pipeline, text};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::lines::{FileLines, Lines};
 use tk_llvm::module;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 use tk_tile::text::Options;
+use tk_tile::{Elem, Id, Type, ValueId};
 
 use crate::kernel::{Kernel, Param, ParamKind, Request, Stages};
 
@@ -20,6 +21,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         .map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| Stages {
         layout: stages.laid_out.to_string(),
+        pictures: pictures(&stages.laid_out),
         sched: stages.scheduled.to_string(),
         llvm: made.llvm.clone(),
         asm: made.asm.clone(),
@@ -38,6 +40,26 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         asm: made.asm,
         stages: texts,
     })
+}
+
+/// Pictures of the layouts of a kernel, each with the first tile that has it.
+fn pictures(kernel: &tk_layout::Kernel) -> String {
+    let mut seen: Vec<(String, &Layout, Vec<u32>, u32)> = vec![];
+    for (v, id) in kernel.of.iter().enumerate() {
+        let Some(layout) = id.and_then(|id| kernel.layouts.find(id)) else { continue };
+        let ty = kernel.module.types.get(kernel.func().ty(ValueId::new(v)));
+        let Type::Tile { elem, shape } = ty else { continue };
+        if !shape.is_empty() && !seen.iter().any(|(_, known, ..)| *known == layout) {
+            let bytes = match elem {
+                Elem::Scalar(d) => d.bytes() as u32,
+                Elem::Ptr { .. } => 8,
+            };
+            seen.push((format!("l{}: v{v}, {ty}", seen.len()), layout, shape.clone(), bytes));
+        }
+    }
+    let all: Vec<(String, &Layout, &[u32], u32)> =
+        seen.iter().map(|(title, layout, shape, bytes)| (title.clone(), *layout, shape.as_slice(), *bytes)).collect();
+    picture::svg(&all, kernel.setting.spec)
 }
 
 /// The lines of all files.

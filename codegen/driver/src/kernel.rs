@@ -46,6 +46,8 @@ pub(crate) fn facts(of: &[tk_runtime::compile::ArgFacts]) -> Vec<ArgFacts> {
 pub struct Stages {
     /// Who holds which element.
     pub layout: String,
+    /// Pictures of the layouts in it, as SVG.
+    pub pictures: String,
     /// When and where.
     pub sched: String,
     /// LLVM IR.

@@ -14,8 +14,8 @@ const ALIGNED: ArgFacts = ArgFacts { divisible: 16, one: false };
 /// For which arguments a binary is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Addresses, integers and extents are divisible by 16; the elements of a view's last axis are neighbours, and its
-    /// other strides are divisible by 16.
+    /// Addresses and integers are divisible by 16; so is the last extent of a view, whose elements are neighbours along it,
+    /// and its other strides are.
     Aligned,
     /// Any.
     General,
@@ -53,8 +53,10 @@ fn aligned(module: &TileModule, entry: FuncId) -> Vec<ArgFacts> {
             Type::Tile { elem: Elem::Scalar(_), .. } => facts.push(ArgFacts::default()),
             Type::View { rank, .. } => {
                 let rank = *rank as usize;
-                // The address, the extents, and all strides but the last.
-                facts.extend(std::iter::repeat_n(ALIGNED, (2 * rank).max(1)));
+                // The address; of the extents the last, along which accesses are wide; all strides but the last.
+                facts.push(ALIGNED);
+                facts.extend(std::iter::repeat_n(ArgFacts::default(), rank.saturating_sub(1)));
+                facts.extend(std::iter::repeat_n(ALIGNED, rank));
                 facts.extend((rank > 0).then_some(ArgFacts { one: true, ..ArgFacts::default() }));
             }
         }
@@ -78,7 +80,7 @@ mod tests {
     #[test]
     fn each_machine_parameter_has_its_fact() {
         let one = ArgFacts { one: true, ..ArgFacts::default() };
-        let view = vec![ALIGNED, ALIGNED, ALIGNED, ALIGNED, one];
+        let view = vec![ALIGNED, ArgFacts::default(), ALIGNED, ALIGNED, one];
         let rest = vec![ALIGNED, ArgFacts::default(), ALIGNED];
         let found = variants("v0: mut view[f32, 2], v1: *mut f16, v2: f32, v3: u8");
         assert_eq!(found, [(Variant::Aligned, [view, rest].concat()), (Variant::General, vec![])]);

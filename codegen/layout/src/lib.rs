@@ -13,6 +13,7 @@ pub mod lower;
 pub mod matrix;
 pub mod natural;
 pub mod operand;
+pub mod picture;
 pub mod pipeline;
 pub mod places;
 pub mod rings;

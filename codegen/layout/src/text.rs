@@ -107,19 +107,7 @@ type Parsed<T> = Result<T, ParseError>;
 /// # Errors
 /// The first mistake with its place.
 pub fn parse(text: &str) -> Parsed<Kernel> {
-    let mut lexer = Lexer::new(text);
-    let token = lexer.token();
-    let mut head = Head {
-        lexer,
-        token,
-        target: None,
-        warps: None,
-        stages: 1,
-        facts: vec![],
-        layouts: Layouts::default(),
-        names: BTreeMap::new(),
-        buffers: vec![],
-    };
+    let mut head = Head::new(text);
     while head.word().is_some_and(|w| w != "kernel") {
         head.line()?;
     }
@@ -147,6 +135,16 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shallow: vec![] })
 }
 
+/// Reads a layout, such as `[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []`.
+///
+/// # Errors
+/// The first mistake with its place.
+pub fn layout(text: &str) -> Parsed<Layout> {
+    let mut head = Head::new(text);
+    let layout = head.body()?;
+    if head.token.kind == Kind::End { Ok(layout) } else { head.fail("expected the end") }
+}
+
 /// The most flattened parameters about which text may say something.
 const MOST_FACTS: usize = 1 << 12;
 
@@ -164,6 +162,22 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
+    fn new(text: &'a str) -> Head<'a> {
+        let mut lexer = Lexer::new(text);
+        let token = lexer.token();
+        Head {
+            lexer,
+            token,
+            target: None,
+            warps: None,
+            stages: 1,
+            facts: vec![],
+            layouts: Layouts::default(),
+            names: BTreeMap::new(),
+            buffers: vec![],
+        }
+    }
+
     fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
         let Token { line, column, .. } = self.token;
         Err(ParseError { line, column, message: message.into() })
@@ -325,6 +339,16 @@ impl<'a> Head<'a> {
     fn layout(&mut self) -> Parsed<()> {
         let name = self.name()?;
         self.expect('=')?;
+        let layout = self.body()?;
+        let id = self.layouts.intern(layout);
+        if self.names.insert(name.to_string(), id).is_some() {
+            return self.fail(format!("before this: there are two layouts `{name}`"));
+        }
+        Ok(())
+    }
+
+    /// `[5] x [3]: register [], lane [[1], [2]], warp []`
+    fn body(&mut self) -> Parsed<Layout> {
         let bits = self.list(Self::number)?;
         let repeats = if self.eat_word("x") { self.list(Self::number)? } else { vec![1; bits.len()] };
         if repeats.len() != bits.len() || repeats.contains(&0) {
@@ -344,10 +368,6 @@ impl<'a> Head<'a> {
             Ok(atom) => atom,
             Err(why) => return self.fail(format!("before this: {why}")),
         };
-        let id = self.layouts.intern(Layout::repeated(atom, repeats));
-        if self.names.insert(name.to_string(), id).is_some() {
-            return self.fail(format!("before this: there are two layouts `{name}`"));
-        }
-        Ok(())
+        Ok(Layout::repeated(atom, repeats))
     }
 }

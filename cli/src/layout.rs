@@ -1,0 +1,103 @@
+//! Owns `tk layout LAYOUT SHAPE`: a layout as numbers and as a picture.
+
+use tk_layout::layout::Threads;
+use tk_layout::matrix::{self, Tiles};
+use tk_layout::{Layout, TargetSpec, picture, spec, text};
+use tk_ops::DType;
+use tk_runtime::files::write_all;
+
+use crate::args::LayoutArgs;
+use crate::suggest::hint;
+use crate::terminal::{Outcome, Terminal};
+
+/// Elements up to which a layout is drawn: those of the largest tile of the language.
+const MOST: u64 = 1 << 20;
+
+/// Shows a layout.
+pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
+    let names: Vec<&str> = spec::TARGETS.iter().map(|t| t.name).collect();
+    let target = spec::target(&args.target)
+        .ok_or_else(|| format!("there is no target `{}`{}", args.target, hint(&args.target, &names)))?;
+    let dtype = DType::parse(&args.dtype).ok_or_else(|| format!("there is no element type `{}`", args.dtype))?;
+    let shape = shape(&args.shape)?;
+    let layout = layout(&args.layout, &shape, target)?;
+    let numbers = picture::numbers(&layout, dtype.bytes() as u32, target);
+    let mut out = format!("{layout}\n");
+    numbers.lines().iter().for_each(|l| out.push_str(&format!("{l}\n")));
+    if let Some(path) = &args.out {
+        let title = format!("{} of {} {}", args.layout, args.shape, args.dtype);
+        let svg = picture::svg(&[(title, &layout, &shape, dtype.bytes() as u32)], target);
+        write_all(&[(path.clone(), svg.into_bytes())])?;
+    }
+    terminal.data(&out)
+}
+
+/// `64x128`
+fn shape(text: &str) -> Result<Vec<u32>, String> {
+    let wrong = || format!("`{text}` is no shape of a tile; write 64x128: one to five extents, a million elements in all");
+    let dims: Option<Vec<u32>> = text.split('x').map(|d| d.trim().parse().ok().filter(|d| *d > 0)).collect();
+    let dims = dims.ok_or_else(wrong)?;
+    let count = dims.iter().try_fold(1u64, |n, d| n.checked_mul((*d).into()));
+    if (1..=5).contains(&dims.len()) && count.is_some_and(|n| n <= MOST) { Ok(dims) } else { Err(wrong()) }
+}
+
+fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, String> {
+    let Some((name, inside)) = text.trim().strip_suffix(')').and_then(|t| t.split_once('(')) else {
+        return written(text, shape);
+    };
+    let items: Vec<&str> = inside.split(',').map(str::trim).collect();
+    let power = |text: &str, what: &str| -> Result<u32, String> {
+        let number = text.parse::<u32>().ok().filter(|n| n.is_power_of_two() && *n <= 1024);
+        number.ok_or_else(|| format!("`{text}`: {what} are a power of two up to 1024"))
+    };
+    let threads = |warps: &str| -> Result<Threads, String> {
+        Ok(Threads { lane_bits: target.warp_size.ilog2(), warp_bits: power(warps, "warps")?.ilog2() })
+    };
+    match (name.trim(), items.as_slice()) {
+        ("blocked", [vector, warps, rest @ ..]) => {
+            let mut order: Vec<usize> = (0..shape.len()).rev().collect();
+            match rest {
+                [] | ["rows"] => {}
+                ["columns"] => order.reverse(),
+                _other => return Err(format!("`{text}`: behind the warps may stand `rows` or `columns`")),
+            }
+            Ok(Layout::blocked(shape, &order, power(vector, "neighbours")?, threads(warps)?))
+        }
+        (part @ ("acc" | "a" | "b"), [instruction, warps]) => {
+            let names: Vec<&str> = matrix::ALL.iter().map(|m| m.name).collect();
+            let found = matrix::ALL.into_iter().find(|m| m.name == *instruction);
+            let found = found.ok_or_else(|| format!("there is no instruction `{instruction}`{}", hint(instruction, &names)))?;
+            let [m, n] = shape else { return Err(format!("`{text}`: a tile of two dimensions is needed")) };
+            if found.m + found.n > 0 && target.warp_size != 1 << 5 {
+                return Err(format!("`{}` has no such instruction", target.name));
+            }
+            // A factor has one extent of the result; along the other, one instruction is enough.
+            let own = [1u32 << found.m, 1u32 << found.n];
+            let (result, k) = match part {
+                "a" => ([*m, own[1]], *n),
+                "b" => ([own[0], *n], *m),
+                _acc => ([*m, *n], 0),
+            };
+            let tiles = Tiles::choose(found, result, threads(warps)?, false);
+            let fragment = match part {
+                "a" => tiles.factor(0, k),
+                "b" => tiles.factor(1, k),
+                _acc => tiles.accumulator(),
+            };
+            fragment.layout().ok_or_else(|| format!("`{text}`: an element would be held in parts of two tiles"))
+        }
+        (other, _) => {
+            let hint = hint(other, &["blocked", "acc", "a", "b"]);
+            Err(format!("`{text}` is no layout: there are blocked(NEIGHBOURS, WARPS), acc(INSTRUCTION, WARPS), a(..), b(..){hint}"))
+        }
+    }
+}
+
+/// A layout as IR writes it.
+fn written(source: &str, shape: &[u32]) -> Result<Layout, String> {
+    let layout = text::layout(source).map_err(|e| format!("`{source}` is no layout: column {}: {}", e.column, e.message))?;
+    let extents = layout.atom().out_bits().iter().zip(layout.repeats()).map(|(bits, r)| u64::from(*r) << bits);
+    let extents: Vec<u64> = extents.collect();
+    let fits = extents.len() == shape.len() && extents.iter().zip(shape).all(|(e, s)| *e >= u64::from(*s) && *e < 2 * u64::from(*s));
+    if fits { Ok(layout) } else { Err(format!("the layout is of a tile of {extents:?}, not of {shape:?}")) }
+}
