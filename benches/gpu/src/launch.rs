@@ -1,4 +1,5 @@
-//! Owns what a launch costs the host: [`tk_runtime::cuda::CallSite`] beside the driver's own call.
+//! Owns what a launch costs the host: [`tk_runtime::cuda::CallSite`] and [`Kernels`] beside the driver's own call, and one
+//! of many in a graph.
 //!
 //! Guarantees that both launch an empty kernel of three pointers and an integer in blocks of one size, in turns. What
 //! is compared are short bursts, for which the queue of the GPU has room: in a long loop every launch waits for the
@@ -7,11 +8,14 @@
 use std::time::Instant;
 
 use serde_json::{Value, json};
+use tk_bundle::Bundle;
+use tk_driver::{Cache, Environment, Ptxas, ship, specializations};
 use tk_ops::DType;
-use tk_runtime::cuda::{Arg, Device, Stream};
+use tk_runtime::Session;
+use tk_runtime::cuda::{Arg, Device, Kernels, Stream};
 
 use crate::Args;
-use crate::program::launcher;
+use crate::program::{first, launcher};
 use crate::raw::Bare;
 
 /// Launches of a measurement.
@@ -49,13 +53,63 @@ pub fn run(args: &Args, device: &Device) -> Result<Value, String> {
         best.iter_mut().zip(now).for_each(|(best, now)| *best = best.min(now));
     }
     let [bare_us, tk_us, bare_long_us, tk_long_us] = best;
+    let shipped = shipped(args, device)?;
+    let mut by_bundle = |stream: &Stream| {
+        shipped.launch(stream, "nothing", &arguments, &[]).map_err(|e| e.to_string())
+    };
+    time(&stream, BURST, &mut by_bundle)?;
+    let bundle_us = time(&stream, BURST, &mut by_bundle)?;
     Ok(json!({
+        "bundle_us": bundle_us,
+        "graph_us": replayed(&stream, &mut ours)?,
         "bare_us": bare_us,
         "tk_us": tk_us,
         "ratio": tk_us / bare_us,
         "burst": BURST,
         "one_loop": { "launches": LAUNCHES, "bare_us": bare_long_us, "tk_us": tk_long_us },
     }))
+}
+
+/// The kernel as `tk build` ships it.
+fn shipped(args: &Args, device: &Device) -> Result<Kernels, String> {
+    let file = "benches/gpu/launch.tk";
+    let session = Session::new(crate::program::check(&args.root, file)?);
+    let target = tk_driver::TARGETS.into_iter().find(|t| Some(t.name) == device.target());
+    let specials = specializations(&session, file, None, &[], &target.into_iter().collect::<Vec<_>>());
+    let (specials, _) = specials.map_err(|e| format!("{e:?}"))?;
+    let cache = Cache::of_process();
+    let ptxas = Ptxas::find(&Environment::of_process(Some(&args.root.join(file))), &cache).map_err(|e| format!("{e:?}"))?;
+    let shipped = ship(&session, &specials, (&ptxas, &cache), false).map_err(|wrong| first(&wrong))?;
+    let bundle = Bundle::from_vec(shipped.bundle()).map_err(|e| e.to_string())?;
+    Ok(Kernels::new(device.clone(), bundle.into()))
+}
+
+/// Microseconds of one of a thousand launches that were recorded and are started together, waiting included; the best of
+/// some.
+fn replayed(stream: &Stream, launch: &mut impl FnMut(&Stream) -> Result<(), String>) -> Result<f64, String> {
+    const RECORDED: u32 = 1000;
+    const REPLAYS: u32 = 20;
+    let gpu = |e: tk_runtime::cuda::CudaError| e.to_string();
+    let mut graph = stream.capture(|| (0..RECORDED).try_for_each(|_| launch(stream).map_err(Said))).map_err(|e: Said| e.0)?;
+    let mut best = f64::INFINITY;
+    for _ in 0..TRIES {
+        graph.launch(stream).map_err(gpu)?;
+        stream.synchronize().map_err(gpu)?;
+        let begin = Instant::now();
+        (0..REPLAYS).try_for_each(|_| graph.launch(stream)).map_err(gpu)?;
+        stream.synchronize().map_err(gpu)?;
+        best = best.min(begin.elapsed().as_secs_f64() * 1e6 / f64::from(REPLAYS * RECORDED));
+    }
+    Ok(best)
+}
+
+/// A sentence as an error of a recording.
+struct Said(String);
+
+impl From<tk_runtime::cuda::CudaError> for Said {
+    fn from(e: tk_runtime::cuda::CudaError) -> Said {
+        Said(e.to_string())
+    }
 }
 
 /// Microseconds of one of so many launches, in bursts; waiting for the GPU in between does not count.
