@@ -304,7 +304,10 @@ Layouts:
 /// `tk layout`
 #[derive(Debug, Args)]
 #[command(after_help = LAYOUT_HELP)]
-#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler, only the help reads them"))]
+#[cfg_attr(
+    not(feature = "llvm"),
+    allow(dead_code, reason = "without the compiler, only the help reads them")
+)]
 pub struct LayoutArgs {
     /// The layout
     #[arg(value_name = "LAYOUT")]

@@ -18,7 +18,8 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
     let names: Vec<&str> = spec::TARGETS.iter().map(|t| t.name).collect();
     let target = spec::target(&args.target)
         .ok_or_else(|| format!("there is no target `{}`{}", args.target, hint(&args.target, &names)))?;
-    let dtype = DType::parse(&args.dtype).ok_or_else(|| format!("there is no element type `{}`", args.dtype))?;
+    let dtype =
+        DType::parse(&args.dtype).ok_or_else(|| format!("there is no element type `{}`", args.dtype))?;
     let shape = shape(&args.shape)?;
     let layout = layout(&args.layout, &shape, target)?;
     let numbers = picture::numbers(&layout, dtype.bytes() as u32, target);
@@ -34,7 +35,11 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
 
 /// `64x128`
 fn shape(text: &str) -> Result<Vec<u32>, String> {
-    let wrong = || format!("`{text}` is no shape of a tile; write 64x128: one to five extents, a million elements in all");
+    let wrong = || {
+        format!(
+            "`{text}` is no shape of a tile; write 64x128: one to five extents, a million elements in all"
+        )
+    };
     let dims: Option<Vec<u32>> = text.split('x').map(|d| d.trim().parse().ok().filter(|d| *d > 0)).collect();
     let dims = dims.ok_or_else(wrong)?;
     let count = dims.iter().try_fold(1u64, |n, d| n.checked_mul((*d).into()));
@@ -66,7 +71,9 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
         (part @ ("acc" | "a" | "b"), [instruction, warps]) => {
             let names: Vec<&str> = matrix::ALL.iter().map(|m| m.name).collect();
             let found = matrix::ALL.into_iter().find(|m| m.name == *instruction);
-            let found = found.ok_or_else(|| format!("there is no instruction `{instruction}`{}", hint(instruction, &names)))?;
+            let found = found.ok_or_else(|| {
+                format!("there is no instruction `{instruction}`{}", hint(instruction, &names))
+            })?;
             let [m, n] = shape else { return Err(format!("`{text}`: a tile of two dimensions is needed")) };
             if found.m + found.n > 0 && target.warp_size != 1 << 5 {
                 return Err(format!("`{}` has no such instruction", target.name));
@@ -84,20 +91,27 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
                 "b" => tiles.factor(1, k),
                 _acc => tiles.accumulator(),
             };
-            fragment.layout().ok_or_else(|| format!("`{text}`: an element would be held in parts of two tiles"))
+            fragment
+                .layout()
+                .ok_or_else(|| format!("`{text}`: an element would be held in parts of two tiles"))
         }
         (other, _) => {
             let hint = hint(other, &["blocked", "acc", "a", "b"]);
-            Err(format!("`{text}` is no layout: there are blocked(NEIGHBOURS, WARPS), acc(INSTRUCTION, WARPS), a(..), b(..){hint}"))
+            Err(format!(
+                "`{text}` is no layout: there are blocked(NEIGHBOURS, WARPS), acc(INSTRUCTION, WARPS), a(..), b(..){hint}"
+            ))
         }
     }
 }
 
 /// A layout as IR writes it.
 fn written(source: &str, shape: &[u32]) -> Result<Layout, String> {
-    let layout = text::layout(source).map_err(|e| format!("`{source}` is no layout: column {}: {}", e.column, e.message))?;
-    let extents = layout.atom().out_bits().iter().zip(layout.repeats()).map(|(bits, r)| u64::from(*r) << bits);
+    let layout = text::layout(source)
+        .map_err(|e| format!("`{source}` is no layout: column {}: {}", e.column, e.message))?;
+    let extents =
+        layout.atom().out_bits().iter().zip(layout.repeats()).map(|(bits, r)| u64::from(*r) << bits);
     let extents: Vec<u64> = extents.collect();
-    let fits = extents.len() == shape.len() && extents.iter().zip(shape).all(|(e, s)| *e >= u64::from(*s) && *e < 2 * u64::from(*s));
+    let fits = extents.len() == shape.len()
+        && extents.iter().zip(shape).all(|(e, s)| *e >= u64::from(*s) && *e < 2 * u64::from(*s));
     if fits { Ok(layout) } else { Err(format!("the layout is of a tile of {extents:?}, not of {shape:?}")) }
 }

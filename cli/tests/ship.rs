@@ -41,8 +41,11 @@ fn text(output: &Output) -> String {
 fn c_launches_what_the_contract_says() {
     let folder = Folder::new("ship-c");
     let ship = format!("{ROOT}/tests/ship");
-    tk(&folder, &["build", &format!("{ship}/kernels.tk"), "--target", "sm_90a", "--emit", "header", "-o", "."])
-        .code(0);
+    tk(
+        &folder,
+        &["build", &format!("{ship}/kernels.tk"), "--target", "sm_90a", "--emit", "header", "-o", "."],
+    )
+    .code(0);
     cc(&folder, &["kernels.c", &format!("{ship}/main.c"), "-I.", "-o", "main", "-ldl"]);
     cc(&folder, &["-shared", "-fPIC", &format!("{ship}/driver.c"), "-o", "libcuda.so.1"]);
     let ran = Command::new(folder.path("main")).env("LD_LIBRARY_PATH", folder.path("")).output().unwrap();
@@ -104,7 +107,9 @@ fn the_same_bytes_come_out_in_other_folders_and_locales() {
         let args = ["build", source, "--target", "sm_90a", "--emit", "bundle,manifest,header", "-o", out];
         let mut tk = command::command(&folder.path(current), &args);
         // Nothing comes from the cache.
-        tk.env("LC_ALL", locale).env("HOME", folder.path(out)).env("TK_CACHE_DIR", folder.path(out).join("cache"));
+        tk.env("LC_ALL", locale)
+            .env("HOME", folder.path(out))
+            .env("TK_CACHE_DIR", folder.path(out).join("cache"));
         tk.env("TK_PTXAS", ptxas());
         let done = tk.output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -169,7 +174,7 @@ fn arguments(kernel: &Kernel, random: &mut Random) -> Vec<HostArg> {
                 let shape: Vec<i64> = (0..rank).map(|_| *random.pick(&pool)).collect();
                 let mut strides: Vec<i64> =
                     (0..shape.len()).map(|i| shape[i + 1..].iter().map(|d| (*d).max(1)).product()).collect();
-                if random.next() % 4 == 0 {
+                if random.next().is_multiple_of(4) {
                     strides.reverse();
                 }
                 HostArg::Tensor { dtype, shape, strides }
@@ -182,7 +187,8 @@ fn arguments(kernel: &Kernel, random: &mut Random) -> Vec<HostArg> {
 /// What a launch by a bundle takes is what the compiler plans: the same values, the same grid, the same refusals.
 #[test]
 fn a_bundle_chooses_as_the_compiler_plans() {
-    let files = ["softmax", "layer_norm", "matmul", "add", "gelu", "histogram", "dropout", "look_back", "persistent"];
+    let files =
+        ["softmax", "layer_norm", "matmul", "add", "gelu", "histogram", "dropout", "look_back", "persistent"];
     let folder = Folder::new("ship-choose");
     let (mut random, mut launched, mut refused) = (Random(1), 0, 0);
     for name in files {
@@ -202,8 +208,13 @@ fn a_bundle_chooses_as_the_compiler_plans() {
                     hosts.iter().map(|h| tk_runtime::bundled::argument(h, named(h), 0x1000)).collect();
                 let given = vec![None; kernel.choices.len()];
                 let targets = ["sm_90a"];
-                let facts =
-                    Facts { args: &args, given: &given, targets: &targets, sms: device.sms, shared_bytes: device.smem };
+                let facts = Facts {
+                    args: &args,
+                    given: &given,
+                    targets: &targets,
+                    sms: device.sms,
+                    shared_bytes: device.smem,
+                };
                 let chosen = kernel.choose(&facts);
                 let what = format!("{}: {hosts:?}\n{planned:?}\n{chosen:?}", kernel.name);
                 match (&planned, &chosen) {
@@ -211,7 +222,12 @@ fn a_bundle_chooses_as_the_compiler_plans() {
                         launched += 1;
                         assert_eq!(plan.grid, chosen.grid, "{what}");
                         for v in &chosen.variant.values {
-                            let id = checked.hir.func(id).cparams.iter().find(|c| checked.hir.cvar(**c).name == v.name);
+                            let id = checked
+                                .hir
+                                .func(id)
+                                .cparams
+                                .iter()
+                                .find(|c| checked.hir.cvar(**c).name == v.name);
                             let planned = plan.bindings.cvars.get(id.unwrap()).map(CVal::to_string);
                             assert_eq!(planned.as_deref(), Some(v.value.as_str()), "{what}");
                         }
@@ -222,7 +238,9 @@ fn a_bundle_chooses_as_the_compiler_plans() {
                         let values = |v: &tk_bundle::Variant| {
                             v.values.iter().all(|v| {
                                 let mut all = plan.bindings.cvars.iter();
-                                all.any(|(c, x)| checked.hir.cvar(*c).name == v.name && x.to_string() == v.value)
+                                all.any(|(c, x)| {
+                                    checked.hir.cvar(*c).name == v.name && x.to_string() == v.value
+                                })
                             })
                         };
                         assert!(!kernel.variants.iter().any(values), "{what}");

@@ -34,9 +34,10 @@ pub fn module(manifest: &Manifest, stem: &str, in_out_dir: bool) -> Result<Strin
             types.push_str(&element_trait(kernel, &name, g)?);
         }
         for c in &kernel.choices {
-            let defaults = kernel.variants.iter().filter_map(|v| {
-                v.given.get(kernel.choices.iter().position(|o| o == c)?).map(|g| g.default)
-            });
+            let defaults = kernel
+                .variants
+                .iter()
+                .filter_map(|v| v.given.get(kernel.choices.iter().position(|o| o == c)?).map(|g| g.default));
             types.push_str(&choice(kernel, &name, &c.name, &c.values, defaults.into_iter().any(|d| d)));
         }
         out.push_str(&function(kernel, &name, &generics)?);
@@ -134,7 +135,10 @@ fn choice(kernel: &Kernel, name: &str, choice: &str, values: &[String], default:
     for (v, text) in variants.iter().zip(values) {
         let _ = writeln!(out, "    /// {text}\n    {v},");
     }
-    let _ = write!(out, "}}\n\nimpl {own} {{\n    fn value(self) -> Option<&'static str> {{\n        match self {{\n");
+    let _ = write!(
+        out,
+        "}}\n\nimpl {own} {{\n    fn value(self) -> Option<&'static str> {{\n        match self {{\n"
+    );
     if default {
         let _ = writeln!(out, "            {own}::Default => None,");
     }
@@ -204,7 +208,12 @@ fn function(kernel: &Kernel, name: &str, generics: &[Generic]) -> Result<String,
         );
         "&named".to_string()
     };
-    let _ = writeln!(out, "        self.0.launch(stream, {:?}, &[{}], {named})\n    }}", kernel.name, args.join(", "));
+    let _ = writeln!(
+        out,
+        "        self.0.launch(stream, {:?}, &[{}], {named})\n    }}",
+        kernel.name,
+        args.join(", ")
+    );
     Ok(out)
 }
 
@@ -227,7 +236,10 @@ fn argument(kernel: &Kernel, generics: &[Generic], arg: usize, p: &Param) -> Res
         ParamKind::Pointer { mutable: false } => format!("::tk::Pointer<'_, {element}>"),
         ParamKind::Pointer { mutable: true } => format!("::tk::PointerMut<'_, {element}>"),
         ParamKind::Number if generic.is_some() => {
-            return Err(format!("the number `{}` of kernel `{}` has more than one type", p.name, kernel.name));
+            return Err(format!(
+                "the number `{}` of kernel `{}` has more than one type",
+                p.name, kernel.name
+            ));
         }
         ParamKind::Number if element == "::tk::Bool" => "bool".to_string(),
         ParamKind::Number => element,
@@ -247,14 +259,13 @@ fn camel(name: &str) -> String {
 }
 
 /// Words that Rust takes for itself and the language does not, and names that the generated function has.
-const KEYWORDS: &[&str] = &[
-    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn", "else", "enum",
-    "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut",
-    "named", "override", "priv", "pub", "ref", "return", "self", "static", "stream", "struct", "super", "trait", "true",
-    "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "new", "bundle", "kernels",
-];
+const KEYWORDS: &str = "\
+    abstract as async await become box break const continue crate do dyn else enum extern false final fn \
+    for gen if impl in let loop macro match mod move mut named override priv pub ref return self static \
+    stream struct super trait true try type typeof unsafe unsized use virtual where while yield new \
+    bundle kernels";
 
 fn identifier(name: &str) -> String {
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if KEYWORDS.contains(&plain.as_str()) { format!("{plain}_") } else { plain }
+    if KEYWORDS.split(' ').any(|k| k == plain) { format!("{plain}_") } else { plain }
 }

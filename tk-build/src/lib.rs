@@ -1,10 +1,8 @@
 //! Compile kernels of the tk language in a build script.
 //!
 //! ```no_run
-//! // build.rs
-//! fn main() {
-//!     tk_build::Build::new("kernels/softmax.tk").target("sm_90a").target("sm_80").compile();
-//! }
+//! // In the `main` of build.rs:
+//! tk_build::Build::new("kernels/softmax.tk").target("sm_90a").target("sm_80").compile();
 //! ```
 //! The program then has the kernels in itself, with a typed function for each:
 //! ```ignore
@@ -112,17 +110,21 @@ impl Build {
         let place = specials.first().map(|s| s.place).unwrap_or_default();
         let environment = Environment::of_process(Some(&self.source));
         let ptxas = Ptxas::find(&environment, &cache).map_err(|e| shown(&sources, &[e.at(place)]))?;
-        let shipped = ship(&session, &specials, (&ptxas, &cache), false).map_err(|wrong| shown(&sources, &wrong))?;
+        let shipped =
+            ship(&session, &specials, (&ptxas, &cache), false).map_err(|wrong| shown(&sources, &wrong))?;
         let stem = self.source.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let out = self.out.clone().or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
-        let out = out.ok_or("there is no OUT_DIR; `tk_build` runs in a build script, or with `.out(folder)`")?;
+        let out =
+            out.ok_or("there is no OUT_DIR; `tk_build` runs in a build script, or with `.out(folder)`")?;
         let in_out_dir = self.out.is_none();
-        let code = generate::module(&shipped.manifest, &stem, in_out_dir).map_err(|what| format!("{path}: {what}"))?;
+        let code = generate::module(&shipped.manifest, &stem, in_out_dir)
+            .map_err(|what| format!("{path}: {what}"))?;
         let files = [
             (out.join(format!("{stem}.tkb")), shipped.bundle()),
             (out.join(format!("{stem}.rs")), code.into_bytes()),
         ];
-        let changed: Vec<(PathBuf, Vec<u8>)> = files.into_iter().filter(|(path, bytes)| differs(path, bytes)).collect();
+        let changed: Vec<(PathBuf, Vec<u8>)> =
+            files.into_iter().filter(|(path, bytes)| differs(path, bytes)).collect();
         std::fs::create_dir_all(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
         write_all(&changed)?;
         // The files of the library are part of the compiler.

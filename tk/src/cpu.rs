@@ -14,9 +14,9 @@
 //! ```
 
 use tk_bundle::{Bundle, Error};
+pub use tk_runtime::Value;
 use tk_runtime::bundled;
 pub use tk_runtime::npy::Array;
-pub use tk_runtime::Value;
 
 /// What a launch gave.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,12 @@ impl Results {
 
 /// Runs a kernel on values in the order of its arguments; numbers with defaults may be absent. `named` are compile-time
 /// parameters that several shipped variants differ in, by name.
-pub fn run(bundle: &Bundle, kernel: &str, values: Vec<Value>, named: &[(&str, &str)]) -> Result<Results, Error> {
+pub fn run(
+    bundle: &Bundle,
+    kernel: &str,
+    values: Vec<Value>,
+    named: &[(&str, &str)],
+) -> Result<Results, Error> {
     let (arrays, printed) = bundled::run(bundle, kernel, values, named)?;
     Ok(Results { arrays, printed })
 }

@@ -1,17 +1,18 @@
 //! Chores of the repository: `cargo xtask tidy` checks what no compiler checks, `cargo xtask ops` writes the op
-//! reference `spec/ops.md` from the op table (`--check` only compares).
+//! reference `spec/ops.md` from the op table (`--check` only compares), `cargo xtask schema` the schema of manifests.
 //!
 //! Owns nothing that ships. May assume that it runs inside the repository.
 
 mod edges;
 mod ops;
+mod schema;
 mod source;
 mod tidy;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask tidy | ops [--check]";
+const USAGE: &str = "usage: cargo xtask tidy | ops [--check] | schema";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(&root()),
         ["ops"] => ops::write(&root()),
         ["ops", "--check"] => ops::check(&root()).map_or(Ok(()), |problem| Err(vec![problem])),
+        ["schema"] => schema::write(&root()),
         _ => Err(vec![USAGE.to_string()]),
     };
     match result {

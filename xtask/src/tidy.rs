@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::source::{self, File};
-use crate::{edges, ops};
+use crate::{edges, ops, schema};
 
 /// Lines of a Rust file. Longer ones are split by concept.
 const FILE_LINES: usize = 600;
@@ -29,6 +29,7 @@ pub fn run(root: &Path) -> Result<(), Vec<String>> {
     }
     problems.extend(codes(root));
     problems.extend(ops::check(root));
+    problems.extend(schema::check(root));
     if problems.is_empty() {
         println!("tidy: {} Rust files, {} codes", rust.len(), tk_syntax::codes::ALL.len());
         Ok(())

@@ -54,9 +54,8 @@ pub fn run(args: &Args, device: &Device) -> Result<Value, String> {
     }
     let [bare_us, tk_us, bare_long_us, tk_long_us] = best;
     let shipped = shipped(args, device)?;
-    let mut by_bundle = |stream: &Stream| {
-        shipped.launch(stream, "nothing", &arguments, &[]).map_err(|e| e.to_string())
-    };
+    let mut by_bundle =
+        |stream: &Stream| shipped.launch(stream, "nothing", &arguments, &[]).map_err(|e| e.to_string());
     time(&stream, BURST, &mut by_bundle)?;
     let bundle_us = time(&stream, BURST, &mut by_bundle)?;
     Ok(json!({
@@ -78,7 +77,8 @@ fn shipped(args: &Args, device: &Device) -> Result<Kernels, String> {
     let specials = specializations(&session, file, None, &[], &target.into_iter().collect::<Vec<_>>());
     let (specials, _) = specials.map_err(|e| format!("{e:?}"))?;
     let cache = Cache::of_process();
-    let ptxas = Ptxas::find(&Environment::of_process(Some(&args.root.join(file))), &cache).map_err(|e| format!("{e:?}"))?;
+    let ptxas = Ptxas::find(&Environment::of_process(Some(&args.root.join(file))), &cache)
+        .map_err(|e| format!("{e:?}"))?;
     let shipped = ship(&session, &specials, (&ptxas, &cache), false).map_err(|wrong| first(&wrong))?;
     let bundle = Bundle::from_vec(shipped.bundle()).map_err(|e| e.to_string())?;
     Ok(Kernels::new(device.clone(), bundle.into()))
@@ -90,7 +90,9 @@ fn replayed(stream: &Stream, launch: &mut impl FnMut(&Stream) -> Result<(), Stri
     const RECORDED: u32 = 1000;
     const REPLAYS: u32 = 20;
     let gpu = |e: tk_runtime::cuda::CudaError| e.to_string();
-    let mut graph = stream.capture(|| (0..RECORDED).try_for_each(|_| launch(stream).map_err(Said))).map_err(|e: Said| e.0)?;
+    let mut graph = stream
+        .capture(|| (0..RECORDED).try_for_each(|_| launch(stream).map_err(Said)))
+        .map_err(|e: Said| e.0)?;
     let mut best = f64::INFINITY;
     for _ in 0..TRIES {
         graph.launch(stream).map_err(gpu)?;

@@ -34,7 +34,8 @@ pub fn build(
 ) -> Result<(Files, Vec<Row>), Failure> {
     let Some((ptxas, cache)) = &builder.tools else { return Ok((vec![], vec![])) };
     let sources = &builder.session.checked().sources;
-    let mut shipped = ship(builder.session, chosen, (ptxas, cache), args.listing).map_err(|wrong| builder.refused(&wrong))?;
+    let mut shipped = ship(builder.session, chosen, (ptxas, cache), args.listing)
+        .map_err(|wrong| builder.refused(&wrong))?;
     builder.terminal.diagnostics(sources, &shipped.notes)?;
     let mut rows = vec![];
     for unit in &shipped.units {
@@ -83,7 +84,8 @@ fn beside(shipped: &mut Shipped, chosen: &[Specialization]) -> Files {
     let variants = shipped.manifest.kernels.iter_mut().flat_map(|k| &mut k.variants);
     for (variant, unit) in variants.zip(&shipped.units) {
         let Some(special) = chosen.get(unit.special) else { continue };
-        let stem = format!("{}{}.{}", special.file_stem(unit.variant), without(unit, ".without_"), variant.target);
+        let stem =
+            format!("{}{}.{}", special.file_stem(unit.variant), without(unit, ".without_"), variant.target);
         for (blob, extension) in [(&mut variant.binary, "cubin"), (&mut variant.tile, "tile")] {
             let name = format!("{stem}.{extension}");
             let bytes = shipped.contents.get(&blob.blake3).cloned().unwrap_or_default();

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tk_driver::{
-    ArgFacts, Built, Cache, Environment, Kernel, Ptxas, Refused, Request, Specialization, Stages, Variant, build_cached,
-    compile_for, describe, shallow, specializations, spilled, warps_for,
+    ArgFacts, Built, Cache, Environment, Kernel, Ptxas, Refused, Request, Specialization, Stages, Variant,
+    build_cached, compile_for, describe, shallow, specializations, spilled, warps_for,
 };
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
@@ -116,7 +116,8 @@ type Files = Vec<(String, Vec<u8>)>;
 
 impl Builder<'_> {
     fn needs_binary(&self) -> bool {
-        let binary = |f: &BuildForm| matches!(f, BuildForm::Cubin | BuildForm::Report) || artifact::is_one(*f);
+        let binary =
+            |f: &BuildForm| matches!(f, BuildForm::Cubin | BuildForm::Report) || artifact::is_one(*f);
         self.forms.iter().any(binary)
     }
 
@@ -127,7 +128,9 @@ impl Builder<'_> {
 
     /// Whether a form is asked for that only compiling gives.
     fn needs_stages(&self) -> bool {
-        self.forms.iter().any(|f| matches!(f, BuildForm::Layout | BuildForm::LayoutSvg | BuildForm::Sched | BuildForm::Llvm))
+        self.forms.iter().any(|f| {
+            matches!(f, BuildForm::Layout | BuildForm::LayoutSvg | BuildForm::Sched | BuildForm::Llvm)
+        })
     }
 
     fn tools(&self, path: &str, place: Span) -> Result<(Ptxas, Cache), Failure> {

@@ -5,15 +5,60 @@ use tk_bundle::View;
 /// The classes in the order in which they are shown; an instruction is in the first whose beginnings fit its name.
 const CLASSES: &[(&str, &[&str])] = &[
     ("matrix", &["HMMA", "IMMA", "DMMA", "QMMA", "HGMMA", "IGMMA", "QGMMA", "WARPGROUP", "mma.", "wgmma"]),
-    ("global memory", &["LDG", "STG", "LDGSTS", "ATOM", "RED.", "REDG", "UTMA", "UBLKCP", "ld.global", "st.global", "atom.", "red.", "cp.async", "cp.bulk", "prefetch"]),
+    (
+        "global memory",
+        &[
+            "LDG",
+            "STG",
+            "LDGSTS",
+            "ATOM",
+            "RED.",
+            "REDG",
+            "UTMA",
+            "UBLKCP",
+            "ld.global",
+            "st.global",
+            "atom.",
+            "red.",
+            "cp.async",
+            "cp.bulk",
+            "prefetch",
+        ],
+    ),
     ("shared memory", &["LDS", "STS", "LDSM", "STSM", "ld.shared", "st.shared", "ldmatrix", "stmatrix"]),
     ("spills", &["LDL", "STL", "ld.local", "st.local"]),
-    ("synchronization", &["BAR", "SYNCS", "DEPBAR", "LDGDEPBAR", "MEMBAR", "FENCE", "WARPSYNC", "ERRBAR", "bar.", "barrier", "mbarrier", "fence", "membar"]),
+    (
+        "synchronization",
+        &[
+            "BAR",
+            "SYNCS",
+            "DEPBAR",
+            "LDGDEPBAR",
+            "MEMBAR",
+            "FENCE",
+            "WARPSYNC",
+            "ERRBAR",
+            "bar.",
+            "barrier",
+            "mbarrier",
+            "fence",
+            "membar",
+        ],
+    ),
     ("shuffle", &["SHFL", "VOTE", "MATCH", "REDUX", "shfl", "vote", "match", "redux"]),
-    ("control", &["BRA", "EXIT", "RET", "CALL", "BSSY", "BSYNC", "NOP", "JMP", "BRX", "bra", "ret", "exit", "call"]),
+    (
+        "control",
+        &["BRA", "EXIT", "RET", "CALL", "BSSY", "BSYNC", "NOP", "JMP", "BRX", "bra", "ret", "exit", "call"],
+    ),
     ("special functions", &["MUFU", "ex2.", "lg2.", "sqrt", "rsqrt", "rcp", "sin.", "cos.", "tanh"]),
     ("conversion", &["F2F", "F2I", "I2F", "I2I", "FRND", "cvt"]),
-    ("float", &["FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "FSEL", "FCHK", "FSWZ", "HADD", "HMUL", "HFMA", "HMNMX", "HSET", "DADD", "DMUL", "DFMA", "DSETP"]),
+    (
+        "float",
+        &[
+            "FADD", "FMUL", "FFMA", "FMNMX", "FSETP", "FSEL", "FCHK", "FSWZ", "HADD", "HMUL", "HFMA",
+            "HMNMX", "HSET", "DADD", "DMUL", "DFMA", "DSETP",
+        ],
+    ),
 ];
 
 /// The class of the rest.
@@ -21,12 +66,15 @@ const REST: &str = "integer and other";
 
 /// Whether a name of PTX is one of a float: `add.f32`, `fma.rn.f16x2`.
 fn is_float(name: &str) -> bool {
-    name.split('.').skip(1).any(|part| part.starts_with("f16") || part.starts_with("bf16") || matches!(part, "f32" | "f64"))
+    name.split('.')
+        .skip(1)
+        .any(|part| part.starts_with("f16") || part.starts_with("bf16") || matches!(part, "f32" | "f64"))
 }
 
 /// How many instructions of each class a form has, SASS or PTX; classes without any are left out.
 pub fn mix(view: &View) -> Vec<(&'static str, usize)> {
-    let mut counts: Vec<(&'static str, usize)> = CLASSES.iter().map(|(name, _)| (*name, 0)).chain([(REST, 0)]).collect();
+    let mut counts: Vec<(&'static str, usize)> =
+        CLASSES.iter().map(|(name, _)| (*name, 0)).chain([(REST, 0)]).collect();
     for name in view.lines.iter().filter_map(|l| instruction(&l.text)) {
         let found = CLASSES.iter().position(|(_, begins)| begins.iter().any(|b| name.starts_with(b)));
         let float = CLASSES.iter().position(|(class, _)| *class == "float").filter(|_| is_float(name));

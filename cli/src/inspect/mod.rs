@@ -74,7 +74,8 @@ impl Artifact {
 /// An artifact for a terminal.
 fn text(manifest: &Manifest, name: &str) -> String {
     let v = &manifest.versions;
-    let mut out = format!("{name}: format {}, tk {}, LLVM {}, ptxas {}\n", manifest.format, v.tk, v.llvm, v.ptxas);
+    let mut out =
+        format!("{name}: format {}, tk {}, LLVM {}, ptxas {}\n", manifest.format, v.tk, v.llvm, v.ptxas);
     for kernel in &manifest.kernels {
         out.push_str(&format!("\nkernel {}\n", signature(kernel)));
         kernel.doc.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
@@ -86,7 +87,8 @@ fn text(manifest: &Manifest, name: &str) -> String {
             out.push_str(&format!("\n  {}\n", head(kernel, v)));
             out.push_str(&format!("    {}\n", resources(v)));
             let guards: Vec<String> = v.guard.iter().map(|g| g.condition.text(&names)).collect();
-            let list = [("taken if", guards), ("requires", v.require.iter().map(|r| r.text.clone()).collect())];
+            let list =
+                [("taken if", guards), ("requires", v.require.iter().map(|r| r.text.clone()).collect())];
             for (word, items) in list.into_iter().filter(|(_, items)| !items.is_empty()) {
                 out.push_str(&format!("    {word} {}\n", items.join(", ")));
             }
@@ -121,7 +123,8 @@ pub fn signature(kernel: &Kernel) -> String {
 
 /// `T=f16, BLOCK=1024 for sm_90a`
 pub fn head(kernel: &Kernel, v: &Variant) -> String {
-    let absent = kernel.params.iter().zip(&v.dtypes).filter(|(_, d)| d.is_none()).map(|(p, _)| p.name.as_str());
+    let absent =
+        kernel.params.iter().zip(&v.dtypes).filter(|(_, d)| d.is_none()).map(|(p, _)| p.name.as_str());
     let absent: Vec<&str> = absent.collect();
     let without = if absent.is_empty() { String::new() } else { format!(" without {}", absent.join(", ")) };
     // What only speeds things up makes a variant a special one.

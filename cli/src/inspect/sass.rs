@@ -49,7 +49,10 @@ mod tests {
     fn instructions_have_the_place_in_front_of_them() {
         let text = "\t//## File \"a.tk\", line 3\n        /*0000*/                   EXIT ;\n.L_x_1:\n";
         let view = lines(text, &["a.tk".into()]);
-        assert_eq!(view.lines.first().map(|l| (l.text.trim(), l.at)), Some(("/*0000*/                   EXIT ;", Some((0, 3)))));
+        assert_eq!(
+            view.lines.first().map(|l| (l.text.trim(), l.at)),
+            Some(("/*0000*/                   EXIT ;", Some((0, 3))))
+        );
         assert_eq!(view.lines.len(), 2);
     }
 }

@@ -57,14 +57,17 @@ fn pictures(kernel: &tk_layout::Kernel) -> String {
             seen.push((format!("l{}: v{v}, {ty}", seen.len()), layout, shape.clone(), bytes));
         }
     }
-    let all: Vec<(String, &Layout, &[u32], u32)> =
-        seen.iter().map(|(title, layout, shape, bytes)| (title.clone(), *layout, shape.as_slice(), *bytes)).collect();
+    let all: Vec<(String, &Layout, &[u32], u32)> = seen
+        .iter()
+        .map(|(title, layout, shape, bytes)| (title.clone(), *layout, shape.as_slice(), *bytes))
+        .collect();
     picture::svg(&all, kernel.setting.spec)
 }
 
 /// The lines of all files.
 fn lines(sources: &SourceMap) -> Lines {
-    let file = |s: &Source| FileLines { name: name_in_code(sources, s).to_string(), starts: s.lines().to_vec() };
+    let file =
+        |s: &Source| FileLines { name: name_in_code(sources, s).to_string(), starts: s.lines().to_vec() };
     Lines { files: sources.iter().map(|(_, s)| file(s)).collect() }
 }
 
@@ -74,7 +77,8 @@ pub(crate) fn name_in_code<'s>(sources: &SourceMap, source: &'s Source) -> &'s s
     let main = sources.get(FileId(0)).map(|s| s.name.clone()).unwrap_or_default();
     let folder = main.rfind(['/', '\\']).and_then(|end| main.get(..=end)).unwrap_or_default();
     let name: &str = &source.name;
-    let elsewhere = || if name.starts_with("std/") { name } else { name.rsplit(['/', '\\']).next().unwrap_or(name) };
+    let elsewhere =
+        || if name.starts_with("std/") { name } else { name.rsplit(['/', '\\']).next().unwrap_or(name) };
     name.strip_prefix(folder).filter(|_| !folder.is_empty()).unwrap_or_else(elsewhere)
 }
 

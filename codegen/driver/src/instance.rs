@@ -157,7 +157,18 @@ fn specialization(
     let stages = option("stages")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
     let cooperative = session.launch_option(kernel, &bindings, "cooperative")?.is_some_and(|v| v != 0);
     let (name, place) = (f.name.clone(), f.span);
-    Ok(Specialization { kernel, name, place, target, bindings, warps, stages, cooperative, values, number: 1 })
+    Ok(Specialization {
+        kernel,
+        name,
+        place,
+        target,
+        bindings,
+        warps,
+        stages,
+        cooperative,
+        values,
+        number: 1,
+    })
 }
 
 /// What `--set NAME=` says of an option of a launch, else the launch clause, if either does.

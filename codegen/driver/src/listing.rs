@@ -23,7 +23,9 @@ pub fn listing(request: &Request<'_>, stages: &Stages) -> Listing {
         view("LLVM", llvm(&stages.llvm, &names)),
         view("PTX", ptx(&stages.asm, &names)),
     ];
-    let used = |i: usize| views.iter().flat_map(|v| &v.lines).any(|l| l.at.is_some_and(|(file, _)| file as usize == i));
+    let used = |i: usize| {
+        views.iter().flat_map(|v| &v.lines).any(|l| l.at.is_some_and(|(file, _)| file as usize == i))
+    };
     let text = |(i, s): (usize, &tk_syntax::Source)| SourceText {
         name: names.get(i).copied().unwrap_or_default().to_string(),
         // A file of which nothing is left is not shown.
@@ -36,13 +38,18 @@ pub fn listing(request: &Request<'_>, stages: &Stages) -> Listing {
 fn located(text: &str, sources: &SourceMap) -> Vec<Line> {
     let place = |inside: &str| {
         let mut numbers = inside.split(':').map(str::parse::<u32>);
-        let (Some(Ok(file)), Some(Ok(start)), Some(Ok(end))) = (numbers.next(), numbers.next(), numbers.next()) else {
+        let (Some(Ok(file)), Some(Ok(start)), Some(Ok(end))) =
+            (numbers.next(), numbers.next(), numbers.next())
+        else {
             return None;
         };
         let (_, line, _) = sources.position(Span::new(FileId(file), start as usize, end as usize));
         Some((file, line as u32))
     };
-    let one = |line: &str| match line.rsplit_once(" loc(").and_then(|(head, tail)| Some((head, tail.split_once(')')?))) {
+    let one = |line: &str| match line
+        .rsplit_once(" loc(")
+        .and_then(|(head, tail)| Some((head, tail.split_once(')')?)))
+    {
         Some((head, (inside, rest))) => Line { text: format!("{head}{rest}"), at: place(inside) },
         None => Line { text: line.to_string(), at: None },
     };

@@ -84,7 +84,8 @@ pub fn ship(
         }
     }
     for (kernel, list) in kernels {
-        let mut one = Shipping { session, specials, tools, listings, kernel, shipped: &mut shipped, made: vec![] };
+        let mut one =
+            Shipping { session, specials, tools, listings, kernel, shipped: &mut shipped, made: vec![] };
         for i in list {
             one.specialization(i)?;
         }
@@ -127,6 +128,14 @@ struct Made {
     params: Vec<Param>,
     /// Parameters that are given by name: name, value, whether it is the default.
     named: Vec<(String, String, bool)>,
+}
+
+/// What decides a variant.
+#[derive(Default)]
+struct Choices {
+    guard: Vec<Guard>,
+    named: Vec<(String, String, bool)>,
+    values: Vec<Value>,
 }
 
 impl Shipping<'_> {
@@ -183,8 +192,15 @@ impl Shipping<'_> {
         for (variant, facts) in Variant::of(module, entry) {
             let sources = &session.checked().sources;
             let warps = warps_for(target, special.warps);
-            let request =
-                Request { module, entry, target, warps, stages: special.stages, facts: facts.clone(), sources };
+            let request = Request {
+                module,
+                entry,
+                target,
+                warps,
+                stages: special.stages,
+                facts: facts.clone(),
+                sources,
+            };
             let built = build_cached(&request, self.listings, self.tools.0, self.tools.1, special.place)?;
             let mut made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
             if let Some(stages) = &built.kernel.stages {
@@ -196,6 +212,31 @@ impl Shipping<'_> {
             self.shipped.units.push(Unit { special: index, variant, absent: absent.to_vec(), built });
         }
         Ok(())
+    }
+
+    /// How a launch decides about the compile-time parameters.
+    fn choices(
+        &self,
+        special: &Specialization,
+        bindings: &Bindings,
+        contract: &ClosedContract,
+    ) -> Result<Choices, Vec<Diagnostic>> {
+        let hir = &self.session.checked().hir;
+        let mut out = Choices::default();
+        for (id, decided) in &contract.decided {
+            let (name, value) = (hir.cvar(*id).name.clone(), bindings.cvars.get(id));
+            let shown = value.map(CVal::to_string).unwrap_or_default();
+            out.values.push(Value { name: name.clone(), value: shown.clone() });
+            match decided {
+                Decided::ByType => {}
+                Decided::ByName { default } => out.named.push((name, shown, *default)),
+                Decided::ByDefault(e) => {
+                    let condition = equals(e, value).ok_or_else(|| vec![follows(&name, special.place)])?;
+                    out.guard.push(Guard { condition, decides: Some(name) });
+                }
+            }
+        }
+        Ok(out)
     }
 
     fn blob(&mut self, bytes: Vec<u8>) -> Blob {
@@ -222,26 +263,15 @@ impl Shipping<'_> {
         if kernel.meets && !special.cooperative {
             let message = format!("`{}` meets its programs in `grid_barrier`", special.name);
             let d = Diagnostic::error(codes::CLAUSE, place, message, "");
-            return Err(vec![d.note("say `launch(cooperative = true)`: all programs then run at the same time")]);
+            return Err(vec![
+                d.note("say `launch(cooperative = true)`: all programs then run at the same time"),
+            ]);
         }
-        let hir = &self.session.checked().hir;
-        let (mut guard, mut named, mut values) = (vec![], vec![], vec![]);
-        for (id, decided) in &contract.decided {
-            let (name, value) = (hir.cvar(*id).name.clone(), bindings.cvars.get(id));
-            let shown = value.map(CVal::to_string).unwrap_or_default();
-            values.push(Value { name: name.clone(), value: shown.clone() });
-            match decided {
-                Decided::ByType => {}
-                Decided::ByName { default } => named.push((name, shown, *default)),
-                Decided::ByDefault(e) => {
-                    let condition = equals(e, value).ok_or_else(|| vec![follows(&name, place)])?;
-                    guard.push(Guard { condition, decides: Some(name) });
-                }
-            }
-        }
+        let Choices { mut guard, named, values } = self.choices(special, bindings, contract)?;
         guard.extend(passed.iter().zip(facts).filter_map(|(m, f)| known(*m, *f)));
         let require = contract.require.iter();
-        let require = require.map(|(e, text)| Requirement { condition: expr(e), text: text.clone() }).collect();
+        let require =
+            require.map(|(e, text)| Requirement { condition: expr(e), text: text.clone() }).collect();
         let scratch = contract.scratch.iter().map(|s| Scratch {
             count: expr(&s.count),
             element_bytes: bytes_of(&s.elem),
@@ -322,8 +352,10 @@ impl Shipping<'_> {
 }
 
 fn follows(name: &str, place: Span) -> Diagnostic {
-    let message = format!("the default of `{name}` asks the launch for what is neither an integer nor a bool");
-    Diagnostic::error(codes::NOT_SHIPPED, place, message, "").note("an `export` that gives its value ships the kernel")
+    let message =
+        format!("the default of `{name}` asks the launch for what is neither an integer nor a bool");
+    Diagnostic::error(codes::NOT_SHIPPED, place, message, "")
+        .note("an `export` that gives its value ships the kernel")
 }
 
 /// What the function is passed.

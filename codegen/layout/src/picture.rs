@@ -66,13 +66,24 @@ impl Numbers {
     pub fn lines(&self) -> Vec<String> {
         let [lanes, warps] = self.threads;
         let vector: Vec<String> = self.vector.iter().map(u32::to_string).collect();
-        let conflict = |ways: u32| if ways <= 1 { "no bank conflict".to_string() } else { format!("{ways}-way bank conflict") };
+        let conflict = |ways: u32| {
+            if ways <= 1 { "no bank conflict".to_string() } else { format!("{ways}-way bank conflict") }
+        };
         let mut out = vec![
-            format!("{warps} warps of {lanes} lanes, {} elements in a thread, {} threads for an element", self.registers, self.copies),
-            format!("neighbours in a thread: {} (by dimension), accesses of {} bytes", vector.join(" x "), self.access_bytes),
+            format!(
+                "{warps} warps of {lanes} lanes, {} elements in a thread, {} threads for an element",
+                self.registers, self.copies
+            ),
+            format!(
+                "neighbours in a thread: {} (by dimension), accesses of {} bytes",
+                vector.join(" x "),
+                self.access_bytes
+            ),
             format!("shared memory, row-major: {}", conflict(self.row_major_ways)),
         ];
-        out.extend(self.swizzled_ways.map(|ways| format!("shared memory, 128-byte swizzle: {}", conflict(ways))));
+        out.extend(
+            self.swizzled_ways.map(|ways| format!("shared memory, 128-byte swizzle: {}", conflict(ways))),
+        );
         out
     }
 }
@@ -92,7 +103,8 @@ fn holders(layout: &Layout, shape: &[u32]) -> Vec<Vec<Option<Holder>>> {
             at.insert(0, (left % *extent as usize) as u32);
             left /= *extent as usize;
         }
-        let inside: Vec<u32> = at.iter().zip(atom.out_bits()).map(|(c, bits)| c & ((1 << bits) - 1)).collect();
+        let inside: Vec<u32> =
+            at.iter().zip(atom.out_bits()).map(|(c, bits)| c & ((1 << bits) - 1)).collect();
         let place = inverse.as_ref()?.place(&inside);
         // Atoms are numbered in row-major order.
         let atoms = at.iter().zip(atom.out_bits()).zip(layout.repeats());
@@ -115,7 +127,11 @@ pub fn svg(pictures: &[(String, &Layout, &[u32], u32)], spec: &TargetSpec) -> St
         let mut line = |text: &str, bold: bool| {
             top += 18;
             let weight = if bold { " font-weight=\"bold\"" } else { "" };
-            let _ = writeln!(body, "<text x=\"10\" y=\"{top}\" font-size=\"13\"{weight}>{}</text>", escaped(text));
+            let _ = writeln!(
+                body,
+                "<text x=\"10\" y=\"{top}\" font-size=\"13\"{weight}>{}</text>",
+                escaped(text)
+            );
         };
         line(title, true);
         numbers(layout, *element_bytes, spec).lines().iter().for_each(|l| line(l, false));
@@ -133,7 +149,7 @@ pub fn svg(pictures: &[(String, &Layout, &[u32], u32)], spec: &TargetSpec) -> St
                 let (x, y) = (10 + c * CELL[0], top + r * CELL[1]);
                 let (fill, text, about) = match holder {
                     Some((warp, lane, register)) => (
-                        format!("hsl({} 70% {}%)", warp * 360 / warps, 92 - lane * 32 / lanes),
+                        format!("hsl({} 70% {}%)", warp * 360 / warps, 92 - lane * 30 / lanes),
                         format!("w{warp} {lane}:{register}"),
                         format!("element [{r}, {c}]: warp {warp}, lane {lane}, register {register}"),
                     ),

@@ -111,7 +111,8 @@ impl Kernel {
         if !self.variants.iter().any(|v| facts.targets.contains(&v.target.as_str())) {
             let targets: BTreeSet<&str> = self.variants.iter().map(|v| v.target.as_str()).collect();
             let shipped = listed(targets.into_iter());
-            let what = format!("kernel `{}` is shipped for {shipped}, and this device runs none of it", self.name);
+            let what =
+                format!("kernel `{}` is shipped for {shipped}, and this device runs none of it", self.name);
             let hint = format!("build it with --target {}", facts.targets.first().unwrap_or(&"sm_90a"));
             return Err(Error::new(what, hint));
         }
@@ -143,7 +144,8 @@ impl Kernel {
         let typed = variant.dtypes.iter().zip(facts.args).all(|(own, arg)| own.as_deref() == dtype(arg));
         let mut given = variant.given.iter().enumerate();
         typed
-            && given.all(|(i, own)| facts.given.get(i).copied().flatten().map_or(own.default, |v| v == own.value))
+            && given
+                .all(|(i, own)| facts.given.get(i).copied().flatten().map_or(own.default, |v| v == own.value))
             && variant.guard.iter().all(|g| g.condition.holds(facts) == Ok(true))
     }
 
@@ -202,16 +204,22 @@ impl Kernel {
 fn misfit(param: &Param, arg: &Argument<'_>) -> Option<String> {
     match (param.kind, arg) {
         (_, Argument::Absent) => (!param.optional).then(|| "must be given".to_string()),
-        (ParamKind::Number, Argument::Number { .. }) | (ParamKind::Pointer { .. }, Argument::Tensor { .. }) => None,
+        (ParamKind::Number, Argument::Number { .. })
+        | (ParamKind::Pointer { .. }, Argument::Tensor { .. }) => None,
         (ParamKind::View { rank, wide, .. }, Argument::Tensor { shape, strides, .. }) => {
             let most = if wide { i64::MAX } else { i32::MAX.into() };
             if shape.len() != rank as usize || strides.is_some_and(|s| s.len() != shape.len()) {
-                return Some(format!("is a view of rank {rank}, and a tensor of rank {} was given", shape.len()));
+                return Some(format!(
+                    "is a view of rank {rank}, and a tensor of rank {} was given",
+                    shape.len()
+                ));
             }
             let outside = shape.iter().find(|d| !(0..=most).contains(*d));
             outside.map(|d| format!("has the extent {d}, which is not from 0 to {most}"))
         }
-        (ParamKind::Number, Argument::Tensor { .. }) => Some("is a number, and a tensor was given".to_string()),
+        (ParamKind::Number, Argument::Tensor { .. }) => {
+            Some("is a number, and a tensor was given".to_string())
+        }
         (ParamKind::View { .. } | ParamKind::Pointer { .. }, Argument::Number { .. }) => {
             Some("is a tensor, and a number was given".to_string())
         }

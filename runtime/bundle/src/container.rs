@@ -135,7 +135,10 @@ impl Bundle {
             let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'+');
             let by: String = version.iter().take_while(|b| plain(b)).map(|b| char::from(*b)).collect();
             let what = format!("this bundle has format {format}, and this tk reads format {FORMAT}");
-            return Err(Error::new(what, format!("tk {by} wrote it and reads it; or build the kernels again")));
+            return Err(Error::new(
+                what,
+                format!("tk {by} wrote it and reads it; or build the kernels again"),
+            ));
         }
         let text = section(all, 0)?;
         // What the text can take is known before it is read.

@@ -247,7 +247,8 @@ impl Expr {
 
     /// As the language writes it, with the names of the arguments.
     pub fn text(&self, names: &[&str]) -> String {
-        let name = |arg: &u32| names.get(*arg as usize).map_or_else(|| format!("#{arg}"), |n| (*n).to_string());
+        let name =
+            |arg: &u32| names.get(*arg as usize).map_or_else(|| format!("#{arg}"), |n| (*n).to_string());
         match self {
             Expr::Int(i) => i.to_string(),
             Expr::Float(f) => format!("{f:?}"),
@@ -282,7 +283,13 @@ impl Operation {
             (Kind::And, [a, b]) => bool(a.holds(of)? && b.holds(of)?),
             (Kind::Or, [a, b]) => bool(a.holds(of)? || b.holds(of)?),
             (Kind::Not, [a]) => bool(!a.holds(of)?),
-            (Kind::Select, [c, a, b]) => if c.holds(of)? { a.value(of) } else { b.value(of) },
+            (Kind::Select, [c, a, b]) => {
+                if c.holds(of)? {
+                    a.value(of)
+                } else {
+                    b.value(of)
+                }
+            }
             (op, [a]) => match (op, a.value(of)?) {
                 (Kind::Neg, Number::Float(f)) => Ok(Number::Float(-f)),
                 (op, Number::Int(i)) => self.fitting(unary(op, i, self.bits)?),

@@ -73,14 +73,22 @@ fn sound() -> Vec<u8> {
             condition: apply(Kind::Eq, vec![apply(Kind::NextPow2, vec![size.clone()]), Expr::Int(block)]),
             decides: Some("BLOCK".into()),
         }],
-        require: vec![Requirement { condition: apply(Kind::Lt, vec![Expr::Float(0.5), Expr::Float(1.0)]), text: "p < 1".into() }],
+        require: vec![Requirement {
+            condition: apply(Kind::Lt, vec![Expr::Float(0.5), Expr::Float(1.0)]),
+            text: "p < 1".into(),
+        }],
         grid: [Expr::Extent(0, 0), Expr::Int(1), Expr::Int(1)],
         symbol: "k".into(),
         threads: 128,
         programs_per_block: 1,
         shared_bytes: 0,
         cooperative: false,
-        passed: vec![Machine::Address(0), Machine::Extent(0, 0, 32), Machine::Stride(0, 1), Machine::Scratch(0)],
+        passed: vec![
+            Machine::Address(0),
+            Machine::Extent(0, 0, 32),
+            Machine::Stride(0, 1),
+            Machine::Scratch(0),
+        ],
         scratch: vec![Scratch { count: size.clone(), element_bytes: 4, zeroed: true }],
         control: 0,
         messages: vec![],
@@ -136,8 +144,20 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 fn mutated(base: &[u8], state: &mut u64) -> Vec<u8> {
-    const INSIDE: [&str; 12] =
-        ["[", "]", "{", "}", ",", "\"", "null", "-1", "99999999999999999999", "[[[[[[[[", "\"\",\"\",\"\"", "1e308"];
+    const INSIDE: [&str; 12] = [
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        "\"",
+        "null",
+        "-1",
+        "99999999999999999999",
+        "[[[[[[[[",
+        "\"\",\"\",\"\"",
+        "1e308",
+    ];
     let (mut bytes, text) = (base.to_vec(), manifest(base));
     for _ in 0..=next(state) % 4 {
         match next(state) % 6 {
@@ -158,7 +178,7 @@ fn mutated(base: &[u8], state: &mut u64) -> Vec<u8> {
             _short => {}
         }
     }
-    if bytes.len() >= text.end && next(state) % 4 > 0 { sealed(bytes) } else { bytes }
+    if bytes.len() >= text.end && !next(state).is_multiple_of(4) { sealed(bytes) } else { bytes }
 }
 
 fn read(bytes: Vec<u8>) -> bool {
@@ -208,7 +228,10 @@ fn another_format_says_which_tk_reads_it() {
     let mut bytes = sound();
     bytes[8] = 9;
     let e = Bundle::from_vec(bytes).unwrap_err().to_string();
-    assert!(e.contains("format 9") && e.contains("format 1") && e.contains("tk 0.1.0 wrote it and reads it"), "{e}");
+    assert!(
+        e.contains("format 9") && e.contains("format 1") && e.contains("tk 0.1.0 wrote it and reads it"),
+        "{e}"
+    );
     let e = Bundle::from_vec(b"\x7fELF".to_vec()).unwrap_err().to_string();
     assert_eq!(e, "this is no bundle of kernels");
 }

@@ -31,7 +31,8 @@ pub fn given(kernel: &Kernel, named: &[(&str, &str)]) -> Result<Vec<Option<u32>>
                 // What has one value only may be said.
                 Some(fixed) if fixed.value == *value => continue,
                 Some(fixed) => {
-                    let what = format!("`{name}` of kernel `{}` was built as {} alone", kernel.name, fixed.value);
+                    let what =
+                        format!("`{name}` of kernel `{}` was built as {} alone", kernel.name, fixed.value);
                     return Err(Error::new(what, "an `export` with more values ships more"));
                 }
                 None => {
@@ -63,12 +64,18 @@ pub fn complete(kernel: &Kernel, args: &[HostArg]) -> Result<Vec<HostArg>, Error
             && let Some(default) = &param.default
         {
             *arg = match SetValue::parse(default) {
-                SetValue::Int(v) => types().next().and_then(|d| Scalar::int_in_range(d, v)).map_or(HostArg::Absent, HostArg::Scalar),
-                SetValue::Float(v) => {
-                    types().next().and_then(|d| Scalar::float_in_range(d, v)).map_or(HostArg::Absent, HostArg::Scalar)
-                }
+                SetValue::Int(v) => types()
+                    .next()
+                    .and_then(|d| Scalar::int_in_range(d, v))
+                    .map_or(HostArg::Absent, HostArg::Scalar),
+                SetValue::Float(v) => types()
+                    .next()
+                    .and_then(|d| Scalar::float_in_range(d, v))
+                    .map_or(HostArg::Absent, HostArg::Scalar),
                 SetValue::Bool(v) => HostArg::Scalar(Scalar::bool(v)),
-                SetValue::DType(_) | SetValue::Shape(_) | SetValue::Fn(_) | SetValue::Lambda(_) => HostArg::Absent,
+                SetValue::DType(_) | SetValue::Shape(_) | SetValue::Fn(_) | SetValue::Lambda(_) => {
+                    HostArg::Absent
+                }
             };
         }
         let HostArg::Scalar(s) = arg else { continue };
@@ -81,7 +88,8 @@ pub fn complete(kernel: &Kernel, args: &[HostArg]) -> Result<Vec<HostArg>, Error
         match types().find_map(fit) {
             Some(v) => *arg = HostArg::Scalar(v),
             None => {
-                let what = format!("`{}` of kernel `{}` is {s}, which it does not take", param.name, kernel.name);
+                let what =
+                    format!("`{}` of kernel `{}` is {s}, which it does not take", param.name, kernel.name);
                 return Err(Error::new(what, ""));
             }
         }
@@ -116,7 +124,9 @@ pub fn messages(variant: &Variant) -> Option<Vec<Message>> {
     };
     let one = |m: &tk_bundle::Message| {
         let kind = match &m.kind {
-            tk_bundle::MessageKind::Print(forms) => Kind::Print(forms.iter().map(form).collect::<Option<_>>()?),
+            tk_bundle::MessageKind::Print(forms) => {
+                Kind::Print(forms.iter().map(form).collect::<Option<_>>()?)
+            }
             tk_bundle::MessageKind::Assert(shape) => Kind::Assert(shape.clone()),
         };
         Some(Message { text: m.text.clone(), kind, loc: None })
@@ -217,7 +227,9 @@ pub fn scratch_bytes(s: &tk_bundle::Scratch, facts: &Facts<'_>) -> Result<usize,
 
 /// The tile IR of a variant.
 fn portable(bundle: &Bundle, variant: &Variant) -> Result<(TileModule, FuncId), Error> {
-    let wrong = |what: String| Error::new(format!("the tile IR of this bundle cannot be read: {what}"), "build it again");
+    let wrong = |what: String| {
+        Error::new(format!("the tile IR of this bundle cannot be read: {what}"), "build it again")
+    };
     let bytes = bundle.blob(&variant.tile)?;
     let source = std::str::from_utf8(&bytes).map_err(|e| wrong(e.to_string()))?;
     let module: Module = text::parse(source).map_err(|e| wrong(e.to_string()))?;
@@ -237,11 +249,15 @@ pub fn words(variant: &Variant, hosts: &[HostArg], address: impl Fn(usize) -> u6
                 HostArg::Scalar(s) => s.bits(),
                 HostArg::Tensor { .. } | HostArg::Absent => return None,
             },
-            Machine::Extent(arg, axis, _) | Machine::Stride(arg, axis) => match (hosts.get(*arg as usize)?, m) {
-                (HostArg::Tensor { shape, .. }, Machine::Extent(..)) => *shape.get(*axis as usize)? as u64,
-                (HostArg::Tensor { strides, .. }, _) => *strides.get(*axis as usize)? as u64,
-                (HostArg::Scalar(_) | HostArg::Absent, _) => return None,
-            },
+            Machine::Extent(arg, axis, _) | Machine::Stride(arg, axis) => {
+                match (hosts.get(*arg as usize)?, m) {
+                    (HostArg::Tensor { shape, .. }, Machine::Extent(..)) => {
+                        *shape.get(*axis as usize)? as u64
+                    }
+                    (HostArg::Tensor { strides, .. }, _) => *strides.get(*axis as usize)? as u64,
+                    (HostArg::Scalar(_) | HostArg::Absent, _) => return None,
+                }
+            }
         })
     };
     variant.passed.iter().map(one).collect()

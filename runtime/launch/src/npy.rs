@@ -33,7 +33,8 @@ impl Array {
     pub fn of<T: Element>(elements: &[T], shape: &[usize]) -> Array {
         let count = crate::room::bytes(shape, size_of::<T>()).unwrap_or(0);
         // SAFETY: an `Element` has no padding, so each of its bytes is written.
-        let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast::<u8>(), size_of_val(elements)) };
+        let bytes =
+            unsafe { std::slice::from_raw_parts(elements.as_ptr().cast::<u8>(), size_of_val(elements)) };
         let mut bytes = bytes.to_vec();
         bytes.resize(count, 0);
         Array { dtype: T::DTYPE, shape: shape.to_vec(), bytes }

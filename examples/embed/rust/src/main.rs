@@ -47,7 +47,11 @@ fn product_reference(a: &[bf16], b: &[bf16]) -> Vec<f64> {
 fn compare(what: &str, found: &[f64], wanted: &[f64], relative: f64) -> Result<(), Box<dyn Error>> {
     let worst = found.iter().zip(wanted).map(|(f, w)| (f - w).abs() / (w.abs() + 1e-3)).fold(0.0, f64::max);
     println!("{what}: {} elements, largest relative error {worst:.2e}", found.len());
-    if found.len() == wanted.len() && worst <= relative { Ok(()) } else { Err(format!("{what} is wrong").into()) }
+    if found.len() == wanted.len() && worst <= relative {
+        Ok(())
+    } else {
+        Err(format!("{what} is wrong").into())
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

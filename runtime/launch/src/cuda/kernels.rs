@@ -89,8 +89,11 @@ impl Kernels {
         let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
         let hosts = bundled::complete(k, &hosts)?;
         let address = |i: usize| args.get(i).map_or(0, Arg::bits);
-        let arguments: Vec<Argument<'_>> =
-            hosts.iter().enumerate().map(|(i, h)| bundled::argument(h, bundled::dtype_name(h), address(i))).collect();
+        let arguments: Vec<Argument<'_>> = hosts
+            .iter()
+            .enumerate()
+            .map(|(i, h)| bundled::argument(h, bundled::dtype_name(h), address(i)))
+            .collect();
         let facts = Facts {
             args: &arguments,
             given: &bundled::given(k, named)?,
@@ -123,7 +126,9 @@ impl Kernels {
         };
         launch.start(&mut values).map_err(|failed| match failed {
             Failed::Device(error) => error.into(),
-            Failed::Fault(fault) => Error::new(format!("kernel `{kernel}` failed: {}", fault.message), "").into(),
+            Failed::Fault(fault) => {
+                Error::new(format!("kernel `{kernel}` failed: {}", fault.message), "").into()
+            }
         })
     }
 
@@ -136,7 +141,9 @@ impl Kernels {
         let kind = |m: &tk_bundle::Machine| match m {
             tk_bundle::Machine::Address(_) | tk_bundle::Machine::Scratch(_) => Some(ParamKind::Pointer),
             tk_bundle::Machine::Extent(_, _, 32) => Some(ParamKind::Scalar(DType::I32)),
-            tk_bundle::Machine::Extent(..) | tk_bundle::Machine::Stride(..) => Some(ParamKind::Scalar(DType::I64)),
+            tk_bundle::Machine::Extent(..) | tk_bundle::Machine::Stride(..) => {
+                Some(ParamKind::Scalar(DType::I64))
+            }
             tk_bundle::Machine::Number(arg) => {
                 let dtype = variant.dtypes.get(*arg as usize)?.as_deref()?;
                 Some(ParamKind::Scalar(DType::parse(dtype)?))

@@ -269,8 +269,18 @@ impl Site {
         }
         let (device, spare, printed) = (inner.binaries.device(), &inner.spare, &inner.printed);
         let Entry { kernel, grid, cooperative, scratch, names, .. } = entry.as_ref();
-        let launch =
-            WithMemory { device, spare, printed, kernel, grid: *grid, cooperative: *cooperative, scratch, names, stream, args };
+        let launch = WithMemory {
+            device,
+            spare,
+            printed,
+            kernel,
+            grid: *grid,
+            cooperative: *cooperative,
+            scratch,
+            names,
+            stream,
+            args,
+        };
         launch.start(values).map_err(|failed| match failed {
             Failed::Device(error) => error.into(),
             Failed::Fault(fault) => vec![inner.failed(&fault, &kernel.info().name, entry.place)].into(),

@@ -4,28 +4,27 @@
 //! The parts that do not depend on the kernels are the files of `c/`. Guarantees a source without warnings under
 //! `-std=c11 -Wall -Wextra -Wpedantic`: helpers that no expression uses are left out.
 
+mod expr;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use tk_bundle::{DeviceFact, Expr, Kernel, Kind, Machine, Operation, Param, ParamKind, Variant};
+use tk_bundle::{Kernel, Machine, Param, ParamKind, Variant};
 use tk_layout::spec::{self, RunsOn};
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 
 use crate::ship::Shipped;
 
-const TYPES: &str = include_str!("c/types.h");
-const LAUNCH: &str = include_str!("c/launch.c");
-const HELPERS: &str = include_str!("c/helpers.c");
+const TYPES: &str = include_str!("../c/types.h");
+const LAUNCH: &str = include_str!("../c/launch.c");
 
 /// Names that C takes for itself.
-const KEYWORDS: &[&str] = &[
-    "auto", "bool", "break", "case", "char", "const", "continue", "default", "device", "do", "double", "driver", "else",
-    "enum", "extern", "false", "float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return",
-    "short", "signed", "sizeof", "static", "stream", "struct", "switch", "true", "typedef", "union", "unsigned", "void",
-    "volatile", "while", "class", "delete", "new", "operator", "private", "protected", "public", "template", "this",
-    "throw", "try", "catch", "namespace", "using", "virtual", "typename", "errno", "NULL", "main",
-];
+const KEYWORDS: &str = "\
+    auto bool break case char const continue default device do double driver else enum extern false \
+    float for goto if inline int long register restrict return short signed sizeof static stream struct \
+    switch true typedef union unsigned void volatile while class delete new operator private protected \
+    public template this throw try catch namespace using virtual typename errno NULL main";
 
 /// A header and a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +56,8 @@ pub fn c_source(
     let tk = &shipped.manifest.versions.tk;
     let mut header = format!("/* The kernels of {origin}, for C and C++. tk {tk} wrote this file. */\n");
     let guard = format!("TK_{}_H", stem.to_uppercase());
-    let _ = write!(header, "#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n");
+    let _ =
+        write!(header, "#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n#include <stdint.h>\n\n");
     header.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     header.push_str(TYPES);
     let _ = write!(
@@ -66,14 +66,16 @@ pub fn c_source(
     );
     kernels.iter().for_each(|k| header.push_str(&declaration(k)));
     header.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
-    let mut source = format!("/* The kernels of {origin}: binaries and launches. tk {tk} wrote this file. */\n");
+    let mut source =
+        format!("/* The kernels of {origin}: binaries and launches. tk {tk} wrote this file. */\n");
     let _ = write!(source, "#include \"{name}.h\"\n\n");
     for library in ["dlfcn.h", "stdarg.h", "stdatomic.h", "stddef.h", "stdio.h", "stdlib.h", "string.h"] {
         let _ = writeln!(source, "#include <{library}>");
     }
     let words = |v: &Variant| v.passed.len();
     let most = kernels.iter().flat_map(|k| &k.variants).map(words).max().unwrap_or(0);
-    let _ = write!(source, "\n/* The most arguments of a function in a binary. */\n#define TK_MOST {most}\n\n");
+    let _ =
+        write!(source, "\n/* The most arguments of a function in a binary. */\n#define TK_MOST {most}\n\n");
     source.push_str(LAUNCH);
     let _ = write!(source, "\nconst char *tk_{stem}_error(void)\n{{\n    return tk_text;\n}}\n");
     file.helpers().iter().for_each(|h| source.push_str(h));
@@ -96,7 +98,7 @@ fn identifier(name: &str) -> String {
     if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() {
         out.insert(0, '_');
     }
-    if KEYWORDS.contains(&out.as_str()) || out.starts_with("tk_") {
+    if KEYWORDS.split(' ').any(|k| k == out) || out.starts_with("tk_") {
         out.push('_');
     }
     out
@@ -125,7 +127,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// The element types that an argument has in some variant.
-fn dtypes<'k>(kernel: &'k Kernel, arg: usize) -> BTreeSet<&'k str> {
+fn dtypes(kernel: &Kernel, arg: usize) -> BTreeSet<&str> {
     kernel.variants.iter().filter_map(|v| v.dtypes.get(arg)?.as_deref()).collect()
 }
 
@@ -166,7 +168,13 @@ fn parameters(kernel: &Kernel) -> String {
         };
     }
     for c in &kernel.choices {
-        let _ = write!(out, ", enum tk_{}_{} {}", identifier(&kernel.name), identifier(&c.name), identifier(&c.name));
+        let _ = write!(
+            out,
+            ", enum tk_{}_{} {}",
+            identifier(&kernel.name),
+            identifier(&c.name),
+            identifier(&c.name)
+        );
     }
     out
 }
@@ -190,7 +198,8 @@ fn declaration(kernel: &Kernel) -> String {
     for (i, p) in kernel.params.iter().enumerate() {
         line(&format!("  {}: {}", identifier(&p.name), meaning(kernel, i, p)));
     }
-    let shipped: BTreeSet<String> = kernel.variants.iter().map(|v| format!("{} for {}", v.label(), v.target)).collect();
+    let shipped: BTreeSet<String> =
+        kernel.variants.iter().map(|v| format!("{} for {}", v.label(), v.target)).collect();
     line("Built:");
     shipped.iter().for_each(|s| line(&format!("  {s}")));
     let _ = write!(out, " */\ntk_status tk_{function}({});\n", parameters(kernel));
@@ -214,7 +223,9 @@ fn meaning(kernel: &Kernel, arg: usize, p: &Param) -> String {
         ParamKind::View { rank, mutable, .. } => {
             format!("{} tensor of rank {rank}, {types}", if mutable { "written," } else { "read," })
         }
-        ParamKind::Pointer { mutable } => format!("{} elements, {types}", if mutable { "written," } else { "read," }),
+        ParamKind::Pointer { mutable } => {
+            format!("{} elements, {types}", if mutable { "written," } else { "read," })
+        }
         ParamKind::Number => match types.as_str() {
             "f16" | "bf16" | "f8e4m3" | "f8e5m2" => format!("the bits of an {types}"),
             _other => types,
@@ -248,7 +259,9 @@ impl<'a> File<'a> {
             }
         }
         match kernel.variants.iter().find(|v| !v.messages.is_empty()) {
-            Some(_) => Err("it prints or asserts, and nothing there could tell it; load its bundle from Rust".into()),
+            Some(_) => {
+                Err("it prints or asserts, and nothing there could tell it; load its bundle from Rust".into())
+            }
             None => Ok(()),
         }
     }
@@ -320,9 +333,10 @@ impl<'a> File<'a> {
         let mut out = String::new();
         match p.kind {
             ParamKind::Number => {
-                let unused = kernel.variants.iter().all(|v| {
-                    !v.passed.iter().any(|m| matches!(m, Machine::Number(a) if *a as usize == arg))
-                });
+                let unused = kernel
+                    .variants
+                    .iter()
+                    .all(|v| !v.passed.iter().any(|m| matches!(m, Machine::Number(a) if *a as usize == arg)));
                 if unused {
                     let _ = writeln!(out, "    (void){name};");
                 }
@@ -371,7 +385,9 @@ impl<'a> File<'a> {
                     }
                     when.push(format!("{name}->dtype == {}", enumerator(d)));
                 }
-                (ParamKind::Pointer { .. }, Some(d)) => when.push(format!("{name}.dtype == {}", enumerator(d))),
+                (ParamKind::Pointer { .. }, Some(d)) => {
+                    when.push(format!("{name}.dtype == {}", enumerator(d)))
+                }
                 (ParamKind::Pointer { .. } | ParamKind::Number, _) => {}
             }
         }
@@ -428,7 +444,10 @@ impl<'a> File<'a> {
         self.helpers.insert("memory");
         let mut out = String::new();
         let (places, n) = (v.scratch.len() + usize::from(v.control > 0), v.scratch.len());
-        let _ = writeln!(out, "            {{\n                tk_memory tk_held[{places}];\n                tk_status tk_done = TK_OK;");
+        let _ = writeln!(
+            out,
+            "            {{\n                tk_memory tk_held[{places}];\n                tk_status tk_done = TK_OK;"
+        );
         for (i, s) in v.scratch.iter().enumerate() {
             let words = self.expr(&s.count, kernel, v);
             let _ = writeln!(
@@ -464,88 +483,27 @@ impl<'a> File<'a> {
 
     /// What is passed, as 64 bits.
     fn word(&mut self, m: Machine, kernel: &Kernel, v: &Variant) -> Option<String> {
-        let name = |arg: u32| kernel.params.get(arg as usize).map(|p| identifier(&p.name)).unwrap_or_default();
+        let name =
+            |arg: u32| kernel.params.get(arg as usize).map(|p| identifier(&p.name)).unwrap_or_default();
         Some(match m {
             Machine::Address(arg) => format!("(uint64_t)(uintptr_t){}{}data", name(arg), dot(kernel, arg)),
             Machine::Extent(arg, axis, _) => format!("(uint64_t){}->shape[{axis}]", name(arg)),
             Machine::Stride(arg, axis) => format!("(uint64_t){}->strides[{axis}]", name(arg)),
             Machine::Scratch(_) => return None,
-            Machine::Number(arg) => match v.dtypes.get(arg as usize).and_then(|d| DType::parse(d.as_deref()?)) {
-                Some(DType::F32) => {
-                    self.helpers.insert("float");
-                    format!("tk_float({})", name(arg))
+            Machine::Number(arg) => {
+                match v.dtypes.get(arg as usize).and_then(|d| DType::parse(d.as_deref()?)) {
+                    Some(DType::F32) => {
+                        self.helpers.insert("float");
+                        format!("tk_float({})", name(arg))
+                    }
+                    Some(DType::F64) => {
+                        self.helpers.insert("double");
+                        format!("tk_double({})", name(arg))
+                    }
+                    Some(_) | None => format!("(uint64_t){}", name(arg)),
                 }
-                Some(DType::F64) => {
-                    self.helpers.insert("double");
-                    format!("tk_double({})", name(arg))
-                }
-                Some(_) | None => format!("(uint64_t){}", name(arg)),
-            },
+            }
         })
-    }
-
-    /// An expression of type `int64_t`, or `double` for a number of a float type.
-    fn expr(&mut self, e: &Expr, kernel: &Kernel, v: &Variant) -> String {
-        let name = |arg: &u32| kernel.params.get(*arg as usize).map(|p| identifier(&p.name)).unwrap_or_default();
-        match e {
-            Expr::Int(i64::MIN) => "INT64_MIN".to_string(),
-            Expr::Int(i) => format!("INT64_C({i})"),
-            Expr::Float(f) if f.is_nan() => "(0.0 / 0.0)".to_string(),
-            Expr::Float(f) if f.is_infinite() => format!("({}1.0 / 0.0)", if *f < 0.0 { "-" } else { "" }),
-            Expr::Float(f) => format!("{f:?}"),
-            Expr::Number(arg) => {
-                let dtype = v.dtypes.get(*arg as usize).and_then(|d| DType::parse(d.as_deref()?));
-                let float = dtype.is_some_and(DType::is_float);
-                format!("({}){}", if float { "double" } else { "int64_t" }, name(arg))
-            }
-            Expr::Address(arg) => format!("(int64_t)(uintptr_t){}{}data", name(arg), dot(kernel, *arg)),
-            Expr::Extent(arg, axis) => format!("{}->shape[{axis}]", name(arg)),
-            Expr::Stride(arg, axis) => format!("{}->strides[{axis}]", name(arg)),
-            Expr::Device(DeviceFact::Sms) => "tk_device_->sms".to_string(),
-            Expr::Device(DeviceFact::SharedBytes) => "tk_device_->shared_bytes".to_string(),
-            Expr::Apply(Operation { op, bits, args }) => {
-                let args: Vec<String> = args.iter().map(|a| self.expr(a, kernel, v)).collect();
-                self.applied(*op, *bits, &args)
-            }
-        }
-    }
-
-    fn applied(&mut self, op: Kind, bits: u32, args: &[String]) -> String {
-        let list = args.join(", ");
-        let mut call = |name: &'static str| {
-            self.helpers.insert(name);
-            format!("tk_{name}({list}, {bits}, &tk_wrong)")
-        };
-        match (op, args) {
-            (Kind::Add, _) => call("add"),
-            (Kind::Sub, _) => call("sub"),
-            (Kind::Mul, _) => call("mul"),
-            (Kind::Div, _) => call("div"),
-            (Kind::Rem, _) => call("rem"),
-            (Kind::CeilDiv, _) => call("cdiv"),
-            (Kind::Min, _) => call("min"),
-            (Kind::Max, _) => call("max"),
-            (Kind::Neg, _) => call("neg"),
-            (Kind::Abs, _) => call("abs"),
-            (Kind::NextPow2, _) => call("next_pow2"),
-            (Kind::Wrap, _) => call("wrap"),
-            (Kind::WrapUnsigned, _) => call("wrap_unsigned"),
-            (Kind::Not, [a]) => format!("(!({a}))"),
-            (Kind::Select, [c, a, b]) => format!("(({c}) ? ({a}) : ({b}))"),
-            (op, [a, b]) => match op.sign() {
-                Ok(sign) | Err(sign) => format!("(({a}) {sign} ({b}))"),
-            },
-            (_, _) => "0".to_string(),
-        }
-    }
-
-    /// The helpers that are used, each behind those that it uses.
-    fn helpers(&self) -> Vec<String> {
-        let uses_fit = self.helpers.iter().any(|h| FITTING.contains(h));
-        helpers()
-            .filter(|(name, _)| self.helpers.contains(name) || *name == "fit" && uses_fit)
-            .map(|(_, text)| format!("\n{text}"))
-            .collect()
     }
 }
 
@@ -565,12 +523,4 @@ fn runs(target: &str) -> String {
         }
         None => "0".to_string(),
     }
-}
-
-/// Those whose results may not fit.
-const FITTING: [&str; 6] = ["add", "sub", "mul", "neg", "abs", "next_pow2"];
-
-/// The helpers of `c/helpers.c`: name and text.
-fn helpers() -> impl Iterator<Item = (&'static str, &'static str)> {
-    HELPERS.split("/* helper: ").skip(1).filter_map(|part| part.split_once(" */\n"))
 }

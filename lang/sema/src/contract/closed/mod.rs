@@ -4,15 +4,19 @@
 //! number, calls are written out, and what is left asks for numbers, extents and strides of the arguments and for the
 //! device. Guarantees that a closed expression has the value that [`super::plan_on`] computes, or fails where that fails.
 
+mod ops;
+
 use std::collections::BTreeMap;
 
 use tk_ops::{DType, ElementwiseOp, Op};
 use tk_syntax::{Diagnostic, Span, codes};
 
+use ops::{operation, simpler};
+
 use super::bind::{elem_param, flat_tys};
 use crate::eval::{Bindings, CTy, CVal, Evaluator, Res};
-use crate::lower::flat_names;
 use crate::hir::{CKind, CVarId, FnId, HArg, HBlock, HExpr, HIndex, HKind, HPat, HStmtKind, Hir, LocalId};
+use crate::lower::flat_names;
 use crate::target::DeviceFact;
 use crate::types::Ty;
 
@@ -212,7 +216,10 @@ enum Sym {
     Known(CVal),
     Number(Closed),
     /// A tensor; `axes` are those of the argument.
-    Tensor { slot: usize, axes: Vec<usize> },
+    Tensor {
+        slot: usize,
+        axes: Vec<usize>,
+    },
     Tuple(Vec<Sym>),
 }
 
@@ -387,13 +394,7 @@ impl Closer<'_> {
         }
     }
 
-    fn axis(
-        &mut self,
-        base: &HExpr,
-        axis: u32,
-        of: fn(usize, usize) -> Closed,
-        span: Span,
-    ) -> Res<Sym> {
+    fn axis(&mut self, base: &HExpr, axis: u32, of: fn(usize, usize) -> Closed, span: Span) -> Res<Sym> {
         if let Sym::Tensor { slot, axes } = self.sym(base)?
             && let Some(axis) = axes.get(axis as usize)
         {
@@ -486,13 +487,7 @@ impl Closer<'_> {
     }
 
     /// The result of a function, written out.
-    fn call(
-        &mut self,
-        callee: FnId,
-        cvars: BTreeMap<CVarId, CVal>,
-        args: Vec<Sym>,
-        span: Span,
-    ) -> Res<Sym> {
+    fn call(&mut self, callee: FnId, cvars: BTreeMap<CVarId, CVal>, args: Vec<Sym>, span: Span) -> Res<Sym> {
         let f = self.hir.func(callee);
         if !f.contract.require.is_empty() {
             return open(span, "a function with requirements");
@@ -553,107 +548,4 @@ fn lists(a: &Sym, b: &Sym) -> Option<Closed> {
     let equal = |(x, y)| Closed::Op { op: ClosedOp::Eq, dtype: DType::I64, args: vec![x, y] };
     let all = a.into_iter().zip(b).map(equal);
     Some(all.reduce(|x, y| simpler(ClosedOp::And, DType::Bool, vec![x, y])).unwrap_or(Closed::Int(1)))
-}
-
-/// An `and` or `or` without what is known to change nothing.
-fn simpler(op: ClosedOp, dtype: DType, mut args: Vec<Closed>) -> Closed {
-    let neutral = Closed::Int(i64::from(op == ClosedOp::And));
-    args.retain(|a| *a != neutral);
-    match args.len() {
-        0 => neutral,
-        1 => args.remove(0),
-        _both => Closed::Op { op, dtype, args },
-    }
-}
-
-/// An elementwise operation; `None` for one that closed expressions do not have in this type.
-fn operation(op: ElementwiseOp, dtype: DType, mut args: Vec<Closed>) -> Option<Closed> {
-    use ElementwiseOp as E;
-    // Narrow floats are bits to a launcher.
-    let (bool, float) = (dtype == DType::Bool, matches!(dtype, DType::F32 | DType::F64));
-    let int = dtype.is_int();
-    // Unsigned sums wrap around, and no number of 64 bits without a sign is an i64.
-    let exact = int && (dtype.is_signed() || dtype.bits() < 64);
-    let signed = int && dtype.is_signed();
-    let closed = match op {
-        E::Add if signed => ClosedOp::Add,
-        E::Sub if signed => ClosedOp::Sub,
-        E::Mul if signed => ClosedOp::Mul,
-        E::Neg if signed || float => ClosedOp::Neg,
-        E::Abs if signed => ClosedOp::Abs,
-        E::Div if exact => ClosedOp::Div,
-        E::Rem if exact => ClosedOp::Rem,
-        E::CeilDiv if signed => ClosedOp::CeilDiv,
-        E::NextPow2 if signed => ClosedOp::NextPow2,
-        E::Maximum | E::MaxNum if exact => ClosedOp::Max,
-        E::Minimum | E::MinNum if exact => ClosedOp::Min,
-        E::Clamp if exact => {
-            let hi = args.pop()?;
-            let lower = Closed::Op { op: ClosedOp::Max, dtype, args };
-            return Some(Closed::Op { op: ClosedOp::Min, dtype, args: vec![lower, hi] });
-        }
-        E::Eq if exact || bool || float => ClosedOp::Eq,
-        E::Ne if exact || bool || float => ClosedOp::Ne,
-        E::Lt if exact || float => ClosedOp::Lt,
-        E::Le if exact || float => ClosedOp::Le,
-        E::Gt if exact || float => ClosedOp::Gt,
-        E::Ge if exact || float => ClosedOp::Ge,
-        E::And if bool => return Some(simpler(ClosedOp::And, dtype, args)),
-        E::Or if bool => return Some(simpler(ClosedOp::Or, dtype, args)),
-        E::Xor if bool => ClosedOp::Ne,
-        E::Not if bool => ClosedOp::Not,
-        E::Select if exact || bool => ClosedOp::Select,
-        E::Add
-        | E::Sub
-        | E::Mul
-        | E::Neg
-        | E::Abs
-        | E::Div
-        | E::Rem
-        | E::CeilDiv
-        | E::NextPow2
-        | E::Maximum
-        | E::MaxNum
-        | E::Minimum
-        | E::MinNum
-        | E::Clamp
-        | E::Eq
-        | E::Ne
-        | E::Lt
-        | E::Le
-        | E::Gt
-        | E::Ge
-        | E::And
-        | E::Or
-        | E::Xor
-        | E::Not
-        | E::Select
-        | E::Shl
-        | E::Shr
-        | E::Fma
-        | E::Exp
-        | E::Exp2
-        | E::Log
-        | E::Log2
-        | E::Sin
-        | E::Cos
-        | E::Tanh
-        | E::Erf
-        | E::Sqrt
-        | E::Rsqrt
-        | E::Pow
-        | E::Floor
-        | E::Ceil
-        | E::Round
-        | E::Trunc
-        | E::UmulHi
-        | E::Popcount
-        | E::Clz
-        | E::IsNan
-        | E::IsInf
-        | E::IsFinite
-        | E::Cast
-        | E::Bitcast => return None,
-    };
-    Some(Closed::Op { op: closed, dtype, args })
 }

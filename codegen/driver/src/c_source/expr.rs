@@ -1,0 +1,83 @@
+//! Owns closed expressions as C, and the helpers that they need.
+
+use tk_bundle::{DeviceFact, Expr, Kernel, Kind, Operation, Variant};
+use tk_ops::DType;
+
+use super::{File, dot, identifier};
+
+const HELPERS: &str = include_str!("../c/helpers.c");
+
+impl File<'_> {
+    /// An expression of type `int64_t`, or `double` for a number of a float type.
+    pub(super) fn expr(&mut self, e: &Expr, kernel: &Kernel, v: &Variant) -> String {
+        let name =
+            |arg: &u32| kernel.params.get(*arg as usize).map(|p| identifier(&p.name)).unwrap_or_default();
+        match e {
+            Expr::Int(i64::MIN) => "INT64_MIN".to_string(),
+            Expr::Int(i) => format!("INT64_C({i})"),
+            Expr::Float(f) if f.is_nan() => "(0.0 / 0.0)".to_string(),
+            Expr::Float(f) if f.is_infinite() => format!("({}1.0 / 0.0)", if *f < 0.0 { "-" } else { "" }),
+            Expr::Float(f) => format!("{f:?}"),
+            Expr::Number(arg) => {
+                let dtype = v.dtypes.get(*arg as usize).and_then(|d| DType::parse(d.as_deref()?));
+                let float = dtype.is_some_and(DType::is_float);
+                format!("({}){}", if float { "double" } else { "int64_t" }, name(arg))
+            }
+            Expr::Address(arg) => format!("(int64_t)(uintptr_t){}{}data", name(arg), dot(kernel, *arg)),
+            Expr::Extent(arg, axis) => format!("{}->shape[{axis}]", name(arg)),
+            Expr::Stride(arg, axis) => format!("{}->strides[{axis}]", name(arg)),
+            Expr::Device(DeviceFact::Sms) => "tk_device_->sms".to_string(),
+            Expr::Device(DeviceFact::SharedBytes) => "tk_device_->shared_bytes".to_string(),
+            Expr::Apply(Operation { op, bits, args }) => {
+                let args: Vec<String> = args.iter().map(|a| self.expr(a, kernel, v)).collect();
+                self.applied(*op, *bits, &args)
+            }
+        }
+    }
+
+    fn applied(&mut self, op: Kind, bits: u32, args: &[String]) -> String {
+        let list = args.join(", ");
+        let mut call = |name: &'static str| {
+            self.helpers.insert(name);
+            format!("tk_{name}({list}, {bits}, &tk_wrong)")
+        };
+        match (op, args) {
+            (Kind::Add, _) => call("add"),
+            (Kind::Sub, _) => call("sub"),
+            (Kind::Mul, _) => call("mul"),
+            (Kind::Div, _) => call("div"),
+            (Kind::Rem, _) => call("rem"),
+            (Kind::CeilDiv, _) => call("cdiv"),
+            (Kind::Min, _) => call("min"),
+            (Kind::Max, _) => call("max"),
+            (Kind::Neg, _) => call("neg"),
+            (Kind::Abs, _) => call("abs"),
+            (Kind::NextPow2, _) => call("next_pow2"),
+            (Kind::Wrap, _) => call("wrap"),
+            (Kind::WrapUnsigned, _) => call("wrap_unsigned"),
+            (Kind::Not, [a]) => format!("(!({a}))"),
+            (Kind::Select, [c, a, b]) => format!("(({c}) ? ({a}) : ({b}))"),
+            (op, [a, b]) => match op.sign() {
+                Ok(sign) | Err(sign) => format!("(({a}) {sign} ({b}))"),
+            },
+            (_, _) => "0".to_string(),
+        }
+    }
+
+    /// The helpers that are used, each behind those that it uses.
+    pub(super) fn helpers(&self) -> Vec<String> {
+        let uses_fit = self.helpers.iter().any(|h| FITTING.contains(h));
+        helpers()
+            .filter(|(name, _)| self.helpers.contains(name) || *name == "fit" && uses_fit)
+            .map(|(_, text)| format!("\n{text}"))
+            .collect()
+    }
+}
+
+/// Those whose results may not fit.
+const FITTING: [&str; 6] = ["add", "sub", "mul", "neg", "abs", "next_pow2"];
+
+/// The helpers of `c/helpers.c`: name and text.
+fn helpers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    HELPERS.split("/* helper: ").skip(1).filter_map(|part| part.split_once(" */\n"))
+}
