@@ -1,8 +1,10 @@
-//! What must hold of any input: of a source text for the parser, of one for the checker and what follows it, of IR text.
+//! What must hold of any input: of a source text for the parser, of one for the checker and what follows it, of IR text, of a
+//! bundle.
 //! The fuzzer and the test `runtime/launch/tests/fuzz.rs` call the same functions.
 //!
 //! May assume nothing about the bytes. A property that does not hold is a panic.
 
+use tk_bundle::{Argument, Bundle, FORMAT, Facts, Number, ParamKind, Writer};
 use tk_runtime::Session;
 use tk_sema::Loader;
 use tk_sema::eval::Bindings;
@@ -110,4 +112,40 @@ fn inside(sources: &SourceMap, span: Span, d: &Diagnostic) {
     // A file that could not be read has no text.
     let text = sources.get(span.file).map_or("", |s| &s.text);
     assert!(text.get(span.start as usize..span.end as usize).is_some(), "{span:?} is no place: {d:?}");
+}
+
+/// A bundle is refused or can be read: as it is, and as the manifest of a sound file. Every launch by it is chosen or refused.
+pub fn bundle(data: &[u8]) {
+    let sealed = Writer::default().finish_text(FORMAT, "0.1.0", data.to_vec());
+    for bytes in [data.to_vec(), sealed] {
+        let Ok(bundle) = Bundle::from_vec(bytes) else { continue };
+        for kernel in &bundle.manifest().kernels {
+            for v in &kernel.variants {
+                let _ = (bundle.blob(&v.binary), bundle.blob(&v.tile));
+                let args: Vec<Argument<'_>> = kernel
+                    .params
+                    .iter()
+                    .zip(&v.dtypes)
+                    .map(|(p, dtype)| match (p.kind, dtype.as_deref()) {
+                        (_, None) => Argument::Absent,
+                        (ParamKind::Number, Some(dtype)) => {
+                            Argument::Number { dtype, value: Number::Int(i64::MIN) }
+                        }
+                        (ParamKind::Pointer { .. } | ParamKind::View { .. }, Some(dtype)) => {
+                            Argument::Tensor {
+                                address: u64::MAX,
+                                dtype,
+                                shape: &[7, i32::MAX as i64],
+                                strides: None,
+                            }
+                        }
+                    })
+                    .collect();
+                let targets = [v.target.as_str()];
+                let facts =
+                    Facts { args: &args, given: &[], targets: &targets, sms: 1, shared_bytes: i64::MAX };
+                let _ = kernel.choose(&facts);
+            }
+        }
+    }
 }

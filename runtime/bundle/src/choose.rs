@@ -127,7 +127,9 @@ impl Kernel {
         if args.len() != self.params.len() {
             let names = listed(self.params.iter().map(|p| p.name.as_str()));
             let (wanted, given) = (self.params.len(), args.len());
-            let what = format!("kernel `{}` takes {wanted} arguments, but {given} were given", self.name);
+            let (noun, were) =
+                (if wanted == 1 { "argument" } else { "arguments" }, if given == 1 { "was" } else { "were" });
+            let what = format!("kernel `{}` takes {wanted} {noun}, but {given} {were} given", self.name);
             return Err(Error::new(what, format!("they are {names}")));
         }
         for (param, arg) in self.params.iter().zip(args) {

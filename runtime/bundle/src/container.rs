@@ -47,12 +47,18 @@ impl Writer {
 
     /// The file. Blobs of the manifest that have no section stand elsewhere.
     pub fn finish(self, manifest: &Manifest) -> Vec<u8> {
+        // Text, numbers and lists can always be written.
         let text = serde_json::to_vec(manifest).unwrap_or_default();
+        self.finish_text(manifest.format, &manifest.versions.tk, text)
+    }
+
+    /// The file with a manifest that is already text, which nothing looks at: for tests of readers.
+    pub fn finish_text(self, format: u32, tk: &str, text: Vec<u8>) -> Vec<u8> {
         let sections: Vec<Vec<u8>> = std::iter::once(text).chain(self.sections).collect();
         let mut out = MAGIC.to_vec();
-        out.extend(manifest.format.to_le_bytes());
+        out.extend(format.to_le_bytes());
         let mut version = [0; VERSION];
-        version.iter_mut().zip(manifest.versions.tk.bytes()).for_each(|(to, from)| *to = from);
+        version.iter_mut().zip(tk.bytes()).for_each(|(to, from)| *to = from);
         out.extend(version);
         out.extend((sections.len() as u32).to_le_bytes());
         let mut at = HEADER + ENTRY * sections.len();

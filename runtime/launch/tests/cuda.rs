@@ -16,6 +16,7 @@ const TESTS: &[(&str, fn())] = &[
     ("pointers in memory", on_gpu::launch::pointers_in_memory_are_translated_both_ways),
     ("shared memory", on_gpu::launch::a_block_that_needs_more_shared_memory_than_there_is),
     ("launcher", on_gpu::launch::a_launcher_plans_once_for_what_decides),
+    ("bundle and graph", on_gpu::shipped::a_bundle_launches_and_a_graph_replays),
     ("cost of a launch", on_gpu::launch::what_a_launch_costs),
     ("recovery", on_gpu::device::a_kernel_that_fails_is_named_and_the_device_recovers),
     (

@@ -14,6 +14,7 @@ const INVALID_VALUE: u32 = 1;
 const INVALID_CONTEXT: u32 = 201;
 const ILLEGAL_ADDRESS: u32 = 700;
 const NOT_READY: u32 = 600;
+const CAPTURE_UNSUPPORTED: u32 = 900;
 
 /// What the context has become; 0 while it works.
 static BROKEN: AtomicU32 = AtomicU32::new(0);
@@ -23,6 +24,8 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 static RETAINED: AtomicI64 = AtomicI64::new(0);
 static MEMORY: Mutex<BTreeMap<u64, usize>> = Mutex::new(BTreeMap::new());
 static LAUNCHES: AtomicU32 = AtomicU32::new(0);
+/// The arguments of each launch of `twice` since a recording began.
+static RECORDING: Mutex<Option<Vec<Vec<u64>>>> = Mutex::new(None);
 
 thread_local! { static CURRENT: Cell<usize> = const { Cell::new(0) }; }
 
@@ -65,6 +68,7 @@ pub unsafe extern "C" fn cuGetErrorName(code: u32, out: *mut *const c_char) -> u
         500 => c"CUDA_ERROR_NOT_FOUND",
         700 => c"CUDA_ERROR_ILLEGAL_ADDRESS",
         803 => c"CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+        900 => c"CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
         _ => return INVALID_VALUE,
     };
     unsafe { *out = name.as_ptr() };
@@ -256,6 +260,9 @@ pub extern "C" fn cuStreamDestroy_v2(_: *mut c_void) -> u32 {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamSynchronize(_: *mut c_void) -> u32 {
+    if RECORDING.lock().unwrap().is_some() {
+        return CAPTURE_UNSUPPORTED;
+    }
     finish()
 }
 
@@ -492,6 +499,15 @@ pub unsafe extern "C" fn cuLaunchKernel(
 ) -> u32 {
     LAUNCHES.fetch_add(1, SeqCst);
     let state = context();
+    if let Some(recorded) = RECORDING.lock().unwrap().as_mut() {
+        // How many parameters there are, only the kernel knows.
+        if function != twice as Kernel as *mut c_void {
+            return CAPTURE_UNSUPPORTED;
+        }
+        let words = (0..6).map(|i| unsafe { *(*params.add(i)).cast::<u64>() }).collect();
+        recorded.push(words);
+        return state;
+    }
     if state == 0 {
         let kernel: Kernel = unsafe { std::mem::transmute(function) };
         unsafe { kernel(&Launch { blocks: [x, y, z], threads, shared, params }) };
@@ -527,4 +543,44 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
         return 720;
     }
     unsafe { cuLaunchKernel(function, x, y, z, threads, a, b, shared, stream, params, std::ptr::null_mut()) }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamBeginCapture_v2(_: *mut c_void, _: u32) -> u32 {
+    *RECORDING.lock().unwrap() = Some(vec![]);
+    context()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamEndCapture(_: *mut c_void, out: *mut *mut c_void) -> u32 {
+    let recorded = RECORDING.lock().unwrap().take().unwrap();
+    unsafe { *out = Box::into_raw(Box::new(recorded)).cast() };
+    context()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphInstantiateWithFlags(out: *mut *mut c_void, graph: *mut c_void, _: u64) -> u32 {
+    let recorded = unsafe { (*graph.cast::<Vec<Vec<u64>>>()).clone() };
+    unsafe { *out = Box::into_raw(Box::new(recorded)).cast() };
+    context()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphLaunch(exec: *mut c_void, _: *mut c_void) -> u32 {
+    for words in unsafe { &*exec.cast::<Vec<Vec<u64>>>() } {
+        let mut params: Vec<*mut c_void> = words.iter().map(|w| std::ptr::from_ref(w).cast_mut().cast()).collect();
+        unsafe { twice(&Launch { blocks: [1; 3], threads: 32, shared: 0, params: params.as_mut_ptr() }) };
+    }
+    context()
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphDestroy(graph: *mut c_void) -> u32 {
+    drop(unsafe { Box::from_raw(graph.cast::<Vec<Vec<u64>>>()) });
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGraphExecDestroy(exec: *mut c_void) -> u32 {
+    unsafe { cuGraphDestroy(exec) }
 }

@@ -58,6 +58,11 @@ fn a_launcher_plans_once_for_what_decides() {
 }
 
 #[test]
+fn a_bundle_launches_and_a_graph_replays() {
+    on("", on_gpu::shipped::a_bundle_launches_and_a_graph_replays);
+}
+
+#[test]
 #[ignore = "a measurement"]
 fn what_a_launch_costs() {
     on("", on_gpu::launch::what_a_launch_costs);

@@ -21,9 +21,10 @@ type Target = (&'static str, fn(&[u8]));
 const PARSE: Target = ("parse", targets::parse);
 const CHECK: Target = ("check", targets::check);
 const IR: Target = ("ir", targets::ir);
+const BUNDLE: Target = ("bundle", targets::bundle);
 
 /// Changed inputs that every run of the tests tries, for each target.
-const CHANGES: [(Target, usize); 3] = [(PARSE, 600), (CHECK, 500), (IR, 1500)];
+const CHANGES: [(Target, usize); 4] = [(PARSE, 600), (CHECK, 500), (IR, 1500), (BUNDLE, 3000)];
 /// No input may take longer; most take a few milliseconds.
 const LIMIT: Duration = Duration::from_secs(20);
 /// As much stack as the command gives the compiler.
@@ -53,6 +54,7 @@ fn files(folder: &Path, extension: Option<&str>) -> Vec<PathBuf> {
 /// The corpus of a target and the files of the repository that it reads.
 fn inputs(target: Target) -> Vec<(String, Vec<u8>)> {
     let sources: &[(&str, &str)] = match target.0 {
+        "bundle" => &[],
         "ir" => &[("tests/ir", "tir"), ("tests/lower", "tir")],
         _ => &[("examples", "tk"), ("stdlib", "tk"), ("tests/diagnostics", "tk"), ("tests/lower", "tk")],
     };
@@ -93,7 +95,7 @@ fn try_one(target: Target, name: &str, data: &[u8]) -> Result<(), String> {
 
 #[test]
 fn the_corpus() {
-    for target in [PARSE, CHECK, IR] {
+    for target in [PARSE, CHECK, IR, BUNDLE] {
         for (name, data) in inputs(target) {
             try_one(target, &name, &data).unwrap();
         }

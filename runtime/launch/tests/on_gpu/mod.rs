@@ -2,4 +2,5 @@
 
 pub mod device;
 pub mod launch;
+pub mod shipped;
 pub mod support;
