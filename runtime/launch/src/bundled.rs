@@ -1,7 +1,7 @@
 //! Owns kernels of a bundle without a program behind them: numbers in the types of their parameters, and launches on the
 //! CPU by the portable tile IR.
 
-use tk_bundle::{Argument, Bundle, Error, Facts, Kernel, Machine, Number, ParamKind, Variant};
+use tk_bundle::{Argument, Bundle, Error, Facts, Kernel, Number, ParamKind, Variant};
 use tk_interp::{Arg, Memory, Options, Printed};
 use tk_ops::{DType, Scalar};
 use tk_sema::contract::{HostArg, SetValue};
@@ -51,50 +51,52 @@ pub fn given(kernel: &Kernel, named: &[(&str, &str)]) -> Result<Vec<Option<u32>>
     Ok(out)
 }
 
-/// The arguments as the kernel takes them: numbers in the types of their parameters, defaults filled in.
-pub fn complete(kernel: &Kernel, args: &[HostArg]) -> Result<Vec<HostArg>, Error> {
-    let mut out = args.to_vec();
-    out.resize(out.len().max(kernel.params.len()), HostArg::Absent);
-    for (i, (param, arg)) in kernel.params.iter().zip(&mut out).enumerate() {
-        if param.kind != ParamKind::Number {
-            continue;
-        }
-        let types = || kernel.variants.iter().filter_map(|v| DType::parse(v.dtypes.get(i)?.as_deref()?));
-        if *arg == HostArg::Absent
-            && let Some(default) = &param.default
-        {
-            *arg = match SetValue::parse(default) {
-                SetValue::Int(v) => types()
-                    .next()
-                    .and_then(|d| Scalar::int_in_range(d, v))
-                    .map_or(HostArg::Absent, HostArg::Scalar),
-                SetValue::Float(v) => types()
-                    .next()
-                    .and_then(|d| Scalar::float_in_range(d, v))
-                    .map_or(HostArg::Absent, HostArg::Scalar),
-                SetValue::Bool(v) => HostArg::Scalar(Scalar::bool(v)),
-                SetValue::DType(_) | SetValue::Shape(_) | SetValue::Fn(_) | SetValue::Lambda(_) => {
-                    HostArg::Absent
-                }
-            };
-        }
-        let HostArg::Scalar(s) = arg else { continue };
-        let fit = |to: DType| match (s.as_int(), s.as_f64()) {
-            _ if s.dtype() == to => Some(*s),
-            (Some(v), _) => Scalar::int_in_range(to, v).filter(|_| to != DType::Bool),
-            (None, Some(v)) => Scalar::float_in_range(to, v),
-            (None, None) => None,
-        };
-        match types().find_map(fit) {
-            Some(v) => *arg = HostArg::Scalar(v),
-            None => {
-                let what =
-                    format!("`{}` of kernel `{}` is {s}, which it does not take", param.name, kernel.name);
-                return Err(Error::new(what, ""));
+/// A number as the kernel takes it: in the type of its parameter, or the default where none is given. `None` if there is
+/// none. `i` is the number of the argument.
+pub fn fitted(kernel: &Kernel, i: usize, given: Option<Scalar>) -> Result<Option<Scalar>, Error> {
+    let Some(param) = kernel.params.get(i) else { return Ok(given) };
+    let types = || kernel.variants.iter().filter_map(|v| DType::parse(v.dtypes.get(i)?.as_deref()?));
+    let fit = |s: Scalar, to: DType| match (s.as_int(), s.as_f64()) {
+        _ if s.dtype() == to => Some(s),
+        (Some(v), _) => Scalar::int_in_range(to, v).filter(|_| to != DType::Bool),
+        (None, Some(v)) => Scalar::float_in_range(to, v),
+        (None, None) => None,
+    };
+    let s = match (given, &param.default) {
+        (Some(s), _) => s,
+        (None, None) => return Ok(None),
+        (None, Some(default)) => match SetValue::parse(default) {
+            SetValue::Int(v) => Scalar::int(DType::I64, v),
+            SetValue::Float(v) => Scalar::float(DType::F64, v),
+            SetValue::Bool(v) => Scalar::bool(v),
+            SetValue::DType(_) | SetValue::Shape(_) | SetValue::Fn(_) | SetValue::Lambda(_) => {
+                return Ok(None);
             }
+        },
+    };
+    match types().find_map(|to| fit(s, to)) {
+        Some(v) => Ok(Some(v)),
+        None => {
+            let what = format!("`{}` of kernel `{}` is {s}, which it does not take", param.name, kernel.name);
+            Err(Error::new(what, ""))
         }
     }
-    Ok(out)
+}
+
+/// Arguments of the host with numbers as the kernel takes them.
+fn complete(kernel: &Kernel, mut args: Vec<HostArg>) -> Result<Vec<HostArg>, Error> {
+    args.resize(args.len().max(kernel.params.len()), HostArg::Absent);
+    let numbers = args.iter_mut().zip(&kernel.params).enumerate();
+    for (i, (arg, _)) in numbers.filter(|(_, (_, p))| p.kind == ParamKind::Number) {
+        let given = match arg {
+            HostArg::Scalar(s) => Some(*s),
+            HostArg::Absent => None,
+            // That it is no number is said later.
+            HostArg::Tensor { .. } => continue,
+        };
+        *arg = fitted(kernel, i, given)?.map_or(HostArg::Absent, HostArg::Scalar);
+    }
+    Ok(args)
 }
 
 /// A number as guards and grids see it.
@@ -143,7 +145,7 @@ pub fn run(
     named: &[(&str, &str)],
 ) -> Result<(Vec<(String, Array)>, String), Error> {
     let (_, kernel) = kernel(bundle, name)?;
-    let hosts = complete(kernel, &values.iter().map(host).collect::<Vec<_>>())?;
+    let hosts = complete(kernel, values.iter().map(host).collect())?;
     let names: Vec<Option<&str>> = hosts.iter().map(dtype_name).collect();
     let arguments: Vec<Argument<'_>> = hosts.iter().zip(&names).map(|(h, d)| argument(h, *d, 0)).collect();
     let targets: Vec<&str> = kernel.variants.iter().map(|v| v.target.as_str()).collect();
@@ -237,28 +239,4 @@ fn portable(bundle: &Bundle, variant: &Variant) -> Result<(TileModule, FuncId), 
     let kernels = module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel);
     let entry = kernels.map(|(id, _)| id).next().ok_or_else(|| wrong("it has no kernel".into()))?;
     Ok((module, entry))
-}
-
-/// What a function is passed, but for workspaces, as the bits of each value. `None` if the arguments are others.
-pub fn words(variant: &Variant, hosts: &[HostArg], address: impl Fn(usize) -> u64) -> Option<Vec<u64>> {
-    let one = |m: &Machine| {
-        Some(match m {
-            Machine::Address(arg) => address(*arg as usize),
-            Machine::Scratch(_) => 0,
-            Machine::Number(arg) => match hosts.get(*arg as usize)? {
-                HostArg::Scalar(s) => s.bits(),
-                HostArg::Tensor { .. } | HostArg::Absent => return None,
-            },
-            Machine::Extent(arg, axis, _) | Machine::Stride(arg, axis) => {
-                match (hosts.get(*arg as usize)?, m) {
-                    (HostArg::Tensor { shape, .. }, Machine::Extent(..)) => {
-                        *shape.get(*axis as usize)? as u64
-                    }
-                    (HostArg::Tensor { strides, .. }, _) => *strides.get(*axis as usize)? as u64,
-                    (HostArg::Scalar(_) | HostArg::Absent, _) => return None,
-                }
-            }
-        })
-    };
-    variant.passed.iter().map(one).collect()
 }

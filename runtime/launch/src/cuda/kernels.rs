@@ -2,14 +2,13 @@
 //!
 //! Nothing is compiled: a launch takes the variant whose guards hold, and loads its binary when it is the first to need it.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use smallvec::SmallVec;
 use tk_bundle::{Argument, Bundle, Error, Facts, Variant};
 use tk_interp::Printed;
 use tk_ops::DType;
-use tk_sema::contract::HostArg;
 
 use super::device::Device;
 use super::kernel::{Kernel, KernelInfo, Module};
@@ -20,7 +19,9 @@ use super::stream::Stream;
 use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::bundled;
 use crate::compile::ParamKind;
-use crate::session::lock;
+
+/// Arguments that need no memory from the heap.
+const MOST: usize = 16;
 
 /// The kernels of a bundle on a device. Clones share what was loaded.
 #[derive(Clone)]
@@ -31,7 +32,7 @@ struct Inner {
     bundle: Arc<Bundle>,
     targets: Vec<&'static str>,
     /// By kernel and variant.
-    loaded: Mutex<HashMap<(usize, usize), Arc<Kernel>>>,
+    loaded: Vec<Vec<OnceLock<Kernel>>>,
     printed: Printed,
     spare: Mutex<Option<Messages>>,
 }
@@ -47,11 +48,13 @@ impl Kernels {
     /// The kernels of a bundle on a device. Nothing is loaded yet.
     pub fn new(device: Device, bundle: Arc<Bundle>) -> Kernels {
         let targets = device.target().into_iter().collect();
+        let slots = |k: &tk_bundle::Kernel| k.variants.iter().map(|_| OnceLock::new()).collect();
+        let loaded = bundle.manifest().kernels.iter().map(slots).collect();
         Kernels(Arc::new(Inner {
             device,
             bundle,
             targets,
-            loaded: Mutex::default(),
+            loaded,
             printed: Printed::default(),
             spare: Mutex::default(),
         }))
@@ -86,14 +89,8 @@ impl Kernels {
             return Err(outside(args).into());
         }
         let (number, k) = bundled::kernel(&inner.bundle, kernel)?;
-        let hosts: Vec<HostArg> = args.iter().map(Arg::host).collect();
-        let hosts = bundled::complete(k, &hosts)?;
-        let address = |i: usize| args.get(i).map_or(0, Arg::bits);
-        let arguments: Vec<Argument<'_>> = hosts
-            .iter()
-            .enumerate()
-            .map(|(i, h)| bundled::argument(h, bundled::dtype_name(h), address(i)))
-            .collect();
+        let fitted = fitted(k, args)?;
+        let arguments: SmallVec<[Argument<'_>; MOST]> = fitted.iter().map(argument).collect();
         let facts = Facts {
             args: &arguments,
             given: &bundled::given(k, named)?,
@@ -104,9 +101,12 @@ impl Kernels {
         let chosen = k.choose(&facts)?;
         let variant = chosen.variant;
         let index = k.variants.iter().position(|v| std::ptr::eq(v, variant)).unwrap_or(0);
-        let loaded = self.loaded((number, index), variant)?;
-        let damaged = || Error::new("this bundle is damaged", "build it again");
-        let mut values = bundled::words(variant, &hosts, address).ok_or_else(damaged)?;
+        let slot = inner.loaded.get(number).and_then(|variants| variants.get(index));
+        let loaded = match slot.and_then(OnceLock::get) {
+            Some(loaded) => loaded,
+            None => self.load(slot.ok_or_else(damaged)?, variant)?,
+        };
+        let mut values = words(variant, &fitted).ok_or_else(damaged)?;
         if variant.scratch.is_empty() && !loaded.info().has_control() {
             return Ok(loaded.start(stream, chosen.grid, &values, variant.cooperative, None)?);
         }
@@ -116,7 +116,7 @@ impl Kernels {
             device: &inner.device,
             spare: &inner.spare,
             printed: &inner.printed,
-            kernel: &loaded,
+            kernel: loaded,
             grid: chosen.grid,
             cooperative: variant.cooperative,
             scratch: &scratch,
@@ -132,11 +132,9 @@ impl Kernels {
         })
     }
 
-    fn loaded(&self, key: (usize, usize), variant: &Variant) -> Result<Arc<Kernel>, LaunchError> {
-        if let Some(kernel) = lock(&self.0.loaded).get(&key) {
-            return Ok(Arc::clone(kernel));
-        }
-        let damaged = || Error::new("this bundle is damaged", "build it again");
+    /// Makes a kernel ready. Two threads may do it at the same time; the first is kept.
+    #[cold]
+    fn load<'s>(&self, slot: &'s OnceLock<Kernel>, variant: &Variant) -> Result<&'s Kernel, LaunchError> {
         let image = self.0.bundle.blob(&variant.binary)?;
         let kind = |m: &tk_bundle::Machine| match m {
             tk_bundle::Machine::Address(_) | tk_bundle::Machine::Scratch(_) => Some(ParamKind::Pointer),
@@ -158,10 +156,54 @@ impl Kernels {
             messages: bundled::messages(variant).ok_or_else(damaged)?.into(),
             meets: variant.control > 0 && variant.messages.is_empty(),
         };
-        let kernel = Arc::new(Module::lazy(image.into()).kernel(info));
+        let kernel = Module::lazy(image.into()).kernel(info);
         kernel.fits(&self.0.device)?;
-        Ok(Arc::clone(lock(&self.0.loaded).entry(key).or_insert(kernel)))
+        Ok(slot.get_or_init(|| kernel))
     }
+}
+
+fn damaged() -> Error {
+    Error::new("this bundle is damaged", "build it again")
+}
+
+/// The arguments with numbers as the kernel takes them.
+fn fitted<'a>(kernel: &tk_bundle::Kernel, args: &[Arg<'a>]) -> Result<SmallVec<[Arg<'a>; MOST]>, Error> {
+    let mut out: SmallVec<[Arg<'a>; MOST]> = args.iter().copied().collect();
+    out.resize(out.len().max(kernel.params.len()), Arg::Absent);
+    for (i, (arg, param)) in out.iter_mut().zip(&kernel.params).enumerate() {
+        let given = match (param.kind, &arg) {
+            (tk_bundle::ParamKind::Number, Arg::Scalar(s)) => Some(*s),
+            (tk_bundle::ParamKind::Number, Arg::Absent) => None,
+            (_, Arg::Tensor { .. } | Arg::Scalar(_) | Arg::Absent) => continue,
+        };
+        *arg = bundled::fitted(kernel, i, given)?.map_or(Arg::Absent, Arg::Scalar);
+    }
+    Ok(out)
+}
+
+/// An argument as the bundle sees it.
+fn argument<'a>(arg: &'a Arg<'_>) -> Argument<'a> {
+    match arg {
+        Arg::Tensor { address, dtype, shape, strides, .. } => {
+            Argument::Tensor { address: *address, dtype: dtype.name(), shape, strides: *strides }
+        }
+        Arg::Scalar(s) => Argument::Number { dtype: s.dtype().name(), value: bundled::number(*s) },
+        Arg::Absent => Argument::Absent,
+    }
+}
+
+/// What a function is passed, as the bits of each value; workspaces are still 0. `None` if the arguments are others.
+fn words(variant: &Variant, args: &[Arg<'_>]) -> Option<SmallVec<[u64; 2 * MOST]>> {
+    let one = |m: &tk_bundle::Machine| {
+        let arg = |i: &u32| args.get(*i as usize);
+        Some(match m {
+            tk_bundle::Machine::Address(i) | tk_bundle::Machine::Number(i) => arg(i)?.bits(),
+            tk_bundle::Machine::Extent(i, axis, _) => arg(i)?.extent_of(*axis as usize),
+            tk_bundle::Machine::Stride(i, axis) => arg(i)?.stride_of(*axis as usize),
+            tk_bundle::Machine::Scratch(_) => 0,
+        })
+    };
+    variant.passed.iter().map(one).collect()
 }
 
 /// The workspaces of a launch.
@@ -170,7 +212,7 @@ fn workspaces(variant: &Variant, facts: &Facts<'_>) -> Result<Vec<Scratch>, Erro
     for (value, m) in variant.passed.iter().enumerate() {
         let tk_bundle::Machine::Scratch(i) = m else { continue };
         let s = variant.scratch.get(*i as usize);
-        let s = s.ok_or_else(|| Error::new("this bundle is damaged", "build it again"))?;
+        let s = s.ok_or_else(damaged)?;
         let bytes = bundled::scratch_bytes(s, facts)?.max(1);
         out.push(Scratch { value, bytes, zeroed: s.zeroed });
     }
