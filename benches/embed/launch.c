@@ -53,7 +53,7 @@ static void bare(void)
     static int one = 1;
     static int grid = 1;
     void *pointers[7] = {&address, &address, &address, &one, &grid, &grid, &grid};
-    check(atomic_load(&tk_found)->launch(function, 1, 1, 1, 128, 1, 1, 0, stream, pointers, NULL), "cuLaunchKernel");
+    check(atomic_load(&tki_found)->launch(function, 1, 1, 1, 128, 1, 1, 0, stream, pointers, NULL), "cuLaunchKernel");
 }
 
 /* Microseconds of a launch, in bursts for which the queue of the GPU has room. */
@@ -80,7 +80,7 @@ int main(void)
     double best[2] = {1e9, 1e9}, replay = 1e9;
     int device = 0, i, j;
     check(library == NULL, "there is no NVIDIA driver");
-#define FIND(field, name) check(!tk_symbol(library, name, &cu.field), name)
+#define FIND(field, name) check(!tki_symbol(library, name, &cu.field), name)
     FIND(init, "cuInit");
     FIND(device, "cuDeviceGet");
     FIND(context, "cuDevicePrimaryCtxRetain");
@@ -99,8 +99,8 @@ int main(void)
     check(cu.stream(&stream, 1), "cuStreamCreate");
     check(cu.alloc(&address, 4096), "cuMemAlloc");
     ours();
-    for (i = 0; i < (int)(sizeof tk_variants_nothing / sizeof *tk_variants_nothing); i++) {
-        tk_loaded *l = atomic_load(&tk_variants_nothing[i].loaded);
+    for (i = 0; i < (int)(sizeof tki_of_tk_nothing / sizeof *tki_of_tk_nothing); i++) {
+        tki_loaded *l = atomic_load(&tki_of_tk_nothing[i].loaded);
         function = l != NULL ? l->function : function;
     }
     (void)timed(bare);

@@ -297,7 +297,7 @@ Layouts:
   blocked(1, 4, columns)    of a column
   acc(m16n8k16, 4)          the accumulator of a matrix instruction, on 4 warps; also m16n8k8, m16n8k32, m8n8k4
   a(m16n8k16, 4)            its left factor; b(..): its right one
-  '[2, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0]], warp []'
+  '[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []'
                             as in the output of --emit layout: extents as logarithms, then for each bit the
                             element that it adds";
 

@@ -7,6 +7,7 @@ use tk_ops::DType;
 use tk_runtime::files::write_all;
 
 use crate::args::LayoutArgs;
+use crate::report::Line;
 use crate::suggest::hint;
 use crate::terminal::{Outcome, Terminal};
 
@@ -23,12 +24,33 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
     let shape = shape(&args.shape)?;
     let layout = layout(&args.layout, &shape, target)?;
     let numbers = picture::numbers(&layout, dtype.bytes() as u32, target);
+    if numbers.threads[0] != target.warp_size {
+        let (lanes, warp) = (numbers.threads[0], target.warp_size);
+        return Err(
+            format!("the layout has {lanes} lanes, and a warp of `{}` has {warp}", target.name).into()
+        );
+    }
     let mut out = format!("{layout}\n");
     numbers.lines().iter().for_each(|l| out.push_str(&format!("{l}\n")));
     if let Some(path) = &args.out {
         let title = format!("{} of {} {}", args.layout, args.shape, args.dtype);
         let svg = picture::svg(&[(title, &layout, &shape, dtype.bytes() as u32)], target);
         write_all(&[(path.clone(), svg.into_bytes())])?;
+    }
+    if terminal.is_json() {
+        let lines = numbers.lines();
+        return terminal.object(&Line::Layout {
+            layout: &layout.to_string(),
+            registers: numbers.registers,
+            lanes: numbers.threads[0],
+            warps: numbers.threads[1],
+            copies: numbers.copies,
+            vector: &numbers.vector,
+            access_bytes: numbers.access_bytes,
+            row_major_ways: numbers.row_major_ways,
+            swizzled_ways: numbers.swizzled_ways,
+            rendered: &lines.join("\n"),
+        });
     }
     terminal.data(&out)
 }

@@ -27,6 +27,20 @@ pub enum Line<'a> {
     /// A kernel that `tk build` has compiled for a target.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM nothing is built"))]
     Built(Built<'a>),
+    /// What `tk layout` says.
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler there are no layouts"))]
+    Layout {
+        layout: &'a str,
+        registers: usize,
+        lanes: u32,
+        warps: u32,
+        copies: u64,
+        vector: &'a [u32],
+        access_bytes: u32,
+        row_major_ways: u32,
+        swizzled_ways: Option<u32>,
+        rendered: &'a str,
+    },
     /// What `tk inspect` found in a file.
     Manifest { file: &'a str, manifest: &'a tk_bundle::Manifest },
     /// Something that `tk doctor` looked for.

@@ -47,6 +47,16 @@ fn c_launches_what_the_contract_says() {
     )
     .code(0);
     cc(&folder, &["kernels.c", &format!("{ship}/main.c"), "-I.", "-o", "main", "-ldl"]);
+    // C++ takes the header too.
+    folder
+        .write("header.cc", "#include \"kernels.h\"\nint main() { return tk_kernels_error() == nullptr; }\n");
+    let done = Command::new("c++")
+        .current_dir(folder.path(""))
+        .args(["-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "header.cc"])
+        .output();
+    if let Ok(done) = done {
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
     cc(&folder, &["-shared", "-fPIC", &format!("{ship}/driver.c"), "-o", "libcuda.so.1"]);
     let ran = Command::new(folder.path("main")).env("LD_LIBRARY_PATH", folder.path("")).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
@@ -95,6 +105,127 @@ fn what_c_cannot_launch_is_a_diagnostic() {
     build("says.tk", "bundle").code(0);
     let ran = build("open.tk", "bundle");
     assert!(ran.code(2).err.contains("E1005") && ran.err.contains("no closed form"), "{ran:#?}");
+}
+
+#[test]
+fn an_artifact_is_inspected_or_refused() {
+    let folder = Folder::new("ship-inspect");
+    let source = format!("{ROOT}/tests/ship/kernels.tk::every");
+    let args =
+        ["build", &source, "--target", "sm_90a", "--set", "T=f16", "--set", "BLOCK=64", "--set", "MODE=1"];
+    let emit = ["--emit", "bundle,manifest", "--listing", "-o", "."];
+    tk(&folder, &[args.as_slice(), emit.as_slice()].concat()).code(0);
+    for file in ["kernels.tkb", "kernels.json"] {
+        let ran = tk(&folder, &["inspect", file]);
+        ran.code(0)
+            .out_has("every(x: view[f16, 1], bias: view[f32, 1]?, y: mut view[f16, 1], n: i64, p: f32 = 0.5");
+        ran.out_has("T=f16, BLOCK=64, MODE=1 without bias (aligned) for sm_90a")
+            .out_has("requires x.shape == y.shape");
+        ran.out_has("taken if maximum(next_pow2(x.shape[0]), 64) == 64")
+            .out_has("blocks on a multiprocessor");
+        let json = tk(&folder, &["inspect", file, "--message-format", "json"]);
+        json.code(0).out_has("\"kind\":\"manifest\"");
+    }
+    tk(&folder, &["inspect", "kernels.tkb", "--html", "page.html"]).code(0);
+    let page = fs::read_to_string(folder.path("page.html")).unwrap();
+    for name in
+        ["tile IR", "laid-out IR", "scheduled IR", "LLVM", "PTX", "// Everything that a launch decides"]
+    {
+        assert!(page.contains(name), "{name}");
+    }
+    // A line of PTX knows the line of the source that stores.
+    let line = fs::read_to_string(format!("{ROOT}/tests/ship/kernels.tk")).unwrap();
+    let line = 1 + line.lines().position(|l| l.contains("y.store([at], v as T);")).unwrap();
+    let data = page.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let views = data["kernels"][0]["variants"][0]["views"].as_array().unwrap();
+    let ptx = views.iter().find(|v| v["name"] == "PTX").unwrap()["lines"].as_array().unwrap();
+    let stores = ptx.iter().filter(|l| l[0].as_str().unwrap().contains("st.global"));
+    assert!(
+        stores.into_iter().any(|l| (&l[1], &l[2]) == (&0.into(), &line.into())),
+        "no store of line {line}"
+    );
+
+    let bytes = fs::read(folder.path("kernels.tkb")).unwrap();
+    folder.write("short.tkb", &bytes[..bytes.len() - 1]).write("empty.json", "").write("no.json", "{}");
+    let mut damaged = bytes.clone();
+    let middle = bytes.len() / 2;
+    damaged[middle] ^= 1;
+    folder.write("damaged.tkb", &damaged);
+    let text = fs::read_to_string(folder.path("kernels.json")).unwrap();
+    folder.write("edited.json", text.replace("\"threads\": 128", "\"threads\": 0"));
+    for (file, says) in [
+        ("short.tkb", "this bundle is damaged; build it again"),
+        ("damaged.tkb", "this bundle is damaged; build it again"),
+        ("empty.json", "is neither a bundle nor a manifest"),
+        ("no.json", "is neither a bundle nor a manifest: missing field `format`"),
+        ("edited.json", "is damaged: kernel `every`: a block of a variant has no threads or programs"),
+        ("nobody.tkb", "cannot read nobody.tkb"),
+        ("/dev/zero", "is no file"),
+    ] {
+        tk(&folder, &["inspect", file]).code(2).says(&[says]);
+    }
+    tk(&folder, &["inspect", "kernels.tkb", "--html", "kernels.tkb"])
+        .code(2)
+        .says(&["the page would replace"]);
+}
+
+#[test]
+fn exports_are_shipped_whatever_has_a_default() {
+    let folder = Folder::new("ship-exports");
+    let source =
+        "kernel k[N: i32 = 32](y: *mut f32) { store(y + arange(0, N), 0.0); }\nexport k[N = [32, 64]];\n";
+    folder.write("a-b.tk", source);
+    tk(&folder, &["build", "a-b.tk", "--target", "sm_80", "--emit", "header,bundle", "-o", "."]).code(0);
+    let header = fs::read_to_string(folder.path("a-b.h")).unwrap();
+    assert!(header.contains("TK_K_N_DEFAULT = 0,\n    TK_K_N_32 = 1,\n    TK_K_N_64 = 2"), "{header}");
+    // Two files that differ in what C takes for one name do not share a guard.
+    assert!(header.contains("#ifndef TK_A_B_") && !header.contains("#ifndef TK_A_B_H"), "{header}");
+    cc(&folder, &["-c", "a-b.c"]);
+    let set =
+        tk(&folder, &["build", "a-b.tk", "--target", "sm_80", "--set", "N=16", "--emit", "ptx", "-o", "out"]);
+    set.code(0).out_has("k[N=16]");
+    // An expression that doubles with each call is refused, not written out.
+    let mut twice = "fn f0(n: i32) -> i32 { n + n }\n".to_string();
+    (1..25)
+        .for_each(|i| twice += &format!("fn f{i}(n: i32) -> i32 {{ let a = f{}(n); a - a / 2 }}\n", i - 1));
+    folder.write("twice.tk", twice + "kernel k(y: *mut f32, n: i32) grid(f24(n)) { store(y, 0.0); }\n");
+    let ran = tk(&folder, &["build", "twice.tk", "--target", "sm_80", "--emit", "bundle", "-o", "."]);
+    assert!(ran.code(2).err.contains("E1005"), "{ran:#?}");
+    // Many expressions and little code.
+    let list: Vec<String> = (0..8).map(|i| format!("x{i}: view[f32, 4]")).collect();
+    let require: Vec<String> = (1..8).map(|i| format!("x0.shape == x{i}.shape")).collect();
+    let many = format!(
+        "kernel k({}, y: mut view[f32, 1]) grid(1) require({}) {{ y.store([0], zeros([1], f32)); }}\n",
+        list.join(", "),
+        require.join(", ")
+    );
+    folder.write("many.tk", many);
+    tk(&folder, &["build", "many.tk", "--target", "sm_80", "--emit", "bundle", "-o", "."]).code(0);
+    tk(&folder, &["inspect", "many.tkb"]).code(0).out_has("x0.shape == x7.shape");
+}
+
+#[test]
+fn a_layout_is_numbers_and_a_picture() {
+    let folder = Folder::new("ship-layout");
+    let ran = tk(&folder, &["layout", "acc(m16n8k16, 4)", "64x64", "--dtype", "f32", "-o", "acc.svg"]);
+    ran.code(0).out_has("32 elements in a thread, 1 threads for an element").out_has("accesses of 8 bytes");
+    let svg = fs::read_to_string(folder.path("acc.svg")).unwrap();
+    // Row 8 of the first lane is its third register: PTX, fragments of m16n8k16.
+    assert!(svg.contains("element [8, 0]: warp 0, lane 0, register 2"), "no such element");
+    tk(&folder, &["layout", "blocked(8, 4)", "64x64", "--message-format", "json"])
+        .code(0)
+        .out_has("\"access_bytes\":16");
+    for (layout, shape, says) in [
+        ("blocked(3, 4)", "64x64", "neighbours are a power of two"),
+        ("blocked(8, 4)", "0x4", "is no shape"),
+        ("acc(m16n8k16, 4)", "64", "a tile of two dimensions"),
+        ("foo(1)", "64", "is no layout"),
+        ("[2]: register [], lane [[1], [2]], warp []", "4", "has 4 lanes, and a warp of `sm_90a` has 32"),
+        ("[2]: register [[1]", "4", "is no layout: column"),
+    ] {
+        tk(&folder, &["layout", layout, shape]).code(2).says(&[says]);
+    }
 }
 
 #[test]

@@ -61,6 +61,10 @@ int main(void)
     show("pointers", tk_pointers(NULL, from, to, 1000, 0.5));
     show("pointers, aligned", tk_pointers(NULL, from, to, 1024, 0.5));
     show("a negative count", tk_pointers(NULL, from, to, -1, 0.5));
+    fake("words", 9);
+    show("names", tk_add(NULL, from, 3, 0.5f, 2, 7, 8));
+    show("a float that is negated", tk_add(NULL, from, 3, -0.5f, 2, 7, 8));
+    show("a quotient that does not fit", tk_add(NULL, from, INT32_MIN, 0.5f, -1, 7, 8));
     fake("refuse", 1);
     show("refused", tk_pointers(NULL, from, to, 1024, 0.5));
     fake("refuse", 0);

@@ -1,9 +1,10 @@
 //! Owns the forms of `tk build` that hold all kernels of a file: bundle, manifest, C source.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use tk_driver::{Shipped, Specialization, Unit, c_source, shallow, ship, spilled};
-use tk_syntax::Span;
+use tk_syntax::{FileId, Span};
 
 use super::table::{self, Row};
 use super::{Builder, Files, extension};
@@ -53,10 +54,14 @@ pub fn build(
             binary: Some((unit.built.cubin.report.clone(), unit.built.cubin.bytes.len(), unit.built.work)),
         });
     }
-    let origin = Path::new(path);
-    let file = origin.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = origin.file_stem().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let stem = if path == "-" { "kernels".to_string() } else { stem };
+    // The name of standard input is what `--stdin-name` says.
+    let main = sources.get(FileId(0)).map(|s| s.name.to_string()).unwrap_or_else(|| path.to_string());
+    let plain = |c: char| if c.is_control() || matches!(c, '"' | '\\' | '<' | '>') { '_' } else { c };
+    let part = |p: Option<&OsStr>| {
+        p.map(|n| n.to_string_lossy().chars().map(plain).collect::<String>()).unwrap_or_default()
+    };
+    let (file, stem) = (part(Path::new(&main).file_name()), part(Path::new(&main).file_stem()));
+    let stem = if main == "<stdin>" { "kernels".to_string() } else { stem };
     let place = |name: &str| chosen.iter().find(|s| s.name == name).map_or(Span::default(), |s| s.place);
     let mut files: Files = vec![];
     for form in args.emit.iter().filter(|f| is_one(**f)) {

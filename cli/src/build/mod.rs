@@ -70,10 +70,16 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
             rows.push(row);
         }
     }
-    // A binary stands beside a manifest and for itself under one name.
-    let files: BTreeMap<PathBuf, Vec<u8>> =
-        files.into_iter().map(|(name, bytes)| (args.out.join(name), bytes)).collect();
-    let files: Vec<(PathBuf, Vec<u8>)> = files.into_iter().collect();
+    let mut once: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
+    for (name, bytes) in files {
+        // A binary stands beside a manifest and for itself under one name.
+        if once.insert(args.out.join(&name), bytes.clone()).is_some_and(|old| old != bytes) {
+            return Err(Failure::Sentence(format!(
+                "two of the files would be called {name}; build one form after the other"
+            )));
+        }
+    }
+    let files: Vec<(PathBuf, Vec<u8>)> = once.into_iter().collect();
     std::fs::create_dir_all(&args.out)
         .map_err(|e| format!("cannot create {}: {}", args.out.display(), reason(&e)))?;
     write_all(&files)?;

@@ -18,6 +18,10 @@ pub fn run(terminal: &Terminal, args: &InspectArgs) -> Outcome {
     let artifact = Artifact::open(&args.file)?;
     let name = args.file.display().to_string();
     if let Some(out) = &args.html {
+        let real = |path: &Path| path.canonicalize().ok();
+        if real(out).is_some_and(|out| Some(out) == real(&args.file)) {
+            return Err(format!("the page would replace {name}").into());
+        }
         let page = page::page(&artifact, &name);
         write_all(&[(out.clone(), page.into_bytes())])?;
         return Ok(());
@@ -25,7 +29,9 @@ pub fn run(terminal: &Terminal, args: &InspectArgs) -> Outcome {
     if terminal.is_json() {
         return terminal.object(&Line::Manifest { file: &name, manifest: artifact.manifest() });
     }
-    terminal.data(&text(artifact.manifest(), &name))
+    // What others have written must not reach a terminal as commands.
+    let plain = |c: char| if c.is_control() && c != '\n' { '\u{fffd}' } else { c };
+    terminal.data(&text(artifact.manifest(), &name).chars().map(plain).collect::<String>())
 }
 
 /// A bundle, or a manifest with the files beside it.
@@ -39,15 +45,22 @@ pub enum Artifact {
 impl Artifact {
     fn open(path: &Path) -> Result<Artifact, String> {
         let shown = path.display();
-        let bytes = std::fs::read(path).map_err(|e| format!("cannot read {shown}: {}", reason(&e)))?;
+        let unreadable = |e: std::io::Error| format!("cannot read {shown}: {}", reason(&e));
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        if !metadata.is_file() && !metadata.is_dir() {
+            return Err(format!("{shown} is no file"));
+        }
+        let bytes = std::fs::read(path).map_err(unreadable)?;
         if Bundle::is_one(&bytes) {
-            return Bundle::from_vec(bytes).map(Artifact::Bundle).map_err(|e| format!("{shown}: {e}"));
+            let bundle = Bundle::from_vec(bytes).and_then(|b| b.verify().map(|()| b));
+            return bundle.map(Artifact::Bundle).map_err(|e| format!("{shown}: {e}"));
         }
         let wrong = |what: String| format!("{shown} is neither a bundle nor a manifest: {what}");
         let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))?;
         if manifest.format != FORMAT {
             return Err(format!("{shown} has format {}, and this tk reads format {FORMAT}", manifest.format));
         }
+        manifest.check().map_err(|what| format!("{shown} is damaged: {what}"))?;
         Ok(Artifact::Files(Box::new(manifest), path.parent().map(Path::to_path_buf).unwrap_or_default()))
     }
 

@@ -112,11 +112,12 @@ fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
     let facts: Vec<u8> =
         request.facts.iter().flat_map(|f| (f.divisible << 1 | u32::from(f.one)).to_le_bytes()).collect();
     // Line tables hold names and lines, which follow from the places in the IR and these texts.
-    let texts: Vec<&[u8]> = request
+    let texts: Vec<Vec<u8>> = request
         .sources
         .iter()
-        .flat_map(|(_, s)| [name_in_code(request.sources, s).as_bytes(), s.text.as_bytes()])
+        .flat_map(|(_, s)| [name_in_code(request.sources, s).into_bytes(), s.text.as_bytes().to_vec()])
         .collect();
+    let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
     Key::of(&[
         // The number of the form in which a kernel is kept.
         b"kernel 2",

@@ -66,20 +66,21 @@ fn pictures(kernel: &tk_layout::Kernel) -> String {
 
 /// The lines of all files.
 fn lines(sources: &SourceMap) -> Lines {
-    let file =
-        |s: &Source| FileLines { name: name_in_code(sources, s).to_string(), starts: s.lines().to_vec() };
+    let file = |s: &Source| FileLines { name: name_in_code(sources, s), starts: s.lines().to_vec() };
     Lines { files: sources.iter().map(|(_, s)| file(s)).collect() }
 }
 
 /// The name of a file in line tables: from the folder of the main file on, or its last part, so that code does not depend on
 /// where the program lies.
-pub(crate) fn name_in_code<'s>(sources: &SourceMap, source: &'s Source) -> &'s str {
+pub(crate) fn name_in_code(sources: &SourceMap, source: &Source) -> String {
     let main = sources.get(FileId(0)).map(|s| s.name.clone()).unwrap_or_default();
     let folder = main.rfind(['/', '\\']).and_then(|end| main.get(..=end)).unwrap_or_default();
     let name: &str = &source.name;
     let elsewhere =
         || if name.starts_with("std/") { name } else { name.rsplit(['/', '\\']).next().unwrap_or(name) };
-    name.strip_prefix(folder).filter(|_| !folder.is_empty()).unwrap_or_else(elsewhere)
+    let name = name.strip_prefix(folder).filter(|_| !folder.is_empty()).unwrap_or_else(elsewhere);
+    // It stands between quotes in PTX, which has no escapes.
+    name.chars().map(|c| if c.is_control() || matches!(c, '"' | '\\') { '_' } else { c }).collect()
 }
 
 /// Lays out and schedules a kernel.

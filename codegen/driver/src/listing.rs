@@ -12,7 +12,7 @@ use crate::kernel::{Request, Stages};
 /// The forms of a kernel; `stages` are those between tile IR and the text for the assembler.
 pub fn listing(request: &Request<'_>, stages: &Stages) -> Listing {
     let sources = request.sources;
-    let names: Vec<&str> = sources.iter().map(|(_, s)| name_in_code(sources, s)).collect();
+    let names: Vec<String> = sources.iter().map(|(_, s)| name_in_code(sources, s)).collect();
     let tile = text::print(request.module, text::Options { locs: true });
     let [layout, sched] = &stages.located;
     let view = |name: &str, lines| View { name: name.to_string(), lines };
@@ -27,7 +27,7 @@ pub fn listing(request: &Request<'_>, stages: &Stages) -> Listing {
         views.iter().flat_map(|v| &v.lines).any(|l| l.at.is_some_and(|(file, _)| file as usize == i))
     };
     let text = |(i, s): (usize, &tk_syntax::Source)| SourceText {
-        name: names.get(i).copied().unwrap_or_default().to_string(),
+        name: names.get(i).cloned().unwrap_or_default(),
         // A file of which nothing is left is not shown.
         text: if i == 0 || used(i) { s.text.to_string() } else { String::new() },
     };
@@ -63,7 +63,7 @@ fn number(text: &str, word: &str) -> Option<u32> {
 }
 
 /// Lines of LLVM IR, whose places are metadata: `!dbg !9`. The metadata itself is left out.
-fn llvm(text: &str, names: &[&str]) -> Vec<Line> {
+fn llvm(text: &str, names: &[String]) -> Vec<Line> {
     let (mut files, mut scopes, mut places) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for line in text.lines() {
         let Some((id, what)) = line.strip_prefix('!').and_then(|l| l.split_once(" = ")) else { continue };
@@ -86,7 +86,7 @@ fn llvm(text: &str, names: &[&str]) -> Vec<Line> {
 }
 
 /// Lines of PTX, in front of which their places stand: `.loc 1 19 0`. The places themselves are left out.
-fn ptx(text: &str, names: &[&str]) -> Vec<Line> {
+fn ptx(text: &str, names: &[String]) -> Vec<Line> {
     let mut files = BTreeMap::new();
     for line in text.lines() {
         let mut words = line.split_whitespace();

@@ -336,7 +336,12 @@ impl Shipping<'_> {
             }
         }
         let choices: Vec<Choice> = found.into_iter().filter(|c| c.values.len() > 1).collect();
-        let params = self.made.first().map(|m| m.params.clone()).unwrap_or_default();
+        let mut params = self.made.first().map(|m| m.params.clone()).unwrap_or_default();
+        for (i, p) in params.iter_mut().enumerate() {
+            // A default that depends on what was compiled is none of the kernel.
+            let same = self.made.iter().all(|m| m.params.get(i).is_some_and(|own| own.default == p.default));
+            p.default = p.default.take().filter(|_| same);
+        }
         let given = |made: &Made, c: &Choice| {
             let own = made.named.iter().find(|(name, ..)| *name == c.name);
             let value = own.and_then(|(_, value, _)| c.values.iter().position(|v| v == value));

@@ -18,7 +18,10 @@ pub const FORMAT: u32 = 1;
 
 /// Bytes of the version of `tk` in the header, padded with zeros.
 const VERSION: usize = 16;
-const HEADER: usize = MAGIC.len() + 4 + VERSION + 4;
+/// Magic, format, version, sections, length of the file, checksum of these and of the table.
+const HEADER: usize = MAGIC.len() + 4 + VERSION + 4 + 8 + 32;
+/// Where the checksum of the header stands.
+const SUM: usize = HEADER - 32;
 /// Offset, length, checksum.
 const ENTRY: usize = 8 + 8 + 32;
 /// The most bytes of memory that a part of the manifest takes for each bracket, brace or comma of its text: a list grows by
@@ -55,27 +58,38 @@ impl Writer {
     /// The file with a manifest that is already text, which nothing looks at: for tests of readers.
     pub fn finish_text(self, format: u32, tk: &str, text: Vec<u8>) -> Vec<u8> {
         let sections: Vec<Vec<u8>> = std::iter::once(text).chain(self.sections).collect();
+        // A reader refuses what could take more memory than its share; zeros at the end make the file large enough.
+        let least = sections.first().map_or(0, |text| memory(text)).div_ceil(TIMES);
+        let (mut table, mut body) = (vec![], vec![]);
+        let start = HEADER + ENTRY * sections.len();
+        for s in &sections {
+            // Machine code is read in words.
+            body.resize((start + body.len()).next_multiple_of(ALIGN) - start, 0);
+            table.extend(((start + body.len()) as u64).to_le_bytes());
+            table.extend((s.len() as u64).to_le_bytes());
+            table.extend(blake3::hash(s).as_bytes());
+            body.extend(s);
+        }
+        body.resize(body.len().max(least.saturating_sub(start)), 0);
         let mut out = MAGIC.to_vec();
         out.extend(format.to_le_bytes());
         let mut version = [0; VERSION];
         version.iter_mut().zip(tk.bytes()).for_each(|(to, from)| *to = from);
         out.extend(version);
         out.extend((sections.len() as u32).to_le_bytes());
-        let mut at = HEADER + ENTRY * sections.len();
-        for s in &sections {
-            // Machine code is read in words.
-            at = at.next_multiple_of(ALIGN);
-            out.extend((at as u64).to_le_bytes());
-            out.extend((s.len() as u64).to_le_bytes());
-            out.extend(blake3::hash(s).as_bytes());
-            at += s.len();
-        }
-        for s in sections {
-            out.resize(out.len().next_multiple_of(ALIGN), 0);
-            out.extend(s);
-        }
+        out.extend(((start + body.len()) as u64).to_le_bytes());
+        let sum = blake3::Hasher::new().update(&out).update(&table).finalize();
+        out.extend(sum.as_bytes());
+        out.extend(table);
+        out.extend(body);
         out
     }
+}
+
+/// The most memory that reading the text of a manifest takes.
+fn memory(text: &[u8]) -> usize {
+    let parts = text.iter().filter(|b| matches!(b, b',' | b'{' | b'[')).count();
+    parts.saturating_mul(PART).saturating_add(text.len())
 }
 
 /// Sections begin at multiples of this many bytes.
@@ -146,10 +160,10 @@ impl Bundle {
                 format!("tk {by} wrote it and reads it; or build the kernels again"),
             ));
         }
+        whole(all).ok_or_else(damaged)?;
         let text = section(all, 0)?;
         // What the text can take is known before it is read.
-        let parts = text.iter().filter(|b| matches!(b, b',' | b'{' | b'[')).count();
-        if parts.saturating_mul(PART) + text.len() > all.len().saturating_mul(TIMES) {
+        if memory(&text) > all.len().saturating_mul(TIMES) {
             return Err(damaged());
         }
         let manifest: Manifest = serde_json::from_slice(&text)
@@ -157,13 +171,38 @@ impl Bundle {
         if manifest.format != FORMAT {
             return Err(damaged());
         }
-        sound(&manifest)?;
+        manifest.check().map_err(|what| Error::new(format!("this bundle is damaged: {what}"), REBUILD))?;
         Ok(Bundle { bytes, manifest })
     }
 
     /// What there is.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// Fails if anything that the manifest names is not what it says, or there is something between the sections.
+    pub fn verify(&self) -> Result<(), Error> {
+        let all = self.bytes.get();
+        let (mut places, mut index) = (vec![], 0);
+        while let Some((place, _)) = entry(all, index) {
+            places.push(place);
+            index += 1;
+        }
+        let mut at = HEADER + ENTRY * places.len();
+        places.sort_by_key(|p| p.start);
+        for place in places.into_iter().chain([all.len()..all.len()]) {
+            if !all.get(at..place.start).is_none_or(|gap| gap.iter().all(|b| *b == 0)) {
+                return Err(damaged());
+            }
+            at = place.end;
+        }
+        for v in self.manifest.kernels.iter().flat_map(|k| &k.variants) {
+            [&v.binary, &v.tile]
+                .into_iter()
+                .chain(&v.listing)
+                .try_for_each(|blob| self.blob(blob).map(|_| ()))?;
+        }
+        Ok(())
     }
 
     /// The bytes of a section, compared with their checksum.
@@ -177,23 +216,6 @@ impl Bundle {
     }
 }
 
-/// What a reader may rely on and the types do not say.
-fn sound(manifest: &Manifest) -> Result<(), Error> {
-    for k in &manifest.kernels {
-        let right = |v: &crate::Variant| {
-            v.dtypes.len() == k.params.len()
-                && v.given.len() == k.choices.len()
-                && v.threads > 0
-                && v.programs_per_block > 0
-                && !v.symbol.contains('\0')
-        };
-        if !k.variants.iter().all(right) {
-            return Err(damaged());
-        }
-    }
-    Ok(())
-}
-
 const REBUILD: &str = "build it again";
 
 fn damaged() -> Error {
@@ -205,21 +227,35 @@ fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes(*n), rest))
 }
 
+/// Whether the file is as long as it says, and its header and table are what their checksum says.
+fn whole(all: &[u8]) -> Option<()> {
+    let (head, rest) = all.split_at_checked(SUM)?;
+    let (sum, rest) = rest.split_first_chunk::<32>()?;
+    let (count, length) = head.get(SUM - 12..)?.split_first_chunk::<4>()?;
+    let table = rest.get(..ENTRY.checked_mul(u32::from_le_bytes(*count) as usize)?)?;
+    let found = blake3::Hasher::new().update(head).update(table).finalize();
+    let length = u64::from_le_bytes(*length.first_chunk::<8>()?);
+    (length == all.len() as u64 && found == blake3::Hash::from_bytes(*sum)).then_some(())
+}
+
+/// Where a section lies, and its checksum.
+fn entry(all: &[u8], index: u32) -> Option<(std::ops::Range<usize>, [u8; 32])> {
+    let (count, _) = number(all.get(SUM - 12..)?)?;
+    if index >= count {
+        return None;
+    }
+    let entry = all.get(HEADER.checked_add(ENTRY.checked_mul(index as usize)?)?..)?;
+    let (offset, rest) = entry.split_first_chunk::<8>()?;
+    let (length, rest) = rest.split_first_chunk::<8>()?;
+    let (sum, _) = rest.split_first_chunk::<32>()?;
+    let from = usize::try_from(u64::from_le_bytes(*offset)).ok()?;
+    let to = from.checked_add(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    Some((from..to, *sum))
+}
+
 /// A copy of a section that is what its checksum says.
 fn section(all: &[u8], index: u32) -> Result<Vec<u8>, Error> {
-    let find = || {
-        let (count, _) = number(all.get(HEADER - 4..)?)?;
-        if index >= count {
-            return None;
-        }
-        let entry = all.get(HEADER.checked_add(ENTRY.checked_mul(index as usize)?)?..)?;
-        let (offset, rest) = entry.split_first_chunk::<8>()?;
-        let (length, rest) = rest.split_first_chunk::<8>()?;
-        let (sum, _) = rest.split_first_chunk::<32>()?;
-        let from = usize::try_from(u64::from_le_bytes(*offset)).ok()?;
-        let to = from.checked_add(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        Some((all.get(from..to)?.to_vec(), *sum))
-    };
-    let (bytes, sum) = find().ok_or_else(damaged)?;
+    let found = entry(all, index).and_then(|(place, sum)| Some((all.get(place)?.to_vec(), sum)));
+    let (bytes, sum) = found.ok_or_else(damaged)?;
     if blake3::hash(&bytes) == blake3::Hash::from_bytes(sum) { Ok(bytes) } else { Err(damaged()) }
 }

@@ -3,13 +3,15 @@
 //!
 //! ```text
 //! bundle = header, table of sections, sections
-//! header = "TKBUNDLE", format (u32), version of tk (16 bytes), sections (u32)
+//! header = "TKBUNDLE", format (u32), version of tk (16 bytes), sections (u32), bytes of the file (u64),
+//!          BLAKE3 of these and of the table (32 bytes)
 //! entry  = offset (u64), bytes (u64), BLAKE3 (32 bytes)
 //! section 0 is the manifest as JSON; it names the others by number
 //! ```
 //! Numbers are little-endian. Reading trusts nothing: what does not fit together is an [`Error`], and no more memory is
 //! used than ten times the size of the file.
 
+mod check;
 mod choose;
 mod container;
 mod error;

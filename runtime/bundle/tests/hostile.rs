@@ -127,18 +127,27 @@ fn next(state: &mut u64) -> usize {
     (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16) as usize
 }
 
+/// Where the table begins.
+const TABLE: usize = 72;
+
 /// Where the manifest lies in a bundle.
 fn manifest(bytes: &[u8]) -> std::ops::Range<usize> {
     let at = |i: usize| u64::from_le_bytes(bytes[i..i + 8].try_into().unwrap()) as usize;
-    at(32)..at(32) + at(40)
+    at(TABLE)..at(TABLE) + at(TABLE + 8)
 }
 
-/// Writes the right checksum of the manifest, so that what was changed in it is read.
+/// Writes the right length and checksums, so that what was changed in the manifest is read.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let range = manifest(&bytes);
-    if let Some(text) = bytes.get(range) {
-        let sum = *blake3::hash(text).as_bytes();
-        bytes[48..80].copy_from_slice(&sum);
+    let Some(text) = bytes.get(range) else { return bytes };
+    let sum = *blake3::hash(text).as_bytes();
+    bytes[TABLE + 16..TABLE + 48].copy_from_slice(&sum);
+    let length = (bytes.len() as u64).to_le_bytes();
+    bytes[32..40].copy_from_slice(&length);
+    let sections = u32::from_le_bytes(bytes[28..32].try_into().unwrap()) as usize;
+    if let Some(table) = bytes.get(TABLE..TABLE + 48 * sections.min(1000)) {
+        let sum = *blake3::Hasher::new().update(&bytes[..40]).update(table).finalize().as_bytes();
+        bytes[40..72].copy_from_slice(&sum);
     }
     bytes
 }
@@ -218,7 +227,7 @@ fn a_manifest_that_would_take_more_memory_is_refused_before_it_is_read() {
         bytes.extend(b"{\"format\":1,\"versions\":{\"tk\":\"\",\"llvm\":\"\",\"ptxas\":\"\"},\"kernels\":[{\"name\":\"\",\"doc\":\"\",\"params\":[],\"choices\":[{\"name\":\"\",\"values\":[");
         bytes.extend(piece.repeat(200_000).bytes());
         let length = (bytes.len() - text.start) as u64;
-        bytes[40..48].copy_from_slice(&length.to_le_bytes());
+        bytes[TABLE + 8..TABLE + 16].copy_from_slice(&length.to_le_bytes());
         assert!(!read(sealed(bytes)), "{piece}");
     }
 }
@@ -234,6 +243,58 @@ fn another_format_says_which_tk_reads_it() {
     );
     let e = Bundle::from_vec(b"\x7fELF".to_vec()).unwrap_err().to_string();
     assert_eq!(e, "this is no bundle of kernels");
+}
+
+#[test]
+fn a_file_that_is_cut_off_longer_or_changed_anywhere_is_noticed() {
+    let base = sound();
+    let refused = |bytes: Vec<u8>| Bundle::from_vec(bytes).and_then(|b| b.verify()).is_err();
+    assert!(!refused(base.clone()));
+    assert!((0..base.len()).all(|n| refused(base[..n].to_vec())));
+    assert!(refused([base.as_slice(), &[0]].concat()));
+    for i in 0..base.len() {
+        let mut bytes = base.clone();
+        bytes[i] ^= 1;
+        assert!(refused(bytes), "byte {i}");
+    }
+}
+
+#[test]
+fn a_bundle_of_many_expressions_and_little_else_is_read() {
+    let bundle = Bundle::from_vec(sound()).unwrap();
+    let mut manifest = bundle.manifest().clone();
+    let variant = &mut manifest.kernels[0].variants[0];
+    let one = variant.require[0].clone();
+    variant.require.extend(std::iter::repeat_n(one, 500));
+    let text = serde_json::to_vec(&manifest).unwrap();
+    assert!(read(Writer::default().finish_text(FORMAT, "0.1.0", text)));
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let bundle = Bundle::from_vec(sound()).unwrap();
+    let changes: [fn(&mut Variant); 12] = [
+        |v| v.grid[0] = Expr::Extent(99, 0),
+        |v| v.grid[0] = Expr::Extent(0, 2),
+        |v| v.grid[0] = Expr::Number(0),
+        |v| v.grid[0] = apply(Kind::Add, vec![]),
+        |v| v.grid[0] = Expr::Apply(Operation { op: Kind::Neg, bits: 7, args: vec![Expr::Int(1)] }),
+        |v| v.dtypes.clear(),
+        |v| v.given[0].value = 2,
+        |v| v.threads = 0,
+        |v| v.programs_per_block = 0,
+        |v| v.symbol = "a\0b".into(),
+        |v| v.passed.push(Machine::Extent(0, 0, 16)),
+        |v| v.passed.push(Machine::Scratch(1)),
+    ];
+    for (i, change) in changes.into_iter().enumerate() {
+        let mut manifest = bundle.manifest().clone();
+        change(&mut manifest.kernels[0].variants[1]);
+        assert!(Bundle::from_vec(Writer::default().finish(&manifest)).is_err(), "change {i}");
+    }
+    let mut manifest = bundle.manifest().clone();
+    manifest.kernels.push(manifest.kernels[0].clone());
+    assert!(Bundle::from_vec(Writer::default().finish(&manifest)).is_err());
 }
 
 #[test]

@@ -1,31 +1,31 @@
 /* What launches are made of; a source file has those that it uses. A result that does not fit sets *wrong. */
 /* helper: fit */
-static int64_t tk_fit(int64_t v, int bits, int *wrong)
+static int64_t tki_fit(int64_t v, int bits, int *wrong)
 {
     int64_t most = bits >= 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1;
     *wrong |= v > most || v < -most - 1;
     return v;
 }
 /* helper: add */
-static int64_t tk_add(int64_t a, int64_t b, int bits, int *wrong)
+static int64_t tki_add(int64_t a, int64_t b, int bits, int *wrong)
 {
     if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b) {
         *wrong = 1;
         return 0;
     }
-    return tk_fit(a + b, bits, wrong);
+    return tki_fit(a + b, bits, wrong);
 }
 /* helper: sub */
-static int64_t tk_sub(int64_t a, int64_t b, int bits, int *wrong)
+static int64_t tki_sub(int64_t a, int64_t b, int bits, int *wrong)
 {
     if (b < 0 ? a > INT64_MAX + b : a < INT64_MIN + b) {
         *wrong = 1;
         return 0;
     }
-    return tk_fit(a - b, bits, wrong);
+    return tki_fit(a - b, bits, wrong);
 }
 /* helper: mul */
-static int64_t tk_mul(int64_t a, int64_t b, int bits, int *wrong)
+static int64_t tki_mul(int64_t a, int64_t b, int bits, int *wrong)
 {
     int over;
     if (a > 0) {
@@ -37,28 +37,28 @@ static int64_t tk_mul(int64_t a, int64_t b, int bits, int *wrong)
         *wrong = 1;
         return 0;
     }
-    return tk_fit(a * b, bits, wrong);
+    return tki_fit(a * b, bits, wrong);
 }
 /* helper: neg */
-static int64_t tk_neg(int64_t a, int bits, int *wrong)
+static int64_t tki_neg(int64_t a, int bits, int *wrong)
 {
     if (a == INT64_MIN) {
         *wrong = 1;
         return 0;
     }
-    return tk_fit(-a, bits, wrong);
+    return tki_fit(-a, bits, wrong);
 }
 /* helper: abs */
-static int64_t tk_abs(int64_t a, int bits, int *wrong)
+static int64_t tki_abs(int64_t a, int bits, int *wrong)
 {
     if (a == INT64_MIN) {
         *wrong = 1;
         return 0;
     }
-    return tk_fit(a < 0 ? -a : a, bits, wrong);
+    return tki_fit(a < 0 ? -a : a, bits, wrong);
 }
 /* helper: next_pow2 */
-static int64_t tk_next_pow2(int64_t a, int bits, int *wrong)
+static int64_t tki_next_pow2(int64_t a, int bits, int *wrong)
 {
     int64_t power = 1;
     if (a > INT64_C(1) << 62) {
@@ -68,20 +68,19 @@ static int64_t tk_next_pow2(int64_t a, int bits, int *wrong)
     while (power < a) {
         power *= 2;
     }
-    return tk_fit(power, bits, wrong);
+    return tki_fit(power, bits, wrong);
 }
 /* helper: div */
-static int64_t tk_div(int64_t a, int64_t b, int bits, int *wrong)
+static int64_t tki_div(int64_t a, int64_t b, int bits, int *wrong)
 {
-    (void)bits;
     if (b == 0 || (a == INT64_MIN && b == -1)) {
         *wrong = 1;
         return 0;
     }
-    return a / b;
+    return tki_fit(a / b, bits, wrong);
 }
 /* helper: rem */
-static int64_t tk_rem(int64_t a, int64_t b, int bits, int *wrong)
+static int64_t tki_rem(int64_t a, int64_t b, int bits, int *wrong)
 {
     (void)bits;
     if (b == 0) {
@@ -91,51 +90,50 @@ static int64_t tk_rem(int64_t a, int64_t b, int bits, int *wrong)
     return b == -1 ? 0 : a % b;
 }
 /* helper: cdiv */
-static int64_t tk_cdiv(int64_t a, int64_t b, int bits, int *wrong)
+static int64_t tki_cdiv(int64_t a, int64_t b, int bits, int *wrong)
 {
-    (void)bits;
     if (b == 0 || (a == INT64_MIN && b == -1)) {
         *wrong = 1;
         return 0;
     }
-    return a / b + (a % b != 0 && (a > 0) == (b > 0));
+    return tki_fit(a / b + (a % b != 0 && (a > 0) == (b > 0)), bits, wrong);
 }
 /* helper: min */
-static int64_t tk_min(int64_t a, int64_t b, int bits, int *wrong)
+static int64_t tki_min(int64_t a, int64_t b, int bits, int *wrong)
 {
     (void)bits;
     (void)wrong;
     return a < b ? a : b;
 }
 /* helper: max */
-static int64_t tk_max(int64_t a, int64_t b, int bits, int *wrong)
+static int64_t tki_max(int64_t a, int64_t b, int bits, int *wrong)
 {
     (void)bits;
     (void)wrong;
     return a > b ? a : b;
 }
 /* helper: wrap */
-static int64_t tk_wrap(int64_t a, int bits, int *wrong)
+static int64_t tki_wrap(int64_t a, int bits, int *wrong)
 {
     int64_t high = INT64_C(1) << (bits - 1), low = (int64_t)((uint64_t)a & ((uint64_t)high * 2 - 1));
     (void)wrong;
     return low >= high ? low - high * 2 : low;
 }
 /* helper: wrap_unsigned */
-static int64_t tk_wrap_unsigned(int64_t a, int bits, int *wrong)
+static int64_t tki_wrap_unsigned(int64_t a, int bits, int *wrong)
 {
     (void)wrong;
     return (int64_t)((uint64_t)a & ((UINT64_C(1) << bits) - 1));
 }
 /* helper: float */
-static uint64_t tk_float(float value)
+static uint64_t tki_float(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
 }
 /* helper: double */
-static uint64_t tk_double(double value)
+static uint64_t tki_double(double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
@@ -143,14 +141,14 @@ static uint64_t tk_double(double value)
 }
 /* helper: memory */
 /* Memory for the time of a launch. */
-typedef struct tk_memory {
+typedef struct tki_memory {
     int64_t count;
     int64_t element_bytes;
     int zeroed;
     uint64_t address;
-} tk_memory;
+} tki_memory;
 
-static void tk_give(const tk_driver *driver, const tk_memory *held, size_t count, void *stream)
+static void tki_give(const tki_driver *driver, const tki_memory *held, size_t count, void *stream)
 {
     size_t i;
     for (i = 0; i < count; i++) {
@@ -160,15 +158,15 @@ static void tk_give(const tk_driver *driver, const tk_memory *held, size_t count
     }
 }
 
-static tk_status tk_take(const tk_driver *driver, const char *kernel, tk_memory *held, size_t count, void *stream)
+static tk_status tki_take(const tki_driver *driver, const char *kernel, tki_memory *held, size_t count, void *stream)
 {
     size_t i;
     for (i = 0; i < count; i++) {
         size_t bytes;
         int code;
         if (held[i].count < 0 || held[i].count > INT64_MAX / 8 / held[i].element_bytes) {
-            tk_give(driver, held, i, stream);
-            return tk_fail(TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
+            tki_give(driver, held, i, stream);
+            return tki_fail(TK_GRID, "a workspace of kernel `%s` has %lld elements", kernel, (long long)held[i].count);
         }
         bytes = (size_t)(held[i].count * held[i].element_bytes);
         bytes = bytes > 0 ? bytes : 1;
@@ -177,8 +175,8 @@ static tk_status tk_take(const tk_driver *driver, const char *kernel, tk_memory 
             code = driver->fill(held[i].address, 0, bytes, stream);
         }
         if (code != 0) {
-            tk_give(driver, held, i + 1, stream);
-            return tk_refused(driver, code, kernel, "has no memory for its workspaces");
+            tki_give(driver, held, i + 1, stream);
+            return tki_refused(driver, code, kernel, "has no memory for its workspaces");
         }
     }
     return TK_OK;

@@ -1,8 +1,8 @@
 /* The driver, found when it is first needed. */
 
-typedef int (*tk_call)(void);
+typedef int (*tki_call)(void);
 
-typedef struct tk_driver {
+typedef struct tki_driver {
     int (*init)(unsigned);
     int (*get_error_name)(int, const char **);
     int (*get_error_string)(int, const char **);
@@ -18,131 +18,131 @@ typedef struct tk_driver {
     int (*alloc)(uint64_t *, size_t, void *);
     int (*release)(uint64_t, void *);
     int (*fill)(uint64_t, unsigned char, size_t, void *);
-} tk_driver;
+} tki_driver;
 
 /* What is known of a context. */
-typedef struct tk_device {
+typedef struct tki_device {
     uint64_t id;
     int major, minor;
     int64_t sms, shared_bytes;
-    struct tk_device *next;
-} tk_device;
+    struct tki_device *next;
+} tki_device;
 
 /* A function in a context. */
-typedef struct tk_loaded {
+typedef struct tki_loaded {
     uint64_t id;
     void *function;
-    struct tk_loaded *next;
-} tk_loaded;
+    struct tki_loaded *next;
+} tki_loaded;
 
 /* A binary and what its launches have in common. */
-typedef struct tk_variant {
+typedef struct tki_variant {
     const unsigned char *binary;
     const char *kernel;
     const char *symbol;
     unsigned threads, shared_bytes, programs_per_block;
     int cooperative;
-    _Atomic(tk_loaded *) loaded;
-} tk_variant;
+    _Atomic(tki_loaded *) loaded;
+} tki_variant;
 
-static _Thread_local char tk_text[1024];
-static atomic_flag tk_busy = ATOMIC_FLAG_INIT;
-static _Atomic(tk_driver *) tk_found;
-static _Atomic(tk_device *) tk_devices;
+static _Thread_local char tki_text[1024];
+static atomic_flag tki_busy = ATOMIC_FLAG_INIT;
+static _Atomic(tki_driver *) tki_found;
+static _Atomic(tki_device *) tki_devices;
 
-static tk_status tk_fail(tk_status status, const char *form, ...)
+static tk_status tki_fail(tk_status status, const char *form, ...)
 {
     va_list list;
     va_start(list, form);
-    vsnprintf(tk_text, sizeof tk_text, form, list);
+    vsnprintf(tki_text, sizeof tki_text, form, list);
     va_end(list);
     return status;
 }
 
-static void tk_lock(void)
+static void tki_lock(void)
 {
-    while (atomic_flag_test_and_set_explicit(&tk_busy, memory_order_acquire)) {
+    while (atomic_flag_test_and_set_explicit(&tki_busy, memory_order_acquire)) {
     }
 }
 
-static void tk_unlock(void)
+static void tki_unlock(void)
 {
-    atomic_flag_clear_explicit(&tk_busy, memory_order_release);
+    atomic_flag_clear_explicit(&tki_busy, memory_order_release);
 }
 
 /* ISO C has no conversion from an object pointer to a function pointer; POSIX says that the bits are the same. */
-static int tk_symbol(void *library, const char *name, void *slot)
+static int tki_symbol(void *library, const char *name, void *slot)
 {
     void *symbol = dlsym(library, name);
     memcpy(slot, &symbol, sizeof symbol);
     return symbol != NULL;
 }
 
-static tk_status tk_find_driver(tk_driver **out)
+static tk_status tki_find_driver(tki_driver **out)
 {
-    static tk_driver driver;
+    static tki_driver driver;
     void *library;
     const char *missing = NULL;
     tk_status status = TK_OK;
     int code;
-    tk_lock();
-    *out = atomic_load_explicit(&tk_found, memory_order_acquire);
+    tki_lock();
+    *out = atomic_load_explicit(&tki_found, memory_order_acquire);
     if (*out != NULL) {
-        tk_unlock();
+        tki_unlock();
         return TK_OK;
     }
     library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *why = dlerror();
-        tk_unlock();
-        return tk_fail(TK_NO_DRIVER, "there is no NVIDIA driver: %s; install one, or run on a machine with a GPU",
+        tki_unlock();
+        return tki_fail(TK_NO_DRIVER, "there is no NVIDIA driver: %s; install one, or run on a machine with a GPU",
                        why != NULL ? why : "libcuda.so.1 cannot be loaded");
     }
-#define TK_SYMBOL(field, name) if (!tk_symbol(library, name, &driver.field) && missing == NULL) missing = name
-    TK_SYMBOL(init, "cuInit");
-    TK_SYMBOL(get_error_name, "cuGetErrorName");
-    TK_SYMBOL(get_error_string, "cuGetErrorString");
-    TK_SYMBOL(context, "cuCtxGetCurrent");
-    TK_SYMBOL(device, "cuCtxGetDevice");
-    TK_SYMBOL(attribute, "cuDeviceGetAttribute");
-    TK_SYMBOL(load, "cuModuleLoadData");
-    TK_SYMBOL(function, "cuModuleGetFunction");
-    TK_SYMBOL(set_attribute, "cuFuncSetAttribute");
-    TK_SYMBOL(launch, "cuLaunchKernel");
-    TK_SYMBOL(cooperative, "cuLaunchCooperativeKernel");
-    TK_SYMBOL(alloc, "cuMemAllocAsync");
-    TK_SYMBOL(release, "cuMemFreeAsync");
-    TK_SYMBOL(fill, "cuMemsetD8Async");
-#undef TK_SYMBOL
+#define TKI_SYMBOL(field, name) if (!tki_symbol(library, name, &driver.field) && missing == NULL) missing = name
+    TKI_SYMBOL(init, "cuInit");
+    TKI_SYMBOL(get_error_name, "cuGetErrorName");
+    TKI_SYMBOL(get_error_string, "cuGetErrorString");
+    TKI_SYMBOL(context, "cuCtxGetCurrent");
+    TKI_SYMBOL(device, "cuCtxGetDevice");
+    TKI_SYMBOL(attribute, "cuDeviceGetAttribute");
+    TKI_SYMBOL(load, "cuModuleLoadData");
+    TKI_SYMBOL(function, "cuModuleGetFunction");
+    TKI_SYMBOL(set_attribute, "cuFuncSetAttribute");
+    TKI_SYMBOL(launch, "cuLaunchKernel");
+    TKI_SYMBOL(cooperative, "cuLaunchCooperativeKernel");
+    TKI_SYMBOL(alloc, "cuMemAllocAsync");
+    TKI_SYMBOL(release, "cuMemFreeAsync");
+    TKI_SYMBOL(fill, "cuMemsetD8Async");
+#undef TKI_SYMBOL
     /* From CUDA 12 on: contexts have numbers that are never used again. */
-    (void)tk_symbol(library, "cuCtxGetId", &driver.context_id);
+    (void)tki_symbol(library, "cuCtxGetId", &driver.context_id);
     if (missing != NULL) {
-        status = tk_fail(TK_NO_DRIVER, "the NVIDIA driver is too old: it has no %s; CUDA 12 or newer is needed", missing);
+        status = tki_fail(TK_NO_DRIVER, "the NVIDIA driver is too old: it has no %s; CUDA 12 or newer is needed", missing);
     } else if ((code = driver.init(0)) != 0) {
         const char *name = NULL;
         (void)driver.get_error_name(code, &name);
-        status = tk_fail(TK_NO_DRIVER, "the NVIDIA driver finds no GPU that it can use: %s", name != NULL ? name : "?");
+        status = tki_fail(TK_NO_DRIVER, "the NVIDIA driver finds no GPU that it can use: %s", name != NULL ? name : "?");
     } else {
         *out = &driver;
-        atomic_store_explicit(&tk_found, &driver, memory_order_release);
+        atomic_store_explicit(&tki_found, &driver, memory_order_release);
     }
-    tk_unlock();
+    tki_unlock();
     return status;
 }
 
-static tk_status tk_refused(const tk_driver *driver, int code, const char *kernel, const char *what)
+static tk_status tki_refused(const tki_driver *driver, int code, const char *kernel, const char *what)
 {
     const char *name = NULL, *text = NULL;
     (void)driver->get_error_name(code, &name);
     (void)driver->get_error_string(code, &text);
-    return tk_fail(TK_FAILED, "kernel `%s` %s: %s (%s)", kernel, what, text != NULL ? text : "?", name != NULL ? name : "?");
+    return tki_fail(TK_FAILED, "kernel `%s` %s: %s (%s)", kernel, what, text != NULL ? text : "?", name != NULL ? name : "?");
 }
 
 /* The driver, and what is known of the current context. */
-static tk_status tk_enter(const tk_driver **out, const tk_device **device)
+static tk_status tki_enter(const tki_driver **out, const tki_device **device)
 {
-    tk_driver *driver = atomic_load_explicit(&tk_found, memory_order_acquire);
-    tk_device *d;
+    tki_driver *driver = atomic_load_explicit(&tki_found, memory_order_acquire);
+    tki_device *d;
     void *context = NULL;
     unsigned long long number = 0;
     uint64_t id;
@@ -151,65 +151,65 @@ static tk_status tk_enter(const tk_driver **out, const tk_device **device)
     static const int asked[4] = {75, 76, 16, 97};
     size_t i;
     if (driver == NULL) {
-        tk_status status = tk_find_driver(&driver);
+        tk_status status = tki_find_driver(&driver);
         if (status != TK_OK) {
             return status;
         }
     }
     *out = driver;
     if (driver->context(&context) != 0 || context == NULL) {
-        return tk_fail(TK_NO_CONTEXT, "no CUDA context is current in this thread; call cuCtxSetCurrent or cudaSetDevice");
+        return tki_fail(TK_NO_CONTEXT, "no CUDA context is current in this thread; call cuCtxSetCurrent or cudaSetDevice");
     }
     id = (uint64_t)(uintptr_t)context;
     if (driver->context_id != NULL && driver->context_id(context, &number) == 0) {
         id = number;
     }
-    for (d = atomic_load_explicit(&tk_devices, memory_order_acquire); d != NULL; d = d->next) {
+    for (d = atomic_load_explicit(&tki_devices, memory_order_acquire); d != NULL; d = d->next) {
         if (d->id == id) {
             *device = d;
             return TK_OK;
         }
     }
     if (driver->device(&ordinal) != 0) {
-        return tk_fail(TK_NO_CONTEXT, "the current CUDA context has no device");
+        return tki_fail(TK_NO_CONTEXT, "the current CUDA context has no device");
     }
     for (i = 0; i < 4; i++) {
         if (driver->attribute(&value[i], asked[i], ordinal) != 0) {
-            return tk_fail(TK_FAILED, "the NVIDIA driver does not say what the GPU is");
+            return tki_fail(TK_FAILED, "the NVIDIA driver does not say what the GPU is");
         }
     }
     d = malloc(sizeof *d);
     if (d == NULL) {
-        return tk_fail(TK_FAILED, "there is no memory left");
+        return tki_fail(TK_FAILED, "there is no memory left");
     }
     d->id = id;
     d->major = value[0];
     d->minor = value[1];
     d->sms = value[2];
     d->shared_bytes = value[3];
-    tk_lock();
-    d->next = atomic_load_explicit(&tk_devices, memory_order_relaxed);
-    atomic_store_explicit(&tk_devices, d, memory_order_release);
-    tk_unlock();
+    tki_lock();
+    d->next = atomic_load_explicit(&tki_devices, memory_order_relaxed);
+    atomic_store_explicit(&tki_devices, d, memory_order_release);
+    tki_unlock();
     *device = d;
     return TK_OK;
 }
 
 /* Loads a binary into the current context. */
-static tk_status tk_load(const tk_driver *driver, const tk_device *device, tk_variant *variant, void **function)
+static tk_status tki_load(const tki_driver *driver, const tki_device *device, tki_variant *variant, void **function)
 {
     void *module = NULL;
-    tk_loaded *l;
+    tki_loaded *l;
     int code;
     if ((int64_t)variant->shared_bytes > device->shared_bytes) {
-        return tk_fail(TK_FAILED, "kernel `%s` needs %u bytes of shared memory for a block, and the GPU has %lld", variant->kernel,
+        return tki_fail(TK_FAILED, "kernel `%s` needs %u bytes of shared memory for a block, and the GPU has %lld", variant->kernel,
                        variant->shared_bytes, (long long)device->shared_bytes);
     }
-    tk_lock();
+    tki_lock();
     for (l = atomic_load_explicit(&variant->loaded, memory_order_relaxed); l != NULL; l = l->next) {
         if (l->id == device->id) {
             *function = l->function;
-            tk_unlock();
+            tki_unlock();
             return TK_OK;
         }
     }
@@ -228,26 +228,26 @@ static tk_status tk_load(const tk_driver *driver, const tk_device *device, tk_va
         l->next = atomic_load_explicit(&variant->loaded, memory_order_relaxed);
         atomic_store_explicit(&variant->loaded, l, memory_order_release);
     }
-    tk_unlock();
+    tki_unlock();
     if (code != 0) {
-        return tk_refused(driver, code, variant->kernel, "cannot be loaded");
+        return tki_refused(driver, code, variant->kernel, "cannot be loaded");
     }
-    return l != NULL ? TK_OK : tk_fail(TK_FAILED, "there is no memory left");
+    return l != NULL ? TK_OK : tki_fail(TK_FAILED, "there is no memory left");
 }
 
 /* Launches the programs of a grid; words are the arguments, and room for the grid behind them. */
-static tk_status tk_start(const tk_driver *driver, const tk_device *device, tk_variant *variant, const int64_t grid[3],
+static tk_status tki_start(const tki_driver *driver, const tki_device *device, tki_variant *variant, const int64_t grid[3],
                           uint64_t *words, size_t count, uint64_t control, void *stream)
 {
-    void *function = NULL, *pointers[TK_MOST + 4];
-    const tk_loaded *l;
+    void *function = NULL, *pointers[TKI_MOST + 4];
+    const tki_loaded *l;
     unsigned blocks;
     size_t i;
     int code;
     for (i = 0; i < 3; i++) {
         int64_t most = i == 0 ? INT32_MAX : 65535;
         if (grid[i] < 0 || grid[i] > most) {
-            return tk_fail(TK_GRID, "the grid of kernel `%s` has %lld programs on axis %d, and a GPU takes 0 to %lld",
+            return tki_fail(TK_GRID, "the grid of kernel `%s` has %lld programs on axis %d, and a GPU takes 0 to %lld",
                            variant->kernel, (long long)grid[i], (int)i, (long long)most);
         }
     }
@@ -261,7 +261,7 @@ static tk_status tk_start(const tk_driver *driver, const tk_device *device, tk_v
         }
     }
     if (function == NULL) {
-        tk_status status = tk_load(driver, device, variant, &function);
+        tk_status status = tki_load(driver, device, variant, &function);
         if (status != TK_OK) {
             return status;
         }
@@ -281,5 +281,5 @@ static tk_status tk_start(const tk_driver *driver, const tk_device *device, tk_v
         code = driver->launch(function, blocks, (unsigned)grid[1], (unsigned)grid[2], variant->threads, 1, 1,
                               variant->shared_bytes, stream, pointers, NULL);
     }
-    return code == 0 ? TK_OK : tk_refused(driver, code, variant->kernel, "cannot be launched");
+    return code == 0 ? TK_OK : tki_refused(driver, code, variant->kernel, "cannot be launched");
 }

@@ -10,7 +10,7 @@ typedef enum tk_status {
     TK_NO_VARIANT = 4,  /* nothing was built for these arguments */
     TK_ARGUMENT = 5,    /* an argument is null, or an extent is negative or too large */
     TK_REQUIREMENT = 6, /* a requirement of the kernel does not hold */
-    TK_GRID = 7,        /* the grid is negative or larger than a GPU takes */
+    TK_GRID = 7,        /* the grid is negative or larger than a GPU takes, or a workspace has no size */
     TK_FAILED = 8       /* the driver refused the launch or reports an earlier failure */
 } tk_status;
 

@@ -5,6 +5,7 @@
 //! `-std=c11 -Wall -Wextra -Wpedantic`: helpers that no expression uses are left out.
 
 mod expr;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,16 +16,10 @@ use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 
 use crate::ship::Shipped;
+use names::{Names, names, stem};
 
 const TYPES: &str = include_str!("../c/types.h");
 const LAUNCH: &str = include_str!("../c/launch.c");
-
-/// Names that C takes for itself.
-const KEYWORDS: &str = "\
-    auto bool break case char const continue default device do double driver else enum extern false \
-    float for goto if inline int long register restrict return short signed sizeof static stream struct \
-    switch true typedef union unsigned void volatile while class delete new operator private protected \
-    public template this throw try catch namespace using virtual typename errno NULL main";
 
 /// A header and a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,16 +38,18 @@ pub fn c_source(
     origin: &str,
     place: impl Fn(&str) -> Span,
 ) -> Result<CSource, Vec<Diagnostic>> {
-    let stem = identifier(name);
-    let mut file = File { shipped, helpers: BTreeSet::new(), binaries: BTreeMap::new() };
+    let stem = stem(name);
+    let mut file =
+        File { shipped, helpers: BTreeSet::new(), binaries: BTreeMap::new(), numbers: BTreeSet::new() };
     let kernels = &shipped.manifest.kernels;
+    let (names, error) = names(kernels, &stem);
     for kernel in kernels {
         file.fits(kernel).map_err(|what| {
             let message = format!("kernel `{}` cannot be launched from C: {what}", kernel.name);
             vec![Diagnostic::error(codes::NOT_SHIPPED, place(&kernel.name), message, "")]
         })?;
     }
-    let bodies: String = kernels.iter().map(|k| file.kernel(k, &stem)).collect();
+    let bodies: String = kernels.iter().zip(&names).map(|(k, n)| file.kernel(k, n)).collect();
     let tk = &shipped.manifest.versions.tk;
     let mut header = format!("/* The kernels of {origin}, for C and C++. tk {tk} wrote this file. */\n");
     let guard = format!("TK_{}_H", stem.to_uppercase());
@@ -62,9 +59,9 @@ pub fn c_source(
     header.push_str(TYPES);
     let _ = write!(
         header,
-        "\n/* Why the last call of this file in this thread did not return TK_OK. */\nconst char *tk_{stem}_error(void);\n"
+        "\n/* Why the last call of this file in this thread did not return TK_OK. */\nconst char *{error}(void);\n"
     );
-    kernels.iter().for_each(|k| header.push_str(&declaration(k)));
+    kernels.iter().zip(&names).for_each(|(k, n)| header.push_str(&declaration(k, n)));
     header.push_str("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     let mut source =
         format!("/* The kernels of {origin}: binaries and launches. tk {tk} wrote this file. */\n");
@@ -75,12 +72,12 @@ pub fn c_source(
     let words = |v: &Variant| v.passed.len();
     let most = kernels.iter().flat_map(|k| &k.variants).map(words).max().unwrap_or(0);
     let _ =
-        write!(source, "\n/* The most arguments of a function in a binary. */\n#define TK_MOST {most}\n\n");
+        write!(source, "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n");
     source.push_str(LAUNCH);
-    let _ = write!(source, "\nconst char *tk_{stem}_error(void)\n{{\n    return tk_text;\n}}\n");
+    let _ = write!(source, "\nconst char *{error}(void)\n{{\n    return tki_text;\n}}\n");
     file.helpers().iter().for_each(|h| source.push_str(h));
     for (number, bytes) in file.binaries.values() {
-        let _ = write!(source, "\n_Alignas(16) static const unsigned char tk_binary_{number}[] = {{");
+        let _ = write!(source, "\n_Alignas(16) static const unsigned char tki_binary_{number}[] = {{");
         for (i, byte) in bytes.iter().enumerate() {
             source.push_str(if i % 24 == 0 { "\n    " } else { "" });
             let _ = write!(source, "{byte},");
@@ -89,19 +86,6 @@ pub fn c_source(
     }
     source.push_str(&bodies);
     Ok(CSource { header, source })
-}
-
-/// A name that C takes, and that is none of its own.
-fn identifier(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
-    let mut out: String = name.chars().map(plain).collect();
-    if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() {
-        out.insert(0, '_');
-    }
-    if KEYWORDS.split(' ').any(|k| k == out) || out.starts_with("tk_") {
-        out.push('_');
-    }
-    out
 }
 
 /// Text inside a comment.
@@ -153,11 +137,11 @@ fn enumerator(dtype: &str) -> String {
     format!("TK_{}", dtype.to_uppercase())
 }
 
-/// The parameters of a function as C declares them.
-fn parameters(kernel: &Kernel) -> String {
-    let mut out = "void *stream".to_string();
+/// The parameters of a function as C declares them; `name` is that of an argument, then that of a choice.
+fn parameters(kernel: &Kernel, names: &Names, stream: &str, name: impl Fn(usize, bool) -> String) -> String {
+    let mut out = format!("void *{stream}");
     for (i, p) in kernel.params.iter().enumerate() {
-        let name = identifier(&p.name);
+        let name = name(i, false);
         let _ = match p.kind {
             ParamKind::View { rank, .. } => write!(out, ", const tk_view{rank} *{name}"),
             ParamKind::Pointer { .. } => write!(out, ", tk_pointer {name}"),
@@ -167,27 +151,19 @@ fn parameters(kernel: &Kernel) -> String {
             }
         };
     }
-    for c in &kernel.choices {
-        let _ = write!(
-            out,
-            ", enum tk_{}_{} {}",
-            identifier(&kernel.name),
-            identifier(&c.name),
-            identifier(&c.name)
-        );
+    for (i, c) in names.choices.iter().enumerate() {
+        let _ = write!(out, ", enum {} {}", c.ty, name(i, true));
     }
     out
 }
 
-fn declaration(kernel: &Kernel) -> String {
-    let (mut out, function) = (String::new(), identifier(&kernel.name));
-    for c in &kernel.choices {
-        let prefix = format!("TK_{}_{}", function.to_uppercase(), identifier(&c.name).to_uppercase());
-        let _ = write!(out, "\nenum tk_{function}_{} {{\n    {prefix}_DEFAULT = 0", identifier(&c.name));
-        for (i, v) in c.values.iter().enumerate() {
-            let _ = write!(out, ",\n    {prefix}_{} = {}", value_name(&c.values, i, v), i + 1);
-        }
-        out.push_str("\n};\n");
+fn declaration(kernel: &Kernel, names: &Names) -> String {
+    let mut out = String::new();
+    for c in &names.choices {
+        let default = c.default.iter().map(|d| format!("    {d} = 0"));
+        let values = c.values.iter().enumerate().map(|(i, v)| format!("    {v} = {}", i + 1));
+        let all: Vec<String> = default.chain(values).collect();
+        let _ = write!(out, "\nenum {} {{\n{}\n}};\n", c.ty, all.join(",\n"));
     }
     let _ = write!(out, "\n/*\n");
     let mut line = |text: &str| {
@@ -195,26 +171,30 @@ fn declaration(kernel: &Kernel) -> String {
     };
     kernel.doc.lines().for_each(&mut line);
     line("Arguments:");
-    for (i, p) in kernel.params.iter().enumerate() {
-        line(&format!("  {}: {}", identifier(&p.name), meaning(kernel, i, p)));
+    for (i, (p, name)) in kernel.params.iter().zip(&names.params).enumerate() {
+        line(&format!("  {name}: {}", meaning(kernel, i, p)));
     }
     let shipped: BTreeSet<String> =
-        kernel.variants.iter().map(|v| format!("{} for {}", v.label(), v.target)).collect();
+        kernel.variants.iter().map(|v| format!("{} for {}", label(kernel, v), v.target)).collect();
     line("Built:");
     shipped.iter().for_each(|s| line(&format!("  {s}")));
-    let _ = write!(out, " */\ntk_status tk_{function}({});\n", parameters(kernel));
+    let name = |i: usize, choice: bool| {
+        let of = if choice { names.choices.get(i).map(|c| &c.param) } else { names.params.get(i) };
+        of.cloned().unwrap_or_default()
+    };
+    let _ =
+        write!(out, " */\ntk_status {}({});\n", names.function, parameters(kernel, names, "stream", name));
     out
 }
 
-/// The name of a value among others.
-fn value_name(values: &[String], index: usize, value: &str) -> String {
-    let name = |v: &str| -> String {
-        let minus = v.replace('-', "MINUS_");
-        minus.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect()
-    };
-    let own = name(value);
-    let double = values.iter().filter(|v| name(v) == own).count() > 1;
-    if double { format!("{own}_{}", index + 1) } else { own }
+/// What a variant was built for: its values, or the element types of tensors where it has none.
+fn label(kernel: &Kernel, v: &Variant) -> String {
+    if !v.values.is_empty() {
+        return v.label();
+    }
+    let tensors = kernel.params.iter().zip(&v.dtypes).filter(|(p, _)| p.kind != ParamKind::Number);
+    let types = tensors.map(|(p, d)| format!("{}: {}", p.name, d.as_deref().unwrap_or("NULL")));
+    types.collect::<Vec<_>>().join(", ")
 }
 
 fn meaning(kernel: &Kernel, arg: usize, p: &Param) -> String {
@@ -245,6 +225,8 @@ struct File<'a> {
     helpers: BTreeSet<&'static str>,
     /// By hash: a number and the bytes.
     binaries: BTreeMap<&'a str, (usize, &'a [u8])>,
+    /// Numbers of the kernel at hand that expressions ask for.
+    numbers: BTreeSet<u32>,
 }
 
 impl<'a> File<'a> {
@@ -272,64 +254,72 @@ impl<'a> File<'a> {
         self.binaries.entry(&variant.binary.blake3).or_insert((next, bytes)).0
     }
 
-    fn kernel(&mut self, kernel: &'a Kernel, stem: &str) -> String {
-        let function = identifier(&kernel.name);
-        let mut out = String::new();
-        let _ = write!(out, "\nstatic tk_variant tk_variants_{function}[] = {{\n");
+    fn kernel(&mut self, kernel: &'a Kernel, names: &Names) -> String {
+        let (mut out, function, shown) = (String::new(), &names.function, quoted(&kernel.name));
+        let _ = write!(out, "\nstatic tki_variant tki_of_{function}[] = {{\n");
         for v in &kernel.variants {
             let binary = self.binary(v);
+            let cooperative = u8::from(v.cooperative);
             let _ = writeln!(
                 out,
-                "    {{tk_binary_{binary}, \"{}\", \"{}\", {}, {}, {}, {}, NULL}},",
-                kernel.name,
+                "    {{tki_binary_{binary}, \"{}\", \"{}\", {}, {}, {}, {cooperative}, NULL}},",
+                shown.replace("%%", "%"),
                 v.symbol,
                 v.threads,
                 v.shared_bytes,
                 v.programs_per_block,
-                u8::from(v.cooperative)
             );
         }
-        let _ = write!(out, "}};\n\ntk_status tk_{function}({})\n{{\n", parameters(kernel));
-        out.push_str("    const tk_driver *tk_driver_ = NULL;\n    const tk_device *tk_device_ = NULL;\n");
-        out.push_str("    tk_status tk_entered;\n    int tk_wrong = 0;\n    uint64_t tk_words[TK_MOST + 4];\n    int64_t tk_grid[3];\n");
+        let name = |i: usize, choice: bool| format!("tki_{}{i}", if choice { "c" } else { "a" });
+        let parameters = parameters(kernel, names, "tki_stream", name);
+        let _ = write!(out, "}};\n\ntk_status {function}({parameters})\n{{\n");
+        out.push_str("    const tki_driver *tki_there = NULL;\n    const tki_device *tki_here = NULL;\n");
+        out.push_str("    tk_status tki_entered;\n    int tki_wrong = 0;\n    uint64_t tki_words[TKI_MOST + 4];\n    int64_t tki_grid[3];\n");
+        self.numbers.clear();
+        let targets: BTreeSet<&str> = kernel.variants.iter().map(|v| v.target.as_str()).collect();
+        let mut body = String::new();
+        for target in &targets {
+            let _ = writeln!(body, "    if ({}) {{", runs(target));
+            for (i, v) in kernel.variants.iter().enumerate().filter(|(_, v)| v.target == **target) {
+                body.push_str(&self.variant(kernel, function, i, v));
+            }
+            body.push_str("    }\n");
+        }
+        // Comparisons of variables, not of casts, whose ranges a compiler knows.
+        for arg in &self.numbers {
+            let float = dtypes(kernel, *arg as usize).iter().any(|d| matches!(*d, "f32" | "f64"));
+            let ty = if float { "double" } else { "int64_t" };
+            let _ = writeln!(out, "    const {ty} tki_n{arg} = ({ty})tki_a{arg};");
+        }
         for (p, arg) in kernel.params.iter().zip(0..) {
             out.push_str(&self.checked(kernel, p, arg));
         }
-        out.push_str("    tk_entered = tk_enter(&tk_driver_, &tk_device_);\n");
-        out.push_str("    if (tk_entered != TK_OK) {\n        return tk_entered;\n    }\n");
-        let targets: BTreeSet<&str> = kernel.variants.iter().map(|v| v.target.as_str()).collect();
-        for target in &targets {
-            let _ = writeln!(out, "    if ({}) {{", runs(target));
-            for (i, v) in kernel.variants.iter().enumerate().filter(|(_, v)| v.target == **target) {
-                out.push_str(&self.variant(kernel, &function, i, v));
-            }
-            out.push_str("    }\n");
-        }
+        out.push_str("    tki_entered = tki_enter(&tki_there, &tki_here);\n");
+        out.push_str("    if (tki_entered != TK_OK) {\n        return tki_entered;\n    }\n");
+        out.push_str(&body);
         let any: Vec<String> = targets.iter().map(|t| format!("!({})", runs(t))).collect();
         let listed = targets.iter().copied().collect::<Vec<_>>().join(", ");
         let _ = write!(
             out,
-            "    if ({}) {{\n        return tk_fail(TK_NO_TARGET, \"kernel `{}` was built for {listed}, and this GPU has compute \
-             capability %d.%d; build it for that too\",\n                       tk_device_->major, tk_device_->minor);\n    }}\n",
+            "    if ({}) {{\n        return tki_fail(TK_NO_TARGET, \"kernel `{shown}` was built for {listed}, and this GPU has compute \
+             capability %d.%d; build it for that too\",\n                        tki_here->major, tki_here->minor);\n    }}\n",
             any.join(" && "),
-            kernel.name
         );
-        let shipped: BTreeSet<String> = kernel.variants.iter().map(Variant::label).collect();
+        let shipped: BTreeSet<String> = kernel.variants.iter().map(|v| label(kernel, v)).collect();
         let shipped: Vec<String> = shipped.into_iter().map(|s| quoted(&format!("({s})"))).collect();
         let _ = write!(
             out,
-            "    (void)tk_words;\n    (void)tk_grid;\n    (void)tk_wrong;\n    return tk_fail(TK_NO_VARIANT, \"no variant of kernel `{}` \
-             serves these arguments; built were\"\n                   \" {}\");\n}}\n",
-            kernel.name,
-            shipped.join("\"\n                   \" ")
+            "    (void)tki_words;\n    (void)tki_grid;\n    (void)tki_wrong;\n    return tki_fail(TK_NO_VARIANT, \"no variant of kernel `{shown}` \
+             serves these arguments; built were\"\n                    \" {}\");\n}}\n",
+            shipped.join("\"\n                    \" ")
         );
-        let _ = stem;
         out
     }
 
     /// The checks of one argument.
     fn checked(&self, kernel: &Kernel, p: &Param, arg: usize) -> String {
-        let (name, shown) = (identifier(&p.name), format!("`{}` of kernel `{}`", p.name, kernel.name));
+        let (name, shown) =
+            (format!("tki_a{arg}"), quoted(&format!("`{}` of kernel `{}`", p.name, kernel.name)));
         let mut out = String::new();
         match p.kind {
             ParamKind::Number => {
@@ -347,7 +337,7 @@ impl<'a> File<'a> {
                 if !p.optional {
                     let _ = write!(
                         out,
-                        "    if ({name} == NULL) {{\n        return tk_fail(TK_ARGUMENT, \"{shown} is NULL\");\n    }}\n"
+                        "    if ({name} == NULL) {{\n        return tki_fail(TK_ARGUMENT, \"{shown} is NULL\");\n    }}\n"
                     );
                 }
                 let most = if wide { "INT64_MAX" } else { "INT32_MAX" };
@@ -360,12 +350,12 @@ impl<'a> File<'a> {
                 let some: Vec<String> = axes.map(|a| format!("{name}->shape[{a}] > 0")).collect();
                 let _ = write!(
                     out,
-                    "    if ({present}({})) {{\n        return tk_fail(TK_ARGUMENT, \"{shown} has a negative or too large extent\");\n    }}\n",
+                    "    if ({present}({})) {{\n        return tki_fail(TK_ARGUMENT, \"{shown} has a negative or too large extent\");\n    }}\n",
                     bad.join(" || ")
                 );
                 let _ = write!(
                     out,
-                    "    if ({present}{name}->data == NULL && {}) {{\n        return tk_fail(TK_ARGUMENT, \"the address of {shown} is NULL\");\n    }}\n",
+                    "    if ({present}{name}->data == NULL && {}) {{\n        return tki_fail(TK_ARGUMENT, \"the address of {shown} is NULL\");\n    }}\n",
                     some.join(" && ")
                 );
             }
@@ -375,8 +365,8 @@ impl<'a> File<'a> {
 
     fn variant(&mut self, kernel: &Kernel, function: &str, index: usize, v: &Variant) -> String {
         let mut when = vec![];
-        for (p, dtype) in kernel.params.iter().zip(&v.dtypes) {
-            let name = identifier(&p.name);
+        for (arg, (p, dtype)) in kernel.params.iter().zip(&v.dtypes).enumerate() {
+            let name = format!("tki_a{arg}");
             match (p.kind, dtype) {
                 (ParamKind::View { .. }, None) => when.push(format!("{name} == NULL")),
                 (ParamKind::View { .. }, Some(d)) => {
@@ -391,8 +381,8 @@ impl<'a> File<'a> {
                 (ParamKind::Pointer { .. } | ParamKind::Number, _) => {}
             }
         }
-        for (c, own) in kernel.choices.iter().zip(&v.given) {
-            let name = identifier(&c.name);
+        for (i, own) in v.given.iter().enumerate() {
+            let name = format!("tki_c{i}");
             let default = if own.default { format!(" || (int){name} == 0") } else { String::new() };
             when.push(format!("((int){name} == {}{default})", own.value + 1));
         }
@@ -401,28 +391,28 @@ impl<'a> File<'a> {
         }
         let when = if when.is_empty() { "1".to_string() } else { when.join("\n            && ") };
         let mut out = format!("        /* {} */\n", comment(&v.label()));
-        let _ = write!(out, "        tk_wrong = 0;\n        if ({when}\n            && !tk_wrong) {{\n");
+        let _ = write!(out, "        tki_wrong = 0;\n        if ({when}\n            && !tki_wrong) {{\n");
         for r in &v.require {
             let condition = self.expr(&r.condition, kernel, v);
             let _ = write!(
                 out,
-                "            if (({condition}) == 0 || tk_wrong) {{\n                return tk_fail(TK_REQUIREMENT, \"kernel `{}` requires `{}`, \
+                "            if (({condition}) == 0 || tki_wrong) {{\n                return tki_fail(TK_REQUIREMENT, \"kernel `{}` requires `{}`, \
                  which does not hold\");\n            }}\n",
-                kernel.name,
+                quoted(&kernel.name),
                 quoted(&r.text)
             );
         }
         for (axis, e) in v.grid.iter().enumerate() {
-            let _ = writeln!(out, "            tk_grid[{axis}] = {};", self.expr(e, kernel, v));
+            let _ = writeln!(out, "            tki_grid[{axis}] = {};", self.expr(e, kernel, v));
         }
         let _ = write!(
             out,
-            "            if (tk_wrong) {{\n                return tk_fail(TK_GRID, \"the grid of kernel `{}` has no value for these arguments\");\n            }}\n",
+            "            if (tki_wrong) {{\n                return tki_fail(TK_GRID, \"the grid of kernel `{}` has no value for these arguments\");\n            }}\n",
             kernel.name
         );
         for (i, m) in v.passed.iter().enumerate() {
             if let Some(word) = self.word(*m, kernel, v) {
-                let _ = writeln!(out, "            tk_words[{i}] = {word};");
+                let _ = writeln!(out, "            tki_words[{i}] = {word};");
             }
         }
         out.push_str(&self.start(kernel, function, index, v));
@@ -435,7 +425,7 @@ impl<'a> File<'a> {
         let count = v.passed.len();
         let call = |control: &str| {
             format!(
-                "tk_start(tk_driver_, tk_device_, &tk_variants_{function}[{index}], tk_grid, tk_words, {count}, {control}, stream)"
+                "tki_start(tki_there, tki_here, &tki_of_{function}[{index}], tki_grid, tki_words, {count}, {control}, tki_stream)"
             )
         };
         if v.scratch.is_empty() && v.control == 0 {
@@ -446,36 +436,36 @@ impl<'a> File<'a> {
         let (places, n) = (v.scratch.len() + usize::from(v.control > 0), v.scratch.len());
         let _ = writeln!(
             out,
-            "            {{\n                tk_memory tk_held[{places}];\n                tk_status tk_done = TK_OK;"
+            "            {{\n                tki_memory tki_held[{places}];\n                tk_status tki_done = TK_OK;"
         );
         for (i, s) in v.scratch.iter().enumerate() {
             let words = self.expr(&s.count, kernel, v);
             let _ = writeln!(
                 out,
-                "                tk_held[{i}] = (tk_memory){{{words}, {}, {}, 0}};",
+                "                tki_held[{i}] = (tki_memory){{{words}, {}, {}, 0}};",
                 s.element_bytes,
                 u8::from(s.zeroed)
             );
         }
         if v.control > 0 {
-            let _ = writeln!(out, "                tk_held[{n}] = (tk_memory){{1, {}, 1, 0}};", v.control);
+            let _ = writeln!(out, "                tki_held[{n}] = (tki_memory){{1, {}, 1, 0}};", v.control);
         }
         let _ = writeln!(
             out,
-            "                tk_done = tk_wrong ? tk_fail(TK_GRID, \"a workspace of kernel `{}` has no size for these arguments\")\n                                   : \
-             tk_take(tk_driver_, \"{}\", tk_held, {places}, stream);",
+            "                tki_done = tki_wrong ? tki_fail(TK_GRID, \"a workspace of kernel `{}` has no size for these arguments\")\n                                   : \
+             tki_take(tki_there, \"{}\", tki_held, {places}, tki_stream);",
             kernel.name, kernel.name
         );
-        let _ = writeln!(out, "                if (tk_done == TK_OK) {{");
+        let _ = writeln!(out, "                if (tki_done == TK_OK) {{");
         for (i, m) in v.passed.iter().enumerate() {
             if let Machine::Scratch(s) = m {
-                let _ = writeln!(out, "                    tk_words[{i}] = tk_held[{s}].address;");
+                let _ = writeln!(out, "                    tki_words[{i}] = tki_held[{s}].address;");
             }
         }
-        let control = if v.control > 0 { format!("tk_held[{n}].address") } else { "0".to_string() };
+        let control = if v.control > 0 { format!("tki_held[{n}].address") } else { "0".to_string() };
         let _ = write!(
             out,
-            "                    tk_done = {};\n                    tk_give(tk_driver_, tk_held, {places}, stream);\n                }}\n                return tk_done;\n            }}\n",
+            "                    tki_done = {};\n                    tki_give(tki_there, tki_held, {places}, tki_stream);\n                }}\n                return tki_done;\n            }}\n",
             call(&control)
         );
         out
@@ -483,8 +473,7 @@ impl<'a> File<'a> {
 
     /// What is passed, as 64 bits.
     fn word(&mut self, m: Machine, kernel: &Kernel, v: &Variant) -> Option<String> {
-        let name =
-            |arg: u32| kernel.params.get(arg as usize).map(|p| identifier(&p.name)).unwrap_or_default();
+        let name = |arg: u32| format!("tki_a{arg}");
         Some(match m {
             Machine::Address(arg) => format!("(uint64_t)(uintptr_t){}{}data", name(arg), dot(kernel, arg)),
             Machine::Extent(arg, axis, _) => format!("(uint64_t){}->shape[{axis}]", name(arg)),
@@ -494,11 +483,11 @@ impl<'a> File<'a> {
                 match v.dtypes.get(arg as usize).and_then(|d| DType::parse(d.as_deref()?)) {
                     Some(DType::F32) => {
                         self.helpers.insert("float");
-                        format!("tk_float({})", name(arg))
+                        format!("tki_float({})", name(arg))
                     }
                     Some(DType::F64) => {
                         self.helpers.insert("double");
-                        format!("tk_double({})", name(arg))
+                        format!("tki_double({})", name(arg))
                     }
                     Some(_) | None => format!("(uint64_t){}", name(arg)),
                 }
@@ -519,7 +508,7 @@ fn runs(target: &str) -> String {
     match spec::target(target).and_then(|t| t.runs_on) {
         Some(RunsOn { major, minor, exact }) => {
             let sign = if exact { "==" } else { ">=" };
-            format!("tk_device_->major == {major} && tk_device_->minor {sign} {minor}")
+            format!("tki_here->major == {major} && tki_here->minor {sign} {minor}")
         }
         None => "0".to_string(),
     }

@@ -51,6 +51,21 @@ pub enum Closed {
     },
 }
 
+impl Closed {
+    /// How many numbers and operations it has.
+    pub fn parts(&self) -> usize {
+        match self {
+            Closed::Op { args, .. } => 1 + args.iter().map(Closed::parts).sum::<usize>(),
+            Closed::Int(_)
+            | Closed::Float(_)
+            | Closed::Number(_)
+            | Closed::Extent(..)
+            | Closed::Stride(..)
+            | Closed::Device(_) => 1,
+        }
+    }
+}
+
 /// An operation of a closed expression. Results that do not fit the type, and divisions by zero, fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -363,7 +378,11 @@ impl Closer<'_> {
                         };
                         let args = vec![cond, then, els];
                         let dtype = self.dtype(&e.ty, e.span)?;
-                        Ok(Sym::Number(Closed::Op { op: ClosedOp::Select, dtype, args }))
+                        let chosen = Closed::Op { op: ClosedOp::Select, dtype, args };
+                        if chosen.parts() > MAX_PARTS {
+                            return open(e.span, "an expression of this size");
+                        }
+                        Ok(Sym::Number(chosen))
                     }
                 }
             }
@@ -451,7 +470,11 @@ impl Closer<'_> {
         let typed = if op == ElementwiseOp::Select { exprs.get(1) } else { exprs.first() };
         let Some(typed) = typed else { return open(e.span, "this value") };
         let dtype = self.dtype(&typed.ty, typed.span)?;
-        operation(op, dtype, values).map_or_else(|| open(e.span, "this operation"), |c| Ok(Sym::Number(c)))
+        match operation(op, dtype, values) {
+            Some(c) if c.parts() > MAX_PARTS => open(e.span, "an expression of this size"),
+            Some(c) => Ok(Sym::Number(c)),
+            None => open(e.span, &format!("`{}` of `{dtype}`", op.name())),
+        }
     }
 
     /// A block whose statements only name values.

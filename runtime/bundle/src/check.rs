@@ -1,0 +1,85 @@
+//! Owns what a reader of a manifest may rely on and its types do not say: [`Manifest::check`].
+
+use crate::expr::{Expr, Kind};
+use crate::manifest::{Kernel, Machine, Manifest, ParamKind, Variant};
+
+/// The highest rank of a view, from the specification of the language.
+const RANK: u32 = 5;
+
+impl Manifest {
+    /// Fails with what does not fit together.
+    pub fn check(&self) -> Result<(), String> {
+        for (i, k) in self.kernels.iter().enumerate() {
+            if self.kernels.iter().skip(i + 1).any(|other| other.name == k.name) {
+                return Err(format!("there are two kernels `{}`", k.name));
+            }
+            k.variants
+                .iter()
+                .try_for_each(|v| variant(k, v).map_err(|what| format!("kernel `{}`: {what}", k.name)))?;
+        }
+        Ok(())
+    }
+}
+
+fn variant(k: &Kernel, v: &Variant) -> Result<(), String> {
+    let fails = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_string()) };
+    fails(v.dtypes.len() == k.params.len(), "a variant has element types for other arguments")?;
+    fails(v.given.len() == k.choices.len(), "a variant has values for other choices")?;
+    let chosen = k.choices.iter().zip(&v.given).all(|(c, g)| (g.value as usize) < c.values.len());
+    fails(chosen, "a variant has a value that is none of its choice")?;
+    fails(v.threads > 0 && v.programs_per_block > 0, "a block of a variant has no threads or programs")?;
+    fails(!v.symbol.is_empty() && !v.symbol.contains('\0'), "a variant has no function")?;
+    let guards = v.guard.iter().map(|g| &g.condition);
+    let required = v.require.iter().map(|r| &r.condition);
+    let all = guards.chain(required).chain(&v.grid).chain(v.scratch.iter().map(|s| &s.count));
+    for e in all {
+        expr(k, v, e)?;
+    }
+    for m in &v.passed {
+        let fits = match m {
+            Machine::Address(arg) => tensor(k, v, *arg).is_some(),
+            Machine::Number(arg) => number(k, *arg),
+            Machine::Extent(arg, axis, bits) => {
+                matches!(bits, 32 | 64) && tensor(k, v, *arg).is_some_and(|r| *axis < r)
+            }
+            Machine::Stride(arg, axis) => tensor(k, v, *arg).is_some_and(|r| *axis < r),
+            Machine::Scratch(i) => (*i as usize) < v.scratch.len(),
+        };
+        fails(fits, "a function is passed what no argument has")?;
+    }
+    Ok(())
+}
+
+/// The rank of a tensor that is there; 0 of a pointer.
+fn tensor(k: &Kernel, v: &Variant, arg: u32) -> Option<u32> {
+    let there = v.dtypes.get(arg as usize)?.is_some();
+    match k.params.get(arg as usize)?.kind {
+        ParamKind::View { rank, .. } => Some(rank).filter(|r| there && *r <= RANK),
+        ParamKind::Pointer { .. } => Some(0).filter(|_| there),
+        ParamKind::Number => None,
+    }
+}
+
+fn number(k: &Kernel, arg: u32) -> bool {
+    k.params.get(arg as usize).is_some_and(|p| p.kind == ParamKind::Number)
+}
+
+fn expr(k: &Kernel, v: &Variant, e: &Expr) -> Result<(), String> {
+    let fits = match e {
+        Expr::Int(_) | Expr::Float(_) | Expr::Device(_) => true,
+        Expr::Number(arg) => number(k, *arg),
+        Expr::Address(arg) => tensor(k, v, *arg).is_some(),
+        Expr::Extent(arg, axis) | Expr::Stride(arg, axis) => tensor(k, v, *arg).is_some_and(|r| *axis < r),
+        Expr::Apply(o) => {
+            let bits = matches!(o.bits, 8 | 16 | 32 | 64)
+                && !(o.bits == 64 && matches!(o.op, Kind::Wrap | Kind::WrapUnsigned));
+            o.args.iter().try_for_each(|a| expr(k, v, a))?;
+            bits && o.args.len() == o.op.arity()
+        }
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err("an expression asks for what no argument has, or has other operands".to_string())
+    }
+}
