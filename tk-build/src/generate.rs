@@ -19,7 +19,7 @@ pub fn module(manifest: &Manifest, stem: &str, in_out_dir: bool) -> Result<Strin
     };
     let mut out = format!(
         "/// The kernels of `{stem}.tk`, as part of this program.\n#[derive(Clone, Debug)]\npub struct {name}(::tk::Kernels);\n\n\
-         impl {name} {{\n    /// On a device. Nothing is loaded before it is launched.\n    \
+         #[allow(non_snake_case, reason = \"names as the kernels have them\")]\nimpl {name} {{\n    /// On a device. Nothing is loaded before it is launched.\n    \
          pub fn new(device: &::tk::Device) -> ::core::result::Result<Self, ::tk::BundleError> {{\n        \
          Ok(Self(::tk::Kernels::new(device.clone(), Self::bundle()?.into())))\n    }}\n\n    \
          /// The bundle itself, for the CPU.\n    \
@@ -28,28 +28,69 @@ pub fn module(manifest: &Manifest, stem: &str, in_out_dir: bool) -> Result<Strin
          /// The kernels by name, and what they printed.\n    pub fn kernels(&self) -> &::tk::Kernels {{\n        &self.0\n    }}\n"
     );
     let mut types = String::new();
+    let (mut functions, mut taken) = (BTreeSet::new(), BTreeSet::from([name.clone()]));
     for kernel in &manifest.kernels {
-        let generics = generics(kernel);
+        let names = Names::new(kernel, &name, &mut functions, &mut taken);
+        let generics = generics(kernel, &name, &mut taken);
         for g in &generics {
-            types.push_str(&element_trait(kernel, &name, g)?);
+            types.push_str(&element_trait(kernel, g)?);
         }
-        for c in &kernel.choices {
+        for (c, own) in kernel.choices.iter().zip(&names.types) {
             let defaults = kernel
                 .variants
                 .iter()
                 .filter_map(|v| v.given.get(kernel.choices.iter().position(|o| o == c)?).map(|g| g.default));
-            types.push_str(&choice(kernel, &name, &c.name, &c.values, defaults.into_iter().any(|d| d)));
+            types.push_str(&choice(kernel, own, &c.name, &c.values, defaults.into_iter().any(|d| d)));
         }
-        out.push_str(&function(kernel, &name, &generics)?);
+        out.push_str(&function(kernel, &names, &generics)?);
     }
     out.push_str("}\n");
     out.push_str(&types);
     Ok(out)
 }
 
+/// The names of a kernel, each once where it stands.
+struct Names {
+    function: String,
+    params: Vec<String>,
+    /// Arguments and types of the compile-time parameters that are given.
+    choices: Vec<String>,
+    types: Vec<String>,
+}
+
+impl Names {
+    fn new(
+        kernel: &Kernel,
+        name: &str,
+        functions: &mut BTreeSet<String>,
+        taken: &mut BTreeSet<String>,
+    ) -> Names {
+        let mut own = BTreeSet::new();
+        let params = kernel.params.iter().map(|p| unique(identifier(&p.name), &mut own)).collect();
+        let lower = |c: &tk_bundle::Choice| identifier(&c.name.to_lowercase());
+        let choices = kernel.choices.iter().map(|c| unique(lower(c), &mut own)).collect();
+        let ty =
+            |c: &tk_bundle::Choice| format!("{name}{}{}", camel(&kernel.name), camel(&c.name.to_lowercase()));
+        let types = kernel.choices.iter().map(|c| unique(ty(c), taken)).collect();
+        Names { function: unique(identifier(&kernel.name), functions), params, choices, types }
+    }
+}
+
+/// A name that nobody has, by a number behind it if need be.
+fn unique(name: String, taken: &mut BTreeSet<String>) -> String {
+    let (mut own, mut number) = (name.clone(), 2);
+    while !taken.insert(own.clone()) {
+        own = format!("{name}_{number}");
+        number += 1;
+    }
+    own
+}
+
 /// Arguments whose element types vary together.
 struct Generic {
     name: String,
+    /// The trait of the element types that were built.
+    bound: String,
     args: Vec<usize>,
     dtypes: BTreeSet<String>,
 }
@@ -64,7 +105,7 @@ fn together(a: &[Option<String>], b: &[Option<String>]) -> bool {
     a.iter().zip(b).all(|(x, y)| x.is_none() || y.is_none() || x == y)
 }
 
-fn generics(kernel: &Kernel) -> Vec<Generic> {
+fn generics(kernel: &Kernel, module: &str, taken: &mut BTreeSet<String>) -> Vec<Generic> {
     let mut out: Vec<(Vec<Option<String>>, Generic)> = vec![];
     for arg in 0..kernel.params.len() {
         let own = column(kernel, arg);
@@ -76,7 +117,8 @@ fn generics(kernel: &Kernel) -> Vec<Generic> {
             Some((_, g)) => g.args.push(arg),
             None => {
                 let name = format!("T{}", out.len());
-                out.push((own, Generic { name, args: vec![arg], dtypes }));
+                let bound = unique(format!("{module}{}{name}", camel(&kernel.name)), taken);
+                out.push((own, Generic { name, bound, args: vec![arg], dtypes }));
             }
         }
     }
@@ -106,14 +148,10 @@ fn rust_type(dtype: &str) -> Result<&'static str, String> {
     })
 }
 
-fn trait_name(kernel: &Kernel, name: &str, g: &Generic) -> String {
-    format!("{name}{}{}", camel(&kernel.name), g.name)
-}
-
-fn element_trait(kernel: &Kernel, name: &str, g: &Generic) -> Result<String, String> {
-    let own = trait_name(kernel, name, g);
+fn element_trait(kernel: &Kernel, g: &Generic) -> Result<String, String> {
+    let own = &g.bound;
     let mut out = format!(
-        "\n/// Element types that `{}` was built for.\npub trait {own}: ::tk::Element {{}}\n",
+        "\n/// Element types that `{}` was built for.\n#[allow(non_camel_case_types, reason = \"a number tells equal names apart\")]\npub trait {own}: ::tk::Element {{}}\n",
         kernel.name
     );
     for dtype in &g.dtypes {
@@ -122,10 +160,9 @@ fn element_trait(kernel: &Kernel, name: &str, g: &Generic) -> Result<String, Str
     Ok(out)
 }
 
-fn choice(kernel: &Kernel, name: &str, choice: &str, values: &[String], default: bool) -> String {
-    let own = choice_name(kernel, name, choice);
+fn choice(kernel: &Kernel, own: &str, choice: &str, values: &[String], default: bool) -> String {
     let mut out = format!(
-        "\n/// `{choice}` of `{}`, as it was built.\n#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum {own} {{\n",
+        "\n/// `{choice}` of `{}`, as it was built.\n#[derive(Clone, Copy, Debug, PartialEq, Eq)]\n#[allow(non_camel_case_types, reason = \"a number tells equal names apart\")]\npub enum {own} {{\n",
         kernel.name
     );
     if default {
@@ -149,10 +186,6 @@ fn choice(kernel: &Kernel, name: &str, choice: &str, values: &[String], default:
     out
 }
 
-fn choice_name(kernel: &Kernel, name: &str, choice: &str) -> String {
-    format!("{name}{}{}", camel(&kernel.name), camel(&choice.to_lowercase()))
-}
-
 fn value_name(values: &[String], index: usize, value: &str) -> String {
     let of = |v: &str| camel(&v.replace('-', "_minus_"));
     let own = of(value);
@@ -163,7 +196,7 @@ fn value_name(values: &[String], index: usize, value: &str) -> String {
     }
 }
 
-fn function(kernel: &Kernel, name: &str, generics: &[Generic]) -> Result<String, String> {
+fn function(kernel: &Kernel, names: &Names, generics: &[Generic]) -> Result<String, String> {
     let mut out = String::from("\n");
     for line in kernel.doc.lines() {
         let _ = writeln!(out, "    ///{}{line}", if line.is_empty() { "" } else { " " });
@@ -171,18 +204,17 @@ fn function(kernel: &Kernel, name: &str, generics: &[Generic]) -> Result<String,
     if kernel.doc.is_empty() {
         let _ = writeln!(out, "    /// Launches `{}`.", kernel.name);
     }
-    let bounds: Vec<String> =
-        generics.iter().map(|g| format!("{}: {}", g.name, trait_name(kernel, name, g))).collect();
+    let bounds: Vec<String> = generics.iter().map(|g| format!("{}: {}", g.name, g.bound)).collect();
     let bounds = if bounds.is_empty() { String::new() } else { format!("<{}>", bounds.join(", ")) };
-    let function = identifier(&kernel.name);
+    let function = &names.function;
     let _ = write!(
         out,
         "    #[allow(clippy::too_many_arguments, reason = \"as many as the kernel has\")]\n    \
          pub fn {function}{bounds}(\n        &self,\n        stream: &::tk::Stream,\n"
     );
     let (mut args, mut named) = (vec![], vec![]);
-    for (i, p) in kernel.params.iter().enumerate() {
-        let (ident, ty) = (identifier(&p.name), argument(kernel, generics, i, p)?);
+    for (i, (p, ident)) in kernel.params.iter().zip(&names.params).enumerate() {
+        let ty = argument(kernel, generics, i, p)?;
         let _ = writeln!(out, "        {ident}: {ty},");
         args.push(match (p.kind, p.optional || p.default.is_some()) {
             (ParamKind::Number, false) if is_bits(kernel, i) => format!("::tk::Arg::from({ident}.scalar())"),
@@ -192,9 +224,8 @@ fn function(kernel: &Kernel, name: &str, generics: &[Generic]) -> Result<String,
             (_, false) => format!("{ident}.arg()"),
         });
     }
-    for c in &kernel.choices {
-        let ident = identifier(&c.name.to_lowercase());
-        let _ = writeln!(out, "        {ident}: {},", choice_name(kernel, name, &c.name));
+    for (c, (ident, ty)) in kernel.choices.iter().zip(names.choices.iter().zip(&names.types)) {
+        let _ = writeln!(out, "        {ident}: {ty},");
         named.push(format!("{ident}.value().map(|v| ({:?}, v))", c.name));
     }
     let _ = writeln!(out, "    ) -> ::core::result::Result<(), ::tk::LaunchError> {{");
@@ -249,10 +280,10 @@ fn argument(kernel: &Kernel, generics: &[Generic], arg: usize, p: &Param) -> Res
 
 /// `layer_norm` as `LayerNorm`.
 fn camel(name: &str) -> String {
-    let words = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    let words = name.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty());
     let upper = |w: &str| {
         let mut chars = w.chars();
-        chars.next().map(|c| c.to_ascii_uppercase().to_string() + chars.as_str()).unwrap_or_default()
+        chars.next().map(|c| c.to_uppercase().to_string() + chars.as_str()).unwrap_or_default()
     };
     let out: String = words.map(upper).collect();
     if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() { format!("V{out}") } else { out }
@@ -266,6 +297,8 @@ const KEYWORDS: &str = "\
     bundle kernels";
 
 fn identifier(name: &str) -> String {
-    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let plain: String = name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    // `_` alone is no name.
+    let plain = if plain.chars().all(|c| c == '_') { format!("n{plain}") } else { plain };
     if KEYWORDS.split(' ').any(|k| k == plain) { format!("{plain}_") } else { plain }
 }

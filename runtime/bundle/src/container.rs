@@ -190,7 +190,8 @@ impl Bundle {
         }
         let mut at = HEADER + ENTRY * places.len();
         places.sort_by_key(|p| p.start);
-        for place in places.into_iter().chain([all.len()..all.len()]) {
+        places.push(all.len()..all.len());
+        for place in places {
             if !all.get(at..place.start).is_none_or(|gap| gap.iter().all(|b| *b == 0)) {
                 return Err(damaged());
             }
