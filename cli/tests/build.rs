@@ -385,6 +385,27 @@ kernel one(_by: f32) {}
 ";
 
 #[test]
+fn a_kernel_that_says_what_it_prefers_has_a_variant_for_that() {
+    let Some(variables) = assembler() else { return };
+    let folder = folder("build-prefer");
+    folder.write(
+        "k.tk",
+        "kernel k(x: view[f32, 2], y: mut view[f32, 1], n: i32)\n    grid(n)\n    \
+         prefer(n % 48 == 0 && x.strides[1] == 1, 0 == x.shape[1] % 8, y.shape[0] > n)\n\
+         { y.store([0], x[0].load([0], [128])); }\n",
+    );
+    tk(&folder, &["build", "k.tk", "--target", "sm_90a", "-o", "out"], &variables).code(0);
+    assert_eq!(names(&folder, "out").len(), 4);
+    let report = fs::read_to_string(folder.path("out/k.aligned.sm_90a.json")).unwrap();
+    let report: String = report.split_whitespace().collect();
+    let divisible = |name: &str, by: u32| format!("{{\"parameter\":\"{name}\",\"divisible\":{by}}}");
+    let one = "{\"parameter\":\"x.strides[1]\",\"equal\":1}".to_string();
+    let guard = [divisible("x", 16), divisible("x.shape[1]", 8), one, divisible("y", 16), divisible("n", 16)]
+        .join(",");
+    assert!(report.contains(&format!("\"guard\":[{guard}]")), "{report}");
+}
+
+#[test]
 fn a_variant_for_aligned_arguments_says_what_it_asks_of_them() {
     let Some(variables) = assembler() else { return };
     let folder = folder("build-variants");

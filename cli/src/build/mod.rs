@@ -16,6 +16,7 @@ use tk_driver::{
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
 use tk_runtime::{Session, pass};
+use tk_sema::contract::{self, Preferred};
 use tk_syntax::{Diagnostic, Span};
 use tk_tile::{FuncId, TileModule, text};
 
@@ -61,7 +62,9 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
             Err(wrong) => return front::refused(terminal, &session, &wrong),
         };
         let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
-        for (variant, facts) in builder.variants(module, entry) {
+        let prefer = contract::preferred(&session.checked().hir, special.kernel, &special.bindings)
+            .map_err(|wrong| builder.refused(&[*wrong]))?;
+        for (variant, facts) in builder.variants(module, entry, prefer.as_deref()) {
             let warps = warps_for(target, special.warps);
             let request = Request { module, entry, target, warps, stages: special.stages, facts, sources };
             let (row, written) = builder.one(special, variant, &request)?;
@@ -153,8 +156,13 @@ impl Builder<'_> {
     }
 
     /// The variants that are built of a kernel. Tile IR does not depend on them.
-    fn variants(&self, module: &TileModule, entry: FuncId) -> Vec<(Variant, Vec<ArgFacts>)> {
-        let mut all = Variant::of(module, entry);
+    fn variants(
+        &self,
+        module: &TileModule,
+        entry: FuncId,
+        prefer: Option<&[Preferred]>,
+    ) -> Vec<(Variant, Vec<ArgFacts>)> {
+        let mut all = Variant::of(module, entry, prefer);
         if self.each().all(|f| f == BuildForm::Tile) {
             all.retain(|(variant, _)| *variant == Variant::General);
         }

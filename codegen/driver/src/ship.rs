@@ -189,7 +189,8 @@ impl Shipping<'_> {
         let hir = &session.checked().hir;
         let contract = contract::close(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
         let (module, entry, target) = (&compiled.module, compiled.entry, special.target);
-        for (variant, facts) in Variant::of(module, entry) {
+        let prefer = contract::preferred(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
+        for (variant, facts) in Variant::of(module, entry, prefer.as_deref()) {
             let sources = &session.checked().sources;
             let warps = warps_for(target, special.warps);
             let request = Request {

@@ -4,6 +4,7 @@
 //! Guarantees that a variant's facts are in the order of the kernel's machine parameters.
 
 use tk_layout::ArgFacts;
+use tk_sema::contract::{Part, Preferred};
 use tk_tile::{Elem, FuncId, TileModule, Type};
 
 /// What an aligned variant takes addresses, numbers and extents to be divisible by: the bytes of the widest access of one
@@ -22,10 +23,18 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// The variants of a kernel, in the order in which a launcher tries them.
-    pub fn of(module: &TileModule, entry: FuncId) -> Vec<(Variant, Vec<ArgFacts>)> {
+    /// The variants of a kernel, in the order in which a launcher tries them. `prefer` is what the clause of that name says:
+    /// then the variant for aligned arguments asks for that and aligned addresses, and for nothing else.
+    pub fn of(
+        module: &TileModule,
+        entry: FuncId,
+        prefer: Option<&[Preferred]>,
+    ) -> Vec<(Variant, Vec<ArgFacts>)> {
         let general = (Variant::General, vec![]);
-        let aligned = aligned(module, entry);
+        let aligned = match prefer {
+            Some(list) => as_preferred(module, entry, list),
+            None => aligned(module, entry),
+        };
         if aligned.iter().all(|f| *f == ArgFacts::default()) {
             return vec![general];
         }
@@ -39,6 +48,35 @@ impl Variant {
             Variant::General => "general",
         }
     }
+}
+
+/// The facts of [`Variant::Aligned`] of a kernel that says what it prefers.
+fn as_preferred(module: &TileModule, entry: FuncId, list: &[Preferred]) -> Vec<ArgFacts> {
+    let Some(func) = module.funcs.get(entry) else { return vec![] };
+    let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
+    let mut facts = vec![];
+    for (arg, v) in params.iter().enumerate() {
+        let of = |part: Part| {
+            let own = list.iter().filter(|p| p.arg == arg && p.part == part);
+            own.fold(ArgFacts::default(), |f, p| ArgFacts {
+                divisible: f.divisible.max(p.divisible.min(ALIGNED.divisible)),
+                one: f.one || p.one,
+            })
+        };
+        match module.types.get(func.ty(*v)) {
+            Type::Tile { elem: Elem::Ptr { .. }, .. } => facts.push(ALIGNED),
+            Type::Tile { elem: Elem::Scalar(d), .. } => {
+                facts.push(if d.is_int() { of(Part::Number) } else { ArgFacts::default() });
+            }
+            Type::View { rank, .. } => {
+                let rank = *rank as usize;
+                facts.push(ALIGNED);
+                facts.extend((0..rank).map(|axis| of(Part::Extent(axis))));
+                facts.extend((0..rank).map(|axis| of(Part::Stride(axis))));
+            }
+        }
+    }
+    facts
 }
 
 /// The facts of [`Variant::Aligned`].
@@ -74,7 +112,7 @@ mod tests {
     fn variants(params: &str) -> Vec<(Variant, Vec<ArgFacts>)> {
         let text = format!("kernel @k({params}) {{\n  return\n}}\n");
         let module: Module = tk_tile::text::parse(&text).unwrap();
-        Variant::of(&TileModule::new(module).unwrap(), FuncId::new(0))
+        Variant::of(&TileModule::new(module).unwrap(), FuncId::new(0), None)
     }
 
     #[test]

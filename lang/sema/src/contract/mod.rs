@@ -22,7 +22,9 @@ use crate::hir::{CKind, FnId, HFn, Hir, Requirement};
 use crate::target::{CPU_SMEM, Target};
 
 pub(crate) use bind::elem_param;
-pub use closed::{Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided, close};
+pub use closed::{
+    Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided, Part, Preferred, close, preferred,
+};
 pub use exports::{as_sets, instances};
 pub use host::{Param, kernel_named, launch_name, parameters};
 pub use reads::{ArgUse, argument_uses};

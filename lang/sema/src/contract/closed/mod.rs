@@ -5,6 +5,7 @@
 //! device. Guarantees that a closed expression has the value that [`super::plan_on`] computes, or fails where that fails.
 
 mod ops;
+mod prefer;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use tk_ops::{DType, ElementwiseOp, Op};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use ops::{operation, simpler};
+pub use prefer::{Part, Preferred, preferred};
 
 use super::bind::{elem_param, flat_tys};
 use crate::eval::{Bindings, CTy, CVal, Evaluator, Res};
@@ -161,12 +163,7 @@ pub struct ClosedContract {
 /// Fails with E1005 for a clause that has no closed form.
 pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<ClosedContract> {
     let f = hir.func(kernel);
-    let mut closer = Closer { hir, bindings: bindings.clone(), env: BTreeMap::new(), depth: 0, parts: 0 };
-    let mut slot = 0;
-    for p in &f.params {
-        let sym = closer.argument(&p.ty, p.local, &mut slot);
-        closer.env.insert(p.local, sym);
-    }
+    let mut closer = Closer::of_kernel(hir, kernel, bindings);
     let mut inferred = vec![];
     for p in &f.params {
         let mut types = vec![];
@@ -252,7 +249,18 @@ fn open<T>(span: Span, what: &str) -> Res<T> {
     Err(Box::new(Diagnostic::error(codes::NOT_SHIPPED, span, message, "").note(note)))
 }
 
-impl Closer<'_> {
+impl<'h> Closer<'h> {
+    /// For the clauses of a kernel.
+    fn of_kernel(hir: &'h Hir, kernel: FnId, bindings: &Bindings) -> Closer<'h> {
+        let mut closer = Closer { hir, bindings: bindings.clone(), env: BTreeMap::new(), depth: 0, parts: 0 };
+        let mut slot = 0;
+        for p in &hir.func(kernel).params {
+            let sym = closer.argument(&p.ty, p.local, &mut slot);
+            closer.env.insert(p.local, sym);
+        }
+        closer
+    }
+
     /// What a parameter of the kernel stands for.
     fn argument(&self, ty: &Ty, local: LocalId, slot: &mut usize) -> Sym {
         let mut next = || {
