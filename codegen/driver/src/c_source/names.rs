@@ -143,7 +143,7 @@ mod tests {
             "EOF_",
             "N",
             "uint64_t_",
-            "LINE__",
+            "LINE___",
             "Bool",
             "_",
             "__2",
