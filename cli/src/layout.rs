@@ -1,6 +1,7 @@
 //! Owns `tk layout LAYOUT SHAPE`: a layout as numbers and as a picture.
 
 use tk_layout::layout::Threads;
+use tk_layout::linear::InDim;
 use tk_layout::matrix::{self, Tiles};
 use tk_layout::{Layout, TargetSpec, picture, spec, text};
 use tk_ops::DType;
@@ -14,6 +15,9 @@ use crate::terminal::{Outcome, Terminal};
 /// Elements up to which a layout is drawn: those of the largest tile of the language.
 const MOST: u64 = 1 << 20;
 
+/// Logarithm of the most warps of a program, of any target.
+const WARP_BITS: usize = 10;
+
 /// Shows a layout.
 pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
     let names: Vec<&str> = spec::TARGETS.iter().map(|t| t.name).collect();
@@ -23,13 +27,17 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
         DType::parse(&args.dtype).ok_or_else(|| format!("there is no element type `{}`", args.dtype))?;
     let shape = shape(&args.shape)?;
     let layout = layout(&args.layout, &shape, target)?;
-    let numbers = picture::numbers(&layout, dtype.bytes() as u32, target);
-    if numbers.threads[0] != target.warp_size {
-        let (lanes, warp) = (numbers.threads[0], target.warp_size);
+    let bits = |dim| layout.atom().bits(dim);
+    if bits(InDim::Lane) != target.warp_size.ilog2() as usize {
+        let (lanes, warp) = (bits(InDim::Lane), target.warp_size);
         return Err(
-            format!("the layout has {lanes} lanes, and a warp of `{}` has {warp}", target.name).into()
+            format!("the layout has 2^{lanes} lanes, and a warp of `{}` has {warp}", target.name).into()
         );
     }
+    if bits(InDim::Warp) > WARP_BITS {
+        return Err(format!("the layout has more than {} warps", 1 << WARP_BITS).into());
+    }
+    let numbers = picture::numbers(&layout, dtype.bytes() as u32, target);
     let mut out = format!("{layout}\n");
     numbers.lines().iter().for_each(|l| out.push_str(&format!("{l}\n")));
     if let Some(path) = &args.out {

@@ -107,6 +107,66 @@ fn what_c_cannot_launch_is_a_diagnostic() {
     assert!(ran.code(2).err.contains("E1005") && ran.err.contains("no closed form"), "{ran:#?}");
 }
 
+/// What a launcher would get wrong, or could not read, is refused when it is built.
+#[test]
+fn what_has_no_closed_form_is_refused() {
+    let folder = Folder::new("ship-closed");
+    let doubled: String = (1..24).map(|i| format!("let a{i} = a{} && a{}; ", i - 1, i - 1)).collect();
+    let cases = [
+        (
+            "narrow",
+            "(x: *mut f32, h: f16) require((h as f32) > 0.5)".to_string(),
+            "`gt` of `f16`|this conversion",
+        ),
+        ("infinite", "(x: *mut f32, f: f32) require(f < 1.0 / 0.0)".to_string(), "this value"),
+        ("leaves", "(x: *mut f32, n: i32) grid(leaves(n))".to_string(), "no closed form"),
+        (
+            "doubled",
+            "(x: *mut f32, n: i32) require(doubled(n > 0))".to_string(),
+            "an expression of this size",
+        ),
+        ("shifted", "(x: *mut f32, n: i32) grid(n << 1)".to_string(), "`shl` of `i32`"),
+    ];
+    for (name, head, says) in cases {
+        let source = format!(
+            "fn leaves(n: i32) -> i32 {{ let a = if n > 5 {{ return 3; }} else {{ 4 }}; a + 1 }}\n\
+             fn doubled(a0: bool) -> bool {{ {doubled}a23 }}\nkernel k{head} {{ store(x, 0.0); }}\n"
+        );
+        folder.write(&format!("{name}.tk"), source);
+        let ran = tk(
+            &folder,
+            &["build", &format!("{name}.tk"), "--target", "sm_80", "--emit", "bundle", "-o", "."],
+        );
+        assert!(ran.code(2).err.contains("E1005"), "{name}: {ran:#?}");
+        assert!(says.split('|').any(|s| ran.err.contains(s)), "{name}: {ran:#?}");
+    }
+}
+
+#[test]
+fn functions_that_read_the_same_are_different_choices() {
+    let folder = Folder::new("ship-functions");
+    folder.write(
+        "m.tk",
+        "const ADD = |v: f32| v + 1.0;\nconst TWICE = |v: f32| v * 2.0;\n\
+         kernel m[F: fn(f32) -> f32](x: mut view[f32, 1]) { x.store([0], map(F, x.load([0], [32]))); }\n\
+         export m[F = [ADD, TWICE]];\n",
+    );
+    tk(&folder, &["build", "m.tk", "--target", "sm_80", "--emit", "bundle,header", "-o", "."]).code(0);
+    cc(&folder, &["-c", "m.c"]);
+    let bundle = Bundle::open(&folder.path("m.tkb")).unwrap();
+    let values: Vec<u32> = bundle.manifest().kernels[0].variants.iter().map(|v| v.given[0].value).collect();
+    assert_eq!((values, bundle.manifest().kernels[0].choices[0].values.len()), (vec![0, 0, 1, 1], 2));
+    // On the CPU each does what it says.
+    let run = |which: &str| {
+        let x = tk_runtime::npy::Array::of(&[3.0f32; 32], &[32]);
+        let named = [("F", which)];
+        let (arrays, _) = tk_runtime::bundled::run(&bundle, "m", vec![x.into()], &named).unwrap();
+        arrays[0].1.to_vec::<f32>()[31]
+    };
+    let names = bundle.manifest().kernels[0].choices[0].values.clone();
+    assert_eq!((run(&names[0]), run(&names[1])), (4.0, 6.0));
+}
+
 #[test]
 fn an_artifact_is_inspected_or_refused() {
     let folder = Folder::new("ship-inspect");
@@ -221,7 +281,7 @@ fn a_layout_is_numbers_and_a_picture() {
         ("blocked(8, 4)", "0x4", "is no shape"),
         ("acc(m16n8k16, 4)", "64", "a tile of two dimensions"),
         ("foo(1)", "64", "is no layout"),
-        ("[2]: register [], lane [[1], [2]], warp []", "4", "has 4 lanes, and a warp of `sm_90a` has 32"),
+        ("[2]: register [], lane [[1], [2]], warp []", "4", "has 2^2 lanes, and a warp of `sm_90a` has 32"),
         ("[2]: register [[1]", "4", "is no layout: column"),
     ] {
         tk(&folder, &["layout", layout, shape]).code(2).says(&[says]);

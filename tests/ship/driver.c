@@ -45,6 +45,9 @@ int cuModuleLoadData(void **module, const void *image)
     return 0;
 }
 
+int cuModuleUnload(void *module) { (void)module; return 0; }
+int cuThreadExchangeStreamCaptureMode(int *mode) { int old = 0; *mode = old; return 0; }
+
 int cuModuleGetFunction(void **function, void *module, const char *name)
 {
     (void)name;

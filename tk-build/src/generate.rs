@@ -219,6 +219,9 @@ fn function(kernel: &Kernel, names: &Names, generics: &[Generic]) -> Result<Stri
         args.push(match (p.kind, p.optional || p.default.is_some()) {
             (ParamKind::Number, false) if is_bits(kernel, i) => format!("::tk::Arg::from({ident}.scalar())"),
             (ParamKind::Number, false) => format!("::tk::Arg::from({ident})"),
+            (ParamKind::Number, true) if is_bits(kernel, i) => {
+                format!("{ident}.map_or(::tk::Arg::Absent, |v| ::tk::Arg::from(v.scalar()))")
+            }
             (ParamKind::Number, true) => format!("{ident}.map_or(::tk::Arg::Absent, ::tk::Arg::from)"),
             (_, true) => format!("{ident}.as_ref().map_or(::tk::Arg::Absent, |v| v.arg())"),
             (_, false) => format!("{ident}.arg()"),
@@ -291,7 +294,7 @@ fn camel(name: &str) -> String {
 
 /// Words that Rust takes for itself and the language does not, and names that the generated function has.
 const KEYWORDS: &str = "\
-    abstract as async await become box break const continue crate do dyn else enum extern false final fn \
+    Self abstract as async await become box break const continue crate do dyn else enum extern false final fn \
     for gen if impl in let loop macro match mod move mut named override priv pub ref return self static \
     stream struct super trait true try type typeof unsafe unsized use virtual where while yield new \
     bundle kernels";

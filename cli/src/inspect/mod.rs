@@ -78,7 +78,8 @@ impl Artifact {
             Artifact::Files(_, folder) => {
                 // The name of a file, not a way out of the folder.
                 let name = blob.file.as_ref().filter(|n| !n.contains(['/', '\\']))?;
-                std::fs::read(folder.join(name)).ok()
+                let bytes = std::fs::read(folder.join(name)).ok()?;
+                (tk_bundle::Blob::of(&bytes).blake3 == blob.blake3).then_some(bytes)
             }
         }
     }
@@ -149,7 +150,7 @@ pub fn head(kernel: &Kernel, v: &Variant) -> String {
 
 /// `128 threads, 32 registers, ..`
 pub fn resources(v: &Variant) -> String {
-    let (shared, spills) = (v.shared_bytes + v.static_shared_bytes, v.spill_store_bytes + v.spill_load_bytes);
+    let (shared, spills) = (v.shared(), v.spills());
     format!(
         "{} threads, {} registers, {shared} bytes of shared memory, {spills} spilled, {} blocks on a multiprocessor, {} bytes",
         v.threads, v.registers, v.blocks_per_sm, v.binary.bytes

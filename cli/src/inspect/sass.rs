@@ -8,7 +8,8 @@ use tk_bundle::View;
 pub fn sass(cubin: &[u8], files: &[String]) -> Option<View> {
     let tool = tk_driver::Environment::of_process(None).nvdisasm()?;
     let path = std::env::temp_dir().join(format!("tk-inspect-{}.cubin", std::process::id()));
-    std::fs::write(&path, cubin).ok()?;
+    // A file that is already there is somebody else's.
+    std::fs::File::create_new(&path).and_then(|mut f| std::io::Write::write_all(&mut f, cubin)).ok()?;
     let ran = std::process::Command::new(tool).args(["-c", "-g"]).arg(&path).output();
     let _ = std::fs::remove_file(&path);
     let ran = ran.ok().filter(|r| r.status.success())?;

@@ -126,15 +126,26 @@ struct Shipping<'a> {
 struct Made {
     variant: tk_bundle::Variant,
     params: Vec<Param>,
-    /// Parameters that are given by name: name, value, whether it is the default.
-    named: Vec<(String, String, bool)>,
+    /// Parameters that are given by name.
+    named: Vec<Named>,
+}
+
+/// The value of a parameter that is given by name.
+#[derive(Clone)]
+struct Named {
+    name: String,
+    /// As people read it.
+    shown: String,
+    /// What tells it from others that read the same, such as two lambdas.
+    key: String,
+    default: bool,
 }
 
 /// What decides a variant.
 #[derive(Default)]
 struct Choices {
     guard: Vec<Guard>,
-    named: Vec<(String, String, bool)>,
+    named: Vec<Named>,
     values: Vec<Value>,
 }
 
@@ -230,7 +241,10 @@ impl Shipping<'_> {
             out.values.push(Value { name: name.clone(), value: shown.clone() });
             match decided {
                 Decided::ByType => {}
-                Decided::ByName { default } => out.named.push((name, shown, *default)),
+                Decided::ByName { default } => {
+                    let key = value.map(CVal::key).unwrap_or_default();
+                    out.named.push(Named { name, shown, key, default: *default });
+                }
                 Decided::ByDefault(e) => {
                     let condition = equals(e, value).ok_or_else(|| vec![follows(&name, special.place)])?;
                     out.guard.push(Guard { condition, decides: Some(name) });
@@ -328,28 +342,37 @@ impl Shipping<'_> {
     /// The kernel with all its variants. What only has one value need not be chosen.
     fn finish(self) -> tk_bundle::Kernel {
         let (name, doc) = (self.func().name.clone(), self.func().doc.clone());
-        let mut found: Vec<Choice> = vec![];
-        for (name, value, _) in self.made.iter().flat_map(|m| &m.named) {
-            match found.iter_mut().find(|c| c.name == *name) {
-                Some(c) if c.values.contains(value) => {}
-                Some(c) => c.values.push(value.clone()),
-                None => found.push(Choice { name: name.clone(), values: vec![value.clone()] }),
+        let mut found: Vec<(String, Vec<Named>)> = vec![];
+        for n in self.made.iter().flat_map(|m| &m.named) {
+            match found.iter_mut().find(|(name, _)| *name == n.name) {
+                Some((_, known)) if known.iter().any(|k| k.key == n.key) => {}
+                Some((_, known)) => known.push(n.clone()),
+                None => found.push((n.name.clone(), vec![n.clone()])),
             }
         }
-        let choices: Vec<Choice> = found.into_iter().filter(|c| c.values.len() > 1).collect();
+        found.retain(|(_, known)| known.len() > 1);
+        let text = |known: &[Named], i: usize, n: &Named| {
+            let before = known.iter().take(i).filter(|k| k.shown == n.shown).count();
+            if before == 0 { n.shown.clone() } else { format!("{}#{}", n.shown, before + 1) }
+        };
+        let choice = |(name, known): &(String, Vec<Named>)| Choice {
+            name: name.clone(),
+            values: known.iter().enumerate().map(|(i, n)| text(known, i, n)).collect(),
+        };
+        let choices: Vec<Choice> = found.iter().map(choice).collect();
         let mut params = self.made.first().map(|m| m.params.clone()).unwrap_or_default();
         for (i, p) in params.iter_mut().enumerate() {
             // A default that depends on what was compiled is none of the kernel.
             let same = self.made.iter().all(|m| m.params.get(i).is_some_and(|own| own.default == p.default));
             p.default = p.default.take().filter(|_| same);
         }
-        let given = |made: &Made, c: &Choice| {
-            let own = made.named.iter().find(|(name, ..)| *name == c.name);
-            let value = own.and_then(|(_, value, _)| c.values.iter().position(|v| v == value));
-            Given { value: value.unwrap_or(0) as u32, default: own.is_some_and(|(.., default)| *default) }
+        let given = |made: &Made, (name, known): &(String, Vec<Named>)| {
+            let own = made.named.iter().find(|n| n.name == *name);
+            let value = own.and_then(|own| known.iter().position(|k| k.key == own.key));
+            Given { value: value.unwrap_or(0) as u32, default: own.is_some_and(|n| n.default) }
         };
         let variants = self.made.into_iter().map(|made| {
-            let given = choices.iter().map(|c| given(&made, c)).collect();
+            let given = found.iter().map(|f| given(&made, f)).collect();
             tk_bundle::Variant { given, ..made.variant }
         });
         let variants = variants.collect();

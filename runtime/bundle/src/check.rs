@@ -1,7 +1,9 @@
 //! Owns what a reader of a manifest may rely on and its types do not say: [`Manifest::check`].
 
+use std::collections::BTreeSet;
+
 use crate::expr::{Expr, Kind};
-use crate::manifest::{Kernel, Machine, Manifest, ParamKind, Variant};
+use crate::manifest::{Kernel, Machine, Manifest, MessageForm, MessageKind, ParamKind, Variant};
 
 /// The highest rank of a view, from the specification of the language.
 const RANK: u32 = 5;
@@ -9,8 +11,9 @@ const RANK: u32 = 5;
 impl Manifest {
     /// Fails with what does not fit together.
     pub fn check(&self) -> Result<(), String> {
-        for (i, k) in self.kernels.iter().enumerate() {
-            if self.kernels.iter().skip(i + 1).any(|other| other.name == k.name) {
+        let mut names = BTreeSet::new();
+        for k in &self.kernels {
+            if !names.insert(k.name.as_str()) {
                 return Err(format!("there are two kernels `{}`", k.name));
             }
             k.variants
@@ -29,6 +32,7 @@ fn variant(k: &Kernel, v: &Variant) -> Result<(), String> {
     fails(chosen, "a variant has a value that is none of its choice")?;
     fails(v.threads > 0 && v.programs_per_block > 0, "a block of a variant has no threads or programs")?;
     fails(!v.symbol.is_empty() && !v.symbol.contains('\0'), "a variant has no function")?;
+    fails(v.messages.iter().all(|m| message(&m.kind)), "a message has a shape that no tile has")?;
     let guards = v.guard.iter().map(|g| &g.condition);
     let required = v.require.iter().map(|r| &r.condition);
     let all = guards.chain(required).chain(&v.grid).chain(v.scratch.iter().map(|s| &s.count));
@@ -48,6 +52,24 @@ fn variant(k: &Kernel, v: &Variant) -> Result<(), String> {
         fails(fits, "a function is passed what no argument has")?;
     }
     Ok(())
+}
+
+/// The most elements of a tile, from the specification of the language.
+const ELEMENTS: u64 = 1 << 20;
+
+/// Whether the shapes of a message are those of tiles.
+fn message(kind: &MessageKind) -> bool {
+    let tile = |shape: &[u32]| {
+        let count = shape.iter().try_fold(1u64, |n, d| n.checked_mul((*d).into()));
+        shape.len() <= RANK as usize && count.is_some_and(|n| n <= ELEMENTS)
+    };
+    match kind {
+        MessageKind::Assert(shape) => tile(shape),
+        MessageKind::Print(forms) => forms.iter().all(|f| match f {
+            MessageForm::Numbers { shape, .. } | MessageForm::Pointers { shape, .. } => tile(shape),
+            MessageForm::View { rank, .. } => *rank <= RANK,
+        }),
+    }
 }
 
 /// The rank of a tensor that is there; 0 of a pointer.

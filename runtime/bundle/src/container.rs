@@ -3,6 +3,7 @@
 //! Guarantees that reading is total: a file that is cut off, damaged or made up is an [`Error`]. What is read is compared
 //! with its checksum each time, in a copy, since somebody may change a mapped file.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
@@ -197,11 +198,12 @@ impl Bundle {
             }
             at = place.end;
         }
-        for v in self.manifest.kernels.iter().flat_map(|k| &k.variants) {
-            [&v.binary, &v.tile]
-                .into_iter()
-                .chain(&v.listing)
-                .try_for_each(|blob| self.blob(blob).map(|_| ()))?;
+        let variants = self.manifest.kernels.iter().flat_map(|k| &k.variants);
+        let blobs = variants.flat_map(|v| [&v.binary, &v.tile].into_iter().chain(&v.listing));
+        let mut seen = BTreeSet::new();
+        // Many variants may share a section.
+        for blob in blobs.filter(|b| seen.insert((b.section, b.bytes, &b.blake3))) {
+            self.blob(blob)?;
         }
         Ok(())
     }

@@ -311,6 +311,16 @@ impl Manifest {
 }
 
 impl Variant {
+    /// All shared memory of a block, in bytes.
+    pub fn shared(&self) -> u64 {
+        u64::from(self.shared_bytes) + u64::from(self.static_shared_bytes)
+    }
+
+    /// Bytes of registers that go to memory and back.
+    pub fn spills(&self) -> u64 {
+        u64::from(self.spill_store_bytes) + u64::from(self.spill_load_bytes)
+    }
+
     /// `T=f16, BLOCK=1024`
     pub fn label(&self) -> String {
         let values: Vec<String> = self.values.iter().map(|v| format!("{}={}", v.name, v.value)).collect();

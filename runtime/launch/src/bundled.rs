@@ -74,7 +74,8 @@ pub fn fitted(kernel: &Kernel, i: usize, given: Option<Scalar>) -> Result<Option
             }
         },
     };
-    match types().find_map(|to| fit(s, to)) {
+    // The type that it has already is the one that is meant, where there are several.
+    match types().find(|to| *to == s.dtype()).map_or_else(|| types().find_map(|to| fit(s, to)), |_| Some(s)) {
         Some(v) => Ok(Some(v)),
         None => {
             let what = format!("`{}` of kernel `{}` is {s}, which it does not take", param.name, kernel.name);
@@ -102,8 +103,8 @@ fn complete(kernel: &Kernel, mut args: Vec<HostArg>) -> Result<Vec<HostArg>, Err
 /// A number as guards and grids see it.
 pub fn number(s: Scalar) -> Number {
     match s.as_int() {
-        // No expression asks for a number that no i64 holds.
-        Some(i) => Number::Int(i64::try_from(i).unwrap_or(i64::MAX)),
+        // The bits of a u64: expressions compare them or keep the lowest.
+        Some(i) => Number::Int(i as i64),
         None => match s.as_f64() {
             Some(f) => Number::Float(f),
             None => Number::Int(i64::from(s.bits() != 0)),

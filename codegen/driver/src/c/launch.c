@@ -11,6 +11,8 @@ typedef struct tki_driver {
     int (*device)(int *);
     int (*attribute)(int *, int, int);
     int (*load)(void **, const void *);
+    int (*unload)(void *);
+    int (*capture_mode)(int *);
     int (*function)(void **, void *, const char *);
     int (*set_attribute)(void *, int, int);
     int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
@@ -106,6 +108,8 @@ static tk_status tki_find_driver(tki_driver **out)
     TKI_SYMBOL(device, "cuCtxGetDevice");
     TKI_SYMBOL(attribute, "cuDeviceGetAttribute");
     TKI_SYMBOL(load, "cuModuleLoadData");
+    TKI_SYMBOL(unload, "cuModuleUnload");
+    TKI_SYMBOL(capture_mode, "cuThreadExchangeStreamCaptureMode");
     TKI_SYMBOL(function, "cuModuleGetFunction");
     TKI_SYMBOL(set_attribute, "cuFuncSetAttribute");
     TKI_SYMBOL(launch, "cuLaunchKernel");
@@ -200,7 +204,7 @@ static tk_status tki_load(const tki_driver *driver, const tki_device *device, tk
 {
     void *module = NULL;
     tki_loaded *l;
-    int code;
+    int code, mode = 2;
     if ((int64_t)variant->shared_bytes > device->shared_bytes) {
         return tki_fail(TK_FAILED, "kernel `%s` needs %u bytes of shared memory for a block, and the GPU has %lld", variant->kernel,
                        variant->shared_bytes, (long long)device->shared_bytes);
@@ -213,7 +217,10 @@ static tk_status tki_load(const tki_driver *driver, const tki_device *device, tk
             return TK_OK;
         }
     }
+    /* A stream that is being recorded allows loading in relaxed mode alone. */
+    (void)driver->capture_mode(&mode);
     code = driver->load(&module, variant->binary);
+    (void)driver->capture_mode(&mode);
     if (code == 0) {
         code = driver->function(function, module, variant->symbol);
     }
@@ -229,6 +236,9 @@ static tk_status tki_load(const tki_driver *driver, const tki_device *device, tk
         atomic_store_explicit(&variant->loaded, l, memory_order_release);
     }
     tki_unlock();
+    if (l == NULL && module != NULL) {
+        (void)driver->unload(module);
+    }
     if (code != 0) {
         return tki_refused(driver, code, variant->kernel, "cannot be loaded");
     }

@@ -14,8 +14,6 @@ impl File<'_> {
         match e {
             Expr::Int(i64::MIN) => "INT64_MIN".to_string(),
             Expr::Int(i) => format!("INT64_C({i})"),
-            Expr::Float(f) if f.is_nan() => "(0.0 / 0.0)".to_string(),
-            Expr::Float(f) if f.is_infinite() => format!("({}1.0 / 0.0)", if *f < 0.0 { "-" } else { "" }),
             Expr::Float(f) => format!("{f:?}"),
             Expr::Number(arg) => {
                 self.numbers.insert(*arg);
@@ -83,6 +81,7 @@ fn is_float(e: &Expr, v: &Variant) -> bool {
             dtype.is_some_and(DType::is_float)
         }
         Expr::Apply(Operation { op: Kind::Neg, args, .. }) => args.first().is_some_and(|a| is_float(a, v)),
+        Expr::Apply(Operation { op: Kind::Select, args, .. }) => args.get(1).is_some_and(|a| is_float(a, v)),
         Expr::Int(_)
         | Expr::Address(_)
         | Expr::Extent(..)

@@ -1,6 +1,8 @@
 //! Owns [`Graph`]: launches that were recorded once and are started together, for less than a launch each.
 //!
-//! A graph holds addresses: the memory that its launches use must live, and stay where it is, as long as it is replayed.
+//! A graph keeps its kernels loaded and holds the addresses of their arguments: that memory must live, and stay where it is, as
+//! long as it is replayed. What was freed is an address like any other that a kernel gets wrong: the device faults, or
+//! other memory of the GPU is written.
 
 use std::fmt;
 use std::ptr;
@@ -10,6 +12,7 @@ use cudarc::driver::sys::{CUgraph, CUgraphExec};
 
 use super::device::Context;
 use super::error::CudaError;
+use super::kernel::Module;
 use super::stream::Stream;
 
 /// `CU_STREAM_CAPTURE_MODE_RELAXED`: a kernel that is launched for the first time is loaded meanwhile.
@@ -19,6 +22,8 @@ const RELAXED: u32 = 2;
 pub struct Graph {
     context: Arc<Context>,
     exec: CUgraphExec,
+    /// Its kernels, which stay loaded.
+    _modules: Vec<Module>,
 }
 
 // SAFETY: the driver allows every thread to use a graph, one at a time; sharing it is not offered.
@@ -39,16 +44,45 @@ impl Stream {
         // SAFETY: the stream lives.
         let code = unsafe { (context.driver.capture_begin)(self.raw(), RELAXED) };
         context.check(code, "a stream cannot be recorded")?;
+        self.set_recording(true);
+        let mut recording = Recording { stream: self, running: true };
         let worked = work();
-        let mut graph: CUgraph = ptr::null_mut();
-        context.enter()?;
-        // SAFETY: the place and the stream live; a recording is ended on each path.
-        let code = unsafe { (context.driver.capture_end)(self.raw(), &raw mut graph) };
-        let graph = Recorded { context: Arc::clone(context), graph };
+        let (graph, modules, code) = recording.end();
         // What failed first is the reason for what failed next.
         worked?;
         context.check(code, "what was recorded is no graph")?;
-        Ok(graph.instantiate()?)
+        Ok(graph.instantiate(modules)?)
+    }
+}
+
+/// A recording that is ended on each path, also where `work` panics.
+struct Recording<'s> {
+    stream: &'s Stream,
+    running: bool,
+}
+
+impl Recording<'_> {
+    /// The graph, what was launched in it, and what the driver says.
+    fn end(&mut self) -> (Recorded, Vec<Module>, u32) {
+        self.running = false;
+        let context = self.stream.context();
+        let modules = self.stream.set_recording(false);
+        let mut graph: CUgraph = ptr::null_mut();
+        let code = match context.enter() {
+            // SAFETY: the place and the stream live.
+            Ok(()) => unsafe { (context.driver.capture_end)(self.stream.raw(), &raw mut graph) },
+            // The recording is gone with the context, whose loss is told when the graph is made.
+            Err(_) => 0,
+        };
+        (Recorded { context: Arc::clone(context), graph }, modules, code)
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        if self.running {
+            self.end();
+        }
     }
 }
 
@@ -59,12 +93,13 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn instantiate(&self) -> Result<Graph, CudaError> {
+    fn instantiate(&self, modules: Vec<Module>) -> Result<Graph, CudaError> {
+        self.context.enter()?;
         let mut exec: CUgraphExec = ptr::null_mut();
         // SAFETY: the place and the graph live.
         let code = unsafe { (self.context.driver.graph_instantiate)(&raw mut exec, self.graph, 0) };
         self.context.check(code, "a graph cannot be made")?;
-        Ok(Graph { context: Arc::clone(&self.context), exec })
+        Ok(Graph { context: Arc::clone(&self.context), exec, _modules: modules })
     }
 }
 

@@ -309,6 +309,7 @@ impl Kernel {
             self.fits_at_once(context, function, grid)?;
         }
         stream.remember(self.shown);
+        stream.keep(&self.module);
         let code = self.call(stream, function, blocks, &mut pointers, cooperative);
         if code == 0 { Ok(()) } else { Err(self.failed(stream, code, grid, values)) }
     }

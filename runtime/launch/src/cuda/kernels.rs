@@ -45,7 +45,8 @@ impl fmt::Debug for Kernels {
 }
 
 impl Kernels {
-    /// The kernels of a bundle on a device. Nothing is loaded yet.
+    /// The kernels of a bundle on a device. Nothing is loaded yet. The file of a bundle is trusted in nothing, but its machine
+    /// code runs: it must come from somebody who may run programs here.
     pub fn new(device: Device, bundle: Arc<Bundle>) -> Kernels {
         let targets = device.target().into_iter().collect();
         let slots = |k: &tk_bundle::Kernel| k.variants.iter().map(|_| OnceLock::new()).collect();

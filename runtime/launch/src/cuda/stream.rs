@@ -5,14 +5,16 @@
 
 use std::fmt;
 use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{CUevent, CUstream};
 
 use super::device::Context;
 use super::error::{CudaError, code};
+use super::kernel::Module;
+use crate::session::lock;
 
 /// Kernels that a stream remembers. More would make the sentence long and not clearer.
 const REMEMBERED: usize = 4;
@@ -29,6 +31,10 @@ pub struct Stream {
     names: [AtomicPtr<String>; REMEMBERED],
     /// How many kernels were launched since the last synchronisation.
     launched: AtomicUsize,
+    /// Whether what is put in it is recorded.
+    recording: AtomicBool,
+    /// What was launched since it is: a graph must keep it loaded.
+    recorded: Mutex<Vec<Module>>,
 }
 
 // SAFETY: the driver allows every thread to use a stream.
@@ -51,7 +57,14 @@ impl Stream {
         // SAFETY: the place lives, and the context is current.
         let code = unsafe { (context.driver.stream_create)(&raw mut raw, NON_BLOCKING) };
         context.check(code, "no stream can be made")?;
-        Ok(Stream { context, raw, names: Default::default(), launched: AtomicUsize::new(0) })
+        Ok(Stream {
+            context,
+            raw,
+            names: Default::default(),
+            launched: AtomicUsize::new(0),
+            recording: AtomicBool::new(false),
+            recorded: Mutex::default(),
+        })
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
@@ -69,6 +82,20 @@ impl Stream {
         let n = self.launched.fetch_add(1, Ordering::Relaxed);
         if let Some(slot) = self.names.get(n % REMEMBERED) {
             slot.store(ptr::from_ref(name).cast_mut(), Ordering::Relaxed);
+        }
+    }
+
+    /// Begins or ends a recording; gives what was launched in it.
+    pub(crate) fn set_recording(&self, on: bool) -> Vec<Module> {
+        self.recording.store(on, Ordering::Release);
+        std::mem::take(&mut *lock(&self.recorded))
+    }
+
+    /// Keeps what was launched, if it was recorded.
+    #[inline]
+    pub(crate) fn keep(&self, module: &Module) {
+        if self.recording.load(Ordering::Acquire) {
+            lock(&self.recorded).push(module.clone());
         }
     }
 

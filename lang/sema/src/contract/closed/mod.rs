@@ -2,10 +2,12 @@
 //!
 //! [`close`] follows the clauses of a kernel under the values of its compile-time parameters: what is known becomes a
 //! number, calls are written out, and what is left asks for numbers, extents and strides of the arguments and for the
-//! device. Guarantees that a closed expression has the value that [`super::plan_on`] computes, or fails where that fails.
+//! device. Guarantees that a closed expression has the value that [`super::plan_on`] computes, where that computes one; a name that
+//! nothing uses is not evaluated.
 
 mod ops;
 mod prefer;
+mod types;
 
 use std::collections::BTreeMap;
 
@@ -14,149 +16,20 @@ use tk_syntax::{Diagnostic, Span, codes};
 
 use ops::{operation, simpler};
 pub use prefer::{Part, Preferred, preferred};
+pub use types::{Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided};
 
 use super::bind::{elem_param, flat_tys};
 use crate::eval::{Bindings, CTy, CVal, Evaluator, Res};
-use crate::hir::{CKind, CVarId, FnId, HArg, HBlock, HExpr, HIndex, HKind, HPat, HStmtKind, Hir, LocalId};
+use crate::hir::{
+    CKind, CVarId, FnId, HArg, HBlock, HExpr, HIndex, HKind, HPat, HStmt, HStmtKind, Hir, LocalId,
+};
 use crate::lower::flat_names;
-use crate::target::DeviceFact;
 use crate::types::Ty;
 
 /// Calls and expressions inside each other: what [`crate::eval`] takes, and its stack is the same.
 const MAX_DEPTH: usize = 2 * tk_syntax::MAX_DEPTH;
 /// Parts of one expression: a function that is written out again and again doubles with every call.
 const MAX_PARTS: usize = 4096;
-
-/// An expression over the arguments of a launch. Arguments are counted as [`super::HostArg`]s are.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Closed {
-    /// A number, or a bool as 0 or 1.
-    Int(i64),
-    /// A number of a float type.
-    Float(f64),
-    /// The value of a number or bool argument.
-    Number(usize),
-    /// An extent of a tensor.
-    Extent(usize, usize),
-    /// A stride of a tensor, in elements.
-    Stride(usize, usize),
-    /// A fact about the device.
-    Device(DeviceFact),
-    /// An operation; `dtype` is that of its operands, except for [`ClosedOp::Wrap`], which converts to it.
-    Op {
-        /// Which one.
-        op: ClosedOp,
-        /// In which type.
-        dtype: DType,
-        /// Its operands.
-        args: Vec<Closed>,
-    },
-}
-
-impl Closed {
-    /// How many numbers and operations it has.
-    pub fn parts(&self) -> usize {
-        match self {
-            Closed::Op { args, .. } => 1 + args.iter().map(Closed::parts).sum::<usize>(),
-            Closed::Int(_)
-            | Closed::Float(_)
-            | Closed::Number(_)
-            | Closed::Extent(..)
-            | Closed::Stride(..)
-            | Closed::Device(_) => 1,
-        }
-    }
-}
-
-/// An operation of a closed expression. Results that do not fit the type, and divisions by zero, fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum ClosedOp {
-    Add,
-    Sub,
-    Mul,
-    /// Towards zero.
-    Div,
-    Rem,
-    /// Towards plus infinity.
-    CeilDiv,
-    Min,
-    Max,
-    Neg,
-    Abs,
-    /// The smallest power of two that is not less, at least 1.
-    NextPow2,
-    /// To an integer type with less bits, which are kept.
-    Wrap,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    /// The second operand is evaluated only if the first is true.
-    And,
-    /// The second operand is evaluated only if the first is false.
-    Or,
-    Not,
-    /// `[condition, then, else]`; only the one that is chosen is evaluated.
-    Select,
-}
-
-/// A workspace that the launcher provides.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClosedScratch {
-    /// What the pointer points to.
-    pub elem: tk_tile::Elem,
-    /// How many elements.
-    pub count: Closed,
-    /// Whether it is zeroed before the launch.
-    pub zeroed: bool,
-}
-
-/// A compile-time parameter whose value a launch decides.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Decided {
-    /// It is the element type of an argument.
-    ByType,
-    /// It is the value of its default, which reads the arguments.
-    ByDefault(Closed),
-    /// Whoever launches gives it by name; whether this value is that of its default.
-    ByName {
-        /// It need not be given.
-        default: bool,
-    },
-}
-
-/// An argument of a specialization.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClosedArg {
-    /// Its name: `x`, `state.m`.
-    pub name: String,
-    /// Its type.
-    pub ty: tk_tile::Type,
-    /// Whether it may be absent.
-    pub optional: bool,
-    /// Whether it is there in this specialization.
-    pub present: bool,
-    /// The value of a number that is not given.
-    pub default: Option<String>,
-}
-
-/// The contract of a specialization.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClosedContract {
-    /// The arguments in the order of a launch.
-    pub args: Vec<ClosedArg>,
-    /// How each compile-time parameter gets its value.
-    pub decided: Vec<(CVarId, Decided)>,
-    /// Conditions that need the arguments, with their texts.
-    pub require: Vec<(Closed, String)>,
-    /// The programs on each axis.
-    pub grid: [Closed; 3],
-    /// Workspaces, which follow the arguments.
-    pub scratch: Vec<ClosedScratch>,
-}
 
 /// The contract of a kernel with these values of its compile-time parameters and presence of its optional arguments.
 ///
@@ -363,7 +236,7 @@ impl<'h> Closer<'h> {
             HKind::ShortCircuit { or, lhs, rhs } => {
                 let op = if *or { ClosedOp::Or } else { ClosedOp::And };
                 let args = vec![self.number(lhs)?, self.number(rhs)?];
-                Ok(Sym::Number(simpler(op, DType::Bool, args)))
+                sized(simpler(op, DType::Bool, args), e.span)
             }
             HKind::Cast(x) => self.cast(x, e),
             HKind::Builtin(row, args) => match row.op {
@@ -386,11 +259,11 @@ impl<'h> Closer<'h> {
                         };
                         let args = vec![cond, then, els];
                         let dtype = self.dtype(&e.ty, e.span)?;
-                        let chosen = Closed::Op { op: ClosedOp::Select, dtype, args };
-                        if chosen.parts() > MAX_PARTS {
-                            return open(e.span, "an expression of this size");
+                        let narrow = dtype.is_float() && !matches!(dtype, DType::F32 | DType::F64);
+                        if narrow {
+                            return open(e.span, &format!("`if` of `{dtype}`"));
                         }
-                        Ok(Sym::Number(chosen))
+                        sized(Closed::Op { op: ClosedOp::Select, dtype, args }, e.span)
                     }
                 }
             }
@@ -403,7 +276,6 @@ impl<'h> Closer<'h> {
                 }
             },
             HKind::Block(b) => self.block(b),
-            HKind::Return(Some(v)) => self.sym(v),
             HKind::Call { callee, cargs, args } => {
                 let cvars = Evaluator::new(self.hir, &self.bindings).cargs(cargs, e.span)?;
                 let args = args.iter().map(|a| self.sym(a)).collect::<Res<Vec<Sym>>>()?;
@@ -445,11 +317,11 @@ impl<'h> Closer<'h> {
         match (from.int_range(), to.int_range()) {
             (Some((lo, hi)), Some((to_lo, to_hi))) if to_lo <= lo && hi <= to_hi => Ok(Sym::Number(v)),
             (Some(_), Some(_)) if to.bits() <= 32 => {
-                Ok(Sym::Number(Closed::Op { op: ClosedOp::Wrap, dtype: to, args: vec![v] }))
+                sized(Closed::Op { op: ClosedOp::Wrap, dtype: to, args: vec![v] }, e.span)
             }
             (None, Some(_)) if from == DType::Bool => Ok(Sym::Number(v)),
-            // A wider float has the same value.
-            (None, None) if from.is_float() && to.bits() >= from.bits() => Ok(Sym::Number(v)),
+            // A wider float has the same value; narrow ones are bits to a launcher.
+            (None, None) if from == to || (from, to) == (DType::F32, DType::F64) => Ok(Sym::Number(v)),
             _others => open(e.span, "this conversion"),
         }
     }
@@ -469,7 +341,7 @@ impl<'h> Closer<'h> {
             && let Some(equal) = lists(a, b)
         {
             let not = |c| Closed::Op { op: ClosedOp::Not, dtype: DType::Bool, args: vec![c] };
-            return Ok(Sym::Number(if op == ElementwiseOp::Eq { equal } else { not(equal) }));
+            return sized(if op == ElementwiseOp::Eq { equal } else { not(equal) }, e.span);
         }
         let Some(values) = syms.into_iter().map(as_number).collect::<Option<Vec<Closed>>>() else {
             return open(e.span, "this value");
@@ -479,28 +351,47 @@ impl<'h> Closer<'h> {
         let Some(typed) = typed else { return open(e.span, "this value") };
         let dtype = self.dtype(&typed.ty, typed.span)?;
         match operation(op, dtype, values) {
-            Some(c) if c.parts() > MAX_PARTS => open(e.span, "an expression of this size"),
-            Some(c) => Ok(Sym::Number(c)),
+            Some(c) => sized(c, e.span),
             None => open(e.span, &format!("`{}` of `{dtype}`", op.name())),
         }
     }
 
+    /// The body of a function: a block that may end in `return`. One in the middle leaves what is around it, which nothing
+    /// here follows.
+    fn body(&mut self, b: &HBlock) -> Res<Sym> {
+        let (last, tail) = match (b.stmts.split_last(), &b.tail) {
+            (Some((HStmt { kind: HStmtKind::Return(Some(v)), .. }, before)), None) => (Some(before), Some(v)),
+            (_, Some(tail)) => match &tail.kind {
+                HKind::Return(Some(v)) => (Some(b.stmts.as_slice()), Some(&**v)),
+                _value => (None, None),
+            },
+            (Some(_) | None, None) => (None, None),
+        };
+        let (Some(before), Some(value)) = (last, tail) else { return self.block(b) };
+        self.statements(before)?;
+        self.sym(value)
+    }
+
     /// A block whose statements only name values.
     fn block(&mut self, b: &HBlock) -> Res<Sym> {
-        for stmt in &b.stmts {
+        self.statements(&b.stmts)?;
+        match &b.tail {
+            Some(tail) => self.sym(tail),
+            None => open(b.span, "a block without a value"),
+        }
+    }
+
+    fn statements(&mut self, stmts: &[HStmt]) -> Res<()> {
+        for stmt in stmts {
             match &stmt.kind {
                 HStmtKind::Let(pattern, Some(value)) => {
                     let value = self.sym(value)?;
                     self.bind(pattern, value, stmt.span)?;
                 }
-                HStmtKind::Return(Some(v)) => return self.sym(v),
                 _other => return open(stmt.span, "this statement"),
             }
         }
-        match &b.tail {
-            Some(tail) => self.sym(tail),
-            None => open(b.span, "a block without a value"),
-        }
+        Ok(())
     }
 
     fn bind(&mut self, pattern: &HPat, value: Sym, span: Span) -> Res<()> {
@@ -530,17 +421,23 @@ impl<'h> Closer<'h> {
             depth: self.depth + 8,
             parts: self.parts,
         };
-        let out = inner.block(&f.body);
+        let out = inner.body(&f.body);
         self.parts = inner.parts;
         out
     }
+}
+
+/// An expression that is not too large to be written down.
+fn sized(c: Closed, span: Span) -> Res<Sym> {
+    if c.parts() > MAX_PARTS { open(span, "an expression of this size") } else { Ok(Sym::Number(c)) }
 }
 
 fn known(v: &CVal) -> Option<Closed> {
     match v {
         CVal::Int(i) => i64::try_from(*i).ok().map(Closed::Int),
         CVal::Bool(b) => Some(Closed::Int(i64::from(*b))),
-        CVal::Float(f) => Some(Closed::Float(*f)),
+        // JSON has no other numbers.
+        CVal::Float(f) => f.is_finite().then_some(Closed::Float(*f)),
         CVal::DType(_)
         | CVal::Shape(_)
         | CVal::Str(_)
