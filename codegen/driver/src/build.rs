@@ -120,7 +120,7 @@ fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
     let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
     Key::of(&[
         // The number of the form in which a kernel is kept.
-        b"kernel 2",
+        b"kernel 3",
         Key::of(&texts).bytes(),
         ir.as_bytes(),
         &request.entry.0.to_le_bytes(),

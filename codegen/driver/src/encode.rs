@@ -3,13 +3,15 @@
 //! Guarantees that what is read is what was written, and that anything else is no kernel.
 
 use serde::{Deserialize, Serialize};
+use tk_bundle::MessageKind;
 use tk_layout::kernel::Shallow;
 use tk_layout::spec;
 use tk_ops::DType;
 use tk_tile::Loc;
-use tk_tile::message::{Form, Kind, Message};
+use tk_tile::message::Message;
 
 use crate::kernel::{Cubin, Kernel, Param, ParamKind, Resources};
+use crate::ship::message_kind;
 
 /// What stands in front of the text and the binary of a kernel in the cache.
 #[derive(Serialize, Deserialize)]
@@ -33,50 +35,16 @@ struct Head {
 #[derive(Serialize, Deserialize)]
 struct Said {
     text: String,
-    kind: SaidKind,
+    kind: MessageKind,
     place: Option<[u32; 3]>,
 }
 
-/// A [`Kind`].
-#[derive(Serialize, Deserialize)]
-enum SaidKind {
-    Print(Vec<SaidForm>),
-    Assert(Vec<u32>),
-}
-
-/// A [`Form`].
-#[derive(Serialize, Deserialize)]
-enum SaidForm {
-    Numbers(String, Vec<u32>),
-    Pointers(u32, Vec<u32>),
-    View { bytes: u32, rank: u32 },
-}
-
 fn said(m: &Message) -> Said {
-    let form = |f: &Form| match f {
-        Form::Numbers { dtype, shape } => SaidForm::Numbers(dtype.name().to_string(), shape.clone()),
-        Form::Pointers { bytes, shape } => SaidForm::Pointers(*bytes, shape.clone()),
-        Form::View { bytes, rank } => SaidForm::View { bytes: *bytes, rank: *rank },
-    };
-    let kind = match &m.kind {
-        Kind::Print(forms) => SaidKind::Print(forms.iter().map(form).collect()),
-        Kind::Assert(shape) => SaidKind::Assert(shape.clone()),
-    };
-    Said { text: m.text.clone(), kind, place: m.loc.map(|l| [l.file, l.start, l.end]) }
+    Said { text: m.text.clone(), kind: message_kind(&m.kind), place: m.loc.map(|l| [l.file, l.start, l.end]) }
 }
 
 fn message(said: Said) -> Option<Message> {
-    let form = |f| {
-        Some(match f {
-            SaidForm::Numbers(dtype, shape) => Form::Numbers { dtype: DType::parse(&dtype)?, shape },
-            SaidForm::Pointers(bytes, shape) => Form::Pointers { bytes, shape },
-            SaidForm::View { bytes, rank } => Form::View { bytes, rank },
-        })
-    };
-    let kind = match said.kind {
-        SaidKind::Print(forms) => Kind::Print(forms.into_iter().map(form).collect::<Option<_>>()?),
-        SaidKind::Assert(shape) => Kind::Assert(shape),
-    };
+    let kind = tk_runtime::bundled::message_kind(&said.kind)?;
     let loc = said.place.map(|[file, start, end]| Loc { file, start, end });
     Some(Message { text: said.text, kind, loc })
 }
@@ -141,6 +109,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
 mod tests {
     use super::*;
     use tk_layout::spec::SM_90A;
+    use tk_tile::message::{Form, Kind};
 
     #[test]
     fn a_kernel_comes_out_of_the_cache_as_it_went_in() {

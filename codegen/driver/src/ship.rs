@@ -442,19 +442,9 @@ fn apply(op: Kind, bits: u32, args: Vec<Expr>) -> Expr {
 
 /// That a launch gives a compile-time parameter this value.
 fn equals(e: &Closed, value: Option<&CVal>) -> Option<Expr> {
-    let value = match value? {
-        CVal::Int(i) => i64::try_from(*i).ok()?,
-        CVal::Bool(b) => i64::from(*b),
-        CVal::Float(_)
-        | CVal::DType(_)
-        | CVal::Shape(_)
-        | CVal::Str(_)
-        | CVal::Tuple(_)
-        | CVal::Fn(_)
-        | CVal::View(_)
-        | CVal::Unit
-        | CVal::None => return None,
-    };
+    let value = value?;
+    let number = value.as_int().or_else(|| value.as_bool().map(i128::from))?;
+    let value = i64::try_from(number).ok()?;
     Some(apply(Kind::Eq, 64, vec![expr(e), Expr::Int(value)]))
 }
 
@@ -545,8 +535,8 @@ fn depth(e: &Expr) -> usize {
     }
 }
 
-/// What a kernel may say, with places in words.
-fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
+/// What a message is, in the words of an artifact.
+pub(crate) fn message_kind(kind: &message::Kind) -> MessageKind {
     let form = |f: &Form| match f {
         Form::Numbers { dtype, shape } => {
             MessageForm::Numbers { dtype: dtype.name().to_string(), shape: shape.clone() }
@@ -554,12 +544,17 @@ fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
         Form::Pointers { bytes, shape } => MessageForm::Pointers { bytes: *bytes, shape: shape.clone() },
         Form::View { bytes, rank } => MessageForm::View { bytes: *bytes, rank: *rank },
     };
+    match kind {
+        message::Kind::Print(forms) => MessageKind::Print(forms.iter().map(form).collect()),
+        message::Kind::Assert(shape) => MessageKind::Assert(shape.clone()),
+    }
+}
+
+/// What a kernel may say, with places in words.
+fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
     let one = |m: &message::Message| Message {
         text: m.text.clone(),
-        kind: match &m.kind {
-            message::Kind::Print(forms) => MessageKind::Print(forms.iter().map(form).collect()),
-            message::Kind::Assert(shape) => MessageKind::Assert(shape.clone()),
-        },
+        kind: message_kind(&m.kind),
         place: m.loc.map(|l| {
             let span = Span::new(FileId(l.file), l.start as usize, l.end as usize);
             let (file, line, column) = sources.position(span);

@@ -1,10 +1,12 @@
 //! Owns kernels of a bundle without a program behind them: numbers in the types of their parameters, and launches on the
 //! CPU by the portable tile IR.
 
-use tk_bundle::{Argument, Bundle, Error, Facts, Kernel, Number, ParamKind, Variant};
+use tk_bundle::{
+    Argument, Bundle, Error, Facts, Kernel, MessageForm, MessageKind, Number, ParamKind, Variant,
+};
 use tk_interp::{Arg, Memory, Options, Printed};
 use tk_ops::{DType, Scalar};
-use tk_sema::contract::{HostArg, SetValue};
+use tk_sema::contract::{HostArg, SetValue, fit};
 use tk_tile::message::{Form, Kind, Message};
 use tk_tile::{FuncId, FuncKind, Module, TileModule, text};
 
@@ -56,12 +58,6 @@ pub fn given(kernel: &Kernel, named: &[(&str, &str)]) -> Result<Vec<Option<u32>>
 pub fn fitted(kernel: &Kernel, i: usize, given: Option<Scalar>) -> Result<Option<Scalar>, Error> {
     let Some(param) = kernel.params.get(i) else { return Ok(given) };
     let types = || kernel.variants.iter().filter_map(|v| DType::parse(v.dtypes.get(i)?.as_deref()?));
-    let fit = |s: Scalar, to: DType| match (s.as_int(), s.as_f64()) {
-        _ if s.dtype() == to => Some(s),
-        (Some(v), _) => Scalar::int_in_range(to, v).filter(|_| to != DType::Bool),
-        (None, Some(v)) => Scalar::float_in_range(to, v),
-        (None, None) => None,
-    };
     let s = match (given, &param.default) {
         (Some(s), _) => s,
         (None, None) => return Ok(None),
@@ -114,27 +110,27 @@ pub fn number(s: Scalar) -> Number {
 
 /// What a kernel may say, for whoever shows it.
 pub fn messages(variant: &Variant) -> Option<Vec<Message>> {
-    let form = |f: &tk_bundle::MessageForm| {
-        Some(match f {
-            tk_bundle::MessageForm::Numbers { dtype, shape } => {
-                Form::Numbers { dtype: DType::parse(dtype)?, shape: shape.clone() }
-            }
-            tk_bundle::MessageForm::Pointers { bytes, shape } => {
-                Form::Pointers { bytes: *bytes, shape: shape.clone() }
-            }
-            tk_bundle::MessageForm::View { bytes, rank } => Form::View { bytes: *bytes, rank: *rank },
-        })
-    };
     let one = |m: &tk_bundle::Message| {
-        let kind = match &m.kind {
-            tk_bundle::MessageKind::Print(forms) => {
-                Kind::Print(forms.iter().map(form).collect::<Option<_>>()?)
-            }
-            tk_bundle::MessageKind::Assert(shape) => Kind::Assert(shape.clone()),
-        };
-        Some(Message { text: m.text.clone(), kind, loc: None })
+        Some(Message { text: m.text.clone(), kind: message_kind(&m.kind)?, loc: None })
     };
     variant.messages.iter().map(one).collect()
+}
+
+/// What a message is; `None` if it names no element type.
+pub fn message_kind(kind: &MessageKind) -> Option<Kind> {
+    let form = |f: &MessageForm| {
+        Some(match f {
+            MessageForm::Numbers { dtype, shape } => {
+                Form::Numbers { dtype: DType::parse(dtype)?, shape: shape.clone() }
+            }
+            MessageForm::Pointers { bytes, shape } => Form::Pointers { bytes: *bytes, shape: shape.clone() },
+            MessageForm::View { bytes, rank } => Form::View { bytes: *bytes, rank: *rank },
+        })
+    };
+    Some(match kind {
+        MessageKind::Print(forms) => Kind::Print(forms.iter().map(form).collect::<Option<_>>()?),
+        MessageKind::Assert(shape) => Kind::Assert(shape.clone()),
+    })
 }
 
 /// Runs a kernel on the CPU. Gives the arrays that it may change, by name, and what it printed. `named` are compile-time

@@ -278,7 +278,7 @@ impl<'h> Planner<'h> {
 }
 
 /// A number as another type, if that reaches it; floats are rounded.
-fn fit(s: Scalar, to: DType) -> Option<Scalar> {
+pub fn fit(s: Scalar, to: DType) -> Option<Scalar> {
     match (s.as_int(), s.as_f64()) {
         _ if s.dtype() == to => Some(s),
         (Some(i), _) => Scalar::int_in_range(to, i).filter(|_| to != DType::Bool),

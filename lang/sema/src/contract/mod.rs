@@ -22,6 +22,7 @@ use crate::hir::{CKind, FnId, HFn, Hir, Requirement};
 use crate::target::{CPU_SMEM, Target};
 
 pub(crate) use bind::elem_param;
+pub use bind::fit;
 pub use closed::{
     Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided, Part, Preferred, close, preferred,
 };
