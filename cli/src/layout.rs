@@ -38,15 +38,13 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
         return Err(format!("the layout has more than {} warps", 1 << WARP_BITS).into());
     }
     let numbers = picture::numbers(&layout, dtype.bytes() as u32, target);
-    let mut out = format!("{layout}\n");
-    numbers.lines().iter().for_each(|l| out.push_str(&format!("{l}\n")));
+    let lines = numbers.lines().join("\n");
     if let Some(path) = &args.out {
         let title = format!("{} of {} {}", args.layout, args.shape, args.dtype);
         let svg = picture::svg(&[(title, &layout, &shape, dtype.bytes() as u32)], target);
         write_all(&[(path.clone(), svg.into_bytes())])?;
     }
     if terminal.is_json() {
-        let lines = numbers.lines();
         return terminal.object(&Line::Layout {
             layout: &layout.to_string(),
             registers: numbers.registers,
@@ -57,10 +55,10 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
             access_bytes: numbers.access_bytes,
             row_major_ways: numbers.row_major_ways,
             swizzled_ways: numbers.swizzled_ways,
-            rendered: &lines.join("\n"),
+            rendered: &lines,
         });
     }
-    terminal.data(&out)
+    terminal.data(&format!("{layout}\n{lines}\n"))
 }
 
 /// `64x128`
@@ -105,7 +103,7 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
                 format!("there is no instruction `{instruction}`{}", hint(instruction, &names))
             })?;
             let [m, n] = shape else { return Err(format!("`{text}`: a tile of two dimensions is needed")) };
-            if found.m + found.n > 0 && target.warp_size != 1 << 5 {
+            if !target.has_mma {
                 return Err(format!("`{}` has no such instruction", target.name));
             }
             // A factor has one extent of the result; along the other, one instruction is enough.

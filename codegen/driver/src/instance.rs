@@ -109,9 +109,12 @@ pub fn specializations(
         let mut of_kernel = vec![];
         for target in targets {
             // What `export` says, unless everything is said by name.
-            let exported = session.exported(*kernel, &own, facts_about(target))?;
-            let by_name = missing.is_empty() && (!own.is_empty() || exported.is_empty());
-            let all = if by_name { vec![own.clone()] } else { exported };
+            let all = if missing.is_empty() && !own.is_empty() {
+                vec![own.clone()]
+            } else {
+                let exported = session.exported(*kernel, &own, facts_about(target))?;
+                if missing.is_empty() && exported.is_empty() { vec![own.clone()] } else { exported }
+            };
             let mut on_target: Vec<Specialization> = vec![];
             for values in all {
                 let mut new = specialization(session, *kernel, target, &values)?;
