@@ -103,8 +103,11 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
                 format!("there is no instruction `{instruction}`{}", hint(instruction, &names))
             })?;
             let [m, n] = shape else { return Err(format!("`{text}`: a tile of two dimensions is needed")) };
-            if !target.has_mma {
+            if !target.has_mma || found.is_group() && !target.has_async_mma {
                 return Err(format!("`{}` has no such instruction", target.name));
+            }
+            if found.is_group() && part == "b" {
+                return Err(format!("`{text}`: the right factor of `{instruction}` lies in shared memory"));
             }
             // A factor has one extent of the result; along the other, one instruction is enough.
             let own = [1u32 << found.m, 1u32 << found.n];
@@ -113,7 +116,9 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
                 "b" => ([own[0], *n], *m),
                 _acc => ([*m, *n], 0),
             };
-            let tiles = Tiles::choose(found, result, threads(warps)?, false);
+            let tiles = Tiles::choose(found, result, threads(warps)?, false).ok_or_else(|| {
+                format!("`{text}`: the tile has less than {} rows and 8 columns for each four warps", own[0])
+            })?;
             let fragment = match part {
                 "a" => tiles.factor(0, k),
                 "b" => tiles.factor(1, k),

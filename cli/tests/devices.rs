@@ -38,7 +38,7 @@ fn facts_are_those_of_the_target() {
     let folder = Folder::new("target-facts");
     folder.write("facts.tk", FACTS);
     for (device, shown) in
-        [("cpu", "32, 22222, 1024"), ("sim", "32, 22222, 1024"), ("sim64", "64, 22222, 1024")]
+        [("cpu", "32, 22222, 1024"), ("sim", "32, 22222, 2048"), ("sim64", "64, 22222, 1024")]
     {
         let ran = folder.tk(&["run", "facts.tk", "y=zeros:i32[3]", "--device", device]);
         ran.code(0).out_has(shown);

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use tk_layout::TargetSpec;
+use tk_layout::{ArgFacts, TargetSpec};
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::text;
 
@@ -109,8 +109,12 @@ pub fn build_cached(
 /// Everything that the result depends on. `TK_SOURCE` is a hash of the sources of this compiler.
 fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
     let ir = text::print(request.module, text::Options { locs: true });
-    let facts: Vec<u8> =
-        request.facts.iter().flat_map(|f| (f.divisible << 1 | u32::from(f.one)).to_le_bytes()).collect();
+    let fact = |f: &ArgFacts| {
+        // All of them, so that a new one is not forgotten.
+        let ArgFacts { divisible, one, positive } = *f;
+        (divisible << 2 | u32::from(positive) << 1 | u32::from(one)).to_le_bytes()
+    };
+    let facts: Vec<u8> = request.facts.iter().flat_map(fact).collect();
     // Line tables hold names and lines, which follow from the places in the IR and these texts.
     let texts: Vec<Vec<u8>> = request
         .sources

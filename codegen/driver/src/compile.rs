@@ -3,6 +3,7 @@
 //! May assume a module behind the target-independent passes. Guarantees that whatever a target cannot do is a diagnostic
 //! with its place.
 
+use tk_layout::channels::maps::{TensorMap, Word};
 use tk_layout::{Layout, Setting, picture, pipeline, text};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::lines::{FileLines, Lines};
@@ -30,10 +31,11 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
     Ok(Kernel {
         name: made.symbol,
         target: request.target,
-        threads: stages.scheduled.setting.threads().count(),
+        threads: stages.scheduled.block_threads(),
         shared_bytes: stages.scheduled.shared_bytes(),
         programs_per_block: 1,
         params: made.params.iter().map(param).collect(),
+        maps: made.maps.iter().map(described).collect(),
         messages: made.messages,
         meets: made.meets,
         shallow: stages.scheduled.shallow.clone(),
@@ -107,6 +109,22 @@ pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
             let message = format!("{what} cannot be compiled for `{}` yet", request.target.name);
             Diagnostic::error(codes::NOT_COMPILED, span, message, "")
         }
+    }
+}
+
+fn described(map: &TensorMap) -> tk_bundle::TensorMap {
+    let word = |w: Word| match w {
+        Word::Passed(i) => tk_bundle::Word::Passed(i as u32),
+        Word::Value(v) => tk_bundle::Word::Value(v),
+    };
+    let m = &map.matrix;
+    tk_bundle::TensorMap {
+        address: m.address as u32,
+        extents: m.extents.map(word),
+        stride: word(m.strides[0]),
+        dtype: m.dtype.name().to_string(),
+        lines: map.lines,
+        span: map.span,
     }
 }
 

@@ -3,7 +3,7 @@
 //! Guarantees that what is read is what was written, and that anything else is no kernel.
 
 use serde::{Deserialize, Serialize};
-use tk_bundle::MessageKind;
+use tk_bundle::{MessageKind, TensorMap};
 use tk_layout::kernel::Shallow;
 use tk_layout::spec;
 use tk_ops::DType;
@@ -22,6 +22,7 @@ struct Head {
     shared_bytes: u32,
     programs_per_block: u32,
     params: Vec<(String, ParamKind, String)>,
+    maps: Vec<TensorMap>,
     messages: Vec<Said>,
     meets: bool,
     /// Place, stages that were asked for, stages that fit.
@@ -64,6 +65,7 @@ pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
         shared_bytes: kernel.shared_bytes,
         programs_per_block: kernel.programs_per_block,
         params: kernel.params.iter().map(param).collect(),
+        maps: kernel.maps.clone(),
         messages: kernel.messages.iter().map(said).collect(),
         meets: kernel.meets,
         shallow: kernel
@@ -95,6 +97,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
         shared_bytes: head.shared_bytes,
         programs_per_block: head.programs_per_block,
         params: head.params.into_iter().map(param).collect::<Option<_>>()?,
+        maps: head.maps,
         messages: head.messages.into_iter().map(message).collect::<Option<_>>()?,
         meets: head.meets,
         shallow: head.shallow.into_iter().map(loop_of).collect(),
@@ -108,6 +111,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use tk_bundle::Word;
     use tk_layout::spec::SM_90A;
     use tk_tile::message::{Form, Kind};
 
@@ -124,6 +128,14 @@ mod tests {
                 param("x", ParamKind::Pointer, DType::F8E4M3),
                 param("x.shape[0]", ParamKind::Extent, DType::I64),
             ],
+            maps: vec![TensorMap {
+                address: 0,
+                extents: [Word::Passed(1), Word::Value(64)],
+                stride: Word::Passed(3),
+                dtype: "bf16".into(),
+                lines: 128,
+                span: 64,
+            }],
             messages: vec![
                 Message {
                     text: "{} of \"{}\" in {}".into(),

@@ -62,6 +62,7 @@ impl Compile for Jit {
             shared_bytes: built.kernel.shared_bytes,
             programs_per_block: built.kernel.programs_per_block,
             params: built.kernel.params.iter().map(kind).collect(),
+            maps: built.kernel.maps,
             messages: built.kernel.messages.into(),
             meets: built.kernel.meets,
         })

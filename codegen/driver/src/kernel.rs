@@ -3,6 +3,7 @@
 //! Guarantees that everything here depends on the request alone: no times, no paths of the machine that compiled.
 
 use serde::{Deserialize, Serialize};
+use tk_bundle::TensorMap;
 use tk_layout::kernel::Shallow;
 use tk_layout::{ArgFacts, TargetSpec};
 use tk_ops::DType;
@@ -38,7 +39,7 @@ pub fn warps_for(target: &TargetSpec, hint: u64) -> u32 {
 
 /// What the runtime knows of the arguments of a launch, in the words of code generation.
 pub(crate) fn facts(of: &[tk_runtime::compile::ArgFacts]) -> Vec<ArgFacts> {
-    of.iter().map(|f| ArgFacts { divisible: f.divisible, one: f.one }).collect()
+    of.iter().map(|f| ArgFacts { divisible: f.divisible, one: f.one, positive: f.positive }).collect()
 }
 
 /// The texts of the stages between tile IR and binary.
@@ -73,6 +74,8 @@ pub struct Kernel {
     pub programs_per_block: u32,
     /// The parameters in order.
     pub params: Vec<Param>,
+    /// What a launch describes to the copy engine: the very last parameters.
+    pub maps: Vec<TensorMap>,
     /// What it may say. If it may, or if its programs meet, the address of control memory is its last parameter, behind
     /// the three numbers of programs: [`tk_tile::message::control`].
     pub messages: Vec<Message>,

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use tk_bundle::{
     Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Machine, Manifest, Message, MessageForm,
-    MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, Value, Versions, Writer,
+    MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, TensorMap, Value, Versions, Word,
+    Writer,
 };
 use tk_layout::ArgFacts;
 use tk_ops::DType;
@@ -284,6 +285,7 @@ impl Shipping<'_> {
         }
         let Choices { mut guard, named, values } = self.choices(special, bindings, contract)?;
         guard.extend(passed.iter().zip(facts).filter_map(|(m, f)| known(*m, *f)));
+        guard.extend(kernel.maps.iter().flat_map(|m| mapped(&passed, m)));
         let require = contract.require.iter();
         let require =
             require.map(|(e, text)| Requirement { condition: expr(e), text: text.clone() }).collect();
@@ -309,6 +311,7 @@ impl Shipping<'_> {
             shared_bytes: kernel.shared_bytes,
             cooperative: special.cooperative,
             passed,
+            maps: kernel.maps.clone(),
             scratch: scratch.collect(),
             control: if has_control { control::BYTES as u32 } else { 0 },
             messages,
@@ -467,6 +470,22 @@ fn known(what: Machine, facts: ArgFacts) -> Option<Guard> {
         return None;
     };
     Some(Guard { condition, decides: None })
+}
+
+/// What a tensor map asks for beside what is known: extents and strides above 0, and below what it can have.
+fn mapped(passed: &[Machine], map: &TensorMap) -> Vec<Guard> {
+    let number = |w: Word| match w {
+        Word::Passed(i) => match *passed.get(i as usize)? {
+            Machine::Extent(arg, axis, _) => Some(Expr::Extent(arg, axis)),
+            Machine::Stride(arg, axis) => Some(Expr::Stride(arg, axis)),
+            Machine::Number(arg) => Some(Expr::Number(arg)),
+            Machine::Address(_) | Machine::Scratch(_) => None,
+        },
+        Word::Value(_) => None,
+    };
+    let numbers = map.extents.into_iter().chain([map.stride]).filter_map(number);
+    let guard = |op, e, than| Guard { condition: apply(op, 64, vec![e, Expr::Int(than)]), decides: None };
+    numbers.flat_map(|e| [guard(Kind::Gt, e.clone(), 0), guard(Kind::Lt, e, 1 << 37)]).collect()
 }
 
 fn expr(e: &Closed) -> Expr {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tk_interp::{Arg, Buffers, Fault, Memory};
 use tk_layout::TargetSpec;
+use tk_layout::channels::maps::{TensorMap, Word};
 use tk_llvm::module::{Hosted, hosted};
 use tk_llvm::sim::{self, FaultKind, Global, Launch};
 use tk_runtime::call::Call;
@@ -70,7 +71,7 @@ impl Simulator {
             sources: &sources,
         };
         let stages = schedule(&request)?;
-        let threads = stages.scheduled.setting.threads().count();
+        let threads = stages.scheduled.block_threads();
         let name = tk_llvm::module::symbol(&stages.scheduled.func().name);
         fits(&name, stages.scheduled.shared_bytes(), self.spec, Span::default())?;
         let hosted = hosted(&stages.scheduled).map_err(|stop| vec![stopped(&stop, &request)])?;
@@ -148,9 +149,13 @@ impl Device for Simulator {
             .ready(compiled, (warps_for(self.spec, options.warps.into()), options.stages), facts)
             .map_err(|w| fault_of(&w))?;
         let space = Space { buffers: memory.buffers(), said: Mutex::default() };
+        let maps: Vec<sim::TensorMap> =
+            ready.hosted.maps.iter().filter_map(|m| described(m, values.bits())).collect();
+        let mut words = values.bits().to_vec();
+        words.extend(maps.iter().map(|m| std::ptr::from_ref(m) as u64));
         let launch = Launch {
             kernel: ready.hosted.entry,
-            args: values.bits(),
+            args: &words,
             grid,
             threads: ready.threads,
             warp_size: self.spec.warp_size,
@@ -181,6 +186,20 @@ impl Device for Simulator {
         let smem = self.spec.shared_bytes.into();
         contract::Device { smem, target: facts_about(self.spec), ..contract::Device::default() }
     }
+}
+
+/// What a launch with these values tells the copy engine.
+fn described(map: &TensorMap, values: &[u64]) -> Option<sim::TensorMap> {
+    let word = |w: Word| match w {
+        Word::Passed(i) => values.get(i).copied(),
+        Word::Value(v) => Some(v.cast_unsigned()),
+    };
+    let m = &map.matrix;
+    let (bytes, [rows, columns]) = (m.dtype.bytes() as u32, m.extents.map(word));
+    // They are positive, so that the upper bits of one with 32 are 0.
+    let (extents, stride) = ([rows?, columns?], word(m.strides[0])? * u64::from(bytes));
+    let address = *values.get(m.address)?;
+    Some(sim::TensorMap { address, extents, stride, bytes, lines: map.lines, span: map.span })
 }
 
 /// A fault of a lane as a fault of the launch.

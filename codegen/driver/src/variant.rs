@@ -10,7 +10,11 @@ use tk_tile::{Elem, FuncId, TileModule, Type};
 /// What an aligned variant takes addresses, numbers and extents to be divisible by: the bytes of the widest access of one
 /// lane, so that such an access is aligned and no row of elements ends inside one. A target with a wider one would want
 /// more.
-const ALIGNED: ArgFacts = ArgFacts { divisible: 16, one: false };
+const ALIGNED: ArgFacts = ArgFacts { divisible: 16, one: false, positive: false };
+/// The same of a number. That it is positive is asked for where the code describes it to a copy engine.
+const ALIGNED_NUMBER: ArgFacts = ArgFacts { positive: true, ..ALIGNED };
+/// A number of which nothing else is known.
+const NUMBER: ArgFacts = ArgFacts { divisible: 1, one: false, positive: true };
 
 /// For which arguments a binary is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +39,7 @@ impl Variant {
             Some(list) => as_preferred(module, entry, list),
             None => aligned(module, entry),
         };
-        if aligned.iter().all(|f| *f == ArgFacts::default()) {
+        if aligned.iter().all(|f| f.divisible == 1 && !f.one) {
             return vec![general];
         }
         vec![(Variant::Aligned, aligned), general]
@@ -58,9 +62,10 @@ fn as_preferred(module: &TileModule, entry: FuncId, list: &[Preferred]) -> Vec<A
     for (arg, v) in params.iter().enumerate() {
         let of = |part: Part| {
             let own = list.iter().filter(|p| p.arg == arg && p.part == part);
-            own.fold(ArgFacts::default(), |f, p| ArgFacts {
+            own.fold(NUMBER, |f, p| ArgFacts {
                 divisible: f.divisible.max(p.divisible.min(ALIGNED.divisible)),
                 one: f.one || p.one,
+                ..f
             })
         };
         match module.types.get(func.ty(*v)) {
@@ -87,15 +92,15 @@ fn aligned(module: &TileModule, entry: FuncId) -> Vec<ArgFacts> {
     for v in params {
         match module.types.get(func.ty(*v)) {
             Type::Tile { elem: Elem::Ptr { .. }, .. } => facts.push(ALIGNED),
-            Type::Tile { elem: Elem::Scalar(d), .. } if d.is_int() => facts.push(ALIGNED),
+            Type::Tile { elem: Elem::Scalar(d), .. } if d.is_int() => facts.push(ALIGNED_NUMBER),
             Type::Tile { elem: Elem::Scalar(_), .. } => facts.push(ArgFacts::default()),
             Type::View { rank, .. } => {
                 let rank = *rank as usize;
                 // The address; of the extents the last, along which accesses are wide; all strides but the last.
                 facts.push(ALIGNED);
-                facts.extend(std::iter::repeat_n(ArgFacts::default(), rank.saturating_sub(1)));
-                facts.extend(std::iter::repeat_n(ALIGNED, rank));
-                facts.extend((rank > 0).then_some(ArgFacts { one: true, ..ArgFacts::default() }));
+                facts.extend(std::iter::repeat_n(NUMBER, rank.saturating_sub(1)));
+                facts.extend(std::iter::repeat_n(ALIGNED_NUMBER, rank));
+                facts.extend((rank > 0).then_some(ArgFacts { one: true, ..NUMBER }));
             }
         }
     }
@@ -117,9 +122,9 @@ mod tests {
 
     #[test]
     fn each_machine_parameter_has_its_fact() {
-        let one = ArgFacts { one: true, ..ArgFacts::default() };
-        let view = vec![ALIGNED, ArgFacts::default(), ALIGNED, ALIGNED, one];
-        let rest = vec![ALIGNED, ArgFacts::default(), ALIGNED];
+        let one = ArgFacts { one: true, ..NUMBER };
+        let view = vec![ALIGNED, NUMBER, ALIGNED_NUMBER, ALIGNED_NUMBER, one];
+        let rest = vec![ALIGNED, ArgFacts::default(), ALIGNED_NUMBER];
         let found = variants("v0: mut view[f32, 2], v1: *mut f16, v2: f32, v3: u8");
         assert_eq!(found, [(Variant::Aligned, [view, rest].concat()), (Variant::General, vec![])]);
     }

@@ -58,6 +58,7 @@ fn kernel(asm: &str) -> Kernel {
         params: vec![],
         messages: vec![],
         shallow: vec![],
+        maps: vec![],
         meets: false,
         asm: asm.into(),
         stages: None,

@@ -23,7 +23,7 @@ use crate::kernel::{Kernel, LayoutId};
 use crate::linear::InDim;
 use crate::pipeline::Pass;
 use crate::roots::Roots;
-use crate::shared::touched;
+use crate::shared::{is_of_channel, touched};
 use crate::verify::verify_scheduled;
 
 /// Where something is accessed.
@@ -257,6 +257,14 @@ impl Barriers<'_> {
                 let own = inst.attrs.flag("own");
                 let act = match op {
                     MachineOp::SharedAdd => Act::Atomic,
+                    // Channels have barriers of their own.
+                    MachineOp::Producer
+                    | MachineOp::Elect
+                    | MachineOp::TensorCopy
+                    | MachineOp::ChannelOpen
+                    | MachineOp::ChannelSend
+                    | MachineOp::ChannelReceive
+                    | MachineOp::ChannelRelease => Act::Own,
                     MachineOp::AsyncCopy if own => Act::Own,
                     MachineOp::AsyncCopy if inst.attrs.flag("ahead") => Act::Ahead,
                     MachineOp::SharedStore | MachineOp::AsyncCopy => Act::Fill,
@@ -267,12 +275,14 @@ impl Barriers<'_> {
                     | MachineOp::SharedDot
                     | MachineOp::AsyncCommit
                     | MachineOp::AsyncWait
+                    | MachineOp::ProxyFence
                     | MachineOp::Mma
+                    | MachineOp::MmaWait
                     | MachineOp::Fragments
                     | MachineOp::Convert
                     | MachineOp::Barrier => Act::Write,
                 };
-                let read = if own { Act::Own } else { Act::Read };
+                let read = if own || is_of_channel(op) { Act::Own } else { Act::Read };
                 let reads = reads.iter().filter_map(range).map(|place| Touch { place, act: read });
                 let copied = (op == MachineOp::AsyncCopy).then(|| self.copied(inst));
                 let writes = writes.iter().filter_map(range).map(|place| Touch { place, act });

@@ -131,6 +131,12 @@ impl Kernel {
         self.of.get(v.index()).copied().flatten().and_then(|l| self.layouts.find(l))
     }
 
+    /// Threads of a block: those of the program, and a warp that brings tiles if there is one.
+    pub fn block_threads(&self) -> u32 {
+        let producer = if crate::channels::has_producer(self) { self.setting.spec.warp_size } else { 0 };
+        self.setting.threads().count() + producer
+    }
+
     /// Bytes of shared memory.
     pub fn shared_bytes(&self) -> u32 {
         self.buffers.iter().map(|b| b.offset + b.bytes).max().unwrap_or(0)

@@ -21,7 +21,7 @@ use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::{Attr, Attrs, BlockId, Id, Inst, InstId, Type, TypeId, ValueId, walk};
 
-use crate::axis::element_bytes;
+use crate::axis::{AxisInfo, element_bytes};
 use crate::convert;
 use crate::kernel::{Buffer, Kernel, LayoutId};
 use crate::layout::padded;
@@ -44,7 +44,30 @@ fn run(kernel: &mut Kernel) {
         }
     }
     let around = vec![];
-    Lower { kernel, loc: None, used, alone: false, home, around, stored: vec![] }.block(body, false);
+    let axis = AxisInfo::new(&kernel.module, kernel.func(), &kernel.setting.facts);
+    Lower { kernel, loc: None, used, alone: false, home, around, axis, stored: vec![] }.block(body, false);
+    sweep(kernel);
+}
+
+/// Takes away rearrangements that nobody needs any more.
+fn sweep(kernel: &mut Kernel) {
+    let func = &mut kernel.module.funcs[tk_tile::FuncId(0)];
+    let mut used = vec![false; func.values.len()];
+    for i in walk::insts(func) {
+        for v in &func.insts[i].operands {
+            used.get_mut(v.index()).into_iter().for_each(|u| *u = true);
+        }
+    }
+    let blocks: Vec<BlockId> =
+        walk::insts(func).iter().flat_map(|i| func.insts[*i].blocks.clone()).chain([func.body]).collect();
+    for block in blocks {
+        let (insts, blocks) = (&func.insts, &mut func.blocks);
+        blocks[block].insts.retain(|i| {
+            let inst = &insts[*i];
+            let needed = inst.results.iter().any(|v| used.get(v.index()).copied().unwrap_or(false));
+            needed || inst.op != Op::Shape(ShapeOp::Permute)
+        });
+    }
 }
 
 struct Lower<'a> {
@@ -58,6 +81,8 @@ struct Lower<'a> {
     home: Vec<Option<BlockId>>,
     /// The blocks around, outermost first, and whether each is that of a loop.
     around: Vec<(BlockId, bool)>,
+    /// What is known of views.
+    axis: AxisInfo,
     /// Factors that lie in shared memory already.
     stored: Vec<factors::Stored>,
 }

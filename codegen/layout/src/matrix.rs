@@ -10,6 +10,10 @@
 //! | `B` | `p` neighbours along K, then K from `4 p` on | K from `p` on (4 words), then columns 0 to 7 |
 //! | accumulator | 2 neighbouring columns, then row 8 | columns from 2 on (4 pairs), then rows 0 to 7 |
 //!
+//! A *group* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, held as above; the columns of an
+//! instruction follow one another in registers, up to 256 of them. `B` lies in shared memory and `A` too, if it is not held
+//! as above ([`crate::panels`]).
+//!
 //! [`Tiles`] lays instructions and warps over a tile, and gives what a thread holds of all of it as a [`Fragment`]. A tile
 //! that has fewer rows or columns than an instruction is multiplied as if it repeated: bases that point outside are zero.
 //! K is never cut that way, since a sum would count elements twice.
@@ -39,11 +43,20 @@ pub struct Matrix {
     pub n: u32,
     /// Elements of a sum.
     pub k: u32,
+    /// Warps that multiply together; 0 if one does by itself.
+    pub warps: u32,
 }
 
 /// Halves.
-const HALF: Matrix =
-    Matrix { name: "m16n8k16", factors: &[DType::F16, DType::BF16], sum: DType::F32, m: 4, n: 3, k: 4 };
+const HALF: Matrix = Matrix {
+    name: "m16n8k16",
+    factors: &[DType::F16, DType::BF16],
+    sum: DType::F32,
+    m: 4,
+    n: 3,
+    k: 4,
+    warps: 0,
+};
 /// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
 const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, ..HALF };
 /// 8-bit integers.
@@ -52,20 +65,38 @@ const INT8: Matrix =
 /// 8-bit floats.
 const F8: Matrix = Matrix { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
 /// Doubles.
-const F64: Matrix = Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2 };
+const F64: Matrix =
+    Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
+/// Those of groups of warps; `n` is the most columns. There is none for tf32: it would cut the bits of an f32 off where those
+/// of a warp are given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
+const GROUP_HALF: Matrix = Matrix { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
+const GROUP_INT8: Matrix =
+    Matrix { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
+const GROUP_F8: Matrix = Matrix { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
 
-/// Every instruction that some target has.
-pub const ALL: [Matrix; 5] = [HALF, TF32, INT8, F8, F64];
+/// Every instruction that some target has; of those for the same types, the one with more work first.
+pub const ALL: [Matrix; 8] = [GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
 
 impl Matrix {
     /// Whether a machine has it.
     fn exists(&self, spec: &TargetSpec) -> bool {
-        let own = match *self {
-            TF32 => spec.has_tf32,
-            F8 => spec.has_f8,
+        let own = match self.factors {
+            [DType::F32] => spec.has_tf32,
+            [DType::F8E4M3, ..] => spec.has_f8,
             _ => true,
         };
-        own && spec.has_mma && spec.warp_size == 1 << LANE_BITS
+        let together = !self.is_group() || spec.has_async_mma;
+        own && together && spec.has_mma && spec.warp_size == 1 << LANE_BITS
+    }
+
+    /// Whether several warps multiply together, on factors in shared memory.
+    pub fn is_group(&self) -> bool {
+        self.warps > 0
+    }
+
+    /// The same without how many columns it has, which differs between products.
+    pub fn is_like(&self, other: &Matrix) -> bool {
+        Matrix { n: other.n, ..*self } == *other
     }
 
     /// Logarithm of the elements of a word; 0 of an f64.
@@ -83,7 +114,9 @@ impl Matrix {
 /// Bytes of a register.
 const WORD: u32 = 4;
 /// Log2 of the lanes of a warp.
-const LANE_BITS: u32 = 5;
+pub const LANE_BITS: u32 = 5;
+/// Log2 of the least columns of an instruction of groups.
+const LEAST_COLUMNS: u32 = 3;
 
 /// What a product multiplies.
 #[derive(Clone, Copy, Debug)]
@@ -98,9 +131,9 @@ pub struct Kind<'a> {
     pub k: u32,
 }
 
-/// The instruction for a product, if there is one.
-pub fn find(spec: &TargetSpec, kind: Kind<'_>) -> Option<&'static Matrix> {
-    let serves = |m: &&Matrix| {
+/// The instructions for a product, the one with more work first.
+pub fn find<'a>(spec: &'a TargetSpec, kind: Kind<'a>) -> impl Iterator<Item = Matrix> + 'a {
+    let serves = move |m: &&Matrix| {
         let sums: &[DType] = match m.sum {
             // Halves add up in f32, as they do in the interpreter.
             DType::F32 => &[DType::F32, DType::F16, DType::BF16],
@@ -111,8 +144,8 @@ pub fn find(spec: &TargetSpec, kind: Kind<'_>) -> Option<&'static Matrix> {
         let whole = padded(kind.k) == kind.k && cut(kind.k).log2 >= m.k;
         kind.factors.iter().all(|d| m.factors.contains(d)) && sums.contains(&kind.sum) && exact && whole
     };
-    static TABLE: [Matrix; 5] = ALL;
-    TABLE.iter().filter(|m| m.exists(spec)).find(serves)
+    static TABLE: [Matrix; ALL.len()] = ALL;
+    TABLE.iter().filter(|m| m.exists(spec)).filter(serves).copied()
 }
 
 /// The elements of a sum, how instructions cover the result, and the types of the factors of an operation that names an
@@ -123,11 +156,10 @@ pub fn product(kernel: &Kernel, inst: &Inst, acc: ValueId) -> Option<(u32, Tiles
     let factors = [elems.next()??, elems.next()??];
     let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).filter(|k| *k > 0)?;
     let kind = Kind { factors, sum: ty.dtype()?, precision: inst.attrs.str("precision"), k };
-    let matrix = find(kernel.setting.spec, kind)?;
+    let named = inst.attrs.str("matrix").filter(|_| elems.next().is_none())?;
+    let matrix = find(kernel.setting.spec, kind).find(|m| m.name == named)?;
     let [m, n] = *ty.shape()? else { return None };
-    let named = inst.attrs.str("matrix") == Some(matrix.name) && elems.next().is_none();
-    let tiles = Tiles::of(*matrix, [m, n], kernel.layout(acc)?)?;
-    named.then_some((k, tiles, factors))
+    Some((k, Tiles::of(matrix, [m, n], kernel.layout(acc)?)?, factors))
 }
 
 /// The bases of a fragment: coordinates in an atom.
@@ -207,28 +239,35 @@ impl Fragment {
 /// Instructions and warps over the tile of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tiles {
-    /// The instruction.
+    /// The instruction, with the columns that it has here.
     pub matrix: Matrix,
     shape: [u32; 2],
-    /// Logarithms of the warps along rows and columns; what is left over repeats the work of others.
+    /// Logarithms of the warps, or groups of them, along rows and columns; what is left over repeats the work of others.
     warps: [u32; 2],
     warp_bits: u32,
 }
 
 impl Tiles {
     /// Warps so that no work is done twice if that can be helped, and that a warp's part is near a square, since it reads
-    /// rows and columns; with `rows`, warps are below one another as long as there are rows.
-    pub fn choose(matrix: Matrix, shape: [u32; 2], threads: Threads, rows: bool) -> Tiles {
+    /// rows and columns; with `rows`, warps are below one another as long as there are rows, as groups are always: more
+    /// columns of an instruction read fewer bytes for each product. `None` if there is too little to do for an instruction
+    /// of groups.
+    pub fn choose(matrix: Matrix, shape: [u32; 2], threads: Threads, rows: bool) -> Option<Tiles> {
         let bits = shape.map(|n| cut(n).log2);
-        let room = [bits[0].saturating_sub(matrix.m), bits[1].saturating_sub(matrix.n)];
+        let own = [matrix.m, if matrix.is_group() { LEAST_COLUMNS } else { matrix.n }];
+        let free = threads.warp_bits.checked_sub(matrix.warps)?;
+        if !is_whole(&matrix, shape) {
+            return None;
+        }
+        let room = [bits[0].saturating_sub(own[0]), bits[1].saturating_sub(own[1])];
         let mut best: Option<([u64; 3], [u32; 2])> = None;
-        for m in 0..=threads.warp_bits.min(room[0]) {
-            let n = (threads.warp_bits - m).min(room[1]);
+        for m in 0..=free.min(room[0]) {
+            let n = (free - m).min(room[1]);
             let part = |d: usize, w: u32| u64::from(padded(shape[d]) >> w);
             let (height, width) = (part(0, m), part(1, n));
             let cost = [
                 height * width,
-                if rows { u64::from(n) } else { height + width },
+                if rows || matrix.is_group() { u64::from(n) } else { height + width },
                 // Of equals the one with more warps along rows, whose sums stay in a warp.
                 u64::from(n),
             ];
@@ -237,7 +276,15 @@ impl Tiles {
             }
         }
         let warps = best.map_or([0, 0], |b| b.1);
-        Tiles { matrix, shape, warps, warp_bits: threads.warp_bits }
+        // Rows that follow one another stay in a warp, and groups do no work twice.
+        let alone = matrix.is_group() && (warps[0] + warps[1] < free || rows && warps[1] > 0);
+        (!alone).then(|| Tiles::new(matrix, shape, warps, threads.warp_bits))
+    }
+
+    fn new(matrix: Matrix, shape: [u32; 2], warps: [u32; 2], warp_bits: u32) -> Tiles {
+        let columns = cut(shape[1]).log2.saturating_sub(warps[1]);
+        let n = if matrix.is_group() { columns.min(matrix.n) } else { matrix.n };
+        Tiles { matrix: Matrix { n, ..matrix }, shape, warps, warp_bits }
     }
 
     /// Those of an accumulator that is held in this layout; `None` if it is not held as the instruction asks for.
@@ -245,9 +292,28 @@ impl Tiles {
         let atom = layout.atom();
         let bases: Vec<Vec<u32>> =
             (0..atom.bits(InDim::Warp)).filter_map(|i| atom.basis(InDim::Warp, i)).collect();
-        let along = |d: usize| bases.iter().filter(|b| b.get(d).is_some_and(|c| *c != 0)).count() as u32;
-        let tiles = Tiles { matrix, shape, warps: [along(0), along(1)], warp_bits: bases.len() as u32 };
-        (tiles.accumulator().layout().as_ref() == Some(layout)).then_some(tiles)
+        let others = bases.get(matrix.warps as usize..)?;
+        let along = |d: usize| others.iter().filter(|b| b.get(d).is_some_and(|c| *c != 0)).count() as u32;
+        let tiles = Tiles::new(matrix, shape, [along(0), along(1)], bases.len() as u32);
+        let whole = is_whole(&matrix, shape) && (!matrix.is_group() || tiles.matrix.n >= LEAST_COLUMNS);
+        (whole && tiles.accumulator().layout().as_ref() == Some(layout)).then_some(tiles)
+    }
+
+    /// The rows of an instruction that a warp has.
+    fn rows(&self) -> u32 {
+        self.matrix.m - self.matrix.warps
+    }
+
+    /// The bits of the rows of an instruction that count its warps.
+    fn of_group(&self) -> std::ops::Range<u32> {
+        self.rows()..self.matrix.m
+    }
+
+    /// Groups of warps that do different work: for each bit of the number of a group the row and column at which it begins.
+    pub fn groups(&self) -> Vec<[u32; 2]> {
+        let bits = self.shape.map(|n| cut(n).log2);
+        let columns = self.of_warps(1).map(|i| unit(bits, 1, i));
+        columns.chain(self.of_warps(0).map(|i| unit(bits, 0, i))).collect()
     }
 
     /// Rows or columns of an instruction.
@@ -256,7 +322,7 @@ impl Tiles {
     }
 
     /// Instructions of a warp along a dimension: which bits of the coordinate count them.
-    fn more(&self, d: usize) -> std::ops::Range<u32> {
+    pub fn more(&self, d: usize) -> std::ops::Range<u32> {
         let end = cut(self.shape[d]).log2.saturating_sub(self.warps[d]);
         self.own(d)..end.max(self.own(d))
     }
@@ -273,12 +339,14 @@ impl Tiles {
         let bits = cuts.map(|c| c.log2);
         let at = |d: usize, i: u32| unit(bits, d, i);
         let mut register = vec![at(1, 0)];
-        register.extend((3..self.matrix.m).map(|i| at(0, i)));
+        register.extend((3..self.rows()).map(|i| at(0, i)));
+        register.extend((3..self.matrix.n).map(|i| at(1, i)));
         let own = register.len();
         register.extend(self.more(1).map(|i| at(1, i)));
         register.extend(self.more(0).map(|i| at(0, i)));
         let lane = vec![at(1, 1), at(1, 2), at(0, 0), at(0, 1), at(0, 2)];
-        let mut warp: Vec<Basis> = self.of_warps(1).map(|i| at(1, i)).collect();
+        let mut warp: Vec<Basis> = self.of_group().map(|i| at(0, i)).collect();
+        warp.extend(self.of_warps(1).map(|i| at(1, i)));
         warp.extend(self.of_warps(0).map(|i| at(0, i)));
         warp.resize(self.warp_bits as usize, [0, 0]);
         Fragment { out_bits: bits, repeats: cuts.map(|c| c.repeats), register, own, steps: 0, lane, warp }
@@ -295,7 +363,8 @@ impl Tiles {
         let d = side.min(1);
         let p = self.matrix.packed();
         let mut register: Vec<Basis> = (0..p).map(|i| at(1, i)).collect();
-        register.extend((3..self.own(d)).map(|i| at(0, i)));
+        let across_own = if side == 0 { self.rows() } else { self.matrix.n };
+        register.extend((3..across_own).map(|i| at(0, i)));
         register.extend((p + 2..self.matrix.k).map(|i| at(1, i)));
         let own = register.len();
         register.extend(self.more(d).map(|i| at(0, i)));
@@ -305,7 +374,10 @@ impl Tiles {
         // As for the accumulator; warps along the other dimension read the same.
         let other = vec![[0, 0]; self.warps[1] as usize];
         let own_warps: Vec<Basis> = self.of_warps(d).map(|i| at(0, i)).collect();
-        let mut warp = if side == 0 { other } else { vec![] };
+        let mut warp: Vec<Basis> = match side {
+            0 => self.of_group().map(|i| at(0, i)).chain(other).collect(),
+            _ => self.of_group().map(|_| [0, 0]).collect(),
+        };
         warp.extend(own_warps);
         warp.resize(self.warp_bits as usize, [0, 0]);
         Fragment {
@@ -318,6 +390,12 @@ impl Tiles {
             warp,
         }
     }
+}
+
+/// Whether a tile has the rows and columns of an instruction of groups. Others are multiplied as if they repeated.
+fn is_whole(matrix: &Matrix, shape: [u32; 2]) -> bool {
+    let [rows, columns] = shape.map(|n| cut(n).log2);
+    !matrix.is_group() || rows >= matrix.m && columns >= LEAST_COLUMNS
 }
 
 /// Bit `i` of dimension `d`; zero outside of the atom.

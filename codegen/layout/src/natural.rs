@@ -334,9 +334,10 @@ impl<'a> Natural<'a> {
         let shape = self.shape(r).to_vec();
         let tiles = || -> Option<Tiles> {
             let kind = kind(self.setting.spec, self.module, self.func, inst)?;
-            let matrix = matrix::find(self.setting.spec, kind)?;
             let [m, n] = shape.as_slice() else { return None };
-            Some(Tiles::choose(*matrix, [*m, *n], self.threads, self.chained.contains(&id)))
+            let chained = self.chained.contains(&id);
+            matrix::find(self.setting.spec, kind)
+                .find_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
         };
         match tiles().and_then(|t| t.accumulator().layout()) {
             Some(layout) => self.layouts.intern(layout),

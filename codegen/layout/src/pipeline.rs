@@ -6,12 +6,12 @@
 use std::fmt;
 
 use tk_tile::passes::{cse, dce, inline};
-use tk_tile::{FuncKind, Module, TileModule, pipeline};
+use tk_tile::{Func, FuncId, FuncKind, Module, TileModule, pipeline};
 
 use crate::assign::assign;
 use crate::kernel::{Kernel, Setting};
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
-use crate::{barriers, lower, places, rings, scaled};
+use crate::{barriers, boxes, channels, fences, lower, places, rings, scaled};
 
 /// A change of a kernel that has layouts.
 #[derive(Clone, Copy, Debug)]
@@ -43,12 +43,17 @@ pub const ASSIGN: &str = "assign";
 pub const SCHEDULE: &[Pass] = &[
     // First: it decides what goes through shared memory.
     lower::PASS,
+    // Behind it, since it looks for what goes straight from device memory to shared memory; in front of `rings`, which
+    // takes what is left.
+    channels::PASS,
     // Behind it, since it looks for what goes straight from device memory to shared memory.
     rings::PASS,
     // Behind everything that makes buffers or moves accesses, since it looks at how long buffers are alive.
     places::PASS,
-    // Last: who has to wait depends on which buffers share places.
+    // Who has to wait depends on which buffers share places.
     barriers::PASS,
+    // Last: it adds to writes that others wait for.
+    fences::PASS,
 ];
 
 /// What a compilation goes through.
@@ -103,6 +108,8 @@ pub fn run(
 ) -> Result<Stages, PipelineError> {
     let whole = whole(module)?;
     let module = whole.as_ref().unwrap_or(module);
+    let boxed = boxed(module, kernel, &setting)?;
+    let module = boxed.as_ref().unwrap_or(module);
     let laid_out = LaidOutModule::new(lay_out(module, kernel, setting)?)
         .map_err(|error| PipelineError::Pass { pass: ASSIGN, error })?;
     if let Some(see) = &mut observer {
@@ -132,6 +139,22 @@ fn lay_out(module: &Module, kernel: &str, setting: Setting) -> Result<Kernel, Pi
         Some((_, func)) => Ok(assign(module, func, setting)),
         None => Err(PipelineError::NoKernel(kernel.into())),
     }
+}
+
+/// The module with boxes for masked pointers; `None` if there are none.
+fn boxed(module: &TileModule, kernel: &str, setting: &Setting) -> Result<Option<TileModule>, PipelineError> {
+    let named = |f: &&(FuncId, &Func)| f.1.kind == FuncKind::Kernel && f.1.name == kernel;
+    let Some((id, _)) = module.funcs.iter().find(|f| named(&f)) else { return Ok(None) };
+    let found = boxes::find(module, id, setting);
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let mut module = module.clone().into_inner();
+    boxes::apply(&mut module, id, &found);
+    // Pointers that loops only carried for these loads.
+    (dce::PASS.run)(&mut module);
+    let broken = |error| PipelineError::Tile(pipeline::PassError { pass: "boxes", error });
+    TileModule::new(module).map(Some).map_err(broken)
 }
 
 /// The module behind [`WHOLE`]; `None` if it has nothing for them.

@@ -12,7 +12,8 @@
 use tk_ops::{ControlOp, Op};
 use tk_tile::walk;
 
-use crate::kernel::{ALIGN, Buffer, Kernel};
+use crate::kernel::{Buffer, Kernel};
+use crate::panels::alignments;
 use crate::pipeline::Pass;
 use crate::shared::touched;
 use crate::verify::verify_placed;
@@ -42,12 +43,13 @@ pub(crate) type Life = Option<(usize, usize)>;
 /// The first byte of each buffer, so that buffers that are alive together lie apart.
 fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
     let mut placed: Vec<(usize, usize, u32, u32)> = vec![];
-    let mut end = 0;
-    let mut place = |life: &Life, buffer: &Buffer| {
+    let mut end = 0u32;
+    let mut place = |life: &Life, buffer: &Buffer, align: u32| {
         let (first, last) = (*life)?;
-        let bytes = buffer.bytes.next_multiple_of(ALIGN);
-        let mut offset = if end + bytes <= SPARE { end } else { 0 };
-        if end + bytes > SPARE {
+        let bytes = buffer.bytes.next_multiple_of(align);
+        let next = end.next_multiple_of(align);
+        let mut offset = if next + bytes <= SPARE { next } else { 0 };
+        if next + bytes > SPARE {
             // The lowest place that is free for all of its life.
             let mut alive: Vec<(u32, u32)> =
                 placed.iter().filter(|p| p.0 <= last && first <= p.1).map(|p| (p.2, p.3)).collect();
@@ -56,14 +58,15 @@ fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
                 if offset + bytes <= from {
                     break;
                 }
-                offset = offset.max(to);
+                offset = offset.max(to.next_multiple_of(align));
             }
         }
         end = end.max(offset + bytes);
         placed.push((first, last, offset, offset + bytes));
         Some(offset)
     };
-    lives.iter().zip(&kernel.buffers).map(|(life, buffer)| place(life, buffer)).collect()
+    let all = lives.iter().zip(&kernel.buffers).zip(alignments(kernel));
+    all.map(|((life, buffer), align)| place(life, buffer, align)).collect()
 }
 
 /// The life of each buffer: if a loop holds only some of its accesses, all of its trips count. Then the same if all trips

@@ -104,6 +104,19 @@ pub fn is_addition(inst: &Inst) -> bool {
     inst.op == Op::Machine(MachineOp::SharedAdd)
 }
 
+/// Whether an operation is ordered by the barriers of a channel ([`crate::channels`]).
+pub fn is_of_channel(op: MachineOp) -> bool {
+    matches!(
+        op,
+        MachineOp::Producer
+            | MachineOp::TensorCopy
+            | MachineOp::ChannelOpen
+            | MachineOp::ChannelSend
+            | MachineOp::ChannelReceive
+            | MachineOp::ChannelRelease
+    )
+}
+
 /// The buffers that an instruction reads and writes.
 pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
     let Op::Machine(op) = inst.op else { return (vec![], vec![]) };
@@ -115,11 +128,21 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | MachineOp::SharedRank
         | MachineOp::SharedDot
         | MachineOp::Mma
+        | MachineOp::MmaWait
         | MachineOp::Fragments => (buffers, vec![]),
         // Atomic additions of several threads may follow each other without waiting, but nothing else beside them.
         MachineOp::SharedAdd => (vec![], buffers),
-        MachineOp::Convert | MachineOp::Barrier | MachineOp::AsyncCommit | MachineOp::AsyncWait => {
-            (vec![], vec![])
-        }
+        // Barriers of channels are counted with, the elements are written.
+        MachineOp::Producer | MachineOp::TensorCopy => (vec![], buffers),
+        MachineOp::ChannelOpen
+        | MachineOp::ChannelSend
+        | MachineOp::ChannelReceive
+        | MachineOp::ChannelRelease => (buffers, vec![]),
+        MachineOp::Elect
+        | MachineOp::Convert
+        | MachineOp::Barrier
+        | MachineOp::ProxyFence
+        | MachineOp::AsyncCommit
+        | MachineOp::AsyncWait => (vec![], vec![]),
     }
 }

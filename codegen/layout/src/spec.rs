@@ -154,7 +154,8 @@ pub const SIM_32: TargetSpec = TargetSpec {
     name: "sim",
     runs_on: None,
     shared_bytes: 227 << 10,
-    has_tma: false,
+    has_tma: true,
+    has_async_mma: true,
     has_f8: true,
     has_ptx: false,
     has_bf16_arithmetic: false,
@@ -167,8 +168,16 @@ pub const SIM_32: TargetSpec = TargetSpec {
 
 /// The simulator with warps of 64 lanes; instructions for
 /// matrices are those of warps of 32.
-pub const SIM_64: TargetSpec =
-    TargetSpec { name: "sim64", warp_size: 64, has_mma: false, has_tf32: false, has_f8: false, ..SIM_32 };
+pub const SIM_64: TargetSpec = TargetSpec {
+    name: "sim64",
+    warp_size: 64,
+    has_tma: false,
+    has_mma: false,
+    has_async_mma: false,
+    has_tf32: false,
+    has_f8: false,
+    ..SIM_32
+};
 
 /// The targets that code can be generated for, by name.
 pub const TARGETS: &[&TargetSpec] = &[&SM_80, &SM_90A, &SIM_32, &SIM_64];

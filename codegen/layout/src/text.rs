@@ -66,11 +66,12 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
         writeln!(out, "stages {stages}")?;
     }
     for (i, f) in setting.facts.iter().enumerate() {
-        match (f.divisible, f.one) {
-            (1, false) => {}
-            (1, true) => writeln!(out, "fact {i}: one")?,
-            (d, false) => writeln!(out, "fact {i}: divisible {d}")?,
-            (d, true) => writeln!(out, "fact {i}: divisible {d}, one")?,
+        let divisible = (f.divisible != 1).then(|| format!("divisible {}", f.divisible));
+        let words = [f.one.then_some("one"), f.positive.then_some("positive")];
+        let words: Vec<String> =
+            divisible.into_iter().chain(words.into_iter().flatten().map(String::from)).collect();
+        if !words.is_empty() {
+            writeln!(out, "fact {i}: {}", words.join(", "))?;
         }
     }
     for (n, id) in used.iter().enumerate() {
@@ -304,7 +305,7 @@ impl<'a> Head<'a> {
         Ok(())
     }
 
-    /// `2: divisible 8, one`
+    /// `2: divisible 8, one, positive`
     fn fact(&mut self) -> Parsed<()> {
         let index = self.number()? as usize;
         if index >= MOST_FACTS {
@@ -318,6 +319,8 @@ impl<'a> Head<'a> {
                 if !fact.divisible.is_power_of_two() {
                     return self.fail("before this: expected a power of two");
                 }
+            } else if self.eat_word("positive") {
+                fact.positive = true;
             } else {
                 self.expect_word("one")?;
                 fact.one = true;

@@ -8,12 +8,18 @@ use tk_layout::layout::{Layout, Threads};
 use tk_layout::linear::{Conversion, InDim, bank_conflict_ways};
 use tk_layout::matrix::{ALL, Fragment, Kind, Matrix, Tiles, find};
 use tk_layout::operand::{Read, neighbours, order, read, reader};
+use tk_layout::panels::Panels;
 use tk_layout::shared::image;
 use tk_layout::spec::{SIM_32, SIM_64, SM_80, SM_90A};
 use tk_ops::DType;
 
 fn matrix(d: DType) -> Matrix {
-    *ALL.iter().find(|m| m.factors.contains(&d)).unwrap()
+    *ALL.iter().find(|m| m.factors.contains(&d) && !m.is_group()).unwrap()
+}
+
+/// The instruction of groups of warps.
+fn group(d: DType) -> Matrix {
+    *ALL.iter().find(|m| m.factors.contains(&d) && m.is_group()).unwrap()
 }
 
 fn threads(bits: u32) -> Threads {
@@ -45,7 +51,7 @@ fn manual(d: DType, side: usize, lane: u32, i: u32) -> Vec<u32> {
 fn fragments_are_those_of_the_manual() {
     for d in [DType::F16, DType::F32, DType::I8, DType::F64] {
         let m = matrix(d);
-        let tiles = Tiles::choose(m, [1 << m.m, 1 << m.n], threads(0), false);
+        let tiles = Tiles::choose(m, [1 << m.m, 1 << m.n], threads(0), false).unwrap();
         for side in [0, 1] {
             let layout = tiles.factor(side, 1 << m.k).layout().unwrap();
             for (lane, i) in (0..32).flat_map(|l| (0..layout.registers() as u32).map(move |i| (l, i))) {
@@ -69,7 +75,8 @@ fn grid(tiles: &Tiles) -> Vec<Vec<u32>> {
 #[test]
 fn warps_lie_near_a_square_or_below_one_another() {
     let m = matrix(DType::F16);
-    let choose = |m_: u32, n: u32, bits: u32, rows: bool| Tiles::choose(m, [m_, n], threads(bits), rows);
+    let choose =
+        |m_: u32, n: u32, bits: u32, rows: bool| Tiles::choose(m, [m_, n], threads(bits), rows).unwrap();
     assert_eq!(grid(&choose(128, 128, 3, false)), [[0, 64], [32, 0], [64, 0]]);
     assert_eq!(grid(&choose(128, 256, 3, false)), [[0, 64], [0, 128], [64, 0]]);
     assert_eq!(grid(&choose(128, 128, 3, true)), [[16, 0], [32, 0], [64, 0]]);
@@ -89,7 +96,7 @@ fn warps_lie_near_a_square_or_below_one_another() {
 fn an_accumulator_is_recognised() {
     let m = matrix(DType::BF16);
     for (shape, bits, rows) in [([128, 64], 2, false), ([4, 4], 1, false), ([48, 24], 3, true)] {
-        let tiles = Tiles::choose(m, shape, threads(bits), rows);
+        let tiles = Tiles::choose(m, shape, threads(bits), rows).unwrap();
         assert_eq!(Tiles::of(m, shape, &tiles.accumulator().layout().unwrap()), Some(tiles));
         let other = Layout::blocked(&shape, &[1, 0], 4, threads(bits));
         assert_eq!(Tiles::of(m, shape, &other), None);
@@ -100,8 +107,9 @@ fn an_accumulator_is_recognised() {
 fn the_result_of_a_product_is_a_factor_of_the_next() {
     for (rows, bits) in [(128, 3), (64, 2), (96, 1), (16, 0)] {
         let m = matrix(DType::F16);
-        let scores = Tiles::choose(m, [rows, 64], threads(bits), true).accumulator().layout().unwrap();
-        let next = Tiles::choose(m, [rows, 128], threads(bits), true).factor(0, 64).layout().unwrap();
+        let tiles = |columns: u32| Tiles::choose(m, [rows, columns], threads(bits), true).unwrap();
+        let scores = tiles(64).accumulator().layout().unwrap();
+        let next = tiles(128).factor(0, 64).layout().unwrap();
         let way = in_warp(&scores, &next, 2);
         assert!(matches!(way, Some(Conversion::Same | Conversion::Registers(_))), "{rows} rows: {way:?}");
     }
@@ -131,7 +139,7 @@ fn ways(held: &Layout, f: &Fragment, bases: &[i64], bytes: u32) -> (u32, u32) {
 /// A factor of a kind of product, stored from a layout in which neighbours along dimension `fast` are 16 bytes.
 fn stored(d: DType, shape: [u32; 3], bits: u32, side: usize, fast: usize) -> (Read, (u32, u32)) {
     let [m, n, k] = shape;
-    let f = Tiles::choose(matrix(d), [m, n], threads(bits), false).factor(side, k);
+    let f = Tiles::choose(matrix(d), [m, n], threads(bits), false).unwrap().factor(side, k);
     let own = if side == 0 { [m, k] } else { [k, n] };
     let bytes = d.bytes() as u32;
     let held = Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, threads(bits));
@@ -180,7 +188,8 @@ fn other_factors_are_read_as_matrices_where_rows_are_along_k() {
 #[test]
 fn instructions_by_types_and_targets() {
     let kind = |a, b, sum, k| Kind { factors: [a, b], sum, precision: None, k };
-    let name = |spec, kind| find(spec, kind).map(|m| m.name);
+    let name = |spec, kind| find(spec, kind).find(|m| !m.is_group()).map(|m| m.name);
+    let first = |spec, kind| find(spec, kind).next().map(|m| m.name);
     let half = kind(DType::F16, DType::F16, DType::F32, 32);
     for spec in [&SM_80, &SM_90A, &SIM_32] {
         assert_eq!(name(spec, half), Some("m16n8k16"));
@@ -192,6 +201,11 @@ fn instructions_by_types_and_targets() {
         assert_eq!(name(spec, Kind { precision: Some("tf32"), ..single }), Some("m16n8k8"));
         assert_eq!(name(spec, Kind { precision: Some("tf32x3"), ..single }), Some("m16n8k8"));
     }
+    // Where groups of warps multiply, that is tried first; halves of an f32 are none of it.
+    assert_eq!((first(&SM_80, half), first(&SM_90A, half)), (Some("m16n8k16"), Some("m64k16")));
+    let single = kind(DType::F32, DType::F32, DType::F32, 8);
+    assert_eq!(first(&SM_90A, Kind { precision: Some("tf32"), ..single }), Some("m16n8k8"));
+    assert_eq!(first(&SM_90A, kind(DType::I8, DType::U8, DType::I32, 32)), Some("m64k32"));
     let narrow = kind(DType::F8E4M3, DType::F8E5M2, DType::F32, 32);
     assert_eq!((name(&SM_80, narrow), name(&SM_90A, narrow)), (None, Some("m16n8k32")));
     assert_eq!(name(&SIM_64, half), None, "matrices are those of narrow warps");
@@ -202,4 +216,105 @@ fn instructions_by_types_and_targets() {
     assert_eq!(name(&SM_80, kind(DType::F16, DType::F16, DType::F32, 48)), Some("m16n8k16"));
     assert_eq!(name(&SM_80, kind(DType::F16, DType::F16, DType::F64, 32)), None);
     assert_eq!(name(&SM_80, kind(DType::I8, DType::I8, DType::I64, 32)), None);
+}
+
+/// The sums of a thread as the PTX manual draws them for `wgmma`.
+#[test]
+fn sums_of_groups_are_those_of_the_manual() {
+    for (shape, bits, first) in [
+        ([64, 256], 2, [[16, 0], [32, 0]].as_slice()),
+        ([128, 64], 3, &[[16, 0], [32, 0], [64, 0]]),
+        ([64, 64], 3, &[[16, 0], [32, 0], [0, 32]]),
+        ([64, 8], 2, &[[16, 0], [32, 0]]),
+    ] {
+        let tiles = Tiles::choose(group(DType::F16), shape, threads(bits), false).unwrap();
+        let sums = tiles.accumulator().layout().unwrap();
+        let warps: Vec<Vec<u32>> =
+            (0..bits as usize).map(|i| sums.atom().basis(InDim::Warp, i).unwrap()).collect();
+        assert_eq!(warps, first, "{shape:?}");
+        for (lane, i) in (0..32).flat_map(|l| (0..sums.registers() as u32).map(move |i| (l, i))) {
+            let expected = vec![lane / 4 + 8 * (i / 2 % 2), 8 * (i / 4) + 2 * (lane % 4) + i % 2];
+            assert_eq!(sums.coords(i as usize, lane, 0), expected, "{shape:?}, lane {lane}, {i}");
+        }
+        assert_eq!(Tiles::of(group(DType::F16), shape, &sums), Some(tiles));
+    }
+}
+
+#[test]
+fn groups_want_rows_for_four_warps() {
+    let choose = |shape: [u32; 2], bits: u32, rows: bool| {
+        Tiles::choose(group(DType::BF16), shape, threads(bits), rows).map(|t| t.matrix.n)
+    };
+    assert_eq!(choose([128, 128], 3, true), Some(7));
+    assert_eq!(choose([128, 128], 2, false), Some(7));
+    assert_eq!(choose([64, 512], 2, false), Some(8), "an instruction has at most 256 columns");
+    assert_eq!(choose([192, 96], 2, false), Some(5), "96 columns are three times 32");
+    // Too few warps, rows or columns; work done twice; rows that would be cut.
+    assert_eq!(choose([128, 128], 1, false), None);
+    assert_eq!(choose([32, 128], 2, false), None);
+    assert_eq!(choose([64, 4], 2, false), None);
+    assert_eq!(choose([64, 8], 3, false), None);
+    assert_eq!(choose([64, 128], 3, true), None);
+    // What a warp holds of a tile with fewer rows is nothing that a group holds.
+    let warps = Tiles::choose(matrix(DType::F16), [16, 8], threads(3), false).unwrap();
+    assert_eq!(Tiles::of(group(DType::F16), [16, 8], &warps.accumulator().layout().unwrap()), None);
+}
+
+#[test]
+fn the_result_of_a_group_is_a_factor_of_the_next() {
+    let tiles = |columns: u32| Tiles::choose(group(DType::F16), [128, columns], threads(3), true).unwrap();
+    let (scores, next) =
+        (tiles(64).accumulator().layout().unwrap(), tiles(128).factor(0, 64).layout().unwrap());
+    let way = in_warp(&scores, &next, 2);
+    assert!(matches!(way, Some(Conversion::Same | Conversion::Registers(_))), "{way:?}");
+}
+
+/// Where the PTX manual puts an element: lines of `span` bytes, of which eight make a pattern, with the bits of their
+/// number changing pieces of 16 bytes; then what follows along a line.
+fn of_manual(span: u32, lines: u32, line: u32, byte: u32) -> u32 {
+    let near = byte / span * span * lines + line * span + byte % span;
+    near ^ (near >> 7 & 7 & (span / 16 - 1)) << 4
+}
+
+#[test]
+fn factors_of_groups_lie_in_the_orders_of_the_manual() {
+    // A tile, the side, the axis of neighbours, bytes of a line.
+    for (d, [m, n, k], side, fast, span) in [
+        (DType::F16, [128, 128, 64], 0, 1, 128),
+        (DType::F16, [128, 128, 128], 0, 1, 128),
+        (DType::F16, [128, 128, 32], 0, 1, 64),
+        (DType::F16, [64, 64, 16], 0, 1, 32),
+        (DType::F16, [128, 128, 64], 0, 0, 128),
+        (DType::F16, [128, 128, 64], 1, 1, 128),
+        (DType::F16, [128, 256, 64], 1, 1, 128),
+        (DType::F16, [64, 32, 64], 1, 1, 64),
+        (DType::F16, [64, 64, 64], 1, 0, 128),
+        (DType::I8, [64, 64, 128], 1, 0, 128),
+        (DType::I8, [64, 64, 32], 0, 1, 32),
+    ] {
+        let tiles = Tiles::choose(group(d), [m, n], threads(2), false).unwrap();
+        let own = if side == 0 { [m, k] } else { [k, n] };
+        let bytes = d.bytes() as u32;
+        let held = Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, threads(2));
+        let (panels, bases) = Panels::order(fast, &tiles, side, d, k);
+        assert_eq!((panels.span, panels.across), (span, (fast == side)), "{d} {own:?}");
+        assert_eq!(Panels::find(&tiles, side, d, k, &bases), Some(panels), "{d} {own:?}");
+        let bits = own.map(|n: u32| n.trailing_zeros());
+        for (row, column) in (0..own[0]).flat_map(|r| (0..own[1]).map(move |c| (r, c))) {
+            let at = [row, column];
+            let expected = of_manual(span, own[1 - fast], at[1 - fast], at[fast] * bytes);
+            assert_eq!(image(&bases, &bits, &at) as u32 * bytes, expected, "{d} {own:?} {at:?}");
+        }
+        // Stores of 16 bytes meet in no bank.
+        let list = |b: InDim| -> Vec<u32> {
+            let atom = held.atom();
+            let each =
+                (0..atom.bits(b)).map(|i| image(&bases, &bits, &atom.basis(b, i).unwrap()) as u32 * bytes);
+            each.collect()
+        };
+        assert_eq!(bank_conflict_ways(&list(InDim::Lane), 16, 32), 1, "{d} {own:?}");
+    }
+    // Bytes across K are moved: only halves may be neighbours there.
+    let tiles = Tiles::choose(group(DType::I8), [64, 64], threads(2), false).unwrap();
+    assert!(!Panels::order(1, &tiles, 1, DType::I8, 64).0.across);
 }

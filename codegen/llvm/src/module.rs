@@ -7,6 +7,7 @@
 use std::ffi::CStr;
 
 use inkwell::OptimizationLevel;
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::execution_engine::ExecutionEngine;
 use inkwell::module::Module;
@@ -14,9 +15,10 @@ use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
 };
-use inkwell::types::BasicMetadataTypeEnum;
+use inkwell::types::{AnyType, BasicMetadataTypeEnum};
 use inkwell::values::InstructionValue;
 use tk_layout::Kernel;
+use tk_layout::channels::maps::{TensorMap, maps};
 use tk_ops::{DType, MachineOp, Op};
 use tk_tile::message::{Kind, Message};
 use tk_tile::walk;
@@ -31,6 +33,10 @@ use crate::target::sim::{Sim, Tables};
 /// LLVM's number of the calling convention of PTX kernels.
 const PTX_KERNEL: u32 = 71;
 
+/// Bytes of a tensor map and where it may begin: `CUtensorMap` of `cuda.h`.
+pub const MAP_BYTES: u32 = 128;
+const MAP_ALIGN: u32 = 64;
+
 /// A kernel as text.
 #[derive(Clone, Debug)]
 pub struct Text {
@@ -39,6 +45,8 @@ pub struct Text {
     /// The parameters in order, without the three numbers of programs that follow them, and without the address of
     /// control memory that comes last if the kernel has some.
     pub params: Vec<Slot>,
+    /// What the launch describes to the copy engine; the descriptions are the last parameters.
+    pub maps: Vec<TensorMap>,
     /// What the kernel may say.
     pub messages: Vec<Message>,
     /// Whether all programs of a launch meet.
@@ -168,6 +176,10 @@ pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
     types.extend([BasicMetadataTypeEnum::from(context.i32_type()); 3]);
     let needs = Needs::of(kernel);
     types.extend(needs.any().then(|| BasicMetadataTypeEnum::from(context.i64_type())));
+    let maps = maps(kernel);
+    let first_map = types.len() as u32;
+    let pointer = context.ptr_type(inkwell::AddressSpace::default());
+    types.extend(maps.iter().map(|_| BasicMetadataTypeEnum::from(pointer)));
     let function = module.add_function(&symbol, context.void_type().fn_type(&types, false), None);
     function.set_call_conventions(PTX_KERNEL);
     let note = |name: &str, value: u32| {
@@ -179,7 +191,31 @@ pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
         module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))
     };
     note("kernel", 1)?;
-    note("reqntidx", kernel.setting.threads().count())?;
+    note("reqntidx", kernel.block_threads())?;
+    if !maps.is_empty() {
+        // They are passed by value and stay where the launch puts them.
+        let bytes = context.i8_type().array_type(MAP_BYTES);
+        for n in (first_map..).take(maps.len()) {
+            let byval = Attribute::get_named_enum_kind_id("byval");
+            let align = Attribute::get_named_enum_kind_id("align");
+            function.add_attribute(
+                AttributeLoc::Param(n),
+                context.create_type_attribute(byval, bytes.as_any_type_enum()),
+            );
+            function.add_attribute(
+                AttributeLoc::Param(n),
+                context.create_enum_attribute(align, MAP_ALIGN.into()),
+            );
+        }
+        let numbers = (first_map + 1..).take(maps.len());
+        let numbers: Vec<_> = numbers.map(|n| context.i32_type().const_int(n.into(), false).into()).collect();
+        let node = context.metadata_node(&[
+            function.as_global_value().as_pointer_value().into(),
+            context.metadata_string("grid_constant").into(),
+            context.metadata_node(&numbers).into(),
+        ]);
+        module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))?;
+    }
     let builder = context.create_builder();
     builder.position_at_end(context.append_basic_block(function, "entry"));
     let table = LineTable::new(&context, &module, function, lines, first_loc(kernel.func()));
@@ -196,7 +232,7 @@ pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
         // What stands in a function that no element goes through is never said, but the parameter for it is there.
         messages.push(Message { text: String::new(), kind: Kind::Assert(vec![]), loc: None });
     }
-    Ok(Text { symbol, params, messages, meets: needs.meets, llvm, asm })
+    Ok(Text { symbol, params, maps, messages, meets: needs.meets, llvm, asm })
 }
 
 /// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes when it was
@@ -215,6 +251,8 @@ pub struct Hosted {
     pub entry: crate::sim::Kernel,
     /// The parameters in order.
     pub params: Vec<Slot>,
+    /// What the launch describes to the copy engine: addresses of [`crate::sim::TensorMap`] are the last arguments.
+    pub maps: Vec<TensorMap>,
     /// What calls refer to by number.
     pub tables: Tables,
     /// LLVM IR, optimised.
@@ -284,5 +322,12 @@ pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
     linked(&engine)?;
     // SAFETY: the function was made with the signature of `sim::Kernel`, and the engine keeps its code.
     let entry = unsafe { std::mem::transmute::<usize, crate::sim::Kernel>(address) };
-    Ok(Hosted { entry, params: slots(kernel), tables: sim.into_tables(), llvm, _engine: engine })
+    Ok(Hosted {
+        entry,
+        params: slots(kernel),
+        maps: maps(kernel),
+        tables: sim.into_tables(),
+        llvm,
+        _engine: engine,
+    })
 }

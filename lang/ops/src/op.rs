@@ -301,9 +301,13 @@ ops! {
         SharedAdd = "shared_add",
         /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
         SharedDot = "shared_dot",
-        /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp. A factor is an operand, or it lies in
-        /// the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes `k`, `elem`.
+        /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp or of a group of warps. A factor is an
+        /// operand, or it lies in the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes
+        /// `k`, `elem`. `flight`: a group only begins it. A group finds what was written to the buffers before the last `proxy_fence` of who wrote it.
         Mma = "mma",
+        /// `mma_wait(v)`: all products of groups of this thread but the last `pending` are done, with the attribute `flight`
+        /// of `mma`: their sums are `v` as it is then, and `buffers` are what they read. Nothing else looks at such sums.
+        MmaWait = "mma_wait",
         /// `fragments(acc)`: of a factor in a buffer, 0 or 1 as `axis` says, the elements from `start` on along K that one
         /// instruction multiplies, where `mma` with the accumulator `acc` asks for them; `bases`, `k`, `elem` and `matrix`
         /// as of `mma`.
@@ -317,6 +321,26 @@ ops! {
         AsyncCommit = "async_commit",
         /// All groups of a thread but the last `pending` have arrived, for this thread.
         AsyncWait = "async_wait",
+        /// Whether this warp is the one that brings tiles: `buffers` are the barriers of channels, with so many `pieces`, which
+        /// are ready then. The warps of the program go the other way.
+        Producer = "producer",
+        /// True in one thread of the warp.
+        Elect = "elect",
+        /// Waits until the next piece of a channel is free, and says that `bytes` will come.
+        ChannelOpen = "channel_open",
+        /// `tensor_copy(view, ..)`: the tile of this `shape` at these positions goes to the open piece of a channel, the first
+        /// of the two `buffers`, in lines of `span` bytes; the second one has the barriers. Elements outside are 0.
+        TensorCopy = "tensor_copy",
+        /// The open piece is left to the copies.
+        ChannelSend = "channel_send",
+        /// Waits for the next piece of a channel; gives its number.
+        ChannelReceive = "channel_receive",
+        /// Nobody of this warp reads the piece any more that was received first of those that are not released. `when`: only if
+        /// the operand is true.
+        ChannelRelease = "channel_release",
+        /// What this thread has written to shared memory before is there for instructions of groups of warps that others call
+        /// behind a barrier.
+        ProxyFence = "proxy_fence",
         /// All threads of the program have arrived, and what they wrote to shared memory is visible.
         Barrier = "barrier",
     }

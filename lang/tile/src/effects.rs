@@ -43,10 +43,19 @@ pub fn effects(op: Op) -> Effects {
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
             | MachineOp::Mma
+            | MachineOp::MmaWait
+            | MachineOp::Producer
+            | MachineOp::Elect
+            | MachineOp::ChannelOpen
+            | MachineOp::TensorCopy
+            | MachineOp::ChannelSend
+            | MachineOp::ChannelReceive
+            | MachineOp::ChannelRelease
             | MachineOp::Fragments
             | MachineOp::AsyncCopy
             | MachineOp::AsyncCommit
             | MachineOp::AsyncWait
+            | MachineOp::ProxyFence
             | MachineOp::Barrier => Effects::Ordered,
         },
         // What happens on the host happens in the order in which it is written.

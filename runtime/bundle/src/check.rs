@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::expr::{Expr, Kind};
-use crate::manifest::{Kernel, Machine, Manifest, MessageForm, MessageKind, ParamKind, Variant};
+use crate::manifest::{
+    Kernel, Machine, Manifest, MessageForm, MessageKind, ParamKind, TensorMap, Variant, Word,
+};
 
 /// The highest rank of a view, from the specification of the language.
 const RANK: u32 = 5;
@@ -51,11 +53,25 @@ fn variant(k: &Kernel, v: &Variant) -> Result<(), String> {
         };
         fails(fits, "a function is passed what no argument has")?;
     }
-    Ok(())
+    fails(v.maps.iter().all(|m| map(v, m)), "a tensor map describes no matrix that is passed")
 }
 
 /// The most elements of a tile, from the specification of the language.
 const ELEMENTS: u64 = 1 << 20;
+
+/// Whether a tensor map describes a matrix that is passed, as `cuTensorMapEncodeTiled` takes it.
+fn map(v: &Variant, map: &TensorMap) -> bool {
+    let passed = |i: u32| v.passed.get(i as usize);
+    let word = |w: Word| match w {
+        Word::Passed(i) => {
+            matches!(passed(i), Some(Machine::Extent(..) | Machine::Stride(..) | Machine::Number(_)))
+        }
+        Word::Value(v) => v > 0,
+    };
+    let whole = matches!(passed(map.address), Some(Machine::Address(_)))
+        && map.extents.into_iter().chain([map.stride]).all(word);
+    whole && (1..=256).contains(&map.lines) && matches!(map.span, 32 | 64 | 128)
+}
 
 /// Whether the shapes of a message are those of tiles.
 fn message(kind: &MessageKind) -> bool {

@@ -26,5 +26,5 @@ pub use expr::{DeviceFact, Expr, ExprError, Kind, Number, Operation, Reader};
 pub use listing::{Line, Listing, SourceText, View};
 pub use manifest::{
     Blob, Choice, Given, Guard, Kernel, Machine, Manifest, Message, MessageForm, MessageKind, Param,
-    ParamKind, Place, Requirement, Scratch, Value, Variant, Versions, schema,
+    ParamKind, Place, Requirement, Scratch, TensorMap, Value, Variant, Versions, Word, schema,
 };

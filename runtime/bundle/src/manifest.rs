@@ -120,6 +120,9 @@ pub struct Variant {
     /// What the function is passed, in order. Three numbers of 32 bits follow, the programs on each axis, and then, with
     /// [`Variant::control`], an address.
     pub passed: Vec<Machine>,
+    /// What is described to the copy engine; the descriptions are the very last parameters, 128 bytes each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maps: Vec<TensorMap>,
     /// Workspaces, which [`Machine::Scratch`] names.
     pub scratch: Vec<Scratch>,
     /// The bytes of zeroed memory that the kernel needs for what it says and for meeting; 0 if it does neither.
@@ -199,6 +202,33 @@ pub enum Machine {
     Stride(u32, u32),
     /// The address of a workspace: 64 bits.
     Scratch(u32),
+}
+
+/// A matrix that is described to the copy engine of a GPU, as `cuTensorMapEncodeTiled` does it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TensorMap {
+    /// The number of its address in [`Variant::passed`].
+    pub address: u32,
+    /// Rows and columns. Neighbours along a row lie together.
+    pub extents: [Word; 2],
+    /// Elements from a row to the next.
+    pub stride: Word,
+    /// Its element type, such as `f16`.
+    pub dtype: String,
+    /// Lines of a box.
+    pub lines: u32,
+    /// Bytes of a line, 32, 64 or 128, which is also the span of the swizzle.
+    pub span: u32,
+}
+
+/// A number of a [`TensorMap`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// This one of [`Variant::passed`].
+    Passed(u32),
+    /// It is always the same.
+    Value(i64),
 }
 
 /// Memory for the time of a launch.

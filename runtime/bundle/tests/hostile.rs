@@ -90,6 +90,7 @@ fn sound() -> Vec<u8> {
             Machine::Scratch(0),
         ],
         scratch: vec![Scratch { count: size.clone(), element_bytes: 4, zeroed: true }],
+        maps: vec![],
         control: 0,
         messages: vec![],
         registers: 32,

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use tk_bundle::TensorMap;
 use tk_ops::{DType, Scalar};
 use tk_sema::target::Target;
 use tk_syntax::Diagnostic;
@@ -49,17 +50,20 @@ pub struct ArgFacts {
     pub divisible: u32,
     /// It is the integer 1.
     pub one: bool,
+    /// It is an integer above 0 and below 2^37: an extent or a stride, in elements, that a tensor map may have.
+    pub positive: bool,
 }
 
 impl ArgFacts {
     /// Nothing is known.
-    pub const NONE: ArgFacts = ArgFacts { divisible: 1, one: false };
+    pub const NONE: ArgFacts = ArgFacts { divisible: 1, one: false, positive: false };
     /// The largest power of two that is told apart: the bytes of the widest access to memory of one lane.
     pub const MOST: u32 = 16;
 
     /// Of an address in bytes.
     pub fn of_address(address: u64) -> ArgFacts {
-        ArgFacts { divisible: 1 << address.trailing_zeros().min(Self::MOST.trailing_zeros()), one: false }
+        let divisible = 1 << address.trailing_zeros().min(Self::MOST.trailing_zeros());
+        ArgFacts { divisible, ..Self::NONE }
     }
 
     /// Of a machine parameter with these bits, the lowest first.
@@ -77,7 +81,7 @@ impl ArgFacts {
 
     /// Of an integer.
     pub fn of_int(v: i64) -> ArgFacts {
-        ArgFacts { one: v == 1, ..Self::of_address(v as u64) }
+        ArgFacts { one: v == 1, positive: (1..1 << 37).contains(&v), ..Self::of_address(v as u64) }
     }
 }
 
@@ -97,6 +101,8 @@ pub struct Binary {
     /// The parameters. Three more follow them, each an `i32`: the grid as the program sees it; and then the address of
     /// control memory ([`tk_tile::message::control`]) if the kernel says something or its programs meet.
     pub params: Vec<ParamKind>,
+    /// What is described to the copy engine; the descriptions are the very last parameters.
+    pub maps: Vec<TensorMap>,
     /// What it may say.
     pub messages: Arc<[Message]>,
     /// Whether all programs of a launch meet.
@@ -169,7 +175,9 @@ mod tests {
         let known = [0, 1, 2, -4, 24, 48, 64].map(|v| (int(v).divisible, int(v).one));
         let expected = [(16, false), (1, true), (2, false), (4, false), (8, false), (16, false), (16, false)];
         assert_eq!(known, expected);
-        assert_eq!(ArgFacts::of(ParamKind::Pointer, 0x1008), ArgFacts { divisible: 8, one: false });
+        let long = |v: i64| ArgFacts::of(ParamKind::Scalar(DType::I64), v as u64).positive;
+        assert_eq!([-16i64, 0, 1, 24, 1 << 40].map(long), [false, false, true, true, false]);
+        assert_eq!(ArgFacts::of(ParamKind::Pointer, 0x1008), ArgFacts { divisible: 8, ..ArgFacts::NONE });
         assert_eq!(ArgFacts::of(ParamKind::Scalar(DType::F32), 0x3f80_0000), ArgFacts::NONE);
         assert_eq!(ArgFacts::of(ParamKind::Scalar(DType::Bool), 1), ArgFacts::NONE);
     }

@@ -20,6 +20,10 @@ typedef struct tki_driver {
     int (*alloc)(uint64_t *, size_t, void *);
     int (*release)(uint64_t, void *);
     int (*fill)(uint64_t, unsigned char, size_t, void *);
+#if TKI_MAPS > 0
+    int (*encode)(void *, unsigned, unsigned, uint64_t, const uint64_t *, const uint64_t *, const unsigned *,
+                  const unsigned *, unsigned, unsigned, unsigned, unsigned);
+#endif
 } tki_driver;
 
 /* What is known of a context. */
@@ -37,13 +41,33 @@ typedef struct tki_loaded {
     struct tki_loaded *next;
 } tki_loaded;
 
+#if TKI_MAPS > 0
+/* A matrix that is described to the copy engine: the number of its address among the arguments; rows, columns and the stride
+   of rows, each the number of an argument, or -1 and a value; bytes of an element, lines of a box, bytes of a line. */
+typedef struct tki_map {
+    unsigned address;
+    int number[3];
+    uint64_t value[3];
+    unsigned bytes, lines, span;
+} tki_map;
+
+/* CUtensorMap of cuda.h. */
+typedef struct tki_encoded {
+    _Alignas(64) uint64_t words[16];
+} tki_encoded;
+#endif
+
 /* A binary and what its launches have in common. */
 typedef struct tki_variant {
     const unsigned char *binary;
     const char *kernel;
     const char *symbol;
     unsigned threads, shared_bytes, programs_per_block;
-    int cooperative;
+    int cooperative, control;
+#if TKI_MAPS > 0
+    const tki_map *maps;
+    size_t map_count;
+#endif
     _Atomic(tki_loaded *) loaded;
 } tki_variant;
 
@@ -117,6 +141,9 @@ static tk_status tki_find_driver(tki_driver **out)
     TKI_SYMBOL(alloc, "cuMemAllocAsync");
     TKI_SYMBOL(release, "cuMemFreeAsync");
     TKI_SYMBOL(fill, "cuMemsetD8Async");
+#if TKI_MAPS > 0
+    TKI_SYMBOL(encode, "cuTensorMapEncodeTiled");
+#endif
 #undef TKI_SYMBOL
     /* From CUDA 12 on: contexts have numbers that are never used again. */
     (void)tki_symbol(library, "cuCtxGetId", &driver.context_id);
@@ -245,11 +272,30 @@ static tk_status tki_load(const tki_driver *driver, const tki_device *device, tk
     return l != NULL ? TK_OK : tki_fail(TK_FAILED, "there is no memory left");
 }
 
+#if TKI_MAPS > 0
+/* Describes a matrix: tiled, rank 2, a swizzle over the bytes of a line, 256 bytes at a time from memory, 0 outside. The bits
+   are copied as they are: of a type only its size matters. */
+static int tki_encode(const tki_driver *driver, const tki_map *map, const uint64_t *words, tki_encoded *out)
+{
+    static const unsigned steps[2] = {1, 1};
+#define TKI_WORD(i) (map->number[i] < 0 ? map->value[i] : words[map->number[i]])
+    const uint64_t extents[2] = {TKI_WORD(1), TKI_WORD(0)}, stride = TKI_WORD(2) * map->bytes;
+#undef TKI_WORD
+    const unsigned box[2] = {map->span / map->bytes, map->lines};
+    const unsigned type = map->bytes == 1 ? 0 : map->bytes == 2 ? 1 : map->bytes == 4 ? 2 : 4;
+    const unsigned swizzle = map->span == 32 ? 1 : map->span == 64 ? 2 : 3;
+    return driver->encode(out->words, type, 2, words[map->address], extents, &stride, box, steps, 0, swizzle, 3, 0);
+}
+#endif
+
 /* Launches the programs of a grid; words are the arguments, and room for the grid behind them. */
 static tk_status tki_start(const tki_driver *driver, const tki_device *device, tki_variant *variant, const int64_t grid[3],
                           uint64_t *words, size_t count, uint64_t control, void *stream)
 {
-    void *function = NULL, *pointers[TKI_MOST + 4];
+    void *function = NULL, *pointers[TKI_MOST + 4 + TKI_MAPS];
+#if TKI_MAPS > 0
+    tki_encoded maps[TKI_MAPS];
+#endif
     const tki_loaded *l;
     unsigned blocks;
     size_t i;
@@ -280,9 +326,19 @@ static tk_status tki_start(const tki_driver *driver, const tki_device *device, t
         words[count + i] = (uint64_t)grid[i];
     }
     words[count + 3] = control;
-    for (i = 0; i < count + 4; i++) {
+    count += variant->control ? 4 : 3;
+    for (i = 0; i < count; i++) {
         pointers[i] = &words[i];
     }
+#if TKI_MAPS > 0
+    for (i = 0; i < variant->map_count; i++) {
+        code = tki_encode(driver, &variant->maps[i], words, &maps[i]);
+        if (code != 0) {
+            return tki_refused(driver, code, variant->kernel, "cannot describe an argument to the copy engine");
+        }
+        pointers[count + i] = &maps[i];
+    }
+#endif
     blocks = ((unsigned)grid[0] + variant->programs_per_block - 1) / variant->programs_per_block;
     if (variant->cooperative) {
         code = driver->cooperative(function, blocks, (unsigned)grid[1], (unsigned)grid[2], variant->threads, 1, 1,

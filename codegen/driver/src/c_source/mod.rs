@@ -10,7 +10,7 @@ mod names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use tk_bundle::{Kernel, Machine, Param, ParamKind, Variant};
+use tk_bundle::{Kernel, Machine, Param, ParamKind, TensorMap, Variant, Word};
 use tk_layout::spec::{self, RunsOn};
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
@@ -71,8 +71,11 @@ pub fn c_source(
     }
     let words = |v: &Variant| v.passed.len();
     let most = kernels.iter().flat_map(|k| &k.variants).map(words).max().unwrap_or(0);
-    let _ =
-        write!(source, "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n");
+    let maps = most_maps(shipped);
+    let _ = write!(
+        source,
+        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most matrices that one describes to the copy engine. */\n#define TKI_MAPS {maps}\n\n"
+    );
     source.push_str(LAUNCH);
     let _ = write!(source, "\nconst char *{error}(void)\n{{\n    return tki_text;\n}}\n");
     file.helpers().iter().for_each(|h| source.push_str(h));
@@ -220,6 +223,11 @@ fn meaning(kernel: &Kernel, arg: usize, p: &Param) -> String {
     text
 }
 
+/// The most tensor maps of a binary.
+fn most_maps(shipped: &Shipped) -> usize {
+    shipped.manifest.kernels.iter().flat_map(|k| &k.variants).map(|v| v.maps.len()).max().unwrap_or(0)
+}
+
 struct File<'a> {
     shipped: &'a Shipped,
     helpers: BTreeSet<&'static str>,
@@ -254,15 +262,43 @@ impl<'a> File<'a> {
         self.binaries.entry(&variant.binary.blake3).or_insert((next, bytes)).0
     }
 
-    fn kernel(&mut self, kernel: &'a Kernel, names: &Names) -> String {
-        let (mut out, function, shown) = (String::new(), &names.function, quoted(&kernel.name));
+    /// The binaries of a kernel and what their launches have in common.
+    fn table(&mut self, kernel: &'a Kernel, function: &str, shown: &str) -> String {
+        let mut out = String::new();
+        let mapped = most_maps(self.shipped) > 0;
+        for (i, v) in kernel.variants.iter().enumerate().filter(|(_, v)| !v.maps.is_empty()) {
+            let one = |m: &TensorMap| {
+                let bytes = DType::parse(&m.dtype).map_or(1, DType::bytes);
+                let words = [m.extents[0], m.extents[1], m.stride];
+                let split = words.map(|w| match w {
+                    Word::Passed(i) => (i.to_string(), 0),
+                    Word::Value(v) => ("-1".to_string(), v),
+                });
+                let [(a, x), (b, y), (c, z)] = split;
+                format!(
+                    "{{{}, {{{a}, {b}, {c}}}, {{{x}, {y}, {z}}}, {bytes}, {}, {}}}",
+                    m.address, m.lines, m.span
+                )
+            };
+            let maps: Vec<String> = v.maps.iter().map(one).collect();
+            let _ = write!(
+                out,
+                "\nstatic const tki_map tki_maps_{i}_of_{function}[] = {{{}}};\n",
+                maps.join(", ")
+            );
+        }
         let _ = write!(out, "\nstatic tki_variant tki_of_{function}[] = {{\n");
-        for v in &kernel.variants {
+        for (i, v) in kernel.variants.iter().enumerate() {
             let binary = self.binary(v);
-            let cooperative = u8::from(v.cooperative);
+            let (cooperative, control) = (u8::from(v.cooperative), u8::from(v.control > 0));
+            let maps = match (mapped, v.maps.len()) {
+                (false, _) => String::new(),
+                (true, 0) => ", NULL, 0".to_string(),
+                (true, n) => format!(", tki_maps_{i}_of_{function}, {n}"),
+            };
             let _ = writeln!(
                 out,
-                "    {{tki_binary_{binary}, \"{}\", \"{}\", {}, {}, {}, {cooperative}, NULL}},",
+                "    {{tki_binary_{binary}, \"{}\", \"{}\", {}, {}, {}, {cooperative}, {control}{maps}, NULL}},",
                 shown.replace("%%", "%"),
                 v.symbol,
                 v.threads,
@@ -270,9 +306,16 @@ impl<'a> File<'a> {
                 v.programs_per_block,
             );
         }
+        out.push_str("};\n");
+        out
+    }
+
+    fn kernel(&mut self, kernel: &'a Kernel, names: &Names) -> String {
+        let (mut out, function, shown) = (String::new(), &names.function, quoted(&kernel.name));
+        out.push_str(&self.table(kernel, function, &shown));
         let name = |i: usize, choice: bool| format!("tki_{}{i}", if choice { "c" } else { "a" });
         let parameters = parameters(kernel, names, "tki_stream", name);
-        let _ = write!(out, "}};\n\ntk_status {function}({parameters})\n{{\n");
+        let _ = write!(out, "\ntk_status {function}({parameters})\n{{\n");
         out.push_str("    const tki_driver *tki_there = NULL;\n    const tki_device *tki_here = NULL;\n");
         out.push_str("    tk_status tki_entered;\n    int tki_wrong = 0;\n    uint64_t tki_words[TKI_MOST + 4];\n    int64_t tki_grid[3];\n");
         self.numbers.clear();

@@ -29,11 +29,13 @@ pub struct ArgFacts {
     pub divisible: u32,
     /// Whether it is 1.
     pub one: bool,
+    /// Whether it is above 0 and below 2^37: an extent or a stride that a tensor map may have.
+    pub positive: bool,
 }
 
 impl Default for ArgFacts {
     fn default() -> Self {
-        ArgFacts { divisible: 1, one: false }
+        ArgFacts { divisible: 1, one: false, positive: false }
     }
 }
 

@@ -11,15 +11,16 @@
 //! instruction reads it from there. A factor that a loop does not change is stored in front of the loop; one that serves
 //! several products, once. 8-bit floats are multiplied as halves where there is no instruction for them. Products without an instruction have both factors in row-major order.
 
-use tk_ops::{DType, ElementwiseOp, MachineOp, Op};
-use tk_tile::{Attr, Attrs, BlockId, Func, Id, Inst, InstId, Type, ValueId, walk};
+use tk_ops::{DType, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeOp};
+use tk_tile::{Attr, Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
 
 use super::Lower;
-use crate::layout::padded;
+use crate::layout::{Layout, cut, padded};
 use crate::linear::{Conversion, classify};
-use crate::matrix::{self, Fragment, Matrix, Tiles};
-use crate::natural::kind;
+use crate::matrix::{self, Matrix, Tiles};
+use crate::natural::{kind, permutation};
 use crate::operand;
+use crate::panels::Panels;
 
 /// A factor that lies in shared memory.
 pub struct Stored {
@@ -78,9 +79,11 @@ impl Lower<'_> {
     /// The instruction for a product whose accumulator is held as it asks for.
     fn matrix(&self, inst: &Inst, r: ValueId) -> Option<(Matrix, Tiles)> {
         let (kernel, spec) = (&self.kernel, self.kernel.setting.spec);
-        let matrix = matrix::find(spec, kind(spec, &kernel.module, kernel.func(), inst)?)?;
         let [m, n] = self.shape(r)[..] else { return None };
-        Some((*matrix, Tiles::of(*matrix, [m, n], kernel.layout(r)?)?))
+        let layout = kernel.layout(r)?;
+        let kind = kind(spec, &kernel.module, kernel.func(), inst)?;
+        let mut found = matrix::find(spec, kind);
+        found.find_map(|matrix| Some((matrix, Tiles::of(matrix, [m, n], layout)?)))
     }
 
     fn mma(&mut self, block: BlockId, id: InstId, inst: &Inst, matrix: &Matrix, tiles: &Tiles) {
@@ -94,7 +97,7 @@ impl Lower<'_> {
         let mut attrs = Attrs::new();
         let sides = [(a, "bases_a"), (b, "bases_b")];
         for (side, ((v, name), slot)) in sides.into_iter().zip(&mut buffers).enumerate() {
-            match self.factor(block, v, &tiles.factor(side, k)) {
+            match self.factor(block, v, (tiles, side, k)) {
                 Place::Register(v) => operands.push(v),
                 Place::Buffer(buffer, bases) => {
                     *slot = buffer;
@@ -127,13 +130,16 @@ impl Lower<'_> {
         wide
     }
 
-    fn factor(&mut self, block: BlockId, v: ValueId, fragment: &Fragment) -> Place {
-        let bytes = self.bytes(v);
+    fn factor(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
+        let (bytes, fragment) = (self.bytes(v), tiles.factor(side, k));
         let (Some(held), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
             return Place::Buffer(-1, vec![]);
         };
         let way = classify(held.atom(), wanted.atom());
-        if matches!(way, Conversion::Same | Conversion::Registers(_)) && held.repeats() == wanted.repeats() {
+        let here =
+            matches!(way, Conversion::Same | Conversion::Registers(_)) && held.repeats() == wanted.repeats();
+        let group = tiles.matrix.is_group();
+        if here && (side == 0 || !group) {
             let (ty, layout) = (self.kernel.func().ty(v), Some(self.kernel.layouts.intern(wanted)));
             if self.layout_id(v) == layout {
                 return Place::Register(v);
@@ -142,7 +148,10 @@ impl Lower<'_> {
             let renamed = self.one(block, convert, &[v], Attrs::new(), (ty, layout));
             return Place::Register(renamed.unwrap_or(v));
         }
-        let bases = operand::order(&held, fragment, bytes, self.kernel.setting.spec);
+        let bases = match self.ty(v).dtype() {
+            Some(d) if group => Panels::order(self.fastest(v, &held), tiles, side, d, k).1,
+            _ => operand::order(&held, &fragment, bytes, self.kernel.setting.spec),
+        };
         let block = self.earliest(block, v);
         let known =
             |s: &&Stored| s.value == v && s.bases == bases && self.around.iter().any(|(b, _)| *b == s.block);
@@ -151,10 +160,62 @@ impl Lower<'_> {
         }
         let elements = self.shape(v).iter().map(|n| padded(*n)).product();
         let buffer = self.buffer(elements, bytes);
-        let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(bases.clone()));
-        self.store(block, v, &place);
+        let (held, own) = self.turned_back(v, &bases);
+        let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(own));
+        self.store(block, held, &place);
         self.stored.push(Stored { value: v, block, bases: bases.clone(), buffer });
         Place::Buffer(buffer, bases)
+    }
+
+    /// The dimension along which a factor has neighbours in memory: of a load through a view the one whose stride is 1; of
+    /// anything else the one along which a thread holds more, which is K if there is none.
+    fn fastest(&self, v: ValueId, held: &Layout) -> usize {
+        let func = self.kernel.func();
+        if let Def::Inst(id, _) = func.values[v].def {
+            let inst = &func.insts[id];
+            match (inst.op, inst.operands.first()) {
+                (Op::Shape(ShapeOp::Permute), Some(x)) => {
+                    let perm = permutation(inst);
+                    let own = self.kernel.layout(*x).map(|l| self.fastest(*x, l));
+                    if let Some(d) = own.and_then(|d| perm.iter().position(|p| *p == d)) {
+                        return d;
+                    }
+                }
+                (Op::Memory(MemoryOp::ViewLoad), Some(view)) => {
+                    let strides = self.axis.view(*view).map_or(&[][..], |f| &f.strides);
+                    if let Some(d) = strides.iter().position(|s| s.1) {
+                        return d;
+                    }
+                }
+                _ => {}
+            }
+        }
+        usize::from(held.vector(1) >= held.vector(0))
+    }
+
+    /// What a permutation of axes was made of, and where its elements lie if those of the result lie as `bases` say: a factor
+    /// that is loaded and turned around goes straight to shared memory.
+    fn turned_back(&self, v: ValueId, bases: &[i64]) -> (ValueId, Vec<i64>) {
+        let func = self.kernel.func();
+        let Def::Inst(id, _) = func.values[v].def else { return (v, bases.to_vec()) };
+        let inst = &func.insts[id];
+        let (Op::Shape(ShapeOp::Permute), Some(x)) = (inst.op, inst.operands.first().copied()) else {
+            return (v, bases.to_vec());
+        };
+        let perm = permutation(inst);
+        let mut bits = bases;
+        let own: Vec<&[i64]> = self
+            .shape(v)
+            .iter()
+            .map(|n| {
+                let (own, rest) = bits.split_at((cut(*n).log2 as usize).min(bits.len()));
+                bits = rest;
+                own
+            })
+            .collect();
+        let axes = 0..self.shape(x).len();
+        let back = axes.filter_map(|e| own.get(perm.iter().position(|d| *d == e)?)).copied();
+        (x, back.collect::<Vec<_>>().concat())
     }
 
     /// The outermost block in which a value can be stored so that it is there in `block`, if nothing but loops is left.

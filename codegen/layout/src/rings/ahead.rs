@@ -11,6 +11,8 @@ use tk_tile::effects::of_inst;
 use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, walk};
 
+use super::edit::Edit;
+use super::flight::Flight;
 use super::skew::Skew;
 use crate::axis::element_bytes;
 use crate::kernel::{ALIGN, Buffer, Kernel, LayoutId};
@@ -62,7 +64,7 @@ pub struct Plan {
     pub at: (BlockId, InstId),
     /// What it does in each trip.
     pub body: BlockId,
-    /// Trips on their way.
+    /// Pieces of a ring: trips on their way.
     pub stages: u32,
     /// The loads.
     pub taken: Vec<Taken>,
@@ -72,6 +74,15 @@ pub struct Plan {
     pub pure: bool,
     /// What the loop carries for that, by number.
     pub carried: BTreeSet<usize>,
+    /// A product that runs on while the next trip begins.
+    pub flight: Option<Flight>,
+}
+
+impl Plan {
+    /// Trips between one and that for which it copies.
+    pub fn ahead(&self) -> u32 {
+        self.stages - 1 - u32::from(self.flight.is_some())
+    }
 }
 
 /// Bytes of a piece in which each thread finds what it copied.
@@ -96,9 +107,8 @@ type Renamed = BTreeMap<ValueId, ValueId>;
 
 /// Changes a loop.
 pub struct Ahead<'a> {
-    pub(crate) kernel: &'a mut Kernel,
+    pub(crate) edit: Edit<'a>,
     pub(crate) plan: Plan,
-    pub(super) loc: Option<tk_tile::Loc>,
     copies: Vec<Copied>,
     /// What a trip leaves of what is carried for the slice.
     ends: Vec<ValueId>,
@@ -106,12 +116,26 @@ pub struct Ahead<'a> {
     meets: bool,
 }
 
+impl<'a> std::ops::Deref for Ahead<'a> {
+    type Target = Edit<'a>;
+
+    fn deref(&self) -> &Edit<'a> {
+        &self.edit
+    }
+}
+
+impl std::ops::DerefMut for Ahead<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.edit
+    }
+}
+
 impl<'a> Ahead<'a> {
     /// Of this loop.
     pub fn new(kernel: &'a mut Kernel, plan: Plan) -> Ahead<'a> {
         let ends = yielded(kernel.func(), plan.body);
         let ends = plan.carried.iter().filter_map(|k| ends.get(*k).copied()).collect();
-        Ahead { kernel, plan, loc: None, copies: vec![], ends, meets: false }
+        Ahead { edit: Edit { kernel, loc: None }, plan, copies: vec![], ends, meets: false }
     }
 
     /// Changes it.
@@ -127,7 +151,7 @@ impl<'a> Ahead<'a> {
         let skew = if self.meets && self.is_alone() { self.skew() } else { None };
         let factors = match (&skew, self.kernel.func().insts[id].operands.first().copied()) {
             (Some(skew), Some(lo)) => {
-                let comes = self.comes(outer, lo, 0);
+                let comes = self.comes(id, outer, lo, 0);
                 self.first_factors(outer, skew, comes)
             }
             (None, _) | (_, None) => vec![],
@@ -136,6 +160,12 @@ impl<'a> Ahead<'a> {
         let begin: Vec<ValueId> = begin.into_iter().chain([zero]).chain(factors).collect();
         self.carry(id, &begin);
         self.trip(slot, &ahead, skew);
+        if let Some(flight) = self.plan.flight.clone() {
+            let at = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id).unwrap_or(0);
+            let tail = self.func().blocks[outer].insts.split_off(at + 1);
+            flight.land(&mut self.edit, outer, id);
+            self.func().blocks[outer].insts.extend(tail);
+        }
         self.sweep();
     }
 
@@ -221,12 +251,13 @@ impl<'a> Ahead<'a> {
         let (shape, bytes) = (ty.shape().unwrap_or(&[]).to_vec(), element_bytes(ty.elem()) as u32);
         let attrs = Attrs::new().with("buffer", Attr::Int(buffer as i64));
         let most = (self.kernel.setting.spec.vector_bytes / bytes).max(1);
-        let layout = self.kernel.layout(v);
+        let layout = self.kernel.layout(v).cloned();
         let alone = layout
+            .as_ref()
             .is_some_and(|l| l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0);
         self.meets |= !alone;
         let own = if alone { attrs.with("own", Attr::Bool(true)) } else { attrs };
-        match layout.and_then(|l| by_threads(l, most)) {
+        match layout.and_then(|l| by_threads(&l, most)) {
             Some(bases) => own.with("bases", Attr::Ints(bases)),
             None => own.with("start", Attr::Int(0)).with("strides", Attr::Ints(row_major(&shape))),
         }
@@ -289,8 +320,8 @@ impl<'a> Ahead<'a> {
         let args = self.kernel.func().blocks[body].args.clone();
         let mut current: Vec<ValueId> =
             self.plan.carried.iter().filter_map(|k| init.get(*k).copied()).collect();
-        for trip in 0..self.plan.stages - 1 {
-            let comes = self.comes(block, *lo, trip);
+        for trip in 0..self.plan.ahead() {
+            let comes = self.edit.comes(self.plan.at.1, block, *lo, trip);
             let piece = self.int(block, DType::I32, trip.into());
             let (outer, from) = (block, (*lo, *step, trip));
             current = self.branch(outer, comes, &args, &current, from, piece, false);
@@ -405,7 +436,8 @@ impl<'a> Ahead<'a> {
         let body = self.plan.body;
         let mut rest = std::mem::take(&mut self.func().blocks[body].insts);
         let end = rest.pop();
-        let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| self.is_alone());
+        let apart = self.is_alone() || self.plan.flight.is_some();
+        let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| apart);
         let mut behind = rest.split_off(product.map_or(0, |n| n + 1));
         let (next, factors) = match skew {
             Some(skew) => {
@@ -420,9 +452,13 @@ impl<'a> Ahead<'a> {
             }
         };
         self.func().blocks[body].insts.append(&mut behind);
-        let slot = self.behind(body, slot);
+        let waited = self.plan.flight.clone().map(|f| (f.result, f.wait(&mut self.edit, body, f.result, 1)));
+        let slot = self.edit.behind(body, slot, self.plan.stages);
         let Some(end) = end else { return };
         let func = self.func();
+        if let Some((sums, waited)) = waited {
+            func.insts[end].operands.iter_mut().filter(|v| **v == sums).for_each(|v| *v = waited);
+        }
         func.insts[end].operands.extend(next.into_iter().chain([slot]).chain(factors));
         func.blocks[body].insts.push(end);
     }
@@ -430,7 +466,7 @@ impl<'a> Ahead<'a> {
     /// The copies of this trip have arrived, and all have read those of the trip before.
     fn wait(&mut self) {
         let body = self.plan.body;
-        let pending = Attrs::new().with("pending", Attr::Int(i64::from(self.plan.stages) - 2));
+        let pending = Attrs::new().with("pending", Attr::Int(i64::from(self.plan.ahead()) - 1));
         let wait = self.inst(Op::Machine(MachineOp::AsyncWait), &[], pending);
         self.add(body, wait, &[]);
         if self.meets {
@@ -441,18 +477,19 @@ impl<'a> Ahead<'a> {
 
     /// Copies for a later trip; gives what is ahead of it.
     fn copies_ahead(&mut self, slot: ValueId, ahead: &[ValueId]) -> Vec<ValueId> {
-        let (body, stages) = (self.plan.body, self.plan.stages);
+        let (body, far) = (self.plan.body, self.plan.ahead());
         let args = self.kernel.func().blocks[body].args.clone();
         let step = self.kernel.func().insts[self.plan.at.1].operands.get(2).copied();
         let (Some(iv), Some(step)) = (args.first().copied(), step) else { return vec![] };
-        let (one, zero) = (self.int(body, DType::I32, 1), self.int(body, DType::I32, 0));
-        let last = self.int(body, DType::I32, i64::from(stages) - 1);
-        let comes = self.comes(body, iv, stages - 1);
-        // The piece of the trip before, which nobody reads any more.
-        let begins = self.compute(body, ElementwiseOp::Eq, &[slot, zero], DType::Bool);
-        let before = self.compute(body, ElementwiseOp::Sub, &[slot, one], DType::I32);
-        let piece = self.compute(body, ElementwiseOp::Select, &[begins, last, before], DType::I32);
-        let next = self.branch(body, comes, &args, ahead, (iv, step, stages - 1), piece, true);
+        // The piece of the trip before, which nobody reads any more; where products run on, of the trip before that.
+        let back = i64::from(self.plan.stages - far);
+        let (by, more) = (self.int(body, DType::I32, back), self.int(body, DType::I32, far.into()));
+        let comes = self.edit.comes(self.plan.at.1, body, iv, far);
+        let begins = self.compute(body, ElementwiseOp::Lt, &[slot, by], DType::Bool);
+        let before = self.compute(body, ElementwiseOp::Sub, &[slot, by], DType::I32);
+        let around = self.compute(body, ElementwiseOp::Add, &[slot, more], DType::I32);
+        let piece = self.compute(body, ElementwiseOp::Select, &[begins, around, before], DType::I32);
+        let next = self.branch(body, comes, &args, ahead, (iv, step, far), piece, true);
         let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
         self.add(body, commit, &[]);
         next

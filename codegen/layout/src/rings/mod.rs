@@ -17,11 +17,14 @@
 //! itself, all. A load whose elements go straight to shared memory is replaced there; of any other the threads copy to
 //! places of their own and read them back.
 //!
+//! A product of groups of warps runs on while the next trip begins ([`flight`]).
+//!
 //! May assume a lowered kernel without places. Guarantees the same results: only memory that the loop does not write is
 //! read ahead, and nothing in it that orders memory.
 
 mod ahead;
-mod insts;
+pub mod edit;
+pub mod flight;
 mod skew;
 
 use std::collections::BTreeSet;
@@ -55,12 +58,12 @@ fn run(kernel: &mut Kernel) {
     for id in loops(kernel, kernel.func().body) {
         let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
         let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
-        let fits = plan.stages;
+        let fits = plan.ahead() + 1;
         if let Some(asked) = own.or(kernel.setting.stages).filter(|n| fits < *n) {
             let loc = kernel.func().insts[id.1].loc;
             kernel.shallow.push(Shallow { loc, asked, fits });
         }
-        if fits > 1 {
+        if plan.ahead() > 0 {
             Ahead::new(kernel, plan).apply();
         }
     }
@@ -156,10 +159,14 @@ impl<'a> Look<'a> {
             return None;
         }
         let slice = insts.iter().copied().filter(|i| slice.contains(i)).collect();
-        let stages = self.fitting(&taken);
         let slice: Vec<InstId> = slice;
         let pure = slice.iter().all(|i| of_inst(func, *i) == Effects::Pure);
-        Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried })
+        let room = self.fitting(&taken);
+        let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
+        // While one trip is multiplied, the next one begins: that takes one piece more.
+        let flight = flight::product(self.kernel, self.body, &rings).filter(|_| room >= flight::LEAST_PIECES);
+        let stages = (self.stages + u32::from(flight.is_some())).min(room);
+        Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried, flight })
     }
 
     /// Whether a load can be an asynchronous copy.
@@ -298,7 +305,7 @@ impl<'a> Look<'a> {
         i64::from(vector) * bytes >= i64::from(LEAST_BYTES)
     }
 
-    /// As many trips as shared memory has room for, beside what else is kept there while the loop runs; at least one.
+    /// The trips that shared memory has room for, beside what else is kept there while the loop runs; at least one.
     fn fitting(&self, taken: &[Taken]) -> u32 {
         let func = self.kernel.func();
         let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
@@ -315,7 +322,7 @@ impl<'a> Look<'a> {
         let each: u64 = rings.iter().map(|b| bytes(*b)).chain(own).sum();
         let room = u64::from(self.kernel.setting.spec.shared_bytes).saturating_sub(others);
         let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
-        self.stages.min(most).max(1)
+        most.max(1)
     }
 }
 

@@ -71,7 +71,12 @@ impl Ahead<'_> {
         let own = 1u32 << tiles.matrix.k;
         let steps = k / own;
         let held = self.kernel.layout(acc).map_or(0, |l| l.registers());
-        let long = steps > 1 && cut(k).repeats == 1 && held >= MANY && stages >= LEAST_STAGES;
+        // A group reads its factors by itself.
+        let long = !tiles.matrix.is_group()
+            && steps > 1
+            && cut(k).repeats == 1
+            && held >= MANY
+            && stages >= LEAST_STAGES;
         if !(here && alone(&product) && rings && long) {
             return None;
         }
@@ -147,8 +152,8 @@ impl Ahead<'_> {
     fn next_piece(&mut self, block: BlockId, slot: ValueId) -> ValueId {
         let args = self.kernel.func().blocks[self.plan.body].args.clone();
         let Some(iv) = args.first().copied() else { return slot };
-        let comes = self.comes(block, iv, 1);
-        let behind = self.behind(block, slot);
+        let comes = self.edit.comes(self.plan.at.1, block, iv, 1);
+        let behind = self.edit.behind(block, slot, self.plan.stages);
         self.compute(block, ElementwiseOp::Select, &[comes, behind, slot], DType::I32)
     }
 
@@ -213,6 +218,6 @@ impl Ahead<'_> {
         let mut inst = self.inst(Op::Machine(MachineOp::Mma), &operands, attrs);
         inst.loc = product.loc;
         let (ty, layout) = skew.acc;
-        self.add(self.plan.body, inst, &[(ty, Some(layout))]).1.first().copied().unwrap_or(sum)
+        self.edit.add(self.plan.body, inst, &[(ty, Some(layout))]).1.first().copied().unwrap_or(sum)
     }
 }

@@ -8,7 +8,8 @@ use tk_tile::{BlockId, InstId};
 
 use super::Invariant::{S05, S06};
 use super::{Check, ensure};
-use crate::kernel::{ALIGN, Kernel};
+use crate::kernel::Kernel;
+use crate::panels::alignments;
 use crate::shared::touched;
 
 /// An access to a buffer.
@@ -38,9 +39,9 @@ pub(super) fn check(kernel: &Kernel) -> Check {
     story.block(kernel, kernel.func().body, &mut vec![]);
     story.stored_first()?;
     let mut placed: Vec<(usize, (usize, usize), u64, u64)> = vec![];
-    for (b, buffer) in kernel.buffers.iter().enumerate() {
+    for ((b, buffer), align) in kernel.buffers.iter().enumerate().zip(alignments(kernel)) {
         let (from, to) = (u64::from(buffer.offset), u64::from(buffer.offset) + u64::from(buffer.bytes));
-        let ok = buffer.offset.is_multiple_of(ALIGN) && u32::try_from(to).is_ok();
+        let ok = buffer.offset.is_multiple_of(align) && u32::try_from(to).is_ok();
         ensure(ok, S05, || format!("buffer {b} begins at {from} and ends at {to}"))?;
         let Some(life) = story.life(b) else { continue };
         let other = placed.iter().find(|(_, l, f, t)| l.0 <= life.1 && life.0 <= l.1 && *f < to && from < *t);
@@ -69,7 +70,7 @@ impl Story {
             for buffer in list {
                 // Additions find what was stored before.
                 let stores = stores && !crate::shared::is_addition(inst);
-                let ahead = inst.op == Op::Machine(MachineOp::AsyncCopy);
+                let ahead = matches!(inst.op, Op::Machine(MachineOp::AsyncCopy | MachineOp::TensorCopy));
                 self.accesses.push(Access { buffer, at: self.now, stores, ahead, blocks: around.clone() });
             }
         }

@@ -11,6 +11,7 @@ use super::scheduled::{int, spread_over};
 use super::{Check, Fault, ensure, fault};
 use crate::layout::cut;
 use crate::matrix;
+use crate::panels::Panels;
 
 /// Notes that a buffer holds elements of so many bytes; gives how many there is room for.
 pub(super) type UseOf<'a> = &'a mut dyn FnMut(i64, u64) -> Result<i64, Fault>;
@@ -55,6 +56,8 @@ pub(super) fn instruction(
         );
     };
     let Some([a, b]) = inst.attrs.ints("buffers") else { return fault(S03, "it needs two `buffers`") };
+    let flies = tiles.matrix.is_group() && cx.ty(acc).dtype() == Some(tiles.matrix.sum);
+    ensure(flies || !inst.attrs.flag("flight"), S03, || "it cannot be waited for later".into())?;
     let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };
     let mut factors = factors.iter();
     let sides = [(*a, "bases_a", [m, k]), (*b, "bases_b", [k, n])];
@@ -64,17 +67,33 @@ pub(super) fn instruction(
             let Some(found) = found else { return fault(S03, format!("it needs `{bases}`")) };
             let room = use_of(buffer, elem.bytes() as u64)?;
             spread_over(&shape, found, room)?;
+            let known = !tiles.matrix.is_group() || Panels::find(&tiles, side, elem, k, found).is_some();
+            ensure(known, S03, || format!("a group does not read factors as `{bases}` says"))?;
             continue;
         }
         let Some(v) = factors.next() else { return fault(S03, "a factor is missing") };
         let wanted = tiles.factor(side, k).layout();
         let fits = cx.layout(*v) == wanted.as_ref()
+            && (side == 0 || !tiles.matrix.is_group())
             && cx.shape(*v) == shape
             && cx.ty(*v).dtype() == Some(elem)
             && found.is_none();
         ensure(fits, S03, || format!("{v} is no factor that the instruction can take"))?;
     }
     ensure(factors.next().is_none(), S03, || "it has a factor too many".into())
+}
+
+/// A wait for products.
+pub(super) fn wait(cx: Cx<'_>, inst: &Inst, v: ValueId, r: ValueId) -> Check {
+    let pending = int(&inst.attrs, "pending")?;
+    ensure(pending >= 0, S03, || format!("{pending} products cannot be on their way"))?;
+    let known = |b: &i64| usize::try_from(*b).is_ok_and(|b| b < cx.kernel.buffers.len());
+    ensure(inst.attrs.ints("buffers").is_some_and(|b| b.iter().all(known)), S03, || {
+        "it names no `buffers` that products read".into()
+    })?;
+    ensure(cx.id(v) == cx.id(r) && cx.ty(v) == cx.ty(r), S03, || {
+        "sums and result differ in type or layout".into()
+    })
 }
 
 /// What one instruction multiplies of a factor.
@@ -96,7 +115,10 @@ pub(super) fn fragments(cx: Cx<'_>, inst: &Inst, acc: ValueId, r: ValueId, use_o
         && cx.ty(r).dtype() == Some(*elem);
     ensure(fits, S03, || format!("{r} is not what an instruction multiplies"))?;
     let start = int(&inst.attrs, "start")?;
-    let steps = start % i64::from(own) == 0 && (0..i64::from(k)).contains(&start) && cut(k).repeats == 1;
+    let steps = !tiles.matrix.is_group()
+        && start % i64::from(own) == 0
+        && (0..i64::from(k)).contains(&start)
+        && cut(k).repeats == 1;
     ensure(steps, S03, || format!("no instruction begins at {start} of {k}"))?;
     let room = use_of(int(&inst.attrs, "buffer")?, elem.bytes() as u64)?;
     spread_over(&whole, bases, room)

@@ -8,7 +8,7 @@ use tk_tile::{Attr, Attrs, Inst, ValueId};
 
 use super::Invariant::{S01, S02, S03, S04};
 use super::layouts::Cx;
-use super::{Check, Fault, VerifyError, copies, each, ensure, fault, products};
+use super::{Check, Fault, VerifyError, channels, copies, each, ensure, fault, products};
 use crate::axis::element_bytes;
 use crate::convert;
 use crate::kernel::Kernel;
@@ -148,8 +148,16 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
         MachineOp::Mma => (
             1..=3,
             1,
-            &["bases_a", "bases_b", "buffers", "elem", "fast", "k", "matrix", "precision", "slots"],
+            &["bases_a", "bases_b", "buffers", "elem", "fast", "flight", "k", "matrix", "precision", "slots"],
         ),
+        MachineOp::Producer => (0..=0, 1, &["buffers", "pieces"]),
+        MachineOp::Elect => (0..=0, 1, &[]),
+        MachineOp::ChannelOpen => (0..=0, 0, &["buffer", "bytes", "pieces"]),
+        MachineOp::ChannelSend => (0..=0, 0, &["buffer", "pieces"]),
+        MachineOp::ChannelReceive => (0..=0, 1, &["buffer", "pieces"]),
+        MachineOp::ChannelRelease => (0..=0, 0, &["buffer", "pieces", "when"]),
+        MachineOp::TensorCopy => (3..=3, 0, &["buffers", "pieces", "shape", "span"]),
+        MachineOp::MmaWait => (1..=1, 1, &["buffers", "pending"]),
         MachineOp::AsyncCopy => {
             let names = &["ahead", "bases", "buffer", "own", "slots", "start", "strides", "when"];
             (1..=MOST_RANK + 1, 1, names)
@@ -160,22 +168,28 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
         }
         MachineOp::AsyncCommit => (0..=0, 0, &[]),
         MachineOp::AsyncWait => (0..=0, 0, &["pending"]),
-        MachineOp::Barrier => (0..=0, 0, &[]),
+        MachineOp::Barrier | MachineOp::ProxyFence => (0..=0, 0, &[]),
+    }
+}
+
+/// S03 of the operands, results and attributes of one operation.
+fn takes(cx: Cx<'_>, inst: &Inst, op: MachineOp) -> Check {
+    let (operands, results, names) = signature(op);
+    let fits = operands.contains(&plain_operands(inst).len()) && inst.results.len() == results;
+    ensure(fits && inst.blocks.is_empty(), S03, || {
+        format!("it has {} operands and {} results", inst.operands.len(), inst.results.len())
+    })?;
+    copies::ring(cx, inst)?;
+    match inst.attrs.iter().find(|(n, _)| !names.contains(n)) {
+        Some((name, _)) => fault(S03, format!("it takes no attribute `{name}`")),
+        None => Ok(()),
     }
 }
 
 /// S03 and S04 of one operation; `sizes` are the bytes of the elements of each buffer as far as they are known.
 fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> Check {
-    let (operands, results, names) = signature(op);
+    takes(cx, inst, op)?;
     let plain = plain_operands(inst);
-    let fits = operands.contains(&plain.len()) && inst.results.len() == results;
-    ensure(fits && inst.blocks.is_empty(), S03, || {
-        format!("it has {} operands and {} results", inst.operands.len(), inst.results.len())
-    })?;
-    copies::ring(cx, inst)?;
-    if let Some((name, _)) = inst.attrs.iter().find(|(n, _)| !names.contains(n)) {
-        return fault(S03, format!("it takes no attribute `{name}`"));
-    }
     let slots = slots(inst);
     let mut use_of = |buffer: i64, bytes: u64| -> Result<i64, Fault> {
         let pieces = slots.iter().find(|s| i64::try_from(s.0) == Ok(buffer)).map_or(1, |s| s.1);
@@ -204,10 +218,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
             strided(&inst.attrs, cx.shape(*v), room)
         }
         (MachineOp::SharedRank, [v], [r]) => {
-            let fits = cx.id(*v) == cx.id(*r) && cx.shape(*v) == cx.shape(*r);
-            ensure(fits && cx.ty(*r).dtype() == Some(DType::I32), S03, || {
-                "the ranks are no `i32` for each element, where it lies".into()
-            })?;
+            ranked(cx, *v, *r)?;
             let room = use_of(int(&inst.attrs, "buffer")?, bytes(*v))?;
             strided(&inst.attrs, &along(inst, cx.shape(*v))?, room)
         }
@@ -221,14 +232,27 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
         (MachineOp::Mma, [acc, factors @ ..], [r]) => {
             products::instruction(cx, inst, *acc, factors, *r, &mut use_of)
         }
+        (MachineOp::MmaWait, [v], [r]) => products::wait(cx, inst, *v, *r),
         (MachineOp::Fragments, [acc], [r]) => products::fragments(cx, inst, *acc, *r, &mut use_of),
         (MachineOp::AsyncCopy, [place, ..], [r]) => {
             copies::source(cx, plain, *place, *r)?;
             placed(cx, inst, *r, use_of(int(&inst.attrs, "buffer")?, bytes(*r))?)
         }
         (MachineOp::AsyncWait, _, _) => copies::pending(inst),
-        (MachineOp::Barrier | MachineOp::AsyncCommit, _, _) => Ok(()),
-        (MachineOp::Convert, _, _) => Ok(()),
+        (
+            MachineOp::Producer
+            | MachineOp::Elect
+            | MachineOp::ChannelOpen
+            | MachineOp::ChannelSend
+            | MachineOp::ChannelReceive
+            | MachineOp::ChannelRelease
+            | MachineOp::TensorCopy,
+            _,
+            _,
+        ) => channels::check(cx, inst, op, plain),
+        (MachineOp::Barrier | MachineOp::ProxyFence | MachineOp::AsyncCommit | MachineOp::Convert, _, _) => {
+            Ok(())
+        }
         (
             MachineOp::SharedStore
             | MachineOp::SharedLoad
@@ -238,12 +262,21 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
             | MachineOp::SharedAdd
             | MachineOp::SharedDot
             | MachineOp::Mma
+            | MachineOp::MmaWait
             | MachineOp::Fragments
             | MachineOp::AsyncCopy,
             _,
             _,
         ) => fault(S03, "operands or results are missing"),
     }
+}
+
+/// S03 of ranks.
+fn ranked(cx: Cx<'_>, v: ValueId, r: ValueId) -> Check {
+    let fits = cx.id(v) == cx.id(r) && cx.shape(v) == cx.shape(r);
+    ensure(fits && cx.ty(r).dtype() == Some(DType::I32), S03, || {
+        "the ranks are no `i32` for each element, where it lies".into()
+    })
 }
 
 /// S03 of what is counted.

@@ -14,7 +14,7 @@ use tk_tile::{BlockId, Inst, InstId};
 use super::Invariant::S07;
 use super::{VerifyError, at, fault};
 use crate::kernel::Kernel;
-use crate::shared::{is_addition, touched};
+use crate::shared::{is_addition, is_of_channel, touched};
 
 /// How a buffer is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -107,7 +107,8 @@ impl Walk<'_> {
 
     fn access(&mut self, inst: &Inst, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
         let (reads, writes) = touched(inst);
-        let (read, write) = match (inst.attrs.flag("own"), inst.attrs.flag("ahead")) {
+        let own = inst.attrs.flag("own") || matches!(inst.op, Op::Machine(op) if is_of_channel(op));
+        let (read, write) = match (own, inst.attrs.flag("ahead")) {
             (true, _) => (Kind::Own, Kind::Own),
             (false, true) => (Kind::Read, Kind::Ahead),
             (false, false) if is_addition(inst) => (Kind::Read, Kind::Add),

@@ -37,10 +37,13 @@ fn facts(module: &TileModule, kernel: &str, divisible: u32) -> Vec<ArgFacts> {
     let mut facts = vec![];
     for v in params {
         match module.types.get(func.ty(*v)) {
-            Type::Tile { .. } => facts.push(ArgFacts { divisible, one: false }),
+            Type::Tile { .. } => facts.push(ArgFacts { divisible, one: false, positive: divisible > 1 }),
             Type::View { rank, .. } => {
                 let rank = *rank as usize;
-                facts.resize(facts.len() + 2 * rank + 1, ArgFacts { divisible, one: false });
+                facts.resize(
+                    facts.len() + 2 * rank + 1,
+                    ArgFacts { divisible, one: false, positive: divisible > 1 },
+                );
                 if let Some(last) = facts.last_mut() {
                     last.one = divisible > 1;
                 }

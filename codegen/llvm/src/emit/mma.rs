@@ -112,8 +112,6 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn mma(&mut self, inst: &Inst) -> Res<()> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let (product, tiles, k) = self.product_of(inst, acc)?;
-        let sides = self.sides(inst, &product, &tiles, k)?;
-        let [a, b] = &sides;
         let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
         let sum = if to.is_int() { to } else { product.matrix.sum };
         let fragment = tiles.accumulator();
@@ -127,6 +125,14 @@ impl<'c> Emit<'_, 'c> {
                 sums.push(self.converted(x, to, sum)?);
             }
         }
+        if product.matrix.is_group() {
+            let sums = self.multiply_in_groups(inst, (&product, &tiles, k), sums)?;
+            let back = |x| self.converted(x, sum, to);
+            let sums = sums.into_iter().map(back).collect::<Res<Vec<_>>>()?;
+            return self.define_regs(r, sums);
+        }
+        let sides = self.sides(inst, &product, &tiles, k)?;
+        let [a, b] = &sides;
         let along = cut(k).repeats as usize;
         let split = inst.attrs.str("precision") == Some("tf32x3");
         for atom in 0..along {
@@ -237,10 +243,11 @@ impl<'c> Emit<'_, 'c> {
         let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).ok_or_else(missing)?;
         let sum = self.dtype(acc).ok_or_else(missing)?;
         let kind = Kind { factors: [a, b], sum, precision: inst.attrs.str("precision"), k };
-        let matrix = *find(self.kernel.setting.spec, kind).ok_or_else(missing)?;
+        let name = inst.attrs.str("matrix").unwrap_or("");
+        let matrix = find(self.kernel.setting.spec, kind).find(|m| m.name == name).ok_or_else(missing)?;
         let [m, n] = *self.shape(acc) else { return Err(missing()) };
         let tiles = Tiles::of(matrix, [m, n], self.layout(acc)?).ok_or_else(missing)?;
-        Ok((Product { matrix, factors: [a, b] }, tiles, k))
+        Ok((Product { matrix: tiles.matrix, factors: [a, b] }, tiles, k))
     }
 
     fn sides(&self, inst: &Inst, product: &Product, tiles: &Tiles, k: u32) -> Res<[Side<'c>; 2]> {
@@ -421,11 +428,20 @@ impl<'c> Emit<'_, 'c> {
         if d == DType::F64 { self.context.f64_type().into() } else { self.i32().into() }
     }
 
-    /// Elements as words.
     fn packed(&self, side: &Side<'c>, elements: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
-        let word = self.word_type(side.dtype);
+        self.packed_words(side.dtype, side.packed, elements)
+    }
+
+    /// Elements as words of `2^packed` of them.
+    pub(super) fn packed_words(
+        &self,
+        dtype: DType,
+        packed: usize,
+        elements: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let word = self.word_type(dtype);
         let mut out = vec![];
-        for part in elements.chunks(1 << side.packed) {
+        for part in elements.chunks(1 << packed) {
             let [first, ..] = part else { return bug("a word of nothing") };
             if part.len() == 1 {
                 let same = first.get_type() == word;

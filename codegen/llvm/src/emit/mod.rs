@@ -8,12 +8,14 @@
 
 pub mod assembly;
 pub mod atomic;
+pub mod channel;
 pub mod control;
 pub mod coords;
 pub mod dot;
 pub mod elements;
 pub mod fold;
 pub mod global;
+pub mod group;
 pub mod mma;
 pub mod print;
 pub mod random;
@@ -104,6 +106,10 @@ pub struct Emit<'a, 'c> {
     pub loc: Option<Loc>,
     /// The lines of the source, if the result has a table of them.
     lines: Option<&'a LineTable<'a, 'c>>,
+    /// The addresses of tensor maps ([`tk_layout::channels::maps`]).
+    pub maps: Vec<IntValue<'c>>,
+    /// The channels between the warp that brings tiles and the others.
+    channels: Vec<channel::Channel<'c>>,
     /// The function of elements that is being emitted, if it is one.
     pub nested: Option<elements::Nested>,
 }
@@ -139,6 +145,8 @@ pub fn emit<'a, 'c>(
         programs: entry.programs,
         loc: None,
         lines,
+        maps: entry.maps,
+        channels: vec![],
         nested: None,
     };
     e.parameters(&entry.params)?;

@@ -57,8 +57,17 @@ impl<'c> Emit<'_, 'c> {
                 self.machine.async_wait(self, pending)
             }
             MachineOp::Mma => self.mma(inst),
+            MachineOp::Producer => self.producer(inst),
+            MachineOp::Elect => self.elect(inst),
+            MachineOp::ChannelOpen => self.channel_open(inst),
+            MachineOp::TensorCopy => self.tensor_copy(inst),
+            MachineOp::ChannelSend => self.channel_send(inst),
+            MachineOp::ChannelReceive => self.channel_receive(inst),
+            MachineOp::ChannelRelease => self.channel_release(inst),
+            MachineOp::MmaWait => self.mma_wait(inst),
             MachineOp::Fragments => self.fragments(inst),
             MachineOp::Barrier => self.machine.barrier(self),
+            MachineOp::ProxyFence => self.machine.proxy_fence(self),
         }
     }
 

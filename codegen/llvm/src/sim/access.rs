@@ -35,6 +35,8 @@ pub(super) struct Reach {
     shadow: Shadow,
     pages: Pages,
     pub tally: Option<Tally>,
+    /// When each lane has made known what it wrote to instructions of groups.
+    fenced: Vec<u32>,
 }
 
 impl Reach {
@@ -46,6 +48,7 @@ impl Reach {
             shadow: Shadow::new(shared as usize),
             pages: Pages::default(),
             tally: banks.map(|b| Tally::new(warp_size, b)),
+            fenced: vec![0; lanes as usize],
         }
     }
 
@@ -91,6 +94,55 @@ impl Reach {
         self.note(statistics, who, place, true);
         // SAFETY: `reach` has found so many bytes there; the caller says the same of the other side.
         unsafe { std::ptr::copy_nonoverlapping(src, to, bytes) };
+        Ok(())
+    }
+
+    /// A lane makes known what it wrote to shared memory.
+    pub fn fence(&mut self, lane: u32) {
+        let time = self.clock.mark();
+        self.fenced.get_mut(lane as usize).into_iter().for_each(|f| *f = time);
+    }
+
+    /// Writes to shared memory for a copy that runs beside the lane.
+    pub fn fill(&mut self, global: &dyn Global, who: Who, addr: u32, bytes: &[u8]) -> Result<(), Wrong> {
+        let place = (Space::Shared, u64::from(addr), bytes.len() as i32);
+        let (to, count) = self.reach(global, who, place, Deed::Write)?;
+        // SAFETY: `reach` has found so many bytes there.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
+        Ok(())
+    }
+
+    /// Reads device memory for such a copy.
+    pub fn look(&mut self, global: &dyn Global, who: Who, addr: u64, to: &mut [u8]) -> Result<(), Wrong> {
+        let (from, count) = self.reach(global, who, (Space::Global, addr, to.len() as i32), Deed::Read)?;
+        // SAFETY: `reach` has found so many bytes there, which may be read as `run` demands.
+        unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), count) };
+        Ok(())
+    }
+
+    /// Copies what an instruction of groups reads of shared memory.
+    pub fn seen_by_group(
+        &mut self,
+        global: &dyn Global,
+        who: Who,
+        addr: u64,
+        to: &mut [u8],
+    ) -> Result<(), Wrong> {
+        let (from, bytes) = self.reach(global, who, (Space::Shared, addr, to.len() as i32), Deed::Read)?;
+        let hidden = self
+            .shadow
+            .writes(addr as usize, bytes)
+            .find(|w| w.time > self.fenced.get(w.lane as usize).copied().unwrap_or(0));
+        if let Some(write) = hidden {
+            let message = format!(
+                "a group multiplies {bytes} bytes at {addr:#x} of shared memory, which lane {} wrote without a fence \
+                 for such instructions",
+                write.lane
+            );
+            return Err(Wrong::with(FaultKind::Race, message, write.loc));
+        }
+        // SAFETY: `reach` has found so many bytes there.
+        unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), bytes) };
         Ok(())
     }
 

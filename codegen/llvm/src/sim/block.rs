@@ -3,13 +3,14 @@
 //! A lane keeps running until it waits, polls, or the seed lets another one run.
 
 use super::access::{Reach, Who};
-use super::calls::Request;
-use super::calls::Space;
+use super::calls::{GroupRequest, Request, Space};
 use super::copies::{self, Copies};
 use super::fault::{Fault, FaultKind, Wrong};
 use super::fiber::{Entry, Fiber};
 use super::grid::Env;
+use super::group::{Products, Steps};
 use super::meet::{Meeting, Meetings, Wait};
+use super::phases::Phases;
 use super::random::Random;
 
 /// How often another lane may run after a request, out of 256; a program draws one. The first lets each lane run as far
@@ -34,6 +35,8 @@ pub(super) struct Lane {
     pub loc: i32,
     /// What it copies.
     copies: Copies,
+    /// What it multiplies together with others.
+    pub steps: Steps,
 }
 
 /// What a lane keeps running for that others of its program may still find: requests behind a failed assertion. A lane
@@ -78,7 +81,11 @@ pub(super) struct Block {
     pub runnable: Vec<u32>,
     pub meetings: Meetings,
     pub reach: Reach,
-    random: Random,
+    /// What each group of warps multiplies.
+    pub products: Vec<Products>,
+    /// Its barriers in shared memory, and copies of boxes.
+    pub phases: Phases,
+    pub random: Random,
     switch: u32,
     /// Of the assertions that failed the first, and the requests until it is reported.
     failed: Option<(Failed, u32)>,
@@ -94,6 +101,8 @@ impl Block {
             runnable: vec![],
             meetings: Meetings::new(l.threads, l.warp_size),
             reach: Reach::new(l.threads, l.warp_size, l.shared_bytes, l.banks),
+            products: (0..l.threads.div_ceil(128)).map(|_| Products::default()).collect(),
+            phases: Phases::default(),
             random: Random::new(0, 0),
             switch: 0,
             failed: None,
@@ -111,6 +120,8 @@ impl Block {
         self.switch = SWITCHES.get(self.random.below(SWITCHES.len())).copied().unwrap_or(0);
         self.reach.begin();
         self.meetings.begin();
+        self.products.iter_mut().for_each(|p| *p = Products::default());
+        self.phases = Phases::default();
         self.runnable.clear();
         self.failed = None;
         for (lane, number) in self.lanes.iter_mut().zip(0..) {
@@ -162,6 +173,10 @@ impl Block {
 
     fn advance(&mut self, env: &mut Env<'_>) -> Result<Turn, Fault> {
         loop {
+            let program = self.program;
+            if self.boxes_arrive(env).map_err(|(wrong, lane, loc)| wrong.of(program, lane, loc))? {
+                continue;
+            }
             let at = self.random.below(self.runnable.len());
             let Some(lane) = self.runnable.get(at).copied() else { break };
             if let Some(turn) = self.run_lane(at, lane, env)? {
@@ -198,6 +213,8 @@ impl Block {
             | Request::WarpBarrier { .. }
             | Request::Shuffle { .. }
             | Request::Matrix { .. }
+            | Request::Group(_)
+            | Request::PhaseWait { .. }
             | Request::GridBarrier { .. } = request
             {
                 self.runnable.swap_remove(at);
@@ -226,6 +243,9 @@ impl Block {
                 false
             }
             Request::Copy(_) | Request::Commit | Request::Await { .. } => false,
+            Request::Group(_) | Request::GroupCommit | Request::GroupWait { .. } => false,
+            Request::ProxyFence | Request::Tensor(_) => false,
+            Request::PhaseBegin { .. } | Request::PhaseArrive { .. } | Request::PhaseWait { .. } => false,
             Request::WarpBarrier { .. } | Request::Shuffle { .. } | Request::GridBarrier { .. } => false,
             Request::Matrix { .. } | Request::Assert { .. } | Request::Print { .. } => false,
         }
@@ -289,6 +309,14 @@ impl Block {
                 let at = Wait::at(Meeting::Matrix { what, loc }, loc);
                 self.meet(lane, Wait { value: addr, room: room as usize, ..at }, env)
             }
+            Request::Group(_)
+            | Request::GroupCommit
+            | Request::GroupWait { .. }
+            | Request::ProxyFence
+            | Request::PhaseBegin { .. }
+            | Request::PhaseArrive { .. }
+            | Request::PhaseWait { .. }
+            | Request::Tensor(_) => self.serve_beside(lane, request, env),
             Request::GridBarrier { loc } => self.meet(lane, Wait::at(Meeting::Grid, loc), env),
             Request::Assert { .. } => Ok(Next::Wait),
             Request::Print { record, bytes } => {
@@ -301,6 +329,46 @@ impl Block {
                 Ok(Next::Go(0))
             }
             Request::Step { .. } => Ok(Next::Yield(0)),
+        }
+    }
+
+    /// Does what a lane asks for that goes on beside it.
+    fn serve_beside(&mut self, lane: u32, request: &Request, env: &mut Env<'_>) -> Result<Next, Wrong> {
+        match *request {
+            Request::Group(GroupRequest { what, words, sums, loc }) => {
+                let at = Wait::at(Meeting::Group { what, loc }, loc);
+                self.meet(lane, Wait { room: sums as usize, more: words as usize, ..at }, env)
+            }
+            Request::GroupCommit => {
+                self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.steps.commit());
+                Ok(Next::Go(0))
+            }
+            Request::GroupWait { pending, room, words, .. } => {
+                self.await_products(lane, pending, (room, words), env)?;
+                env.polls = 0;
+                Ok(Next::Go(0))
+            }
+            Request::ProxyFence => {
+                self.reach.fence(lane);
+                Ok(Next::Go(0))
+            }
+            Request::PhaseBegin { address, arrivals, .. } => {
+                self.begin_phase(address, arrivals).map(|()| Next::Go(0))
+            }
+            Request::PhaseArrive { address, bytes, .. } => {
+                env.polls = 0;
+                self.arrive_at_phase(lane, address, bytes).map(|()| Next::Go(0))
+            }
+            Request::PhaseWait { address, parity, loc } => {
+                env.polls = 0;
+                self.await_phase(lane, address, parity, loc).map(|()| Next::Wait)
+            }
+            Request::Tensor(copy) => {
+                // SAFETY: the launch passed the address of a map that lives as long as it.
+                unsafe { self.begin_box(lane, copy, env)? };
+                Ok(Next::Go(0))
+            }
+            _ => Ok(Next::Go(0)),
         }
     }
 

@@ -115,6 +115,14 @@ pub(super) enum Request {
     WarpBarrier { loc: i32 },
     Shuffle { mode: i32, value: u32, operand: u32, loc: i32 },
     Matrix { what: MatrixCall, addr: u32, room: *mut u8, loc: i32 },
+    Group(GroupRequest),
+    GroupCommit,
+    GroupWait { pending: i32, room: *mut u8, words: i32, loc: i32 },
+    ProxyFence,
+    PhaseBegin { address: u32, arrivals: i32, loc: i32 },
+    PhaseArrive { address: u32, bytes: i32, loc: i32 },
+    PhaseWait { address: u32, parity: u32, loc: i32 },
+    Tensor(TensorRequest),
     GridBarrier { loc: i32 },
     Assert { message: i32, element: i32, loc: i32 },
     Print { record: *const u8, bytes: i32 },
@@ -139,7 +147,10 @@ impl Request {
             Request::WarpBarrier { loc } | Request::GridBarrier { loc } | Request::Step { loc } => loc,
             Request::Atomic(AtomicRequest { loc, .. }) => loc,
             Request::Copy(CopyRequest { loc, .. }) | Request::Await { loc, .. } => loc,
-            Request::Print { .. } | Request::Commit => -1,
+            Request::Group(GroupRequest { loc, .. }) | Request::GroupWait { loc, .. } => loc,
+            Request::PhaseBegin { loc, .. } | Request::PhaseArrive { loc, .. } => loc,
+            Request::PhaseWait { loc, .. } | Request::Tensor(TensorRequest { loc, .. }) => loc,
+            Request::Print { .. } | Request::Commit | Request::GroupCommit | Request::ProxyFence => -1,
         }
     }
 }
@@ -152,6 +163,42 @@ pub(super) struct CopyRequest {
     pub bytes: i32,
     pub read: i32,
     pub loc: i32,
+}
+
+/// The arguments of `tk_sim_tensor_copy`.
+#[derive(Clone, Copy)]
+pub(super) struct TensorRequest {
+    /// The address of a [`super::TensorMap`].
+    pub map: u64,
+    pub column: i32,
+    pub row: i32,
+    pub to: u32,
+    pub barrier: u32,
+    pub loc: i32,
+}
+
+/// The arguments of `tk_sim_group_multiply`.
+#[derive(Clone, Copy)]
+pub(super) struct GroupRequest {
+    pub what: GroupCall,
+    /// The words of the left factor that the lane holds, and its sums.
+    pub words: *const u8,
+    pub sums: *mut u8,
+    pub loc: i32,
+}
+
+/// What all lanes of a group call alike.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct GroupCall {
+    /// As of [`MatrixCall::Multiply`].
+    pub kind: i32,
+    pub factors: [i32; 2],
+    pub columns: i32,
+    /// Descriptors.
+    pub left: u64,
+    pub right: u64,
+    /// Bit 0: the left factor is held as words; bits 1 and 2: neighbours of the left and right one are across K.
+    pub flags: i32,
 }
 
 /// The arguments of `tk_sim_atomic`.
@@ -286,6 +333,68 @@ unsafe extern "C" fn multiply(ctx: *mut c_void, kind: i32, a: i32, b: i32, room:
     unsafe { ask(ctx, Request::Matrix { what, addr: 0, room, loc }) };
 }
 
+#[allow(clippy::too_many_arguments, reason = "the C signature of the call")]
+unsafe extern "C" fn group_multiply(
+    ctx: *mut c_void,
+    kind: i32,
+    a: i32,
+    b: i32,
+    columns: i32,
+    left: u64,
+    right: u64,
+    flags: i32,
+    words: *const u8,
+    sums: *mut u8,
+    loc: i32,
+) {
+    let what = GroupCall { kind, factors: [a, b], columns, left, right, flags };
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Group(GroupRequest { what, words, sums, loc })) };
+}
+
+unsafe extern "C" fn group_commit(ctx: *mut c_void) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::GroupCommit) };
+}
+
+unsafe extern "C" fn group_wait(ctx: *mut c_void, pending: i32, room: *mut u8, words: i32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::GroupWait { pending, room, words, loc }) };
+}
+
+unsafe extern "C" fn proxy_fence(ctx: *mut c_void) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::ProxyFence) };
+}
+
+unsafe extern "C" fn phase_begin(ctx: *mut c_void, address: u32, arrivals: i32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::PhaseBegin { address, arrivals, loc }) };
+}
+
+unsafe extern "C" fn phase_arrive(ctx: *mut c_void, address: u32, bytes: i32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::PhaseArrive { address, bytes, loc }) };
+}
+
+unsafe extern "C" fn phase_wait(ctx: *mut c_void, address: u32, parity: u32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::PhaseWait { address, parity, loc }) };
+}
+
+unsafe extern "C" fn tensor_copy(
+    ctx: *mut c_void,
+    map: u64,
+    column: i32,
+    row: i32,
+    to: u32,
+    barrier: u32,
+    loc: i32,
+) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Tensor(TensorRequest { map, column, row, to, barrier, loc })) };
+}
+
 unsafe extern "C" fn grid_barrier(ctx: *mut c_void, loc: i32) {
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::GridBarrier { loc }) };
@@ -324,13 +433,21 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
 /// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are turned around, `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_multiply` | `i32` instruction (position in `tk_layout::matrix::ALL`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
+/// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is held as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the sums, which nobody may look at before the wait, `i32` loc | |
+/// | `tk_sim_group_commit` | | the lane's products of groups since the last time are one step |
+/// | `tk_sim_group_wait` | `i32` steps that may still be on their way, `ptr` to words, `i32` how many of them, `i32` loc | sums among the words that are there take their places |
+/// | `tk_sim_proxy_fence` | | what the lane wrote to shared memory is there for products of groups behind a barrier |
+/// | `tk_sim_phase_begin` | `u32` shared address of a barrier, `i32` arrivals of a phase, `i32` loc | |
+/// | `tk_sim_phase_arrive` | `u32` barrier, `i32` bytes that will come, `i32` loc | |
+/// | `tk_sim_phase_wait` | `u32` barrier, `u32` parity of the phase that has to be over, `i32` loc | |
+/// | `tk_sim_tensor_copy` | `u64` address of a [`super::TensorMap`], `i32` column, `i32` row, `u32` shared address, `u32` barrier, `i32` loc | |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
 /// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |
 /// | `tk_sim_print` | `ptr` record, `i32` bytes | |
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
-    static TABLE: LazyLock<[(&'static str, usize); 20]> = LazyLock::new(|| {
+    static TABLE: LazyLock<[(&'static str, usize); 28]> = LazyLock::new(|| {
         [
             ("tk_sim_tid", tid as *const () as usize),
             ("tk_sim_program_id", program_id as *const () as usize),
@@ -348,6 +465,14 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_shuffle", shuffle as *const () as usize),
             ("tk_sim_load_matrices", load_matrices as *const () as usize),
             ("tk_sim_multiply", multiply as *const () as usize),
+            ("tk_sim_group_multiply", group_multiply as *const () as usize),
+            ("tk_sim_group_commit", group_commit as *const () as usize),
+            ("tk_sim_group_wait", group_wait as *const () as usize),
+            ("tk_sim_proxy_fence", proxy_fence as *const () as usize),
+            ("tk_sim_phase_begin", phase_begin as *const () as usize),
+            ("tk_sim_phase_arrive", phase_arrive as *const () as usize),
+            ("tk_sim_phase_wait", phase_wait as *const () as usize),
+            ("tk_sim_tensor_copy", tensor_copy as *const () as usize),
             ("tk_sim_grid_barrier", grid_barrier as *const () as usize),
             ("tk_sim_assert", assert_failed as *const () as usize),
             ("tk_sim_print", print as *const () as usize),

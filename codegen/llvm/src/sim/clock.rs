@@ -70,6 +70,12 @@ impl Clock {
         self.now = self.now.saturating_add(1);
     }
 
+    /// What happens from now on can be told from what was.
+    pub fn mark(&mut self) -> u32 {
+        self.tick();
+        self.now - 1
+    }
+
     /// The last time at which the accesses of `other` are over for `lane`.
     pub fn known(&self, lane: u32, other: u32) -> u32 {
         if lane == other {

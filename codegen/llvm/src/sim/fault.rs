@@ -48,6 +48,10 @@ pub enum WaitKind {
     Shuffle,
     /// The lanes of the warp, to load or multiply matrices.
     Matrix,
+    /// The warps of a group, to multiply matrices.
+    Group,
+    /// The end of a phase of a barrier in shared memory.
+    Phase,
     /// All programs.
     GridBarrier,
 }
@@ -60,6 +64,8 @@ impl WaitKind {
             WaitKind::WarpBarrier => "a warp barrier",
             WaitKind::Shuffle => "a shuffle",
             WaitKind::Matrix => "a matrix instruction",
+            WaitKind::Group => "a matrix instruction of a group",
+            WaitKind::Phase => "a barrier of a channel",
             WaitKind::GridBarrier => "a grid barrier",
         }
     }

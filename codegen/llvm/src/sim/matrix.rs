@@ -94,12 +94,15 @@ impl Block {
 
 /// Elements of the factors as the instruction sees them.
 #[derive(Clone, Copy)]
-enum Element {
+pub(super) enum Element {
+    /// A float.
     Float(f64),
+    /// An integer.
     Int(i64),
 }
 
-fn element(d: DType, bits: u64) -> Element {
+/// An element by its bits; more bits above it do not count.
+pub(super) fn element(d: DType, bits: u64) -> Element {
     // Of a tf32 the upper 19 bits count.
     let bits = if d == DType::F32 { bits & !0x1FFF } else { bits };
     let x = Scalar::from_bits(d, bits);
@@ -158,7 +161,7 @@ fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong
 }
 
 /// The bits of an accumulator with products added.
-fn add(sum: DType, bits: u64, products: impl Iterator<Item = (Element, Element)>) -> u64 {
+pub(super) fn add(sum: DType, bits: u64, products: impl Iterator<Item = (Element, Element)>) -> u64 {
     let float = |e: Element| match e {
         Element::Float(x) => x,
         Element::Int(x) => x as f64,

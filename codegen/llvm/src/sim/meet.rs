@@ -4,9 +4,12 @@
 //! the same meeting.
 
 use super::block::Block;
-use super::calls::{MatrixCall, Shuffle};
+use super::calls::{GroupCall, MatrixCall, Shuffle};
 use super::fault::{Fault, FaultKind, WaitKind, Wrong};
 use super::grid::Env;
+
+/// Warps that multiply together.
+const WARPS_OF_GROUP: u32 = 4;
 
 /// For whom a lane waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,6 +22,10 @@ pub(super) enum Meeting {
     Shuffle { mode: i32, loc: i32 },
     /// The warp, at this place, with matrices.
     Matrix { what: MatrixCall, loc: i32 },
+    /// Four warps, at this place, with matrices.
+    Group { what: GroupCall, loc: i32 },
+    /// Nobody: the end of a phase of a barrier in shared memory.
+    Phase { address: u32, parity: u32 },
     /// All lanes of all programs.
     Grid,
 }
@@ -30,6 +37,8 @@ impl Meeting {
             Meeting::Warp { .. } => WaitKind::WarpBarrier,
             Meeting::Shuffle { .. } => WaitKind::Shuffle,
             Meeting::Matrix { .. } => WaitKind::Matrix,
+            Meeting::Group { .. } => WaitKind::Group,
+            Meeting::Phase { .. } => WaitKind::Phase,
             Meeting::Grid => WaitKind::GridBarrier,
         }
     }
@@ -45,12 +54,14 @@ pub(super) struct Wait {
     pub operand: u32,
     /// The address of its own memory with words of matrices.
     pub room: usize,
+    /// The same of words of a factor.
+    pub more: usize,
 }
 
 impl Wait {
     /// Without a value.
     pub fn at(meeting: Meeting, loc: i32) -> Wait {
-        Wait { meeting, loc, value: 0, operand: 0, room: 0 }
+        Wait { meeting, loc, value: 0, operand: 0, room: 0, more: 0 }
     }
 }
 
@@ -133,9 +144,42 @@ impl Block {
                 self.free_warp(number);
                 Ok(())
             }
+            Meeting::Group { what, .. } if whole_warp => self.group(number, what, env),
             Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Matrix { .. } => Ok(()),
+            Meeting::Group { .. } | Meeting::Phase { .. } => Ok(()),
             Meeting::Grid => env.came_to_grid(),
         }
+    }
+
+    /// A warp has come to an instruction of its group.
+    fn group(&mut self, number: u32, what: GroupCall, env: &mut Env<'_>) -> Result<(), Wrong> {
+        let group = number / WARPS_OF_GROUP;
+        let warps = group * WARPS_OF_GROUP..(group + 1) * WARPS_OF_GROUP;
+        let size = self.meetings.warp_size;
+        let mut here = 0;
+        for warp in warps.clone() {
+            let Some(w) = self.meetings.warps.get(warp as usize) else {
+                let message = "an instruction of groups is called in a program of fewer than four warps";
+                return Err(Wrong::new(FaultKind::Call, message));
+            };
+            match w.meeting {
+                Some(Meeting::Group { what: other, .. }) if other != what => {
+                    let message = "warps of a group call matrix instructions that differ";
+                    let loc = self.waiting_in(warp).map_or(-1, |w| w.loc);
+                    return Err(Wrong::with(FaultKind::Divergence, message, loc));
+                }
+                Some(Meeting::Group { .. }) if w.waiting == size => here += 1,
+                Some(_) | None => {}
+            }
+        }
+        if here == WARPS_OF_GROUP {
+            self.begin_product(group, what, env)?;
+            for warp in warps {
+                self.reach.clock.warp(warp, true);
+                self.free_warp(warp);
+            }
+        }
+        Ok(())
     }
 
     /// Checks that the lanes of a warp go to one meeting.
@@ -282,9 +326,12 @@ impl Block {
         }
         let in_vain = |w: &Wait| match w.meeting {
             Meeting::Barrier { threads, .. } => threads == all || meeting == Some(w.meeting),
-            Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Matrix { .. } | Meeting::Grid => {
-                meeting == Some(w.meeting)
-            }
+            Meeting::Warp { .. }
+            | Meeting::Shuffle { .. }
+            | Meeting::Matrix { .. }
+            | Meeting::Group { .. }
+            | Meeting::Phase { .. }
+            | Meeting::Grid => meeting == Some(w.meeting),
         };
         if !whole && meeting.is_none() {
             return Ok(());

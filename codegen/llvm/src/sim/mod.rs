@@ -20,10 +20,12 @@ mod copies;
 mod fault;
 mod fiber;
 mod grid;
+mod group;
 mod library;
 mod matrix;
 mod meet;
 pub mod names;
+mod phases;
 mod random;
 mod shadow;
 mod tally;
@@ -34,6 +36,7 @@ pub use calls::{Order, Scope, Shuffle, Space, symbols};
 pub use fault::{Fault, FaultKind, WaitKind, Waiting};
 pub use fiber::Kernel;
 pub use library::library;
+pub use phases::TensorMap;
 pub use tally::Statistics;
 
 /// What to run.

@@ -176,6 +176,12 @@ impl Shadow {
         Ok(())
     }
 
+    /// The last plain writes of consecutive bytes.
+    pub fn writes(&self, at: usize, bytes: usize) -> impl Iterator<Item = Stamp> + '_ {
+        let places = at / self.grain..(at + bytes).div_ceil(self.grain);
+        self.cells.get(places).unwrap_or_default().iter().map(|c| c.write)
+    }
+
     /// Makes places of `grain` bytes out of larger ones.
     #[cold]
     fn refine(&mut self, grain: usize) {

@@ -16,6 +16,7 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::Form;
 
+use crate::emit::group::Together;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::{Emit, Res};
@@ -44,6 +45,8 @@ pub struct Entry<'c> {
     pub programs: [IntValue<'c>; 3],
     /// The parameters of the kernel, flattened.
     pub params: Vec<BasicValueEnum<'c>>,
+    /// The addresses of its tensor maps.
+    pub maps: Vec<IntValue<'c>>,
 }
 
 /// An access to memory by one thread: `count` neighbours of one type.
@@ -186,6 +189,59 @@ pub trait Machine<'c> {
         b: &[BasicValueEnum<'c>],
         c: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>>;
+
+    /// Begins products of groups of warps ([`tk_layout::panels`]); gives their sums, which nobody may look at before
+    /// [`Machine::wait_together`].
+    fn begin_together(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: &Together<'c>,
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>>;
+
+    /// Waits for all products that this thread has begun together but the last `pending`; gives these sums as they are then.
+    fn wait_together(
+        &self,
+        e: &Emit<'_, 'c>,
+        pending: u32,
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>>;
+
+    /// True in one thread of the warp, all of whose threads come here.
+    fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>>;
+
+    /// Makes a barrier in shared memory whose phases end when so many threads have arrived and all bytes that were announced
+    /// have come.
+    fn phase_begin(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()>;
+
+    /// Barriers that this thread has made are there for copies, and for others behind a meeting.
+    fn phases_ready(&self, e: &Emit<'_, 'c>) -> Res<()>;
+
+    /// Arrives and announces bytes.
+    fn phase_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()>;
+
+    /// Arrives, if the predicate holds.
+    fn phase_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()>;
+
+    /// Waits until the phase of this parity is over.
+    fn phase_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()>;
+
+    /// Begins to copy the box that a tensor map describes, at these positions, the fastest first; its bytes count for a
+    /// barrier.
+    fn tensor_copy(
+        &self,
+        e: &Emit<'_, 'c>,
+        map: IntValue<'c>,
+        at: &[IntValue<'c>],
+        to: IntValue<'c>,
+        barrier: IntValue<'c>,
+    ) -> Res<()>;
+
+    /// All threads of a block meet, the warp that brings tiles too.
+    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
+
+    /// What this thread has written to shared memory is there for [`Machine::begin_together`] behind a barrier.
+    fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
     /// The bits of an f32, rounded to those of a tf32, ties away from zero.
     fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>>;

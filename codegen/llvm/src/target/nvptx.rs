@@ -4,6 +4,7 @@
 //! `sideeffect` with a `memory` clobber and, where threads meet, `convergent`; LLVM would merge or move it otherwise.
 
 mod atomic;
+mod group;
 mod matrix;
 mod message;
 
@@ -19,9 +20,11 @@ use tk_ops::{DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Message};
 
+pub(super) use group::descriptor;
 pub use message::Needs;
 
 use super::{Access, Atomic, Entry, Failing, Lane, Machine, Space, Start};
+use crate::emit::group::Together;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::{vector_of, word};
@@ -51,8 +54,53 @@ impl<'c> Nvptx<'c> {
     }
 
     /// The instruction at which the threads of a program meet. One warp meets by itself.
-    fn meeting(&self, e: &Emit<'_, 'c>) -> &'static str {
-        if e.kernel.setting.threads().warp_bits == 0 { "bar.warp.sync -1;" } else { "bar.sync 0;" }
+    fn meeting(&self, e: &Emit<'_, 'c>) -> String {
+        let threads = e.kernel.setting.threads();
+        if threads.warp_bits == 0 {
+            "bar.warp.sync -1;".to_string()
+        } else if tk_layout::channels::has_producer(e.kernel) {
+            format!("bar.sync 1, {};", threads.count())
+        } else {
+            "bar.sync 0;".to_string()
+        }
+    }
+
+    /// An address in the memory that the launch gives the program: systems may keep some in front of it. It begins where the
+    /// widest pattern of shared memory repeats.
+    fn shared_address(&self, e: &Emit<'_, 'c>, address: IntValue<'c>) -> Res<IntValue<'c>> {
+        const NAME: &str = "shared_of_launch";
+        const ALIGN: u32 = 1024;
+        let memory = e.module.get_global(NAME).unwrap_or_else(|| {
+            let bytes = e.context.i8_type().array_type(0);
+            let memory = e.module.add_global(bytes, Some(AddressSpace::from(3)), NAME);
+            memory.set_alignment(ALIGN);
+            memory
+        });
+        let base = memory.as_pointer_value().const_to_int(e.i32());
+        Ok(e.builder.build_int_add(address, base, "")?)
+    }
+
+    /// Assembly about a barrier in shared memory.
+    fn phase(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        address: IntValue<'c>,
+        more: &[(&str, IntValue<'c>)],
+    ) -> Res<()> {
+        let address = self.shared_address(e, address)?;
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into()];
+        inputs.extend(more.iter().map(|(_, x)| BasicValueEnum::from(*x)));
+        let constraints: String = more.iter().map(|(c, _)| format!(",{c}")).collect();
+        self.asm(e, text, &format!("r{constraints}"), &[], &inputs, Kind::Meeting).map(|_| ())
+    }
+
+    /// The address of an access.
+    fn address(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>) -> Res<IntValue<'c>> {
+        match space {
+            Space::Global => Ok(access.address),
+            Space::Shared => self.shared_address(e, access.address),
+        }
     }
 
     /// Calls assembly: outputs of one type, inputs.
@@ -272,7 +320,9 @@ impl<'c> Machine<'c> for Nvptx<'c> {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
         let mut params = start.function.get_params();
         let count = slots(start.kernel).len();
-        let hidden = params.split_off(count.min(params.len()));
+        let mut hidden = params.split_off(count.min(params.len()));
+        let of_grid = hidden.len().saturating_sub(tk_layout::channels::maps::maps(start.kernel).len());
+        let maps = hidden.split_off(of_grid);
         let ([x, y, z], control) = match hidden.as_slice() {
             [x, y, z] => ([x, y, z], None),
             [x, y, z, control] => ([x, y, z], Some(control.into_int_value())),
@@ -295,7 +345,11 @@ impl<'c> Machine<'c> for Nvptx<'c> {
                 *p
             });
         }
-        Ok(Entry { tid: special(start, "tid.x")?, programs, params: values })
+        let long = start.context.i64_type();
+        let maps =
+            maps.iter().map(|m| Ok(start.builder.build_ptr_to_int(m.into_pointer_value(), long, "")?));
+        let maps = maps.collect::<Res<_>>()?;
+        Ok(Entry { tid: special(start, "tid.x")?, programs, params: values, maps })
     }
 
     fn at(&self, loc: Option<Loc>) {
@@ -326,6 +380,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let parts = Parts::of(access);
         let (name, letter) = space_name(space);
+        let address = self.address(e, space, access)?;
         let word: BasicTypeEnum<'c> = word(e.context, parts.bits).into();
         let outputs = vec![word; parts.count];
         let suffix = parts.suffix(access);
@@ -338,7 +393,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
                     offset_text(parts.count, access.offset)
                 );
                 let constraints = format!("{list},{letter}");
-                self.asm(e, &text, &constraints, &outputs, &[access.address.into()], Kind::Memory)?
+                self.asm(e, &text, &constraints, &outputs, &[address.into()], Kind::Memory)?
             }
             Some(predicate) => {
                 let n = parts.count;
@@ -351,7 +406,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
                 // What is not loaded keeps what the output begins with.
                 let tied: Vec<String> = (0..n).map(|i| i.to_string()).collect();
                 let constraints = format!("{list},{letter},b,{}", tied.join(","));
-                let mut inputs: Vec<BasicValueEnum<'c>> = vec![access.address.into(), predicate.into()];
+                let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into(), predicate.into()];
                 inputs.extend(self.pack(e, parts, other)?);
                 self.asm(e, &text, &constraints, &outputs, &inputs, Kind::Memory)?
             }
@@ -370,7 +425,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         let (name, letter) = space_name(space);
         let suffix = parts.suffix(access);
         let words = self.pack(e, parts, values)?;
-        let mut inputs: Vec<BasicValueEnum<'c>> = vec![access.address.into()];
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![self.address(e, space, access)?.into()];
         inputs.extend(words);
         let mut constraints = letter.to_string();
         for _ in 0..parts.count {
@@ -393,7 +448,8 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         let (to_text, from_text) = (offset_text(0, to.offset), offset_text(1, from.offset));
         let mut text = format!("cp.async.{cache}.shared.global {to_text}, {from_text}, {bytes}");
         let mut constraints = "r,l".to_string();
-        let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.address.into(), from.address.into()];
+        let mut inputs: Vec<BasicValueEnum<'c>> =
+            vec![self.address(e, Space::Shared, to)?.into(), from.address.into()];
         if let Some(p) = from.predicate {
             // Bytes that are not read become 0.
             let read = e.builder.build_select(p, e.int(bytes), e.int(0), "")?;
@@ -455,12 +511,91 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.mma(e, product, a, b, c)
     }
 
+    fn begin_together(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: &Together<'c>,
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        self.wgmma(e, what, sums)
+    }
+
+    fn wait_together(
+        &self,
+        e: &Emit<'_, 'c>,
+        pending: u32,
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        self.wgmma_wait(e, pending, sums)
+    }
+
+    fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        // Behind a comparison of lanes the assembler would put a loop around every copy.
+        let text = "{ .reg .pred p; elect.sync _|p, -1; selp.b32 $0, 1, 0, p; }";
+        let out = self.asm(e, text, "=r", &[e.i32().into()], &[], Kind::Meeting)?;
+        let Some(x) = out.first() else { return bug("an election gave nothing") };
+        Ok(e.builder.build_int_compare(inkwell::IntPredicate::NE, x.into_int_value(), e.int(0), "")?)
+    }
+
+    fn phase_begin(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
+        self.phase(e, &format!("mbarrier.init.shared::cta.b64 [$0], {arrivals};"), address, &[])
+    }
+
+    fn phases_ready(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let text = "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;";
+        self.asm(e, text, "", &[], &[], Kind::Memory).map(|_| ())
+    }
+
+    fn phase_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
+        let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};");
+        self.phase(e, &text, address, &[])
+    }
+
+    fn phase_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
+        self.phase(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", address, &[("b", predicate)])
+    }
+
+    fn phase_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()> {
+        let text = "{ .reg .pred p; \
+            WAIT_${:uid}: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT_${:uid}; }";
+        self.phase(e, text, address, &[("r", parity)])
+    }
+
+    fn tensor_copy(
+        &self,
+        e: &Emit<'_, 'c>,
+        map: IntValue<'c>,
+        at: &[IntValue<'c>],
+        to: IntValue<'c>,
+        barrier: IntValue<'c>,
+    ) -> Res<()> {
+        let (to, barrier) = (self.shared_address(e, to)?, self.shared_address(e, barrier)?);
+        let places: Vec<String> = (0..at.len()).map(|i| format!("${}", i + 3)).collect();
+        let text = format!(
+            "cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {{{}}}], [$2];",
+            at.len(),
+            places.join(", ")
+        );
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.into(), map.into(), barrier.into()];
+        inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
+        let constraints = format!("r,l,r{}", ",r".repeat(at.len()));
+        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+    }
+
+    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.asm(e, "bar.sync 0;", "", &[], &[], Kind::Meeting).map(|_| ())
+    }
+
+    fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.asm(e, "fence.proxy.async.shared::cta;", "", &[], &[], Kind::Memory).map(|_| ())
+    }
+
     fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
         self.round_to_tf32(e, x)
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.asm(e, self.meeting(e), "", &[], &[], Kind::Meeting).map(|_| ())
+        self.asm(e, &self.meeting(e), "", &[], &[], Kind::Meeting).map(|_| ())
     }
 
     fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
@@ -492,6 +627,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         address: IntValue<'c>,
         predicate: Option<IntValue<'c>>,
     ) -> Res<()> {
+        let address = self.shared_address(e, address)?;
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into()];
         let (mut text, mut constraints) = ("red.shared.add.u32 [$0], 1;".to_string(), "r".to_string());
         if let Some(p) = predicate {

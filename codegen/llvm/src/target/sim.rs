@@ -13,6 +13,7 @@ use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
 
 use super::{Access, Atomic, Entry, Failing, Lane, Machine, Space, Start};
+use crate::emit::group::{Left, Lies, Together};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::word;
@@ -108,6 +109,45 @@ impl Sim {
         Ok(room)
     }
 
+    /// A piece of the frame with these words.
+    fn words_room<'c>(&self, e: &Emit<'_, 'c>, words: &[BasicValueEnum<'c>]) -> Res<PointerValue<'c>> {
+        let count = words.len() as u32;
+        let ty = e.i32().into();
+        let access = Access { address: e.int(0), offset: 0, ty, bytes: 4, count, predicate: None };
+        let room = self.room(e, &access)?;
+        for (i, x) in words.iter().enumerate() {
+            e.builder.build_store(self.word(e, room, i)?, *x)?;
+        }
+        Ok(room)
+    }
+
+    /// The words of a piece of the frame, of the types of these.
+    fn words_back<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        room: PointerValue<'c>,
+        like: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let one = |(i, x): (usize, &BasicValueEnum<'c>)| {
+            Ok(e.builder.build_load(x.get_type(), self.word(e, room, i)?, "")?)
+        };
+        like.iter().enumerate().map(one).collect()
+    }
+
+    fn word<'c>(&self, e: &Emit<'_, 'c>, room: PointerValue<'c>, i: usize) -> Res<PointerValue<'c>> {
+        // SAFETY: the position is below the number of words of the room.
+        Ok(unsafe { e.builder.build_in_bounds_gep(e.i32(), room, &[e.int(i as u32)], "")? })
+    }
+
+    /// What describes a factor from so many bytes on.
+    fn descriptor<'c>(&self, e: &Emit<'_, 'c>, lies: &Lies<'c>, offset: i64) -> Res<IntValue<'c>> {
+        let (b, long) = (e.builder, e.context.i64_type());
+        let address = b.build_int_add(lies.address, e.int(offset as u32), "")?;
+        let address = b.build_right_shift(address, e.int(4), false, "")?;
+        let address = b.build_int_z_extend(address, long, "")?;
+        Ok(b.build_or(address, long.const_int(super::nvptx::descriptor(lies), false), "")?)
+    }
+
     fn element<'c>(
         &self,
         e: &Emit<'_, 'c>,
@@ -200,7 +240,14 @@ impl<'c> Machine<'c> for Sim {
             };
             params.push(b.build_bit_cast(code, ty, "")?);
         }
-        Ok(Entry { tid, programs, params })
+        let mut maps = vec![];
+        for i in 0..tk_layout::channels::maps::maps(start.kernel).len() {
+            let at = i32.const_int((params.len() + i) as u64, false);
+            // SAFETY: maps follow the parameters.
+            let place = unsafe { b.build_in_bounds_gep(i64, args.into_pointer_value(), &[at], "")? };
+            maps.push(b.build_load(i64, place, "")?.into_int_value());
+        }
+        Ok(Entry { tid, programs, params, maps })
     }
 
     fn at(&self, loc: Option<Loc>) {
@@ -339,6 +386,71 @@ impl<'c> Machine<'c> for Sim {
         c.iter().enumerate().map(back).collect()
     }
 
+    /// One call for each instruction: its words of the left factor lie in front of all sums. Descriptors are those of the PTX
+    /// manual, so that the simulator finds the factors by itself.
+    fn begin_together(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: &Together<'c>,
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let matrix = what.product.matrix;
+        let room = self.words_room(e, sums)?;
+        let left_room = self.words_room(e, &vec![e.int(0).into(); what.words()])?;
+        let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
+        let kind = tk_layout::matrix::ALL.iter().position(|m| m.is_like(&matrix)).unwrap_or(usize::MAX);
+        let [x, y] = what.product.factors.map(code);
+        for step in &what.steps {
+            let left = match &what.left {
+                Left::Lies(lies) => self.descriptor(e, lies, step.left)?,
+                Left::Words(words) => {
+                    let own = words.iter().skip(step.left as usize).take(what.words());
+                    for (i, x) in own.enumerate() {
+                        e.builder.build_store(self.word(e, left_room, i)?, *x)?;
+                    }
+                    e.context.i64_type().const_zero()
+                }
+            };
+            let is_held = matches!(what.left, Left::Words(_));
+            let right = self.descriptor(e, &what.right, step.right)?;
+            let across = |lies: &Lies<'_>| u32::from(lies.panels.across);
+            let left_across = if let Left::Lies(lies) = &what.left { across(lies) } else { 0 };
+            let flags = u32::from(is_held) | left_across << 1 | across(&what.right) << 2;
+            let args = [
+                e.int(kind as u32).into(),
+                x.into(),
+                y.into(),
+                e.int(1 << matrix.n).into(),
+                left.into(),
+                right.into(),
+                e.int(flags).into(),
+                left_room.into(),
+                self.word(e, room, step.sums)?.into(),
+                self.place(e).into(),
+            ];
+            self.call(&Place::of(e), "tk_sim_group_multiply", None, &args)?;
+        }
+        self.call(&Place::of(e), "tk_sim_group_commit", None, &[])?;
+        self.words_back(e, room, sums)
+    }
+
+    fn wait_together(
+        &self,
+        e: &Emit<'_, 'c>,
+        pending: u32,
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let room = self.words_room(e, sums)?;
+        let args =
+            [e.int(pending).into(), room.into(), e.int(sums.len() as u32).into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_group_wait", None, &args)?;
+        self.words_back(e, room, sums)
+    }
+
+    fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.call(&Place::of(e), "tk_sim_proxy_fence", None, &[]).map(|_| ())
+    }
+
     fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
         // Bits below the mantissa of a tf32 go; half of the last one that stays is added before. What is not finite stays.
         let (b, below) = (e.builder, 13u32);
@@ -355,7 +467,60 @@ impl<'c> Machine<'c> for Sim {
         if e.kernel.setting.threads().warp_bits == 0 {
             return self.call(&Place::of(e), "tk_sim_warp_barrier", None, &[place]).map(|_| ());
         }
-        let args = [e.int(0).into(), e.int(0).into(), place];
+        let producer = tk_layout::channels::has_producer(e.kernel);
+        let (id, threads) = if producer { (1, e.kernel.setting.threads().count()) } else { (0, 0) };
+        let args = [e.int(id).into(), e.int(threads).into(), place];
+        self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
+    }
+
+    fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        let lanes = e.kernel.setting.spec.warp_size;
+        let lane = e.builder.build_and(e.tid, e.int(lanes - 1), "")?;
+        Ok(e.builder.build_int_compare(inkwell::IntPredicate::EQ, lane, e.int(0), "")?)
+    }
+
+    fn phase_begin(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
+        let args = [address.into(), e.int(arrivals).into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_phase_begin", None, &args).map(|_| ())
+    }
+
+    fn phases_ready(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        Ok(())
+    }
+
+    fn phase_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
+        let args = [address.into(), e.int(bytes).into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_phase_arrive", None, &args).map(|_| ())
+    }
+
+    fn phase_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
+        let args = [address.into(), e.int(0).into(), self.place(e).into()];
+        e.act_where(Some(predicate), || {
+            self.call(&Place::of(e), "tk_sim_phase_arrive", None, &args).map(|_| ())
+        })
+    }
+
+    fn phase_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()> {
+        let args = [address.into(), parity.into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_phase_wait", None, &args).map(|_| ())
+    }
+
+    fn tensor_copy(
+        &self,
+        e: &Emit<'_, 'c>,
+        map: IntValue<'c>,
+        at: &[IntValue<'c>],
+        to: IntValue<'c>,
+        barrier: IntValue<'c>,
+    ) -> Res<()> {
+        let [column, row] = at else { return bug("a copy of a matrix has two positions") };
+        let args =
+            [map.into(), (*column).into(), (*row).into(), to.into(), barrier.into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_tensor_copy", None, &args).map(|_| ())
+    }
+
+    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let args = [e.int(0).into(), e.int(0).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
     }
 

@@ -16,6 +16,7 @@ macro_rules! kernel {
 
 mod counts;
 mod faults;
+mod groups;
 mod works;
 
 use std::cell::UnsafeCell;

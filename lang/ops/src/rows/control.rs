@@ -72,7 +72,7 @@ pub(super) const FLOW: &[Row] = &[
         doc: "What a `for` loop runs over: `start, start + step, ..` before `end`. A negative step must be known at \
               compile time. `stages` is how many iterations are in flight, `unroll` how many are written out, both at least 1; \
               `flatten` joins a nest of two loops into one, `specialize` gives loads and arithmetic warps of their \
-              own; none of them changes a result.",
+              own; devices for which either is faster do it without being asked. None of them changes a result.",
         example: "let mut s = 0;
 for i in range(0, 10, 3) {
     s = s * 10 + i;

@@ -11,11 +11,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cudarc::driver::sys::{CUfunction, CUfunction_attribute as Attribute, CUmodule};
 use smallvec::SmallVec;
+use tk_bundle::TensorMap;
 use tk_ops::Scalar;
 use tk_tile::message::Message;
 
 use super::device::{Context, Device, MOST_BLOCKS};
 use super::error::CudaError;
+use super::maps::Maps;
 use super::stream::Stream;
 use crate::compile::{Binary, ParamKind};
 
@@ -109,6 +111,8 @@ pub struct KernelInfo {
     pub programs_per_block: u32,
     /// Its machine parameters, without the three of the grid and control memory.
     pub params: Vec<ParamKind>,
+    /// What is described to the copy engine.
+    pub maps: Vec<TensorMap>,
     /// What it may say.
     pub messages: Arc<[Message]>,
     /// Whether all programs of a launch meet.
@@ -174,6 +178,7 @@ impl Module {
             shown,
             first: OnceLock::new(),
             others: Mutex::new(BTreeMap::new()),
+            maps: Maps::default(),
         }
     }
 
@@ -214,6 +219,7 @@ pub struct Kernel {
     /// Where it was first launched: the number of the context and the function there.
     first: OnceLock<(u64, Function)>,
     others: Mutex<BTreeMap<u64, Function>>,
+    maps: Maps,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -233,7 +239,7 @@ impl fmt::Debug for Kernel {
 impl Kernel {
     /// Of what a compiler gave.
     pub fn of(binary: Binary) -> Kernel {
-        let Binary { name, image, threads, shared_bytes, programs_per_block, params, messages, meets } =
+        let Binary { name, image, threads, shared_bytes, programs_per_block, params, maps, messages, meets } =
             binary;
         Module::lazy(image).kernel(KernelInfo {
             name,
@@ -241,6 +247,7 @@ impl Kernel {
             shared_bytes,
             programs_per_block,
             params,
+            maps,
             messages,
             meets,
         })
@@ -305,6 +312,8 @@ impl Kernel {
         pointers.extend(values.iter().map(address));
         pointers.extend(grid.iter().map(|n| ptr::from_ref(n).cast_mut().cast::<c_void>()));
         pointers.extend(control.iter().map(address));
+        let maps = self.maps.of(&self.info, values)?;
+        pointers.extend(maps.iter().map(|m| ptr::from_ref(m).cast_mut().cast::<c_void>()));
         if cooperative {
             self.fits_at_once(context, function, grid)?;
         }

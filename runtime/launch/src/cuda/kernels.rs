@@ -154,6 +154,7 @@ impl Kernels {
             shared_bytes: variant.shared_bytes,
             programs_per_block: variant.programs_per_block,
             params: variant.passed.iter().map(kind).collect::<Option<_>>().ok_or_else(damaged)?,
+            maps: variant.maps.clone(),
             messages: bundled::messages(variant).ok_or_else(damaged)?.into(),
             meets: variant.control > 0 && variant.messages.is_empty(),
         };

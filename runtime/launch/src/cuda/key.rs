@@ -163,11 +163,12 @@ const EXACT: u64 = 1 << 31;
 /// What is known of a machine parameter, in [`FACT_BITS`] bits.
 #[inline]
 fn fact(f: ArgFacts) -> u64 {
-    u64::from(f.divisible.trailing_zeros()) << 1 | u64::from(f.one)
+    u64::from(f.divisible.trailing_zeros()) << 2 | u64::from(f.positive) << 1 | u64::from(f.one)
 }
 
-/// Four bits: the powers of two up to 16 are five, and there is one bit more.
-const FACT_BITS: u32 = 4;
+/// Five bits: the powers of two up to 16 are five, and there are two bits more. Extents and strides of the highest rank fit
+/// in a word.
+const FACT_BITS: u32 = 5;
 
 /// Whether the numbers of an argument are part of the key, in the words of [`ArgUse`]. What is not understood here is
 /// exact, so that the plan says what is wrong with it.

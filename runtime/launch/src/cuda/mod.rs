@@ -21,6 +21,7 @@ mod kernel;
 mod kernels;
 mod key;
 mod launcher;
+mod maps;
 mod messages;
 mod reach;
 mod stream;

@@ -4,6 +4,8 @@
 //! context, a kernel that is not loaded. `FAKE_CUDA` says what is wrong with the machine. Built by `process.rs`.
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
+mod tensor_maps;
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
@@ -462,6 +464,7 @@ pub unsafe extern "C" fn cuModuleGetFunction(
 ) -> u32 {
     let kernel: Kernel = match unsafe { CStr::from_ptr(name) }.to_bytes() {
         b"twice" => twice,
+        b"mapped" => tensor_maps::mapped,
         b"how" => how,
         b"rotate" => rotate,
         b"add" => add,

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use tk_bundle::{TensorMap, Word};
+use tk_ops::DType;
+use tk_runtime::compile::ParamKind;
 use tk_runtime::cuda::{Args, Backend, Device, Module, probe};
 
-use crate::on_gpu::support::{ByName, info, kernel};
+use crate::on_gpu::support::{ByName, image, info, kernel};
 use crate::process::on;
 
 #[test]
@@ -28,6 +31,47 @@ fn a_machine_is_described() {
             Device::open(1).unwrap_err().to_string(),
             "there is no NVIDIA GPU with the number 1: there is 1, counted from 0; \
              `nvidia-smi -L` lists them; CUDA_VISIBLE_DEVICES hides some"
+        );
+    });
+}
+
+#[test]
+fn a_matrix_is_described_to_the_copy_engine() {
+    on("", || {
+        let device = Device::open(0).unwrap();
+        let stream = device.stream().unwrap();
+        let [extent, stride] = [DType::I32, DType::I64].map(ParamKind::Scalar);
+        let mut info = info("mapped", &[ParamKind::Pointer, extent, extent, stride, stride]);
+        info.maps = vec![TensorMap {
+            address: 0,
+            extents: [Word::Passed(1), Word::Value(72)],
+            stride: Word::Passed(3),
+            dtype: "f16".into(),
+            lines: 48,
+            span: 128,
+        }];
+        let kernel = Module::lazy(image()).kernel(info);
+        let out = device.alloc(4096).unwrap();
+        let view = |rows: i32, stride: i64| {
+            let mut args = Args::new();
+            args.push_ptr(out.address()).push_i32(rows).push_i32(72).push_i64(stride).push_i64(1);
+            args
+        };
+        // Two bytes, rank 2, extents and box with the fastest first, the stride in bytes, a swizzle over 128 bytes.
+        for rows in [100, 101, 100] {
+            kernel.launch(&stream, [1; 3], &view(rows, 80)).unwrap();
+            let mut words = [0u64; 9];
+            out.copy_to(&stream, &mut words).unwrap();
+            assert_eq!(words, [1, 2, out.address(), 72, rows as u64, 160, 64, 48, 3]);
+        }
+        let error = kernel.launch(&stream, [1; 3], &view(100, 0)).unwrap_err();
+        assert_eq!(
+            error.sentence,
+            format!(
+                "kernel `mapped` cannot describe an argument to the copy engine: the driver takes no matrix of 100 x 72 \
+                 f16 at {:#x} with rows 0 elements apart (error 1)",
+                out.address()
+            )
         );
     });
 }

@@ -10,8 +10,8 @@ use super::program::Node;
 use super::stmts::PROGRAMS;
 use super::types::*;
 
-/// Rows and columns of the matrices; no block divides them.
-pub const DEEP: [usize; 2] = [37, 41];
+/// Rows and columns of the matrices: no block divides them, and rows begin at multiples of 16 bytes or not.
+const DEEP: &[[usize; 2]] = &[[37, 41], [37, 48]];
 /// Elements of a row of counters.
 pub const COUNTERS: usize = 50;
 /// The longest tile of a product, of an operand.
@@ -45,6 +45,8 @@ pub struct Machinery {
     pub b: Elem,
     pub sum: Elem,
     pub counted: Elem,
+    /// Rows and columns of the matrices.
+    pub deep: [usize; 2],
     /// What all programs do to `total`: the order does not show.
     pub total: &'static str,
 }
@@ -55,7 +57,8 @@ impl Machinery {
         // The two fp8 types mix.
         let other = random.pick(&["f8e4m3", "f8e5m2"]);
         let b = if a.starts_with("f8") { other } else { a };
-        Machinery { a, b, sum, counted: random.pick(COUNTED), total: random.pick(COMMUTES) }
+        let (counted, deep) = (random.pick(COUNTED), random.pick(DEEP));
+        Machinery { a, b, sum, counted, deep, total: random.pick(COMMUTES) }
     }
 }
 
@@ -154,7 +157,7 @@ impl Scope {
             1 => format!("{matrix}.T.load([{}, {}], {shape})", place[0], place[1]),
             2 => {
                 let p = self.name("p");
-                let [rows, columns] = DEEP;
+                let [rows, columns] = self.machinery.deep;
                 let along = dims.iter().position(|(_, inner)| *inner).unwrap_or(0);
                 let lanes = [
                     format!("(arange(0, {}) % {rows})[:, None] * {columns}", dims[0].0.text()),
@@ -197,8 +200,11 @@ impl Scope {
             }
             body
         });
-        let range =
-            format!("range(program_id(0), {}, {PROGRAMS}{})", self.random.below(DEEP[0] + 3), self.hints());
+        let range = format!(
+            "range(program_id(0), {}, {PROGRAMS}{})",
+            self.random.below(self.machinery.deep[0] + 3),
+            self.hints()
+        );
         out.push(Node::block(format!("for {row} in {range} {{"), body, "}"));
         self.bind(v, ty, true);
     }

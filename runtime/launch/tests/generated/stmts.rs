@@ -4,7 +4,7 @@
 //! at the end of the kernel is stored.
 
 use super::exprs::{Callee, Memory, Scope, Var};
-use super::loops::{COUNTERS, DEEP, Machinery};
+use super::loops::{COUNTERS, Machinery};
 use super::program::Node;
 use super::types::*;
 
@@ -375,11 +375,11 @@ impl Scope {
         params.push((format!("places: *mut {e}"), Param::Tensor(e, vec![PROGRAMS * COUNT])));
         self.memories.push(Memory { name: "mine".into(), elem: e, rank: Err(COUNT), mutable: true });
         params.push(("total: mut view[i32, 1]".into(), Param::Tensor("i32", vec![M])));
-        let Machinery { a, b, sum, counted, .. } = self.machinery;
+        let Machinery { a, b, sum, counted, deep, .. } = self.machinery;
         for (name, e) in [("ma", a), ("mb", b)] {
-            params.push((format!("{name}: view[{e}, 2]"), Param::Matrix(e, DEEP.to_vec())));
+            params.push((format!("{name}: view[{e}, 2]"), Param::Matrix(e, deep.to_vec())));
         }
-        let row = vec![PROGRAMS, DEEP[0], DEEP[1]];
+        let row = vec![PROGRAMS, deep[0], deep[1]];
         params.push((format!("rows: mut view[{sum}, 3]"), Param::Tensor(sum, row)));
         let counters = Param::Tensor(counted, vec![PROGRAMS, COUNTERS]);
         params.push((format!("counts: mut view[{counted}, 2]"), counters));

@@ -26,7 +26,8 @@ pub fn a_session_launches_on_the_gpu() {
     assert_eq!(read(&memory, x), [4.0, 8.0, 12.0]);
     // One binary for both; its facts are those of a pointer, an extent of 3 and a stride of 1.
     assert_eq!(compiler.calls.load(Ordering::Relaxed), 1);
-    let facts = [(16, false), (1, false), (1, true)].map(|(divisible, one)| ArgFacts { divisible, one });
+    let facts = [(16, false, false), (1, false, true), (1, true, true)]
+        .map(|(divisible, one, positive)| ArgFacts { divisible, one, positive });
     assert_eq!(*compiler.facts.lock().unwrap(), facts);
 
     let (out, how) = tensor(&memory, DType::I32, vec![0; 32]);

@@ -37,6 +37,7 @@ fn twice(device: &Device) -> Kernels {
         cooperative: false,
         passed: vec![Machine::Address(0), Machine::Extent(0, 0, 32), Machine::Stride(0, 0)],
         scratch: vec![],
+        maps: vec![],
         control: 0,
         messages: vec![],
         registers: 16,

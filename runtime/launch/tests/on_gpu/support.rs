@@ -29,6 +29,7 @@ pub fn info(name: &str, params: &[ParamKind]) -> KernelInfo {
         programs_per_block: 1,
         params: params.to_vec(),
         messages: Arc::default(),
+        maps: vec![],
         meets: false,
     }
 }
@@ -87,6 +88,7 @@ impl Compile for ByName {
             programs_per_block: self.programs.max(1),
             params: params(module, entry).unwrap(),
             messages: self.messages.clone(),
+            maps: vec![],
             meets: self.meets,
         })
     }

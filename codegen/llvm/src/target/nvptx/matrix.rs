@@ -17,6 +17,7 @@ impl<'c> Nvptx<'c> {
         turned: bool,
     ) -> Res<Vec<IntValue<'c>>> {
         let parts = Parts { count: matrices as usize, bits: 32 };
+        let address = self.shared_address(e, address)?;
         let turned = if turned { ".trans" } else { "" };
         // One register is a list, too.
         let list = parts.operands(0);
@@ -70,7 +71,7 @@ impl<'c> Nvptx<'c> {
 }
 
 /// How a matrix instruction calls a type.
-fn matrix_type(d: DType) -> &'static str {
+pub(super) fn matrix_type(d: DType) -> &'static str {
     match d {
         DType::F32 => "f32",
         DType::F16 => "f16",

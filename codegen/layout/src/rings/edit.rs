@@ -1,4 +1,4 @@
-//! Owns how instructions are added to a loop whose loads run ahead.
+//! Owns how instructions are added to a kernel: [`Edit`].
 //!
 //! May assume values of the kernel. Guarantees that each result has the layout that is asked for.
 
@@ -7,19 +7,29 @@ use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::constant;
 use tk_tile::{Attr, Attrs, BlockId, FuncId, Id, Inst, InstId, Type, TypeId, ValueId};
 
-use super::ahead::Ahead;
-use crate::kernel::LayoutId;
+use crate::kernel::{Kernel, LayoutId};
 
-impl Ahead<'_> {
-    pub(super) fn func(&mut self) -> &mut tk_tile::Func {
+/// A kernel that is changed.
+pub struct Edit<'a> {
+    /// The kernel.
+    pub kernel: &'a mut Kernel,
+    /// Where new instructions come from.
+    pub loc: Option<tk_tile::Loc>,
+}
+
+impl Edit<'_> {
+    /// The function.
+    pub fn func(&mut self) -> &mut tk_tile::Func {
         &mut self.kernel.module.funcs[FuncId(0)]
     }
 
-    pub(super) fn layout_of(&self, v: ValueId) -> Option<LayoutId> {
+    /// The layout of a value.
+    pub fn layout_of(&self, v: ValueId) -> Option<LayoutId> {
         self.kernel.of.get(v.index()).copied().flatten()
     }
 
-    pub(super) fn hold(&mut self, v: ValueId, layout: Option<LayoutId>) {
+    /// Gives a value a layout.
+    pub fn hold(&mut self, v: ValueId, layout: Option<LayoutId>) {
         if self.kernel.of.len() <= v.index() {
             self.kernel.of.resize(v.index() + 1, None);
         }
@@ -28,12 +38,13 @@ impl Ahead<'_> {
         }
     }
 
-    pub(super) fn scalar(&mut self, d: DType) -> TypeId {
+    /// The type of a scalar.
+    pub fn scalar(&mut self, d: DType) -> TypeId {
         self.kernel.module.types.intern(Type::scalar(d))
     }
 
     /// Adds an instruction; gives its first result.
-    pub(super) fn add(
+    pub fn add(
         &mut self,
         block: BlockId,
         inst: Inst,
@@ -46,42 +57,40 @@ impl Ahead<'_> {
         (id, made)
     }
 
-    pub(super) fn inst(&self, op: Op, operands: &[ValueId], attrs: Attrs) -> Inst {
+    /// An instruction without results.
+    pub fn inst(&self, op: Op, operands: &[ValueId], attrs: Attrs) -> Inst {
         Inst { op, operands: operands.to_vec(), attrs, blocks: vec![], results: vec![], loc: self.loc }
     }
 
-    pub(super) fn int(&mut self, block: BlockId, d: DType, value: i64) -> ValueId {
+    /// An integer.
+    pub fn int(&mut self, block: BlockId, d: DType, value: i64) -> ValueId {
         let ty = self.scalar(d);
         let attrs = Attrs::new().with("value", Attr::Scalar(Scalar::int(d, value.into())));
         let inst = self.inst(Op::Create(CreateOp::Const), &[], attrs);
         self.first(block, inst, ty)
     }
 
-    pub(super) fn first(&mut self, block: BlockId, inst: Inst, ty: TypeId) -> ValueId {
+    /// Adds an instruction with one scalar result.
+    pub fn first(&mut self, block: BlockId, inst: Inst, ty: TypeId) -> ValueId {
         let operand = inst.operands.first().copied();
         self.add(block, inst, &[(ty, None)]).1.first().copied().or(operand).unwrap_or(ValueId(0))
     }
 
     /// An elementwise operation on scalars.
-    pub(super) fn compute(
-        &mut self,
-        block: BlockId,
-        op: ElementwiseOp,
-        operands: &[ValueId],
-        to: DType,
-    ) -> ValueId {
+    pub fn compute(&mut self, block: BlockId, op: ElementwiseOp, operands: &[ValueId], to: DType) -> ValueId {
         let ty = self.scalar(to);
         let inst = self.inst(Op::Elementwise(op), operands, Attrs::new());
         self.first(block, inst, ty)
     }
 
-    pub(super) fn dtype(&self, v: ValueId) -> DType {
+    /// The type of a scalar value.
+    pub fn dtype(&self, v: ValueId) -> DType {
         self.kernel.module.types.get(self.kernel.func().ty(v)).dtype().unwrap_or(DType::I32)
     }
 
-    /// Whether the trip that is so many behind `iv` comes.
-    pub(super) fn comes(&mut self, block: BlockId, iv: ValueId, trips: u32) -> ValueId {
-        let inst = self.kernel.func().insts[self.plan.at.1].clone();
+    /// Whether the trip of a loop that is so many behind `iv` comes.
+    pub fn comes(&mut self, id: InstId, block: BlockId, iv: ValueId, trips: u32) -> ValueId {
+        let inst = self.kernel.func().insts[id].clone();
         let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
         let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
         let narrow = self.dtype(iv).bits() < 64;
@@ -132,17 +141,24 @@ impl Ahead<'_> {
         self.compute(block, ElementwiseOp::And, &[comes, farther], DType::Bool)
     }
 
-    /// The piece behind another one.
-    pub(super) fn behind(&mut self, block: BlockId, slot: ValueId) -> ValueId {
+    /// The piece of a ring behind another one.
+    pub fn behind(&mut self, block: BlockId, slot: ValueId, pieces: u32) -> ValueId {
         let (one, zero) = (self.int(block, DType::I32, 1), self.int(block, DType::I32, 0));
-        let last = self.int(block, DType::I32, i64::from(self.plan.stages) - 1);
+        let last = self.int(block, DType::I32, i64::from(pieces) - 1);
         let ends = self.compute(block, ElementwiseOp::Eq, &[slot, last], DType::Bool);
         let after = self.compute(block, ElementwiseOp::Add, &[slot, one], DType::I32);
         self.compute(block, ElementwiseOp::Select, &[ends, zero, after], DType::I32)
     }
 
+    /// A branch that gives nothing.
+    pub fn choose(&mut self, block: BlockId, when: ValueId, [then, other]: [BlockId; 2]) {
+        let mut inst = self.inst(Op::Control(ControlOp::If), &[when], Attrs::new());
+        inst.blocks = vec![then, other];
+        self.add(block, inst, &[]);
+    }
+
     /// The end of a branch.
-    pub(super) fn yields(&mut self, block: BlockId, values: &[ValueId]) {
+    pub fn yields(&mut self, block: BlockId, values: &[ValueId]) {
         let inst = self.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
         self.add(block, inst, &[]);
     }

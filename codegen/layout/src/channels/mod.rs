@@ -1,0 +1,312 @@
+//! Lets a warp of its own bring the factors of products, tile by tile, while the others multiply.
+//!
+//! ```text
+//! for i in lo..hi, acc                    v1 = producer
+//!   v1 = view_load a, m, i                if v1 {
+//!   shared_store v1 {buffer = 0}            if elect {
+//!   v2 = view_load b, i, n          =>        for i in lo..hi
+//!   shared_store v2 {buffer = 1}                channel_open; tensor_copy a, m, i; tensor_copy b, i, n; channel_send
+//!   v3 = mma acc {buffers = [0, 1]}         }
+//! v5 = ..                                 } else {
+//!                                           for i in lo..hi, acc
+//!                                             v2 = channel_receive
+//!                                             v3 = mma acc, v2 {buffers = [0, 1], slots = [4, 4], flight = true}
+//!                                             v4 = mma_wait v3 {pending = 1}
+//!                                             channel_release when i != lo
+//!                                           v5 = mma_wait .. {pending = 0}
+//!                                           channel_release when lo < hi
+//!                                         }
+//! ```
+//!
+//! A *channel* is a ring of pieces with two barriers each, which count arrivals: one says that a piece is full, the other
+//! that nobody reads it any more. The producer waits for the second and fills, the others wait for the first and release.
+//! The producer runs the program with everything left out but what says where it copies from, so it runs ahead as far as
+//! the ring is long, from the end of one tile of the result into the next one too.
+//!
+//! Taken are loads of whole tiles of a matrix that the launch knows ([`maps`]) in a loop, for a product of groups in the same block, whose lines the copy
+//! engine can bring as the product reads them ([`crate::panels`]): neighbours along the last dimension, which has stride 1,
+//! address and other strides multiples of 16 bytes, extents and strides above 0, and 0 outside; unless the loop says `specialize = false`. What says where they begin must be numbers that no
+//! product or store takes part in.
+//!
+//! May assume a lowered kernel without places. Guarantees the same results: only memory that the kernel does not write is
+//! read ahead, and there is nothing in it that orders memory or stops.
+
+pub mod maps;
+mod slice;
+mod split;
+
+use tk_ops::table::Effects;
+use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_tile::effects::of_inst;
+use tk_tile::{Attr, BlockId, Def, InstId, ValueId, walk};
+
+use crate::axis::ArgFacts;
+use crate::kernel::{ALIGN, Kernel, STAGES, Shallow};
+use crate::matrix;
+use crate::panels::{self, Panels};
+use crate::pipeline::Pass;
+use crate::places::lives;
+use crate::rings::{flight, other_of};
+use crate::roots::Roots;
+use crate::shared::{named, touched};
+use crate::verify::verify_lowered;
+use maps::{Matrix, Word};
+use slice::Slice;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "channels", run, verify: verify_lowered };
+
+/// Bytes of the two barriers of a piece.
+pub const BARRIERS: u32 = 16;
+/// The most lines, and elements of a line, of one copy: the limit of `cuTensorMapEncodeTiled` for a box.
+pub const MOST_OF_BOX: u32 = 256;
+/// Bytes of which a tensor map wants address and strides to be multiples.
+const ALIGNED: u32 = 16;
+
+/// Whether a kernel has a warp that brings tiles.
+pub fn has_producer(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Machine(MachineOp::Producer))
+}
+
+/// A load that the producer does.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    load: InstId,
+    store: InstId,
+    buffer: usize,
+    /// Bytes of a line in the buffer.
+    span: u32,
+}
+
+/// A product and what is brought for it.
+#[derive(Clone, Debug)]
+struct Feed {
+    product: InstId,
+    /// The block in which all of it stands, and the loop that it belongs to.
+    block: BlockId,
+    at: (BlockId, InstId),
+    taken: Vec<Taken>,
+    /// Pieces of the ring.
+    pieces: u32,
+    flight: Option<flight::Flight>,
+}
+
+fn run(kernel: &mut Kernel) {
+    let spec = kernel.setting.spec;
+    // The warp that brings tiles is one more.
+    let fits = kernel.setting.threads().count() + spec.warp_size <= spec.max_threads;
+    if !spec.has_tma || !spec.has_async_mma || !fits || !may_run_ahead(kernel) {
+        return;
+    }
+    let roots = Roots::new(kernel.func());
+    let mut feeds: Vec<Feed> = vec![];
+    for (at, body) in loops(kernel, kernel.func().body) {
+        let products = &kernel.func().blocks[body].insts;
+        feeds.extend(products.iter().filter_map(|p| feed(kernel, &roots, *p, body, at)));
+    }
+    if feeds.is_empty() {
+        return;
+    }
+    let slice = Slice::new(kernel, &roots);
+    feeds.retain(|f| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load)));
+    let mut chosen: Vec<Feed> = vec![];
+    for mut feed in feeds {
+        let (asked, room) = (asked(kernel, &feed), room(kernel, &feed, &chosen));
+        let rings: Vec<usize> = feed.taken.iter().map(|t| t.buffer).collect();
+        feed.flight = flight::product(kernel, feed.block, &rings).filter(|_| room >= flight::LEAST_PIECES);
+        let more = u32::from(feed.flight.is_some());
+        feed.pieces = (asked + more).min(room);
+        if feed.pieces < 2 {
+            continue;
+        }
+        if feed.pieces - more < asked {
+            let loc = kernel.func().insts[feed.at.1].loc;
+            kernel.shallow.push(Shallow { loc, asked, fits: feed.pieces - more });
+        }
+        chosen.push(feed);
+    }
+    if !chosen.is_empty() {
+        let slice = slice.of(kernel.func(), chosen.iter().flat_map(|f| &f.taken).map(|t| t.load));
+        split::apply(kernel, &chosen, &slice);
+    }
+}
+
+/// Whether nothing in a kernel minds when memory is read.
+fn may_run_ahead(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().all(|i| match func.insts[i].op {
+        Op::Atomic(_)
+        | Op::Control(
+            ControlOp::GridBarrier | ControlOp::InlineAsm | ControlOp::Assert | ControlOp::Print,
+        ) => false,
+        Op::Memory(_)
+        | Op::Machine(_)
+        | Op::Control(_)
+        | Op::Elementwise(_)
+        | Op::Create(_)
+        | Op::Shape(_)
+        | Op::Reduce(_)
+        | Op::Scan(_)
+        | Op::Dot(_)
+        | Op::Random(_)
+        | Op::Host(_) => true,
+    })
+}
+
+/// The loops of a block with their bodies, inner ones too.
+fn loops(kernel: &Kernel, block: BlockId) -> Vec<((BlockId, InstId), BlockId)> {
+    let func = kernel.func();
+    let mut out = vec![];
+    for i in &func.blocks[block].insts {
+        let inst = &func.insts[*i];
+        inst.blocks.iter().for_each(|b| out.extend(loops(kernel, *b)));
+        if let (Op::Control(ControlOp::For), Some(body)) = (inst.op, inst.blocks.first()) {
+            out.push(((block, *i), *body));
+        }
+    }
+    out
+}
+
+/// A product of groups of a loop, if all of its factors that the loop loads can be brought.
+fn feed(
+    kernel: &Kernel,
+    roots: &Roots,
+    product: InstId,
+    block: BlockId,
+    at: (BlockId, InstId),
+) -> Option<Feed> {
+    let func = kernel.func();
+    let inst = &func.insts[product];
+    let refused = func.insts[at.1].attrs.get("specialize") == Some(&Attr::Bool(false));
+    if inst.op != Op::Machine(MachineOp::Mma) || !panels::is_group(&inst.attrs) || refused {
+        return None;
+    }
+    let (k, tiles, dtypes) = matrix::product(kernel, inst, *inst.operands.first()?)?;
+    let all = walk::insts(func);
+    let mut taken = vec![];
+    for (side, buffer) in named(inst).into_iter().enumerate() {
+        let Some(buffer) = buffer else { continue };
+        let (mut stores, mut readers) = (vec![], vec![]);
+        for i in &all {
+            let (reads, writes) = touched(&func.insts[*i]);
+            readers.extend(reads.contains(&buffer).then_some(*i));
+            stores.extend(writes.contains(&buffer).then_some(*i));
+        }
+        let [store] = stores[..] else { return None };
+        if !func.blocks[block].insts.contains(&store) {
+            continue;
+        }
+        let name = ["bases_a", "bases_b"][side.min(1)];
+        let panels = Panels::find(&tiles, side, dtypes[side.min(1)], k, inst.attrs.ints(name)?)?;
+        let load = loaded(kernel, store)?;
+        let whole = readers == [product] && can_bring(kernel, roots, load, store, panels.span);
+        if !whole || !func.blocks[block].insts.contains(&load) {
+            return None;
+        }
+        taken.push(Taken { load, store, buffer, span: panels.span });
+    }
+    (!taken.is_empty()).then_some(Feed { product, block, at, taken, pieces: 0, flight: None })
+}
+
+/// The load whose elements a store takes, and nobody else.
+fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
+    let func = kernel.func();
+    let v = *func.insts[store].operands.first()?;
+    let Def::Inst(load, _) = func.values[v].def else { return None };
+    let is_load = func.insts[load].op == Op::Memory(MemoryOp::ViewLoad);
+    let users = walk::insts(func).into_iter().filter(|i| func.insts[*i].operands.contains(&v)).count();
+    (is_load && users == 1).then_some(load)
+}
+
+/// Whether the copy engine can do a load.
+fn can_bring(kernel: &Kernel, roots: &Roots, load: InstId, store: InstId, span: u32) -> bool {
+    let func = kernel.func();
+    let inst = &func.insts[load];
+    let (Some(view), Some(r)) = (inst.operands.first().copied(), inst.results.first().copied()) else {
+        return false;
+    };
+    let Some(matrix) = maps::matrix(kernel, view) else { return false };
+    let bytes = matrix.dtype.bytes() as u32;
+    let mapped = is_mapped(kernel, &matrix);
+    let places = |v: &ValueId| {
+        kernel.module.types.get(func.ty(*v)).dtype().is_some_and(|d| d.is_int() && d.bits() <= 32)
+    };
+    let narrow = inst.operands.iter().skip(1).take(2).all(places);
+    // Neighbours of a line are neighbours in memory.
+    let bases = func.insts[store].attrs.ints("bases").unwrap_or(&[]);
+    let shape = kernel.module.types.get(func.ty(r)).shape().unwrap_or(&[]);
+    let [tall, _] = shape else { return false };
+    let last = bases.get(crate::layout::cut(*tall).log2 as usize..).unwrap_or(&[]);
+    let of_line = (span / bytes).trailing_zeros() as usize;
+    let in_order = last.len() >= of_line && (0..of_line).all(|i| last.get(i) == Some(&(1 << i)));
+    let unwritten = roots.get(view).is_some_and(|root| !writes(kernel, roots, root));
+    mapped && narrow && in_order && unwritten && other_of(kernel, load).is_none()
+}
+
+/// Whether a kernel may write to the memory of a parameter.
+fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().any(|i| {
+        let inst = &func.insts[i];
+        let place = inst.operands.first().copied();
+        matches!(inst.op, Op::Memory(_))
+            && of_inst(func, i) == Effects::Write
+            && place.is_none_or(|p| roots.get(p).is_none_or(|r| r == root))
+    })
+}
+
+/// Whether it is known of every launch that a tensor map describes a matrix.
+fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
+    let fact = |w: Word| match w {
+        Word::Passed(i) => kernel.setting.facts.get(i).copied().unwrap_or_default(),
+        Word::Value(v) => {
+            let divisible = 1 << v.trailing_zeros().min(ALIGNED.trailing_zeros());
+            ArgFacts { divisible, one: v == 1, positive: v > 0 }
+        }
+    };
+    let [rows, columns] = matrix.strides.map(fact);
+    let bytes = matrix.dtype.bytes() as u32;
+    fact(Word::Passed(matrix.address)).divisible >= ALIGNED
+        && matrix.extents.iter().all(|w| fact(*w).positive)
+        && rows.positive
+        && rows.divisible * bytes >= ALIGNED
+        && columns.one
+}
+
+/// The trips that a loop wants on their way.
+fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
+    let own = kernel.func().insts[feed.at.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
+    own.or(kernel.setting.stages).unwrap_or(STAGES)
+}
+
+/// The pieces that shared memory has room for, beside what else is needed until the outermost loop around the product ends
+/// and what other channels take.
+fn room(kernel: &Kernel, feed: &Feed, others: &[Feed]) -> u32 {
+    let func = kernel.func();
+    let order = walk::insts(func);
+    let outermost = func.blocks[func.body].insts.iter().find(|i| {
+        let inside = func.insts[**i].blocks.iter().flat_map(|b| walk::insts_in(func, *b));
+        inside.into_iter().any(|j| j == feed.product)
+    });
+    let end = outermost.map_or(usize::MAX, |i| {
+        let start = order.iter().position(|j| j == i).unwrap_or(0);
+        let inside: usize = func.insts[*i].blocks.iter().map(|b| walk::insts_in(func, *b).len()).sum();
+        start + inside
+    });
+    let bytes = |b: usize| kernel.buffers.get(b).map_or(0, |b| u64::from(b.bytes.next_multiple_of(ALIGN)));
+    let of = |f: &Feed| f.taken.iter().map(|t| bytes(t.buffer)).sum::<u64>();
+    let rings: Vec<usize> = others.iter().chain([feed]).flat_map(|f| &f.taken).map(|t| t.buffer).collect();
+    let (lives, _) = lives(kernel);
+    let alive = lives
+        .iter()
+        .enumerate()
+        .filter(|(b, life)| !rings.contains(b) && life.is_some_and(|(from, _)| from <= end));
+    let taken: u64 = alive.map(|(b, _)| bytes(b)).sum();
+    let taken =
+        taken + others.iter().map(|f| u64::from(f.pieces) * (of(f) + u64::from(BARRIERS))).sum::<u64>();
+    // Pieces begin where their order repeats.
+    let slack = u64::from(panels::WIDEST_PATTERN);
+    let left = u64::from(kernel.setting.spec.shared_bytes).saturating_sub(taken + slack);
+    u32::try_from(left / (of(feed) + u64::from(BARRIERS)).max(1)).unwrap_or(u32::MAX)
+}

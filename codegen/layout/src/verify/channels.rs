@@ -1,0 +1,60 @@
+//! Owns S03 and S04 of channels.
+//!
+//! May assume L01 and L03 to L06. Guarantees that emission finds the barriers of each piece, and what a copy brings.
+
+use tk_ops::{DType, MachineOp};
+use tk_tile::{Inst, ValueId};
+
+use super::Invariant::{S03, S04};
+use super::layouts::Cx;
+use super::scheduled::int;
+use super::{Check, ensure, fault};
+use crate::channels::{BARRIERS, maps};
+use crate::layout::padded;
+
+/// An operation of a channel with these operands.
+pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]) -> Check {
+    let scalar = |d: DType| match inst.results.as_slice() {
+        [r] => ensure(cx.ty(*r).dtype() == Some(d) && cx.shape(*r).is_empty(), S03, || {
+            format!("{r} is no `{d}`")
+        }),
+        _ => fault(S03, "it has one result"),
+    };
+    match (op, operands) {
+        (MachineOp::Producer | MachineOp::Elect, _) => scalar(DType::Bool),
+        (MachineOp::ChannelReceive, _) => scalar(DType::I32).and_then(|()| barriers(cx, inst)),
+        (MachineOp::TensorCopy, [view, ..]) => copy(cx, inst, *view),
+        _ => barriers(cx, inst),
+    }
+}
+
+/// The barriers of a channel.
+fn barriers(cx: Cx<'_>, inst: &Inst) -> Check {
+    let (buffer, pieces) = (int(&inst.attrs, "buffer")?, int(&inst.attrs, "pieces")?);
+    let found = usize::try_from(buffer).ok().and_then(|b| cx.kernel.buffers.get(b));
+    let fits = found.is_some_and(|b| i64::from(b.bytes) == pieces * i64::from(BARRIERS));
+    ensure(fits && pieces > 1, S04, || format!("buffer {buffer} has no barriers of {pieces} pieces"))
+}
+
+/// A copy to the open piece of a channel.
+fn copy(cx: Cx<'_>, inst: &Inst, view: ValueId) -> Check {
+    let (pieces, span) = (int(&inst.attrs, "pieces")?, int(&inst.attrs, "span")?);
+    let Some(matrix) = maps::matrix(cx.kernel, view) else {
+        return fault(S03, "it copies from no matrix that the launch knows");
+    };
+    let (Some([buffer, _]), Some([tall, wide])) = (inst.attrs.ints("buffers"), inst.attrs.ints("shape"))
+    else {
+        return fault(S03, "it needs two `buffers` and a `shape`");
+    };
+    let extent = |n: i64| u32::try_from(n).ok().filter(|n| *n > 0).map(|n| i64::from(padded(n)));
+    let (Some(tall), Some(wide)) = (extent(*tall), extent(*wide)) else {
+        return fault(S03, "it copies nothing");
+    };
+    let bytes = matrix.dtype.bytes() as i64;
+    ensure([32, 64, 128].contains(&span) && wide * bytes >= span, S03, || {
+        format!("no lines have {span} bytes")
+    })?;
+    let found = usize::try_from(*buffer).ok().and_then(|b| cx.kernel.buffers.get(b));
+    let fits = found.is_some_and(|b| i64::from(b.bytes) == pieces * tall * wide * bytes);
+    ensure(fits, S04, || format!("buffer {buffer} has not {pieces} pieces of what is copied"))
+}

@@ -1,0 +1,238 @@
+//! Owns channels: the warp that brings tiles, and the barriers by which it and the others count pieces.
+//!
+//! Both sides go around a ring in the same order. Where one is stands in variables of each thread, which LLVM keeps in
+//! registers: the number of its piece, and the phase of the barrier for which it waits, which changes with each round. The
+//! producer begins with the phase before the first, as if every piece had been released.
+//!
+//! May assume what the verifier of scheduled kernels says. A piece has two barriers of eight bytes each, the first says that
+//! it is full, the second that it is free.
+
+use inkwell::IntPredicate;
+use inkwell::values::{IntValue, PointerValue};
+use tk_layout::channels::{BARRIERS, maps};
+use tk_layout::layout::cut;
+use tk_tile::Inst;
+
+use super::value::Val;
+use super::{Emit, Res, Stop, bug};
+
+/// Bytes of a barrier.
+const BARRIER: u32 = BARRIERS / 2;
+
+/// Where one side is in a ring.
+#[derive(Clone, Copy, Debug)]
+struct Place<'c> {
+    piece: PointerValue<'c>,
+    phase: PointerValue<'c>,
+}
+
+/// A channel.
+#[derive(Clone, Copy, Debug)]
+pub struct Channel<'c> {
+    /// The buffer of its barriers.
+    buffer: usize,
+    pieces: u32,
+    /// Where the barriers begin.
+    start: u32,
+    fills: Place<'c>,
+    receives: Place<'c>,
+    releases: Place<'c>,
+}
+
+impl<'c> Emit<'_, 'c> {
+    /// Makes barriers and variables ready; whether this thread is of the warp that brings tiles.
+    pub(super) fn producer(&mut self, inst: &Inst) -> Res<()> {
+        let r = self.result(inst)?;
+        let threads = self.kernel.setting.threads();
+        let (warps, lanes) = (1u32 << threads.warp_bits, 1u32 << threads.lane_bits);
+        let lists =
+            [inst.attrs.ints("buffers"), inst.attrs.ints("pieces")].map(|l| l.unwrap_or(&[]).to_vec());
+        for (buffer, pieces) in lists[0].iter().zip(&lists[1]) {
+            let buffer = usize::try_from(*buffer).unwrap_or(usize::MAX);
+            let Some(found) = self.kernel.buffers.get(buffer) else {
+                return bug("a channel has no barriers");
+            };
+            let channel = Channel {
+                buffer,
+                pieces: u32::try_from(*pieces).unwrap_or(1),
+                start: found.offset,
+                fills: self.place(1)?,
+                receives: self.place(0)?,
+                releases: self.place(0)?,
+            };
+            self.channels.push(channel);
+        }
+        let b = self.builder;
+        let first = b.build_int_compare(IntPredicate::EQ, self.tid, self.int(warps * lanes), "")?;
+        let channels = self.channels.clone();
+        self.act_where(Some(first), || {
+            for c in &channels {
+                for piece in 0..c.pieces {
+                    let at = c.start + piece * BARRIERS;
+                    // One thread says what comes, and a thread of each warp releases.
+                    self.machine.phase_begin(self, self.int(at), 1)?;
+                    self.machine.phase_begin(self, self.int(at + BARRIER), warps)?;
+                }
+            }
+            self.machine.phases_ready(self)
+        })?;
+        self.machine.meet_all_warps(self)?;
+        let warp = b.build_right_shift(self.tid, self.int(threads.lane_bits), false, "")?;
+        let warp = self.machine.shuffle(self, warp, crate::target::Lane::Index(self.int(0)))?;
+        let brings = b.build_int_compare(IntPredicate::EQ, warp, self.int(warps), "")?;
+        self.define(r, Val::Scalar(brings.into()));
+        Ok(())
+    }
+
+    fn place(&self, phase: u32) -> Res<Place<'c>> {
+        let fresh = |value: u32| -> Res<PointerValue<'c>> {
+            let place = self.builder.build_alloca(self.i32(), "")?;
+            self.builder.build_store(place, self.int(value))?;
+            Ok(place)
+        };
+        Ok(Place { piece: fresh(0)?, phase: fresh(phase)? })
+    }
+
+    pub(super) fn elect(&mut self, inst: &Inst) -> Res<()> {
+        let r = self.result(inst)?;
+        let one = self.machine.elect(self)?;
+        self.define(r, Val::Scalar(one.into()));
+        Ok(())
+    }
+
+    fn channel(&self, buffer: Option<usize>) -> Res<Channel<'c>> {
+        let found = self.channels.iter().find(|c| Some(c.buffer) == buffer).copied();
+        found.ok_or_else(|| Stop::Bug("there is no such channel".into()))
+    }
+
+    fn channel_of(&self, inst: &Inst) -> Res<Channel<'c>> {
+        self.channel(inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok()))
+    }
+
+    fn variable(&self, place: PointerValue<'c>) -> Res<IntValue<'c>> {
+        Ok(self.builder.build_load(self.i32(), place, "")?.into_int_value())
+    }
+
+    /// The barriers of a piece.
+    fn barriers(&self, c: &Channel<'c>, piece: IntValue<'c>) -> Res<[IntValue<'c>; 2]> {
+        let by = self.builder.build_int_mul(piece, self.int(BARRIERS), "")?;
+        let full = self.builder.build_int_add(by, self.int(c.start), "")?;
+        Ok([full, self.builder.build_int_add(full, self.int(BARRIER), "")?])
+    }
+
+    /// Goes on to the next piece, if `when`.
+    fn advance(&self, c: &Channel<'c>, place: &Place<'c>, when: Option<IntValue<'c>>) -> Res<()> {
+        let b = self.builder;
+        let (piece, phase) = (self.variable(place.piece)?, self.variable(place.phase)?);
+        let next = b.build_int_add(piece, self.int(1), "")?;
+        let round = b.build_int_compare(IntPredicate::EQ, next, self.int(c.pieces), "")?;
+        let next = b.build_select(round, self.int(0), next, "")?.into_int_value();
+        let flip = b.build_int_z_extend(round, self.i32(), "")?;
+        let turned = b.build_xor(phase, flip, "")?;
+        let chosen = |new: IntValue<'c>, old: IntValue<'c>| -> Res<IntValue<'c>> {
+            Ok(match when {
+                Some(when) => b.build_select(when, new, old, "")?.into_int_value(),
+                None => new,
+            })
+        };
+        b.build_store(place.piece, chosen(next, piece)?)?;
+        b.build_store(place.phase, chosen(turned, phase)?)?;
+        Ok(())
+    }
+
+    pub(super) fn channel_open(&mut self, inst: &Inst) -> Res<()> {
+        let c = self.channel_of(inst)?;
+        let bytes = inst.attrs.int("bytes").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        let (piece, phase) = (self.variable(c.fills.piece)?, self.variable(c.fills.phase)?);
+        let [full, free] = self.barriers(&c, piece)?;
+        self.machine.phase_wait(self, free, phase)?;
+        self.machine.phase_expect(self, full, bytes)
+    }
+
+    pub(super) fn channel_send(&mut self, inst: &Inst) -> Res<()> {
+        let c = self.channel_of(inst)?;
+        self.advance(&c, &c.fills, None)
+    }
+
+    pub(super) fn channel_receive(&mut self, inst: &Inst) -> Res<()> {
+        let (c, r) = (self.channel_of(inst)?, self.result(inst)?);
+        let (piece, phase) = (self.variable(c.receives.piece)?, self.variable(c.receives.phase)?);
+        let [full, _] = self.barriers(&c, piece)?;
+        self.machine.phase_wait(self, full, phase)?;
+        self.advance(&c, &c.receives, None)?;
+        self.define(r, Val::Scalar(piece.into()));
+        Ok(())
+    }
+
+    pub(super) fn channel_release(&mut self, inst: &Inst) -> Res<()> {
+        let c = self.channel_of(inst)?;
+        let when = match tk_layout::shared::condition(inst) {
+            Some(v) => Some(self.scalar(v)?.into_int_value()),
+            None => None,
+        };
+        let lanes = 1u32 << self.kernel.setting.threads().lane_bits;
+        let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
+        let first = self.builder.build_int_compare(IntPredicate::EQ, lane, self.int(0), "")?;
+        let arrives = match when {
+            Some(when) => self.builder.build_and(first, when, "")?,
+            None => first,
+        };
+        let [_, free] = self.barriers(&c, self.variable(c.releases.piece)?)?;
+        self.machine.phase_arrive(self, free, arrives)?;
+        self.advance(&c, &c.releases, when)
+    }
+
+    /// A tile in boxes: atom by atom, and in each panel by panel.
+    pub(super) fn tensor_copy(&mut self, inst: &Inst) -> Res<()> {
+        let missing = || Stop::Bug("a copy lacks what it copies".into());
+        let map = maps::map(self.kernel, inst).ok_or_else(missing)?;
+        let number = maps::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(missing)?;
+        let address = *self.maps.get(number).ok_or_else(missing)?;
+        let (Some([buffer, barriers]), Some([tall, wide])) =
+            (inst.attrs.ints("buffers"), inst.attrs.ints("shape"))
+        else {
+            return Err(missing());
+        };
+        let buffer =
+            usize::try_from(*buffer).ok().and_then(|b| self.kernel.buffers.get(b)).ok_or_else(missing)?;
+        let c = self.channel(usize::try_from(*barriers).ok())?;
+        let piece = self.variable(c.fills.piece)?;
+        let [full, _] = self.barriers(&c, piece)?;
+        let b = self.builder;
+        let by = b.build_int_mul(piece, self.int(buffer.bytes / c.pieces), "")?;
+        let start = b.build_int_add(by, self.int(buffer.offset), "")?;
+        let at = |n: usize| -> Res<IntValue<'c>> {
+            let v = self.operand(inst, n)?;
+            let x = self.scalar(v)?.into_int_value();
+            let signed = self.dtype(v).is_none_or(|d| d.is_signed());
+            Ok(if x.get_type().get_bit_width() >= 32 {
+                x
+            } else if signed {
+                b.build_int_s_extend(x, self.i32(), "")?
+            } else {
+                b.build_int_z_extend(x, self.i32(), "")?
+            })
+        };
+        let (row, column) = (at(1)?, at(2)?);
+        let bytes = map.matrix.dtype.bytes() as u32;
+        let [tall, wide] = [tall, wide].map(|n| cut(u32::try_from(*n).unwrap_or(1)));
+        let of_line = map.span / bytes;
+        let atom = bytes << (tall.log2 + wide.log2);
+        for (m, n) in (0..tall.repeats).flat_map(|m| (0..wide.repeats).map(move |n| (m, n))) {
+            let panels = (1 << wide.log2) / of_line;
+            let parts = (1 << tall.log2) / map.lines;
+            for (p, part) in (0..panels).flat_map(|p| (0..parts).map(move |q| (p, q))) {
+                let rows = (m << tall.log2) + part * map.lines;
+                let columns = (n << wide.log2) + p * of_line;
+                let to = (m * wide.repeats + n) * atom + ((p << tall.log2) + part * map.lines) * map.span;
+                let places = [
+                    b.build_int_add(column, self.int(columns), "")?,
+                    b.build_int_add(row, self.int(rows), "")?,
+                ];
+                let to = b.build_int_add(start, self.int(to), "")?;
+                self.machine.tensor_copy(self, address, &places, to, full)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,236 @@
+//! Owns matrix products by groups of warps: the right factor lies in shared memory, the left one does too or is held as
+//! words, and accumulators stay in registers. Products are begun, and waited for before anything else touches their sums.
+//!
+//! May assume what the verifier of scheduled kernels says of `mma`. Guarantees that every address is that of the group plus
+//! what depends on the step.
+
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_layout::layout::cut;
+use tk_layout::matrix::{LANE_BITS, Tiles};
+use tk_layout::panels::{self, Panels};
+use tk_layout::shared;
+use tk_tile::Inst;
+
+use super::mma::Product;
+use super::{Emit, Res, Stop, bug};
+use crate::target::Lane;
+
+/// Elements of 8-bit floats after which a sum goes to a wider one: the instruction adds them up in 14 bits (as DeepGEMM and
+/// CUTLASS found), whose errors a sum of 128 keeps small.
+const PROMOTED: u32 = 128;
+
+/// A factor in shared memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Lies<'c> {
+    /// Where the part of this group begins, the same in all its threads.
+    pub address: IntValue<'c>,
+    /// Its order.
+    pub panels: Panels,
+}
+
+/// The left factor.
+#[derive(Clone, Debug)]
+pub enum Left<'c> {
+    /// In shared memory.
+    Lies(Lies<'c>),
+    /// Words that the thread holds, one step after the other.
+    Words(Vec<BasicValueEnum<'c>>),
+}
+
+/// One instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Step {
+    /// Its first sum; it has half as many as columns.
+    pub sums: usize,
+    /// Bytes from the address of the left factor, or the number of its first word.
+    pub left: i64,
+    /// Bytes from the address of the right factor.
+    pub right: i64,
+}
+
+/// Instructions that are begun together.
+#[derive(Clone, Debug)]
+pub struct Together<'c> {
+    /// The instruction.
+    pub product: Product,
+    /// The left factor.
+    pub left: Left<'c>,
+    /// The right factor.
+    pub right: Lies<'c>,
+    /// In the order in which they add up.
+    pub steps: Vec<Step>,
+}
+
+impl Together<'_> {
+    /// Words of the left factor that a thread holds for an instruction.
+    pub fn words(&self) -> usize {
+        words_of(&self.product)
+    }
+
+    /// Sums that a thread has of an instruction.
+    pub fn sums(&self) -> usize {
+        1 << (self.product.matrix.n - 1)
+    }
+}
+
+/// Words of the left factor that a thread holds for an instruction.
+fn words_of(product: &Product) -> usize {
+    let m = product.matrix;
+    1 << (m.m + m.k - LANE_BITS - m.warps - m.packed())
+}
+
+impl<'c> Emit<'_, 'c> {
+    /// A product of groups.
+    pub(super) fn multiply_in_groups(
+        &mut self,
+        inst: &Inst,
+        (product, tiles, k): (&Product, &Tiles, u32),
+        sums: Vec<BasicValueEnum<'c>>,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let mut together = self.together(inst, (product, tiles, k))?;
+        let f8 = product.factors.iter().any(|d| d.is_f8());
+        if inst.attrs.flag("flight") {
+            return self.machine.begin_together(self, &together, &sums);
+        }
+        if !f8 || inst.attrs.flag("fast") {
+            let begun = self.machine.begin_together(self, &together, &sums)?;
+            return self.machine.wait_together(self, 0, &begun);
+        }
+        let mut all = sums;
+        let steps = std::mem::take(&mut together.steps);
+        let each = steps.len() / (k >> product.matrix.k).max(1) as usize;
+        for part in steps.chunks(each * (PROMOTED >> product.matrix.k) as usize) {
+            together.steps = part.to_vec();
+            let zeros: Vec<_> = all.iter().map(|x| x.get_type().const_zero()).collect();
+            let begun = self.machine.begin_together(self, &together, &zeros)?;
+            let found = self.machine.wait_together(self, 0, &begun)?;
+            for (sum, x) in all.iter_mut().zip(found) {
+                *sum = self.builder.build_float_add(sum.into_float_value(), x.into_float_value(), "")?.into();
+            }
+        }
+        Ok(all)
+    }
+
+    /// A wait for products.
+    pub(super) fn mma_wait(&mut self, inst: &Inst) -> Res<()> {
+        let (v, r) = (self.operand(inst, 0)?, self.result(inst)?);
+        let pending = inst.attrs.int("pending").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+        let sums = self.registers(v)?;
+        let sums = self.machine.wait_together(self, pending, &sums)?;
+        self.define_regs(r, sums)
+    }
+
+    /// Its instructions: step by step along K, in each all rows and columns of the group.
+    fn together(&mut self, inst: &Inst, (product, tiles, k): (&Product, &Tiles, u32)) -> Res<Together<'c>> {
+        let matrix = product.matrix;
+        let group = self.group(matrix.warps)?;
+        let sides = [0, 1].map(|side| self.side_lies(inst, (product, tiles, k), side, group));
+        let [left, right] = sides;
+        let (left, right) = (left?, right?);
+        let Some(right) = right else { return bug("the right factor of a group is in registers") };
+        let acc = tiles.accumulator();
+        let (atoms, along) = (acc.repeats(), cut(k));
+        let (rows, columns) = (tiles.more(0).len(), tiles.more(1).len());
+        let bits = [0, 1].map(|side| tiles.factor(side, k).out_bits());
+        let size = |side: usize| i64::from(matrix.bytes()) << bits[side].iter().sum::<u32>();
+        let offset = |side: usize, inside: [u32; 2]| {
+            let name = ["bases_a", "bases_b"][side];
+            panels::offset(&matrix, side, bits[side], inst.attrs.ints(name).unwrap_or(&[]), inside)
+        };
+        let words = words_of(product) as i64;
+        let mut steps = vec![];
+        for (atom, step) in
+            (0..along.repeats).flat_map(|a| (0..1 << (along.log2 - matrix.k)).map(move |s| (a, s)))
+        {
+            let at = step << matrix.k;
+            for (m, n) in (0..atoms[0]).flat_map(|m| (0..atoms[1]).map(move |n| (m, n))) {
+                for (row, column) in (0..1u32 << rows).flat_map(|r| (0..1u32 << columns).map(move |c| (r, c)))
+                {
+                    let instruction = ((((m * atoms[1] + n) << rows) + row) << columns) + column;
+                    let inside = offset(0, [row << matrix.m, at]);
+                    let of_left = i64::from(m * along.repeats + atom);
+                    // Words are those of an atom of the factor, steps first, then rows.
+                    let held =
+                        (((of_left << (along.log2 - matrix.k)) + i64::from(step)) << rows) + i64::from(row);
+                    let left = if left.is_some() { of_left * size(0) + inside } else { held * words };
+                    let of_right = i64::from(atom * atoms[1] + n);
+                    steps.push(Step {
+                        sums: (instruction as usize) << (matrix.n - 1),
+                        left,
+                        right: of_right * size(1) + offset(1, [column << matrix.n, at]),
+                    });
+                }
+            }
+        }
+        let left = match left {
+            Some(lies) => Left::Lies(lies),
+            None => Left::Words(self.left_words(inst, product, tiles, k)?),
+        };
+        Ok(Together { product: *product, left, right, steps })
+    }
+
+    /// The number of the group of this thread, as a value that is the same in a warp.
+    fn group(&self, warps: u32) -> Res<IntValue<'c>> {
+        let threads = self.kernel.setting.threads();
+        let by = self.int(threads.lane_bits + warps);
+        let own = self.builder.build_right_shift(self.tid, by, false, "")?;
+        if threads.warp_bits == warps {
+            Ok(self.int(0))
+        } else {
+            self.machine.shuffle(self, own, Lane::Index(self.int(0)))
+        }
+    }
+
+    /// Where a factor lies; `None` if it is in registers.
+    fn side_lies(
+        &self,
+        inst: &Inst,
+        (product, tiles, k): (&Product, &Tiles, u32),
+        side: usize,
+        group: IntValue<'c>,
+    ) -> Res<Option<Lies<'c>>> {
+        let named = shared::named(inst);
+        let Some(buffer) = named.get(side).copied().flatten() else { return Ok(None) };
+        let Some(found) = self.kernel.buffers.get(buffer) else { return bug("a factor has no buffer") };
+        let bases = inst.attrs.ints(["bases_a", "bases_b"][side.min(1)]).unwrap_or(&[]);
+        let dtype = product.factors[side.min(1)];
+        let Some(panels) = Panels::find(tiles, side, dtype, k, bases) else {
+            return bug("a factor does not lie as a group reads it");
+        };
+        let bits = tiles.factor(side, k).out_bits();
+        let images: Vec<u64> = tiles
+            .groups()
+            .iter()
+            .map(|at| {
+                panels::offset(&product.matrix, side, bits, bases, [at[side.min(1)], 0]).cast_unsigned()
+            })
+            .collect();
+        let mut address =
+            self.builder.build_int_add(self.linear(group, &images)?, self.int(found.offset), "")?;
+        if let Some(piece) = self.piece(inst, buffer)? {
+            address = self.builder.build_int_add(address, piece, "")?;
+        }
+        Ok(Some(Lies { address, panels }))
+    }
+
+    /// The words of a left factor in registers: those of an instruction, rows, steps along K, atoms.
+    fn left_words(
+        &mut self,
+        inst: &Inst,
+        product: &Product,
+        tiles: &Tiles,
+        k: u32,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let Some(v) = shared::plain_operands(inst).get(1) else { return bug("a factor is missing") };
+        let held = self.registers(*v)?;
+        let fragment = tiles.factor(0, k);
+        let atoms: u32 = fragment.repeats().iter().product();
+        let each = fragment.registers();
+        let elements: Option<Vec<_>> = (0..atoms as usize * each)
+            .map(|n| held.get(fragment.held(n / each, n % each)).copied())
+            .collect();
+        let elements = elements.ok_or_else(|| Stop::Bug("a factor lacks a register".into()))?;
+        let dtype = product.factors[0];
+        self.packed_words(dtype, product.matrix.packed() as usize, &elements)
+    }
+}

@@ -1,0 +1,346 @@
+//! Owns the matrix instructions of groups of warps, which run beside the lanes that begin them.
+//!
+//! A machine does a product at any time between its beginning and the end of the wait for it. Here its sums are replaced by
+//! *marks* when it begins, which are NaN as floats, and are computed in the wait: who looks at them before finds no number.
+//! Its factors are read twice, when it begins and when it is waited for, as reads of one lane of each warp: a factor that
+//! changes in between, or that nothing orders with either, is a fault, as is one that a lane wrote without making it known
+//! to such instructions by a fence.
+//!
+//! How a factor lies is read from its descriptor as the PTX manual has it ("Matrix Descriptor Format", "Strides"), not taken
+//! from [`tk_layout::panels`], so that a mistake there shows.
+
+use tk_layout::matrix::{ALL, Matrix};
+use tk_ops::DType;
+
+use super::Global;
+use super::access::{Reach, Who};
+use super::block::Block;
+use super::calls::GroupCall;
+use super::fault::{FaultKind, Wrong};
+use super::grid::Env;
+use super::matrix::{Element, add, element};
+use super::meet::Wait;
+
+/// Warps of a group, and lanes of each.
+const WARPS: u32 = 4;
+const LANES: u32 = 32;
+/// Bytes that stay together in every order.
+const PIECE: usize = 16;
+/// What marks a sum: a NaN with the number of the product and the register.
+const MARK: u32 = 0x7FA0_0000;
+const REGISTER_BITS: u32 = 7;
+const NUMBERS: u32 = 1 << 14;
+
+fn mark(product: u32, register: usize) -> u32 {
+    MARK | (product % NUMBERS) << REGISTER_BITS | register as u32
+}
+
+/// What an instruction multiplies.
+#[derive(Clone, Copy)]
+struct Kind {
+    matrix: Matrix,
+    factors: [DType; 2],
+    columns: usize,
+}
+
+impl Kind {
+    fn of(call: &GroupCall) -> Result<Kind, Wrong> {
+        let wrong = || Wrong::new(FaultKind::Call, "an unknown matrix instruction of groups is called");
+        let matrix = usize::try_from(call.kind).ok().and_then(|k| ALL.get(k)).ok_or_else(wrong)?;
+        let dtype = |code: i32| {
+            let d = usize::try_from(code).ok().and_then(|c| DType::ALL.get(c)).copied();
+            d.filter(|d| matrix.factors.contains(d)).ok_or_else(wrong)
+        };
+        let factors = [dtype(call.factors[0])?, dtype(call.factors[1])?];
+        let columns = usize::try_from(call.columns).unwrap_or(0);
+        let fits = matrix.is_group() && (8..=1 << matrix.n).contains(&columns) && columns.is_multiple_of(8);
+        if fits { Ok(Kind { matrix: *matrix, factors, columns }) } else { Err(wrong()) }
+    }
+
+    fn rows(&self) -> usize {
+        1 << self.matrix.m
+    }
+
+    fn k(&self) -> usize {
+        1 << self.matrix.k
+    }
+
+    /// Sums of a lane.
+    fn sums(&self) -> usize {
+        self.columns / 2
+    }
+
+    /// Words of the left factor of a lane, and elements of each.
+    fn words(&self) -> (usize, usize) {
+        let each = 4 / self.factors[0].bytes();
+        (self.rows() * self.k() / (WARPS * LANES) as usize / each, each)
+    }
+}
+
+/// A product that has begun.
+struct Begun {
+    number: u32,
+    kind: Kind,
+    call: GroupCall,
+    loc: i32,
+    /// The left factor, if the lanes hold it.
+    held: Vec<Element>,
+    /// What shared memory held.
+    found: Vec<u8>,
+    /// The sums of each lane, one after the other: before, and with the product once it is done.
+    sums: Vec<u32>,
+    done: bool,
+    /// The lanes that have not waited for it.
+    left: u32,
+}
+
+/// The products of a group of warps.
+#[derive(Default)]
+pub(super) struct Products {
+    begun: Vec<Begun>,
+    next: u32,
+}
+
+/// What a lane has begun: the number of each product, with the step that it is part of.
+#[derive(Default)]
+pub(super) struct Steps {
+    list: Vec<(u32, u32)>,
+    complete: u32,
+}
+
+impl Steps {
+    /// The products since the last time are a step.
+    pub fn commit(&mut self) {
+        self.complete += 1;
+    }
+}
+
+impl Block {
+    /// All lanes of a group have come.
+    pub fn begin_product(&mut self, group: u32, call: GroupCall, env: &mut Env<'_>) -> Result<(), Wrong> {
+        if self.meetings.warp_size != LANES {
+            return Err(Wrong::new(FaultKind::Call, format!("groups are of {WARPS} warps of {LANES} lanes")));
+        }
+        let kind = Kind::of(&call)?;
+        let first = group * WARPS * LANES;
+        let waits: Vec<Wait> = (first..first + WARPS * LANES)
+            .filter_map(|n| self.lanes.get(n as usize).and_then(|l| l.wait))
+            .collect();
+        let Some(products) = self.products.get_mut(group as usize) else { return Ok(()) };
+        let number = products.next % NUMBERS;
+        products.next += 1;
+        let mut begun = Begun {
+            number,
+            kind,
+            call,
+            loc: waits.first().map_or(-1, |w| w.loc),
+            held: if call.flags & 1 == 1 { held(kind, &waits) } else { vec![] },
+            found: vec![],
+            sums: vec![],
+            done: false,
+            left: WARPS * LANES,
+        };
+        begun.found = factors(&begun, first, &mut self.reach, env.memory)?;
+        for wait in &waits {
+            let room = wait.room as *mut u32;
+            for register in 0..kind.sums() {
+                // SAFETY: the lane waits, and says that so many words may be read and written there.
+                unsafe {
+                    begun.sums.push(room.add(register).read_unaligned());
+                    room.add(register).write_unaligned(mark(number, register));
+                }
+            }
+        }
+        products.begun.push(begun);
+        for lane in self.lanes.iter_mut().skip(first as usize).take((WARPS * LANES) as usize) {
+            lane.steps.list.push((lane.steps.complete, number));
+        }
+        Ok(())
+    }
+
+    /// A lane waits for its steps but the last `pending`; sums among its words take the places of their marks.
+    pub fn await_products(
+        &mut self,
+        lane: u32,
+        pending: i32,
+        (room, words): (*mut u8, i32),
+        env: &mut Env<'_>,
+    ) -> Result<(), Wrong> {
+        let group = lane / (WARPS * LANES);
+        let (Some(own), Some(products)) =
+            (self.lanes.get_mut(lane as usize), self.products.get_mut(group as usize))
+        else {
+            return Ok(());
+        };
+        let done = own.steps.complete.saturating_sub(u32::try_from(pending).unwrap_or(0));
+        let (due, rest): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut own.steps.list).into_iter().partition(|(step, _)| *step < done);
+        own.steps.list = rest;
+        let first = group * WARPS * LANES;
+        let mine = (lane - first) as usize;
+        for (_, number) in due {
+            products.finish(number, first, &mut self.reach, env.memory)?;
+            let Some(begun) = products.begun.iter_mut().find(|b| b.number == number) else { continue };
+            let sums = begun.sums.iter().skip(mine * begun.kind.sums()).take(begun.kind.sums());
+            let room = room.cast::<u32>();
+            for (register, sum) in sums.enumerate() {
+                for word in 0..usize::try_from(words).unwrap_or(0) {
+                    // SAFETY: the lane says that so many words may be read and written there.
+                    unsafe {
+                        if room.add(word).read_unaligned() == mark(number, register) {
+                            room.add(word).write_unaligned(*sum);
+                        }
+                    }
+                }
+            }
+            begun.left -= 1;
+        }
+        products.begun.retain(|b| b.left > 0);
+        Ok(())
+    }
+}
+
+impl Products {
+    /// Does a product that somebody waits for, if it is not done.
+    fn finish(
+        &mut self,
+        number: u32,
+        first: u32,
+        reach: &mut Reach,
+        memory: &dyn Global,
+    ) -> Result<(), Wrong> {
+        let Some(at) = self.begun.iter().position(|b| b.number == number) else { return Ok(()) };
+        let (before, rest) = self.begun.split_at_mut(at);
+        let Some((begun, later)) = rest.split_first_mut() else { return Ok(()) };
+        debug_assert!(before.iter().all(|b| b.done), "steps are done in order");
+        if begun.done {
+            return Ok(());
+        }
+        if factors(begun, first, reach, memory)? != begun.found {
+            let message = "what a matrix instruction of a group multiplies changes before it is waited for";
+            return Err(Wrong::with(FaultKind::Race, message, begun.loc));
+        }
+        begun.multiply();
+        begun.done = true;
+        let registers = begun.kind.sums();
+        // What continues these sums finds them.
+        for other in later.iter_mut().filter(|o| o.kind.sums() == registers) {
+            for (n, sum) in other.sums.iter_mut().enumerate() {
+                if *sum == mark(number, n % registers) {
+                    *sum = begun.sums.get(n).copied().unwrap_or(0);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The left factor from the words of the lanes (PTX manual, "Register Fragments" of `wgmma`).
+fn held(kind: Kind, waits: &[Wait]) -> Vec<Element> {
+    let (words, each) = kind.words();
+    let mut all = vec![Element::Int(0); kind.rows() * kind.k()];
+    for (wait, number) in waits.iter().zip(0usize..) {
+        let (warp, lane) = (number / LANES as usize, number % LANES as usize);
+        let (group, within) = (lane / 4, lane % 4);
+        for word in 0..words {
+            let room = wait.more as *const u32;
+            // SAFETY: the lane waits, and says that so many words may be read there.
+            let bits = unsafe { room.add(word).read_unaligned() };
+            for j in 0..each {
+                let row = 16 * warp + group + 8 * (word % 2);
+                let column = within * each + j + 4 * each * (word / 2);
+                let part = u64::from(bits) >> (j * 8 * kind.factors[0].bytes());
+                let slot = all.get_mut(row * kind.k() + column);
+                slot.into_iter().for_each(|e| *e = element(kind.factors[0], part));
+            }
+        }
+    }
+    all
+}
+
+/// Where the pieces of a factor are, in the order of their lines.
+fn pieces(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize) -> Result<Vec<u64>, Wrong> {
+    let field = |from: u32| (descriptor >> from & 0x3FFF) << 4;
+    let (start, leading, stride) = (field(0), field(16), field(32));
+    let span = match descriptor >> 62 {
+        1 => 128,
+        2 => 64,
+        3 => 32,
+        _ => return Err(Wrong::new(FaultKind::Call, "a factor of a group has an unknown order")),
+    };
+    let bytes = kind.factors[side.min(1)].bytes() as u64;
+    if across && bytes != 2 {
+        return Err(Wrong::new(FaultKind::Call, "only elements of two bytes are neighbours across K"));
+    }
+    let (lines, along) = if across {
+        (kind.k() as u64, extent as u64 * bytes)
+    } else {
+        (extent as u64, kind.k() as u64 * bytes)
+    };
+    let mut all = vec![];
+    for line in 0..lines {
+        for at in (0..along).step_by(PIECE) {
+            let near = if across { at / span * leading + at % span } else { at };
+            let address = start + line / 8 * stride + line % 8 * span + near;
+            all.push(address ^ (address >> 3 & (span - PIECE as u64)));
+        }
+    }
+    Ok(all)
+}
+
+/// The bytes of the factors in shared memory.
+fn factors(begun: &Begun, first: u32, reach: &mut Reach, memory: &dyn Global) -> Result<Vec<u8>, Wrong> {
+    let (kind, call) = (begun.kind, begun.call);
+    let mut places = vec![];
+    if call.flags & 1 == 0 {
+        places.extend(pieces(call.left, call.flags & 2 != 0, kind.rows(), kind, 0)?);
+    }
+    places.extend(pieces(call.right, call.flags & 4 != 0, kind.columns, kind, 1)?);
+    let mut all = vec![0; places.len() * PIECE];
+    for ((n, at), piece) in places.iter().enumerate().zip(all.chunks_mut(PIECE)) {
+        let lane = first + n as u32 % WARPS * LANES;
+        reach.seen_by_group(memory, Who { lane, loc: begun.loc }, *at, piece)?;
+    }
+    Ok(all)
+}
+
+impl Begun {
+    /// Adds the product to the sums.
+    fn multiply(&mut self) {
+        let (kind, call) = (self.kind, self.call);
+        let mut bytes = self.found.as_slice();
+        let mut factor = |side: usize, across: bool, extent: usize| {
+            let d = kind.factors[side.min(1)];
+            let size = d.bytes();
+            let (own, rest) = bytes.split_at(extent * kind.k() * size);
+            bytes = rest;
+            let (lines, each) = if across { (extent, kind.k()) } else { (kind.k(), extent) };
+            debug_assert_eq!(lines * each * size, own.len());
+            let mut all = vec![Element::Int(0); extent * kind.k()];
+            for (n, x) in own.chunks(size).enumerate() {
+                let (line, at) = (n / lines, n % lines);
+                let (x_at, k_at) = if across { (at, line) } else { (line, at) };
+                let mut bits = [0; 8];
+                bits.iter_mut().zip(x).for_each(|(to, from)| *to = *from);
+                let slot = all.get_mut(x_at * kind.k() + k_at);
+                slot.into_iter().for_each(|e| *e = element(d, u64::from_le_bytes(bits)));
+            }
+            all
+        };
+        let left =
+            if call.flags & 1 == 1 { self.held.clone() } else { factor(0, call.flags & 2 != 0, kind.rows()) };
+        let right = factor(1, call.flags & 4 != 0, kind.columns);
+        let registers = kind.sums();
+        for (n, sum) in self.sums.iter_mut().enumerate() {
+            let (lane, register) = (n / registers, n % registers);
+            let (warp, lane) = (lane / LANES as usize, lane % LANES as usize);
+            let row = 16 * warp + lane / 4 + 8 * (register / 2 % 2);
+            let column = 8 * (register / 4) + 2 * (lane % 4) + register % 2;
+            let line = |all: &[Element], at: usize| -> Vec<Element> {
+                all.iter().skip(at * kind.k()).take(kind.k()).copied().collect()
+            };
+            let products = line(&left, row).into_iter().zip(line(&right, column));
+            *sum = add(kind.matrix.sum, u64::from(*sum), products) as u32;
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Owns barriers in shared memory that count arrivals and bytes, and copies of boxes, which run beside the lane that begins
+//! them.
+//!
+//! A machine does such a copy at any time after its beginning. Here what was at its target is destroyed when it begins, its
+//! elements come at a moment that the seed draws, at the latest when every lane waits, and then its bytes count for its
+//! barrier. Where a box lies in shared memory is written here as the PTX manual has it ("Swizzling modes"), not taken from
+//! [`tk_layout::panels`], so that a mistake there shows.
+
+use std::collections::BTreeMap;
+
+use super::access::Who;
+use super::block::Block;
+use super::calls::{Space, TensorRequest};
+use super::fault::{FaultKind, Wrong};
+use super::grid::Env;
+use super::meet::{Meeting, Wait};
+
+/// Bytes that stay together in every order.
+const PIECE: usize = 16;
+/// What stands where a copy is on its way: no float that a program computes with, and no small integer.
+const DESTROYED: [u8; PIECE] = [0xa5; PIECE];
+/// How often a copy that is on its way arrives between two turns of lanes, out of 256.
+const ARRIVES: u32 = 24;
+
+/// What a launch tells the copy engine about a matrix, in the form in which the simulated target is given it.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorMap {
+    /// The address of the first element.
+    pub address: u64,
+    /// Rows and columns.
+    pub extents: [u64; 2],
+    /// Bytes from a row to the next.
+    pub stride: u64,
+    /// Bytes of an element.
+    pub bytes: u32,
+    /// Lines of a box.
+    pub lines: u32,
+    /// Bytes of a line.
+    pub span: u32,
+}
+
+/// A barrier.
+#[derive(Clone, Copy)]
+struct Phase {
+    /// Arrivals of a phase, and how many are missing in this one.
+    arrivals: u32,
+    missing: u32,
+    /// Bytes that were announced and have not come.
+    bytes: i64,
+    /// Phases that are over.
+    over: u32,
+}
+
+/// The barriers and copies of a program.
+#[derive(Default)]
+pub(super) struct Phases {
+    barriers: BTreeMap<u32, Phase>,
+    /// Copies that have begun, with the lanes that began them.
+    begun: Vec<(u32, TensorRequest)>,
+}
+
+fn wrong(address: u32) -> Wrong {
+    Wrong::new(FaultKind::Call, format!("there is no barrier at byte {address} of shared memory"))
+}
+
+impl Block {
+    /// A lane makes a barrier.
+    pub fn begin_phase(&mut self, address: u32, arrivals: i32) -> Result<(), Wrong> {
+        let arrivals = u32::try_from(arrivals).unwrap_or(0);
+        if !address.is_multiple_of(8) || arrivals == 0 {
+            let message = format!("a barrier of {arrivals} arrivals at byte {address} of shared memory");
+            return Err(Wrong::new(FaultKind::Call, message));
+        }
+        let phase = Phase { arrivals, missing: arrivals, bytes: 0, over: 0 };
+        self.phases.barriers.insert(address, phase);
+        Ok(())
+    }
+
+    /// A lane arrives and announces bytes.
+    pub fn arrive_at_phase(&mut self, lane: u32, address: u32, bytes: i32) -> Result<(), Wrong> {
+        let phase = self.phases.barriers.get_mut(&address).ok_or_else(|| wrong(address))?;
+        if phase.missing == 0 {
+            let message = format!("more lanes arrive at a barrier than the {} it counts", phase.arrivals);
+            return Err(Wrong::new(FaultKind::Call, message));
+        }
+        phase.missing -= 1;
+        phase.bytes += i64::from(bytes);
+        self.reach.clock.release(lane, (Space::Shared, address.into()));
+        self.end_phase(address);
+        Ok(())
+    }
+
+    /// If all have come, those who wait go on.
+    fn end_phase(&mut self, address: u32) {
+        let Some(phase) = self.phases.barriers.get_mut(&address) else { return };
+        if phase.missing > 0 || phase.bytes != 0 {
+            return;
+        }
+        (phase.missing, phase.over) = (phase.arrivals, phase.over.wrapping_add(1));
+        let over = phase.over;
+        for (lane, n) in self.lanes.iter_mut().zip(0..) {
+            let here = lane.wait.is_some_and(|w| match w.meeting {
+                Meeting::Phase { address: at, parity } => at == address && is_over(over, parity),
+                _ => false,
+            });
+            if here {
+                lane.wait = None;
+                self.reach.clock.acquire(n, (Space::Shared, address.into()));
+                self.runnable.push(n);
+            }
+        }
+    }
+
+    /// A lane waits until a phase is over.
+    pub fn await_phase(&mut self, lane: u32, address: u32, parity: u32, loc: i32) -> Result<(), Wrong> {
+        let phase = self.phases.barriers.get(&address).ok_or_else(|| wrong(address))?;
+        if is_over(phase.over, parity) {
+            self.reach.clock.acquire(lane, (Space::Shared, address.into()));
+            self.runnable.push(lane);
+        } else if let Some(l) = self.lanes.get_mut(lane as usize) {
+            l.wait = Some(Wait::at(Meeting::Phase { address, parity }, loc));
+        }
+        Ok(())
+    }
+
+    /// A lane begins a copy of a box.
+    ///
+    /// # Safety
+    /// The request has the address of a [`TensorMap`] that lives as long as the launch.
+    pub unsafe fn begin_box(
+        &mut self,
+        lane: u32,
+        copy: TensorRequest,
+        env: &mut Env<'_>,
+    ) -> Result<(), Wrong> {
+        // SAFETY: the caller says so.
+        let map = unsafe { *(copy.map as *const TensorMap) };
+        let fits = [32, 64, 128].contains(&map.span)
+            && (1..=256).contains(&map.lines)
+            && map.bytes.is_power_of_two()
+            && map.address.is_multiple_of(16)
+            && map.stride.is_multiple_of(16)
+            && copy.to.is_multiple_of(8 * map.span);
+        if !fits || !self.phases.barriers.contains_key(&copy.barrier) {
+            let message =
+                format!("a box of {} lines of {} bytes is copied to byte {}", map.lines, map.span, copy.to);
+            return Err(Wrong::new(FaultKind::Call, message));
+        }
+        for (to, _) in pieces(&map, copy.to) {
+            self.reach.fill(env.memory, Who { lane, loc: copy.loc }, to, &DESTROYED)?;
+        }
+        self.reach.fence(lane);
+        self.phases.begun.push((lane, copy));
+        Ok(())
+    }
+
+    /// Lets a copy arrive if it is time, or if nothing else can happen; whether one did.
+    pub fn boxes_arrive(&mut self, env: &mut Env<'_>) -> Result<bool, (Wrong, u32, i32)> {
+        let waits = !self.phases.begun.is_empty();
+        if !waits || !self.runnable.is_empty() && !self.random.chance(ARRIVES) {
+            return Ok(false);
+        }
+        let at = self.random.below(self.phases.begun.len());
+        let (lane, copy) = self.phases.begun.swap_remove(at);
+        self.arrive_box(lane, &copy, env).map_err(|w| (w, lane, copy.loc))?;
+        Ok(true)
+    }
+
+    fn arrive_box(&mut self, lane: u32, copy: &TensorRequest, env: &mut Env<'_>) -> Result<(), Wrong> {
+        // SAFETY: `begin_box` was given the same.
+        let map = unsafe { *(copy.map as *const TensorMap) };
+        let who = Who { lane, loc: copy.loc };
+        let each = map.bytes as usize;
+        for (to, (line, first)) in pieces(&map, copy.to) {
+            let row = i64::from(copy.row) + i64::from(line);
+            let mut bytes = [0; PIECE];
+            for (n, room) in bytes.chunks_mut(each).enumerate() {
+                let column = i64::from(copy.column) + i64::from(first / map.bytes) + n as i64;
+                let inside = |at: i64, extent: u64| u64::try_from(at).is_ok_and(|at| at < extent);
+                if inside(row, map.extents[0]) && inside(column, map.extents[1]) {
+                    let from = map.address + row.cast_unsigned() * map.stride;
+                    let from = from + column.cast_unsigned() * u64::from(map.bytes);
+                    self.reach.look(env.memory, who, from, room)?;
+                }
+            }
+            self.reach.fill(env.memory, who, to, &bytes)?;
+        }
+        // Copies write as instructions of groups read.
+        self.reach.fence(lane);
+        if let Some(phase) = self.phases.barriers.get_mut(&copy.barrier) {
+            phase.bytes -= i64::from(map.lines * map.span);
+        }
+        self.reach.clock.release(lane, (Space::Shared, copy.barrier.into()));
+        self.end_phase(copy.barrier);
+        env.polls = 0;
+        Ok(())
+    }
+}
+
+fn is_over(over: u32, parity: u32) -> bool {
+    over & 1 != parity & 1
+}
+
+/// The pieces of a box: where each goes, its line, and its first byte in the line.
+fn pieces(map: &TensorMap, to: u32) -> impl Iterator<Item = (u32, (u32, u32))> + use<> {
+    let (lines, span) = (map.lines, map.span);
+    (0..lines).flat_map(move |line| {
+        (0..span).step_by(PIECE).map(move |at| {
+            let address = to + line * span + at;
+            (address ^ (address >> 3 & (span - PIECE as u32)), (line, at))
+        })
+    })
+}

@@ -1,0 +1,124 @@
+//! Owns matrix instructions of groups of warps of NVIDIA GPUs: `wgmma`.
+
+use inkwell::values::{BasicValueEnum, IntValue};
+
+use super::matrix::matrix_type;
+use super::{Kind, Nvptx};
+use crate::emit::group::{Left, Lies, Together};
+use crate::emit::{Emit, Res};
+
+/// Bits of an address that a descriptor holds, and how many of them it leaves out below.
+const ADDRESS: u64 = 0x3FFFF;
+const LEFT_OUT: u64 = 4;
+
+/// What a descriptor says but the address: from one piece of 16 bytes to the next (16 where lines are whole, the panel where
+/// neighbours are across K), from eight lines to the next, and the exclusive or (PTX manual, "Matrix Descriptor Format").
+pub fn descriptor(lies: &Lies<'_>) -> u64 {
+    let p = lies.panels;
+    let leading = if p.across { u64::from(p.panel) } else { 16 };
+    let mode: u64 = match p.span {
+        128 => 1,
+        64 => 2,
+        _ => 3,
+    };
+    (leading >> LEFT_OUT) << 16 | (u64::from(p.lines) >> LEFT_OUT) << 32 | mode << 62
+}
+
+impl<'c> Nvptx<'c> {
+    fn described(&self, e: &Emit<'_, 'c>, lies: &Lies<'c>) -> Res<IntValue<'c>> {
+        let (b, long) = (e.builder, e.context.i64_type());
+        let address = self.shared_address(e, lies.address)?;
+        let address = b.build_and(address, e.int(ADDRESS as u32), "")?;
+        let address = b.build_right_shift(address, e.int(LEFT_OUT as u32), false, "")?;
+        let address = b.build_int_z_extend(address, long, "")?;
+        Ok(b.build_or(address, long.const_int(descriptor(lies), false), "")?)
+    }
+
+    pub(super) fn wgmma(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: &Together<'c>,
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let matrix = what.product.matrix;
+        let count = sums.len();
+        let letter = if sums.first().is_some_and(|x| x.is_float_value()) { "f" } else { "r" };
+        let mut constraints: Vec<String> = vec![format!("={letter}"); count];
+        constraints.extend((0..count).map(|i| i.to_string()));
+        let mut inputs = sums.to_vec();
+        let first = inputs.len() + count;
+        let right = format!("${first}");
+        inputs.push(self.described(e, &what.right)?.into());
+        constraints.push("l".into());
+        match &what.left {
+            Left::Lies(lies) => {
+                inputs.push(self.described(e, lies)?.into());
+                constraints.push("l".into());
+            }
+            Left::Words(words) => {
+                inputs.extend(words);
+                constraints.extend(words.iter().map(|_| "r".to_string()));
+            }
+        }
+        let [x, y] = what.product.factors.map(matrix_type);
+        let columns = 1u32 << matrix.n;
+        let depth = 1u32 << matrix.k;
+        let sum = matrix_type(matrix.sum);
+        let mut text = String::from(
+            "{\n\t.reg .pred p;\n\t.reg .b64 x, y;\n\tsetp.eq.b32 p, 0, 0;\n\twgmma.fence.sync.aligned;\n\t",
+        );
+        for step in &what.steps {
+            let list = |from: usize, n: usize| {
+                let names: Vec<String> = (from..from + n).map(|i| format!("${i}")).collect();
+                format!("{{{}}}", names.join(", "))
+            };
+            let of = |name: &str, operand: &str, bytes: i64| match bytes {
+                0 => (String::new(), operand.to_string()),
+                n => (format!("add.s64 {name}, {operand}, {};\n\t", n >> LEFT_OUT), name.to_string()),
+            };
+            let (add, b) = of("y", &right, step.right);
+            text += &add;
+            let a = match &what.left {
+                Left::Lies(_) => {
+                    let (add, a) = of("x", &format!("${}", first + 1), step.left);
+                    text += &add;
+                    a
+                }
+                Left::Words(_) => list(first + 1 + step.left as usize, what.words()),
+            };
+            let d = list(step.sums, what.sums());
+            text +=
+                &format!("wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{sum}.{x}.{y} {d}, {a}, {b}, p");
+            // Factors keep their signs; those of 16 bits say whether neighbours are across K.
+            if !matrix.sum.is_int() {
+                text += ", 1, 1";
+            }
+            if matrix.bytes() == 2 {
+                if let Left::Lies(lies) = &what.left {
+                    text += &format!(", {}", u32::from(lies.panels.across));
+                }
+                text += &format!(", {}", u32::from(what.right.panels.across));
+            }
+            text += ";\n\t";
+        }
+        text += "wgmma.commit_group.sync.aligned;\n\t}";
+        let types: Vec<_> = sums.iter().map(|x| x.get_type()).collect();
+        self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Meeting)
+    }
+
+    /// The sums go through the wait, so that nothing that reads them moves in front of it.
+    pub(super) fn wgmma_wait(
+        &self,
+        e: &Emit<'_, 'c>,
+        pending: u32,
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let letter = if sums.first().is_some_and(|x| x.is_float_value()) { "f" } else { "r" };
+        let outputs = vec![format!("={letter}"); sums.len()];
+        let inputs = (0..sums.len()).map(|i| i.to_string());
+        let constraints: Vec<String> = outputs.into_iter().chain(inputs).collect();
+        let text = format!("wgmma.wait_group.sync.aligned {pending};");
+        let types: Vec<_> = sums.iter().map(|x| x.get_type()).collect();
+        self.asm(e, &text, &constraints.join(","), &types, sums, Kind::Meeting)
+    }
+}
