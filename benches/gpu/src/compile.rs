@@ -169,7 +169,8 @@ impl Front {
             return Err(format!("it has {} machine parameters, not {}", kinds.len(), case.values.len()));
         }
         let known = kinds.iter().zip(&case.values).map(|(kind, bits)| Known::of(*kind, *bits));
-        let facts = known.map(|f| ArgFacts { divisible: f.divisible, one: f.one }).collect();
+        let facts =
+            known.map(|f| ArgFacts { divisible: f.divisible, one: f.one, positive: f.positive }).collect();
         Ok(Front { session, compiled, warps, stages, facts })
     }
 

@@ -55,7 +55,11 @@ pub fn products(quick: bool) -> Vec<Product> {
         others: if quick {
             vec![]
         } else {
-            vec![ints(&[("warps", 8)]), ints(&[("warps", 8), ("stages", 4)])]
+            vec![
+                ints(&[("warps", 8), ("stages", 4)]),
+                ints(&[("BK", 64), ("stages", 4)]),
+                ints(&[("BN", 256), ("BK", 64), ("warps", 8), ("stages", 3)]),
+            ]
         },
     }];
     let sizes: &[usize] = if quick { &[4096] } else { &[1000, 2048, 4096, 8192] };
