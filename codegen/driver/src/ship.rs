@@ -284,7 +284,7 @@ impl Shipping<'_> {
             ]);
         }
         let Choices { mut guard, named, values } = self.choices(special, bindings, contract)?;
-        guard.extend(passed.iter().zip(facts).filter_map(|(m, f)| known(*m, *f)));
+        guard.extend(passed.iter().zip(facts).flat_map(|(m, f)| [known(*m, *f), positive(*m, *f)]).flatten());
         guard.extend(kernel.maps.iter().flat_map(|m| mapped(&passed, m)));
         let require = contract.require.iter();
         let require =
@@ -470,6 +470,13 @@ fn known(what: Machine, facts: ArgFacts) -> Option<Guard> {
         return None;
     };
     Some(Guard { condition, decides: None })
+}
+
+/// That a number is above 0, where pointers may have become views that end there.
+fn positive(what: Machine, facts: ArgFacts) -> Option<Guard> {
+    let Machine::Number(arg) = what else { return None };
+    let condition = apply(Kind::Gt, 64, vec![Expr::Number(arg), Expr::Int(0)]);
+    facts.positive.then_some(Guard { condition, decides: None })
 }
 
 /// What a tensor map asks for beside what is known: extents and strides above 0, and below what it can have.

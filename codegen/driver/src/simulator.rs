@@ -197,7 +197,7 @@ fn described(map: &TensorMap, values: &[u64]) -> Option<sim::TensorMap> {
     let m = &map.matrix;
     let (bytes, [rows, columns]) = (m.dtype.bytes() as u32, m.extents.map(word));
     // They are positive, so that the upper bits of one with 32 are 0.
-    let (extents, stride) = ([rows?, columns?], word(m.strides[0])? * u64::from(bytes));
+    let (extents, stride) = ([rows?, columns?], word(m.strides[0])?.checked_mul(bytes.into())?);
     let address = *values.get(m.address)?;
     Some(sim::TensorMap { address, extents, stride, bytes, lines: map.lines, span: map.span })
 }

@@ -66,7 +66,7 @@ fn map(v: &Variant, map: &TensorMap) -> bool {
         Word::Passed(i) => {
             matches!(passed(i), Some(Machine::Extent(..) | Machine::Stride(..) | Machine::Number(_)))
         }
-        Word::Value(v) => v > 0,
+        Word::Value(v) => (1..1 << 37).contains(&v),
     };
     let whole = matches!(passed(map.address), Some(Machine::Address(_)))
         && map.extents.into_iter().chain([map.stride]).all(word);

@@ -225,7 +225,7 @@ fn a_manifest_that_would_take_more_memory_is_refused_before_it_is_read() {
     let text = manifest(&base);
     for piece in ["\"\",", "[],", "{},", "1,", "null,"] {
         let mut bytes = base[..text.start].to_vec();
-        bytes.extend(b"{\"format\":1,\"versions\":{\"tk\":\"\",\"llvm\":\"\",\"ptxas\":\"\"},\"kernels\":[{\"name\":\"\",\"doc\":\"\",\"params\":[],\"choices\":[{\"name\":\"\",\"values\":[");
+        bytes.extend(b"{\"format\":2,\"versions\":{\"tk\":\"\",\"llvm\":\"\",\"ptxas\":\"\"},\"kernels\":[{\"name\":\"\",\"doc\":\"\",\"params\":[],\"choices\":[{\"name\":\"\",\"values\":[");
         bytes.extend(piece.repeat(200_000).bytes());
         let length = (bytes.len() - text.start) as u64;
         bytes[TABLE + 8..TABLE + 16].copy_from_slice(&length.to_le_bytes());
@@ -239,7 +239,9 @@ fn another_format_says_which_tk_reads_it() {
     bytes[8] = 9;
     let e = Bundle::from_vec(bytes).unwrap_err().to_string();
     assert!(
-        e.contains("format 9") && e.contains("format 1") && e.contains("tk 0.1.0 wrote it and reads it"),
+        e.contains("format 9")
+            && e.contains(&format!("this tk reads format {}", tk_bundle::FORMAT))
+            && e.contains("tk 0.1.0 wrote it and reads it"),
         "{e}"
     );
     let e = Bundle::from_vec(b"\x7fELF".to_vec()).unwrap_err().to_string();

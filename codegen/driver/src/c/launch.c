@@ -141,12 +141,12 @@ static tk_status tki_find_driver(tki_driver **out)
     TKI_SYMBOL(alloc, "cuMemAllocAsync");
     TKI_SYMBOL(release, "cuMemFreeAsync");
     TKI_SYMBOL(fill, "cuMemsetD8Async");
-#if TKI_MAPS > 0
-    TKI_SYMBOL(encode, "cuTensorMapEncodeTiled");
-#endif
 #undef TKI_SYMBOL
     /* From CUDA 12 on: contexts have numbers that are never used again. */
     (void)tki_symbol(library, "cuCtxGetId", &driver.context_id);
+#if TKI_MAPS > 0
+    (void)tki_symbol(library, "cuTensorMapEncodeTiled", &driver.encode);
+#endif
     if (missing != NULL) {
         status = tki_fail(TK_NO_DRIVER, "the NVIDIA driver is too old: it has no %s; CUDA 12 or newer is needed", missing);
     } else if ((code = driver.init(0)) != 0) {
@@ -331,6 +331,10 @@ static tk_status tki_start(const tki_driver *driver, const tki_device *device, t
         pointers[i] = &words[i];
     }
 #if TKI_MAPS > 0
+    if (variant->map_count > 0 && driver->encode == NULL) {
+        return tki_fail(TK_NO_DRIVER, "the NVIDIA driver is too old for kernel `%s`: it has no cuTensorMapEncodeTiled; CUDA 12 or newer is needed",
+                       variant->kernel);
+    }
     for (i = 0; i < variant->map_count; i++) {
         code = tki_encode(driver, &variant->maps[i], words, &maps[i]);
         if (code != 0) {

@@ -33,6 +33,11 @@ pub struct ArgFacts {
     pub positive: bool,
 }
 
+impl ArgFacts {
+    /// What an integer that counts as positive is below.
+    pub const BOUND: i64 = 1 << 37;
+}
+
 impl Default for ArgFacts {
     fn default() -> Self {
         ArgFacts { divisible: 1, one: false, positive: false }

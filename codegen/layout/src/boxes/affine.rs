@@ -7,7 +7,7 @@
 //! May assume verified tile IR. Guarantees equality of elements if integers do not overflow: a program whose offsets do is
 //! reported in checked mode and means nothing elsewhere, as in [`crate::axis`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::rewrite::{constant, yielded};
@@ -185,7 +185,15 @@ impl<'a> Affine<'a> {
             Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous) => operand(0),
             _ => None,
         };
-        found.or_else(own)
+        found.filter(|f| !self.outgrows(f, v)).or_else(own)
+    }
+
+    /// Whether a number of 64 bits is computed of numbers with fewer, so that it may be none of those.
+    fn outgrows(&self, sum: &Sum, v: ValueId) -> bool {
+        let bits = |v: ValueId| self.dtype(v).map_or(0, |d| d.bits());
+        let computed = self.def(v).is_some_and(|i| i.op != Op::Elementwise(ElementwiseOp::Cast));
+        let narrow = sum.products().any(|(p, _)| p.iter().any(|s| bits(*s) < bits(v)));
+        computed && narrow
     }
 
     fn widens(&self, inst: &tk_tile::Inst) -> bool {
@@ -206,6 +214,13 @@ impl<'a> Affine<'a> {
         if let Some(value) = constant(self.func, v).and_then(|s| s.as_int()) {
             return Some(Ramp::uniform(Sum::constant(i64::try_from(value).ok()?), rank));
         }
+        let found = self.computed(v, rank)?;
+        let moved = matches!(self.def(v)?.op, Op::Create(_) | Op::Shape(_));
+        let uniform = found.is_uniform() && !moved;
+        (!uniform || !self.outgrows(&found.start, v)).then_some(found)
+    }
+
+    fn computed(&self, v: ValueId, rank: usize) -> Option<Ramp> {
         let inst = self.def(v)?;
         let operand = |i: usize| inst.operands.get(i).and_then(|o| self.ramp(*o));
         match inst.op {
@@ -314,8 +329,14 @@ impl<'a> Affine<'a> {
             return None;
         };
         let by = self.ramp(*by).filter(|r| *from == arg && r.is_uniform())?;
-        let inside = |v: &ValueId| matches!(self.func.values[*v].def, Def::Arg(b, _) if b == block);
-        if by.start.products().any(|(p, _)| p.iter().any(inside)) {
+        // What is another number in each trip is not multiplied by how many there were.
+        let mut own: BTreeSet<ValueId> = self.func.blocks[block].args.iter().copied().collect();
+        for i in walk::insts_in(self.func, block) {
+            let inst = &self.func.insts[i];
+            own.extend(&inst.results);
+            own.extend(inst.blocks.iter().flat_map(|b| &self.func.blocks[*b].args));
+        }
+        if by.start.products().any(|(p, _)| p.iter().any(|v| own.contains(v))) {
             return None;
         }
         // In the trip `i` it has been moved `(i - lo) / step` times.

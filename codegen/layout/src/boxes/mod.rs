@@ -17,6 +17,8 @@
 
 pub mod affine;
 
+use std::collections::BTreeSet;
+
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::rewrite::constant;
@@ -27,6 +29,7 @@ use tk_tile::{
 
 use crate::axis::{ArgFacts, AxisInfo, flattened};
 use crate::kernel::Setting;
+use crate::layout::padded;
 use affine::{Affine, Below, Sum};
 
 /// A number that the launch knows: a parameter, or a constant.
@@ -117,14 +120,23 @@ impl Look<'_> {
         let places = split(&at.start, [rows, columns])?;
         // Behind a negative position pointers find memory, and boxes do not.
         let natural = |v: &ValueId| self.axis.tile(*v).natural;
-        let inside = |(p, factor): (&[ValueId], i64)| factor > 0 && p.iter().all(natural);
+        let narrow =
+            |v: &ValueId| self.module.types.get(self.func.ty(*v)).dtype().is_some_and(|d| d.bits() <= 32);
+        let known = self.known_at(load);
+        let inside = |(p, factor): (&[ValueId], i64)| {
+            (1..=i64::from(i32::MAX)).contains(&factor)
+                && p.iter().all(|v| natural(v) && narrow(v) && known.contains(v))
+        };
         if !places.iter().flat_map(Sum::products).all(inside) {
             return None;
         }
+        let shape = self.shape(*inst.results.first()?);
         let bound = |dim: usize| -> Option<Known> {
             let own: Vec<&Below> = mask.iter().filter(|b| b.dim == dim).collect();
             match own[..] {
-                [] => Some(Known::Value(i32::MAX.into())),
+                // Padding would be read, which nobody says is there.
+                [] if shape.get(dim).is_some_and(|n| padded(*n) == *n) => Some(Known::Value(i32::MAX.into())),
+                [] => None,
                 [b] => self.known(&places[dim].add(&b.start, -1)?),
                 _ => None,
             }
@@ -133,6 +145,32 @@ impl Look<'_> {
         let turned = !self.is_one(strides[1]) && self.is_one(strides[0]);
         let boxed = Boxed { load, base, extents, strides, places, turned };
         self.is_mapped(&boxed).then_some(boxed)
+    }
+
+    /// The values that are there where an instruction stands.
+    fn known_at(&self, inst: InstId) -> BTreeSet<ValueId> {
+        let mut known = BTreeSet::new();
+        self.gather(self.func.body, inst, &mut known);
+        known
+    }
+
+    /// Adds those of a block, up to the instruction if that stands in it; whether it does.
+    fn gather(&self, block: BlockId, inst: InstId, known: &mut BTreeSet<ValueId>) -> bool {
+        known.extend(&self.func.blocks[block].args);
+        for i in &self.func.blocks[block].insts {
+            if *i == inst {
+                return true;
+            }
+            for b in &self.func.insts[*i].blocks {
+                let before = known.clone();
+                if self.gather(*b, inst, known) {
+                    return true;
+                }
+                *known = before;
+            }
+            known.extend(&self.func.insts[*i].results);
+        }
+        false
     }
 
     /// A sum that the launch knows.
@@ -171,7 +209,9 @@ impl Look<'_> {
         let (line, row) = if b.turned { (b.strides[0], b.strides[1]) } else { (b.strides[1], b.strides[0]) };
         let bytes = d.bytes() as u32;
         let apart = match row {
-            Known::Value(v) => v > 0 && v % i64::from(ALIGNED / bytes.min(ALIGNED)) == 0,
+            Known::Value(v) => {
+                (1..ArgFacts::BOUND).contains(&v) && v % i64::from(ALIGNED / bytes.min(ALIGNED)) == 0
+            }
             Known::Param(v) => self.fact(v).positive && self.fact(v).divisible * bytes >= ALIGNED,
         };
         let narrow = |k: &Known| match k {

@@ -116,8 +116,10 @@ fn number(kernel: &Kernel, v: ValueId, place: &dyn Fn(ValueId) -> Option<usize>)
     }
     let Def::Inst(id, _) = func.values[v].def else { return None };
     let inst = &func.insts[id];
-    let bits = |v: ValueId| kernel.module.types.get(func.ty(v)).dtype().map_or(0, |d| d.bits());
+    let dtype =
+        |v: ValueId| kernel.module.types.get(func.ty(v)).dtype().filter(|d| d.is_int() && d.is_signed());
     let from = *inst.operands.first()?;
-    let widens = inst.op == Op::Elementwise(ElementwiseOp::Cast) && bits(from) <= bits(v);
+    let cast = inst.op == Op::Elementwise(ElementwiseOp::Cast);
+    let widens = cast && dtype(from)?.bits() <= dtype(v)?.bits();
     if widens { number(kernel, from, place) } else { None }
 }

@@ -187,6 +187,10 @@ fn feed(
     let mut taken = vec![];
     for (side, buffer) in named(inst).into_iter().enumerate() {
         let Some(buffer) = buffer else { continue };
+        // Both factors may be one.
+        if taken.iter().any(|t: &Taken| t.buffer == buffer) {
+            continue;
+        }
         let (mut stores, mut readers) = (vec![], vec![]);
         for i in &all {
             let (reads, writes) = touched(&func.insts[*i]);
@@ -262,7 +266,7 @@ fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
         Word::Passed(i) => kernel.setting.facts.get(i).copied().unwrap_or_default(),
         Word::Value(v) => {
             let divisible = 1 << v.trailing_zeros().min(ALIGNED.trailing_zeros());
-            ArgFacts { divisible, one: v == 1, positive: v > 0 }
+            ArgFacts { divisible, one: v == 1, positive: (1..ArgFacts::BOUND).contains(&v) }
         }
     };
     let [rows, columns] = matrix.strides.map(fact);

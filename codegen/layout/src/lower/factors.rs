@@ -202,6 +202,10 @@ impl Lower<'_> {
         let (Op::Shape(ShapeOp::Permute), Some(x)) = (inst.op, inst.operands.first().copied()) else {
             return (v, bases.to_vec());
         };
+        // Atoms follow one another in the order of the tile that is stored.
+        if self.shape(v).iter().filter(|n| cut(**n).repeats > 1).count() > 1 {
+            return (v, bases.to_vec());
+        }
         let perm = permutation(inst);
         let mut bits = bases;
         let own: Vec<&[i64]> = self

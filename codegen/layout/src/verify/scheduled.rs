@@ -253,21 +253,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
         (MachineOp::Barrier | MachineOp::ProxyFence | MachineOp::AsyncCommit | MachineOp::Convert, _, _) => {
             Ok(())
         }
-        (
-            MachineOp::SharedStore
-            | MachineOp::SharedLoad
-            | MachineOp::SharedGather
-            | MachineOp::SharedScatter
-            | MachineOp::SharedRank
-            | MachineOp::SharedAdd
-            | MachineOp::SharedDot
-            | MachineOp::Mma
-            | MachineOp::MmaWait
-            | MachineOp::Fragments
-            | MachineOp::AsyncCopy,
-            _,
-            _,
-        ) => fault(S03, "operands or results are missing"),
+        _ => fault(S03, "operands or results are missing"),
     }
 }
 

@@ -103,6 +103,11 @@ impl Reach {
         self.fenced.get_mut(lane as usize).into_iter().for_each(|f| *f = time);
     }
 
+    /// What shared memory holds, whoever may look.
+    pub fn shared_bytes(&self, at: u32, bytes: usize) -> Option<&[u8]> {
+        self.shared.get(at as usize..)?.get(..bytes)
+    }
+
     /// Writes to shared memory for a copy that runs beside the lane.
     pub fn fill(&mut self, global: &dyn Global, who: Who, addr: u32, bytes: &[u8]) -> Result<(), Wrong> {
         let place = (Space::Shared, u64::from(addr), bytes.len() as i32);

@@ -352,9 +352,10 @@ impl Block {
                 self.reach.fence(lane);
                 Ok(Next::Go(0))
             }
-            Request::PhaseBegin { address, arrivals, .. } => {
-                self.begin_phase(address, arrivals).map(|()| Next::Go(0))
+            Request::PhaseBegin { address, arrivals, loc } => {
+                self.begin_phase((lane, loc), address, arrivals, env).map(|()| Next::Go(0))
             }
+
             Request::PhaseArrive { address, bytes, .. } => {
                 env.polls = 0;
                 self.arrive_at_phase(lane, address, bytes).map(|()| Next::Go(0))

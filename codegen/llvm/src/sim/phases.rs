@@ -19,6 +19,8 @@ use super::meet::{Meeting, Wait};
 const PIECE: usize = 16;
 /// What stands where a copy is on its way: no float that a program computes with, and no small integer.
 const DESTROYED: [u8; PIECE] = [0xa5; PIECE];
+/// What stands where a barrier is.
+const BARRIER: [u8; 8] = *b"barrier!";
 /// How often a copy that is on its way arrives between two turns of lanes, out of 256.
 const ARRIVES: u32 = 24;
 
@@ -66,19 +68,36 @@ fn wrong(address: u32) -> Wrong {
 
 impl Block {
     /// A lane makes a barrier.
-    pub fn begin_phase(&mut self, address: u32, arrivals: i32) -> Result<(), Wrong> {
+    pub fn begin_phase(
+        &mut self,
+        (lane, loc): (u32, i32),
+        address: u32,
+        arrivals: i32,
+        env: &mut Env<'_>,
+    ) -> Result<(), Wrong> {
         let arrivals = u32::try_from(arrivals).unwrap_or(0);
         if !address.is_multiple_of(8) || arrivals == 0 {
             let message = format!("a barrier of {arrivals} arrivals at byte {address} of shared memory");
             return Err(Wrong::new(FaultKind::Call, message));
         }
+        self.reach.fill(env.memory, Who { lane, loc }, address, &BARRIER)?;
         let phase = Phase { arrivals, missing: arrivals, bytes: 0, over: 0 };
         self.phases.barriers.insert(address, phase);
         Ok(())
     }
 
+    /// Fails if somebody has written to a barrier.
+    fn is_whole(&self, address: u32) -> Result<(), Wrong> {
+        if self.reach.shared_bytes(address, BARRIER.len()) == Some(&BARRIER) {
+            return Ok(());
+        }
+        let message = format!("the barrier at byte {address} of shared memory was overwritten");
+        Err(Wrong::new(FaultKind::Race, message))
+    }
+
     /// A lane arrives and announces bytes.
     pub fn arrive_at_phase(&mut self, lane: u32, address: u32, bytes: i32) -> Result<(), Wrong> {
+        self.is_whole(address)?;
         let phase = self.phases.barriers.get_mut(&address).ok_or_else(|| wrong(address))?;
         if phase.missing == 0 {
             let message = format!("more lanes arrive at a barrier than the {} it counts", phase.arrivals);
@@ -114,6 +133,7 @@ impl Block {
 
     /// A lane waits until a phase is over.
     pub fn await_phase(&mut self, lane: u32, address: u32, parity: u32, loc: i32) -> Result<(), Wrong> {
+        self.is_whole(address)?;
         let phase = self.phases.barriers.get(&address).ok_or_else(|| wrong(address))?;
         if is_over(phase.over, parity) {
             self.reach.clock.acquire(lane, (Space::Shared, address.into()));

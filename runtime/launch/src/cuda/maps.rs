@@ -115,6 +115,9 @@ fn encode(
     };
     let dtype = DType::parse(&map.dtype).ok_or_else(|| refused(info, "its type is unknown"))?;
     let bytes = dtype.bytes() as u64;
+    let Some(apart) = stride.checked_mul(bytes) else {
+        return Err(refused(info, "its rows are too far apart"));
+    };
     // The bits are copied as they are: of a type only its size matters, and what fills the outside is 0 in all of them.
     let ty: u32 = match bytes {
         1 => 0,
@@ -128,7 +131,7 @@ fn encode(
         _ => 3,
     };
     const PROMOTION_256_BYTES: u32 = 3;
-    let (extents, strides) = ([columns, rows], [stride * bytes]);
+    let (extents, strides) = ([columns, rows], [apart]);
     let (tile, steps) = ([(u64::from(map.span) / bytes) as u32, map.lines], [1u32, 1]);
     let mut out = Encoded([0; 16]);
     // SAFETY: the places live, and have as many numbers as a map of rank 2 needs.
@@ -161,8 +164,5 @@ fn encode(
 #[cold]
 fn refused(info: &KernelInfo, what: &str) -> CudaError {
     let sentence = format!("kernel `{}` cannot describe an argument to the copy engine: {what}", info.name);
-    CudaError::new(
-        sentence,
-        "this is a mistake of the compiler or of the bundle: the code is for other arguments",
-    )
+    CudaError::new(sentence, "build the kernel again, or install a newer driver")
 }
