@@ -93,6 +93,26 @@ int cuLaunchCooperativeKernel(void *f, unsigned x, unsigned y, unsigned z, unsig
     return launch("cooperative", f, x, y, z, bx, shared, params);
 }
 
+int cuTensorMapEncodeTiled(void *map, unsigned type, unsigned rank, uint64_t address, const uint64_t *extents,
+                           const uint64_t *strides, const unsigned *box, const unsigned *steps, unsigned interleave,
+                           unsigned swizzle, unsigned promotion, unsigned fill)
+{
+    unsigned i;
+    if (refuse) {
+        return 1;
+    }
+    printf("  describe type %u at %llx,", type, (unsigned long long)address);
+    for (i = 0; i < rank; i++) {
+        printf(" %u of %llu by %u,", box[i], (unsigned long long)extents[i], steps[i]);
+    }
+    for (i = 0; i + 1 < rank; i++) {
+        printf(" %llu bytes apart,", (unsigned long long)strides[i]);
+    }
+    printf(" modes %u %u %u %u%s\n", interleave, swizzle, promotion, fill, (uintptr_t)map % 64 == 0 ? "" : ", not aligned");
+    memcpy(map, &address, sizeof address);
+    return 0;
+}
+
 int cuMemAllocAsync(uint64_t *out, size_t bytes, void *stream)
 {
     (void)stream;

@@ -20,6 +20,13 @@ static tk_status every(tk_dtype dtype, int64_t count, tk_view1 *bias, int64_t n,
     return tk_every(NULL, &x, bias, &y, n, p, true, mode);
 }
 
+static tk_status product(int64_t m, int64_t n, int64_t k, int64_t stride)
+{
+    tk_view2 a = {(void *)0x1000, TK_F16, {m, k}, {stride, 1}}, b = {(void *)0x200000, TK_F16, {k, n}, {n, 1}};
+    tk_view2 c = {(void *)0x400000, TK_F32, {m, n}, {n, 1}};
+    return tk_product(NULL, &a, &b, &c);
+}
+
 int main(void)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW), *symbol = library != NULL ? dlsym(library, "fake") : NULL;
@@ -65,7 +72,17 @@ int main(void)
     show("names", tk_add(NULL, from, 3, 0.5f, 2, 7, 8));
     show("a float that is negated", tk_add(NULL, from, 3, -0.5f, 2, 7, 8));
     show("a quotient that does not fit", tk_add(NULL, from, INT32_MIN, 0.5f, -1, 7, 8));
+    /* The words of three views and of the grid; then what was written into the maps. */
+    fake("words", 20);
+    show("matrices", product(256, 128, 192, 192));
+    show("rows that lie apart", product(256, 128, 192, 512));
+    fake("words", 18);
+    show("rows that the copy engine does not take", product(256, 128, 192, 193));
+    show("all rows are one", product(256, 128, 192, 0));
+    show("nothing to add", product(256, 128, 0, 1));
+    show("no rows", product(0, 128, 192, 192));
     fake("refuse", 1);
+    show("matrices that are refused", product(256, 128, 192, 192));
     show("refused", tk_pointers(NULL, from, to, 1024, 0.5));
     fake("refuse", 0);
     fake("major", 8);
