@@ -148,6 +148,9 @@ fn fault(error: &CudaError, with: &str) -> Fault {
     Fault::new(codes::FAULT.0, format!("{}{with}; {}", error.sentence, error.fix))
 }
 
+/// Bytes of the narrowest element that a GPU compares and exchanges.
+const WORD: usize = 4;
+
 /// Host buffers that have a twin on the GPU.
 struct Resident<'b> {
     buffers: &'b Buffers,
@@ -164,8 +167,14 @@ impl<'b> Resident<'b> {
     ) -> Result<Resident<'b>, CudaError> {
         let mut pairs = vec![];
         for r in reached {
-            // A buffer without elements has an address too: a kernel may compare it.
-            pairs.push((r, device.alloc(r.place.len.max(1))?));
+            // A buffer without elements has an address too: a kernel may compare it. Atomics on elements that are narrower
+            // than a word read and write all of it.
+            let (len, whole) = (r.place.len, r.place.len.max(1).next_multiple_of(WORD));
+            let twin = device.alloc(whole)?;
+            if whole > len {
+                stream.fill_zero(twin.address() + len as u64, whole - len)?;
+            }
+            pairs.push((r, twin));
         }
         let range = |(r, b): &(Reached, Buffer)| (r.place.address, r.place.len as u64, b.address());
         let to_gpu = Translation::new(pairs.iter().map(range).collect());
