@@ -3,7 +3,7 @@
 //! May assume a module behind the target-independent passes. Guarantees that whatever a target cannot do is a diagnostic
 //! with its place.
 
-use tk_layout::channels::maps::{TensorMap, Word};
+use tk_layout::channels::maps::{Dimension, TensorMap, Word};
 use tk_layout::{Layout, Setting, picture, pipeline, text};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::lines::{FileLines, Lines};
@@ -117,11 +117,12 @@ fn described(map: &TensorMap) -> tk_bundle::TensorMap {
         Word::Passed(i) => tk_bundle::Word::Passed(i as u32),
         Word::Value(v) => tk_bundle::Word::Value(v),
     };
+    let dimension =
+        |d: &Dimension| tk_bundle::Dimension { extent: word(d.extent), stride: word(d.stride), back: d.back };
     let m = &map.matrix;
     tk_bundle::TensorMap {
         address: m.address as u32,
-        extents: m.extents.map(word),
-        stride: word(m.strides[0]),
+        dimensions: m.dimensions().iter().map(dimension).collect(),
         dtype: m.dtype.name().to_string(),
         lines: map.lines,
         span: map.span,

@@ -111,7 +111,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use tk_bundle::Word;
+    use tk_bundle::{Dimension, Word};
     use tk_layout::spec::SM_90A;
     use tk_tile::message::{Form, Kind};
 
@@ -130,8 +130,10 @@ mod tests {
             ],
             maps: vec![TensorMap {
                 address: 0,
-                extents: [Word::Passed(1), Word::Value(64)],
-                stride: Word::Passed(3),
+                dimensions: vec![
+                    Dimension { extent: Word::Value(64), stride: Word::Value(1), back: false },
+                    Dimension { extent: Word::Passed(1), stride: Word::Passed(3), back: true },
+                ],
                 dtype: "bf16".into(),
                 lines: 128,
                 span: 64,

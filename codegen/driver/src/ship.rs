@@ -490,9 +490,14 @@ fn mapped(passed: &[Machine], map: &TensorMap) -> Vec<Guard> {
         },
         Word::Value(_) => None,
     };
-    let numbers = map.extents.into_iter().chain([map.stride]).filter_map(number);
+    let words = map.dimensions.iter().flat_map(|d| [d.extent, d.stride]);
+    let numbers: Vec<Expr> = words.filter_map(number).fold(vec![], |mut all, e| {
+        all.extend((!all.contains(&e)).then_some(e));
+        all
+    });
     let guard = |op, e, than| Guard { condition: apply(op, 64, vec![e, Expr::Int(than)]), decides: None };
-    numbers.flat_map(|e| [guard(Kind::Gt, e.clone(), 0), guard(Kind::Lt, e, 1 << 37)]).collect()
+    let limits = |e: Expr| [guard(Kind::Gt, e.clone(), 0), guard(Kind::Lt, e, tk_layout::ArgFacts::BOUND)];
+    numbers.into_iter().flat_map(limits).collect()
 }
 
 fn expr(e: &Closed) -> Expr {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tk_interp::{Arg, Buffers, Fault, Memory};
 use tk_layout::TargetSpec;
-use tk_layout::channels::maps::{TensorMap, Word};
+use tk_layout::channels::maps::{BACK, MOST_DIMENSIONS, TensorMap, Word};
 use tk_llvm::module::{Hosted, hosted};
 use tk_llvm::sim::{self, FaultKind, Global, Launch};
 use tk_runtime::call::Call;
@@ -190,16 +190,20 @@ impl Device for Simulator {
 
 /// What a launch with these values tells the copy engine.
 fn described(map: &TensorMap, values: &[u64]) -> Option<sim::TensorMap> {
+    // They are positive, so that the upper bits of one with 32 are 0.
     let word = |w: Word| match w {
         Word::Passed(i) => values.get(i).copied(),
         Word::Value(v) => Some(v.cast_unsigned()),
     };
-    let m = &map.matrix;
-    let (bytes, [rows, columns]) = (m.dtype.bytes() as u32, m.extents.map(word));
-    // They are positive, so that the upper bits of one with 32 are 0.
-    let (extents, stride) = ([rows?, columns?], word(m.strides[0])?.checked_mul(bytes.into())?);
-    let address = *values.get(m.address)?;
-    Some(sim::TensorMap { address, extents, stride, bytes, lines: map.lines, span: map.span })
+    let bytes = map.matrix.dtype.bytes() as u64;
+    let mut dimensions = [sim::Dimension::NONE; MOST_DIMENSIONS];
+    for (room, d) in dimensions.iter_mut().zip(map.matrix.dimensions()) {
+        let step = word(d.stride)?.checked_mul(bytes)?;
+        let step = if d.back { BACK.checked_sub(step)? } else { step };
+        *room = sim::Dimension { extent: word(d.extent)?, step };
+    }
+    let address = *values.get(map.matrix.address)?;
+    Some(sim::TensorMap { address, dimensions, bytes: bytes as u32, lines: map.lines, span: map.span })
 }
 
 /// A fault of a lane as a fault of the launch.

@@ -1,11 +1,13 @@
 //! Owns the variants that `tk build` makes of a kernel: [`Variant::Aligned`] for arguments as most launches have them,
 //! [`Variant::General`] for all others.
 //!
-//! Guarantees that a variant's facts are in the order of the kernel's machine parameters.
+//! Guarantees that a variant's facts are in the order of the kernel's machine parameters, and that the compiler itself asks for
+//! no fact that changes nothing about an access to memory: a launch that lacks only such a one takes the faster code.
 
 use tk_layout::ArgFacts;
+use tk_layout::axis::{AxisInfo, flattened};
 use tk_sema::contract::{Part, Preferred};
-use tk_tile::{Elem, FuncId, TileModule, Type};
+use tk_tile::{Elem, FuncId, TileModule, Type, ValueId};
 
 /// What an aligned variant takes addresses, numbers and extents to be divisible by: the bytes of the widest access of one
 /// lane, so that such an access is aligned and no row of elements ends inside one. A target with a wider one would want
@@ -20,7 +22,7 @@ const NUMBER: ArgFacts = ArgFacts { divisible: 1, one: false, positive: true };
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// Addresses and integers are divisible by 16; so is the last extent of a view, whose elements are neighbours along it,
-    /// and its other strides are.
+    /// and its other strides are; all of this as far as it helps.
     Aligned,
     /// Any.
     General,
@@ -37,7 +39,7 @@ impl Variant {
         let general = (Variant::General, vec![]);
         let aligned = match prefer {
             Some(list) => as_preferred(module, entry, list),
-            None => aligned(module, entry),
+            None => useful(module, entry, aligned(module, entry)),
         };
         if aligned.iter().all(|f| f.divisible == 1 && !f.one) {
             return vec![general];
@@ -107,6 +109,29 @@ fn aligned(module: &TileModule, entry: FuncId) -> Vec<ArgFacts> {
     facts
 }
 
+/// The facts without those that change nothing about an access to memory. Where one of two is enough, it is not the one about a
+/// number: shapes and strides differ less from launch to launch.
+fn useful(module: &TileModule, entry: FuncId, facts: Vec<ArgFacts>) -> Vec<ArgFacts> {
+    let Some(func) = module.funcs.get(entry) else { return facts };
+    let accesses = |facts: &[ArgFacts]| AxisInfo::new(module, func, facts).of_accesses(module, func);
+    let (all, mut kept) = (accesses(&facts), facts);
+    let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
+    let is_number = |v: &ValueId| matches!(module.types.get(func.ty(*v)), Type::Tile { elem: Elem::Scalar(_), .. });
+    let numbers = params.iter().flat_map(|v| {
+        std::iter::repeat_n(is_number(v), flattened(module.types.get(func.ty(*v))))
+    });
+    let (first, then): (Vec<_>, Vec<_>) = numbers.enumerate().partition(|(_, is_number)| *is_number);
+    for (i, _) in first.into_iter().chain(then) {
+        let Some(fact) = kept.get(i).copied().filter(|f| f.divisible > 1 || f.one) else { continue };
+        let set = |kept: &mut Vec<ArgFacts>, to| kept.get_mut(i).into_iter().for_each(|f| *f = to);
+        set(&mut kept, ArgFacts { divisible: 1, one: false, ..fact });
+        if accesses(&kept) != all {
+            set(&mut kept, fact);
+        }
+    }
+    kept
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -114,9 +139,8 @@ mod tests {
 
     use super::*;
 
-    fn variants(params: &str) -> Vec<(Variant, Vec<ArgFacts>)> {
-        let text = format!("kernel @k({params}) {{\n  return\n}}\n");
-        let module: Module = tk_tile::text::parse(&text).unwrap();
+    fn variants(text: &str) -> Vec<(Variant, Vec<ArgFacts>)> {
+        let module: Module = tk_tile::text::parse(text).unwrap();
         Variant::of(&TileModule::new(module).unwrap(), FuncId::new(0), None)
     }
 
@@ -125,13 +149,49 @@ mod tests {
         let one = ArgFacts { one: true, ..NUMBER };
         let view = vec![ALIGNED, NUMBER, ALIGNED_NUMBER, ALIGNED_NUMBER, one];
         let rest = vec![ALIGNED, ArgFacts::default(), ALIGNED_NUMBER];
-        let found = variants("v0: mut view[f32, 2], v1: *mut f16, v2: f32, v3: u8");
+        let found = variants(
+            "kernel @k(v0: mut view[f32, 2], v1: *mut f16, v2: f32, v3: i32) {
+               v4 = const {value = 0 : i32} : i32
+               v5 = view_load v0, v3, v4 : tile[f32, 8, 8]
+               view_store v0, v3, v3, v5
+               v6 = ptr_add v1, v3 : *mut f16
+               v7 = splat v6 : tile[*mut f16, 16]
+               v8 = arange {start = 0} : tile[i32, 16]
+               v9 = ptr_add v7, v8 : tile[*mut f16, 16]
+               v10 = load v9 : tile[f16, 16]
+               store v9, v10
+               return
+             }
+            ",
+        );
         assert_eq!(found, [(Variant::Aligned, [view, rest].concat()), (Variant::General, vec![])]);
     }
 
     #[test]
+    fn what_changes_no_access_is_not_asked_for() {
+        let one = ArgFacts { one: true, ..NUMBER };
+        // A range of rows of one of several matrices. The view of scalars may be anything, and so may the number.
+        let found = variants(
+            "kernel @k(v0: mut view[f32, 3], v1: view[i32, 1], v2: i32) {
+               v3 = view_load v1, v2 : i32
+               v4 = view_slice v0, v3, v2, v2 {axes = [2, 0, 1]} : mut view[f32, 2]
+               v5 = const {value = 0 : i32} : i32
+               v6 = view_load v4, v3, v5 : tile[f32, 8, 8]
+               view_store v4, v3, v5, v6
+               return
+             }
+            ",
+        );
+        let tensor = vec![ALIGNED, NUMBER, NUMBER, ALIGNED_NUMBER, ALIGNED_NUMBER, ALIGNED_NUMBER, one];
+        let scalars = vec![ArgFacts::default(), NUMBER, NUMBER, NUMBER];
+        assert_eq!(found, [(Variant::Aligned, [tensor, scalars].concat()), (Variant::General, vec![])]);
+    }
+
+    #[test]
     fn a_kernel_of_which_nothing_can_be_known_has_one_variant() {
-        assert_eq!(variants("v0: f32, v1: bool"), [(Variant::General, vec![])]);
-        assert_eq!(variants(""), [(Variant::General, vec![])]);
+        let unused = |params: &str| variants(&format!("kernel @k({params}) {{\n  return\n}}\n"));
+        assert_eq!(unused("v0: f32, v1: bool"), [(Variant::General, vec![])]);
+        assert_eq!(unused("v0: mut view[f32, 2], v1: i32"), [(Variant::General, vec![])]);
+        assert_eq!(unused(""), [(Variant::General, vec![])]);
     }
 }

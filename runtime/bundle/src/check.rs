@@ -53,23 +53,26 @@ fn variant(k: &Kernel, v: &Variant) -> Result<(), String> {
         };
         fails(fits, "a function is passed what no argument has")?;
     }
-    fails(v.maps.iter().all(|m| map(v, m)), "a tensor map describes no matrix that is passed")
+    fails(v.maps.iter().all(|m| map(v, m)), "a tensor map describes no tensor that is passed")
 }
 
 /// The most elements of a tile, from the specification of the language.
 const ELEMENTS: u64 = 1 << 20;
 
-/// Whether a tensor map describes a matrix that is passed, as `cuTensorMapEncodeTiled` takes it.
+/// Whether a tensor map describes a tensor that is passed, as `cuTensorMapEncodeTiled` takes it.
 fn map(v: &Variant, map: &TensorMap) -> bool {
     let passed = |i: u32| v.passed.get(i as usize);
     let word = |w: Word| match w {
         Word::Passed(i) => {
             matches!(passed(i), Some(Machine::Extent(..) | Machine::Stride(..) | Machine::Number(_)))
         }
-        Word::Value(v) => (1..1 << 37).contains(&v),
+        // The limit of an extent; a stride of so many elements is below that of strides.
+        Word::Value(v) => (1..=1 << 32).contains(&v),
     };
     let whole = matches!(passed(map.address), Some(Machine::Address(_)))
-        && map.extents.into_iter().chain([map.stride]).all(word);
+        && (2..=5).contains(&map.dimensions.len())
+        && map.dimensions.first().is_some_and(|d| !d.back)
+        && map.dimensions.iter().all(|d| word(d.extent) && word(d.stride));
     whole && (1..=256).contains(&map.lines) && matches!(map.span, 32 | 64 | 128)
 }
 

@@ -204,21 +204,31 @@ pub enum Machine {
     Scratch(u32),
 }
 
-/// A matrix that is described to the copy engine of a GPU, as `cuTensorMapEncodeTiled` does it.
+/// A tensor that is described to the copy engine of a GPU, as `cuTensorMapEncodeTiled` does it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TensorMap {
     /// The number of its address in [`Variant::passed`].
     pub address: u32,
-    /// Rows and columns. Neighbours along a row lie together.
-    pub extents: [Word; 2],
-    /// Elements from a row to the next.
-    pub stride: Word,
+    /// Two to five dimensions, the fastest first. A box has a line along the first and [`TensorMap::lines`] of them along the
+    /// second, and is 1 wide along the others.
+    pub dimensions: Vec<Dimension>,
     /// Its element type, such as `f16`.
     pub dtype: String,
     /// Lines of a box.
     pub lines: u32,
     /// Bytes of a line, 32, 64 or 128, which is also the span of the swizzle.
     pub span: u32,
+}
+
+/// A dimension of a [`TensorMap`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Dimension {
+    /// How long it is.
+    pub extent: Word,
+    /// Elements from one to the next; 1 in the first dimension.
+    pub stride: Word,
+    /// The bytes from one to the next are 2^34 less those of the stride, so that 2^30 steps go back: addresses have 64 bits.
+    pub back: bool,
 }
 
 /// A number of a [`TensorMap`].

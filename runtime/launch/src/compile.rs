@@ -50,7 +50,7 @@ pub struct ArgFacts {
     pub divisible: u32,
     /// It is the integer 1.
     pub one: bool,
-    /// It is an integer above 0 and below 2^37: an extent or a stride, in elements, that a tensor map may have.
+    /// It is an integer above 0 and below [`ArgFacts::BOUND`]: an extent or a stride, in elements, that a tensor map may have.
     pub positive: bool,
 }
 
@@ -59,6 +59,8 @@ impl ArgFacts {
     pub const NONE: ArgFacts = ArgFacts { divisible: 1, one: false, positive: false };
     /// The largest power of two that is told apart: the bytes of the widest access to memory of one lane.
     pub const MOST: u32 = 16;
+    /// What an integer that counts as positive is below.
+    pub const BOUND: i64 = 1 << 30;
 
     /// Of an address in bytes.
     pub fn of_address(address: u64) -> ArgFacts {
@@ -81,7 +83,7 @@ impl ArgFacts {
 
     /// Of an integer.
     pub fn of_int(v: i64) -> ArgFacts {
-        ArgFacts { one: v == 1, positive: (1..1 << 37).contains(&v), ..Self::of_address(v as u64) }
+        ArgFacts { one: v == 1, positive: (1..Self::BOUND).contains(&v), ..Self::of_address(v as u64) }
     }
 }
 
@@ -176,7 +178,7 @@ mod tests {
         let expected = [(16, false), (1, true), (2, false), (4, false), (8, false), (16, false), (16, false)];
         assert_eq!(known, expected);
         let long = |v: i64| ArgFacts::of(ParamKind::Scalar(DType::I64), v as u64).positive;
-        assert_eq!([-16i64, 0, 1, 24, 1 << 40].map(long), [false, false, true, true, false]);
+        assert_eq!([-16i64, 0, 1, 24, 1 << 30].map(long), [false, false, true, true, false]);
         assert_eq!(ArgFacts::of(ParamKind::Pointer, 0x1008), ArgFacts { divisible: 8, ..ArgFacts::NONE });
         assert_eq!(ArgFacts::of(ParamKind::Scalar(DType::F32), 0x3f80_0000), ArgFacts::NONE);
         assert_eq!(ArgFacts::of(ParamKind::Scalar(DType::Bool), 1), ArgFacts::NONE);

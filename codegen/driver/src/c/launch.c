@@ -42,12 +42,24 @@ typedef struct tki_loaded {
 } tki_loaded;
 
 #if TKI_MAPS > 0
-/* A matrix that is described to the copy engine: the number of its address among the arguments; rows, columns and the stride
-   of rows, each the number of an argument, or -1 and a value; bytes of an element, lines of a box, bytes of a line. */
+/* A number: that of an argument, or -1 and a value. */
+typedef struct tki_word {
+    int number;
+    uint64_t value;
+} tki_word;
+
+/* A dimension of a tensor: how long it is, elements from one to the next, and whether the bytes from one to the next are 2^34
+   less those of the stride. */
+typedef struct tki_dimension {
+    tki_word extent, stride;
+    int back;
+} tki_dimension;
+
+/* A tensor that is described to the copy engine: the number of its address among the arguments; its dimensions, the fastest
+   first; bytes of an element, lines of a box, bytes of a line. */
 typedef struct tki_map {
-    unsigned address;
-    int number[3];
-    uint64_t value[3];
+    unsigned address, rank;
+    tki_dimension dimensions[5];
     unsigned bytes, lines, span;
 } tki_map;
 
@@ -273,18 +285,28 @@ static tk_status tki_load(const tki_driver *driver, const tki_device *device, tk
 }
 
 #if TKI_MAPS > 0
-/* Describes a matrix: tiled, rank 2, a swizzle over the bytes of a line, 256 bytes at a time from memory, 0 outside. The bits
-   are copied as they are: of a type only its size matters. */
+static uint64_t tki_number(tki_word word, const uint64_t *words)
+{
+    return word.number < 0 ? word.value : words[word.number];
+}
+
+/* Describes a tensor: tiled, a swizzle over the bytes of a line, 256 bytes at a time from memory, 0 outside. The bits are copied
+   as they are: of a type only its size matters. The first dimension has no stride: its elements lie together. */
 static int tki_encode(const tki_driver *driver, const tki_map *map, const uint64_t *words, tki_encoded *out)
 {
-    static const unsigned steps[2] = {1, 1};
-#define TKI_WORD(i) (map->number[i] < 0 ? map->value[i] : words[map->number[i]])
-    const uint64_t extents[2] = {TKI_WORD(1), TKI_WORD(0)}, stride = TKI_WORD(2) * map->bytes;
-#undef TKI_WORD
-    const unsigned box[2] = {map->span / map->bytes, map->lines};
+    static const unsigned every[5] = {1, 1, 1, 1, 1};
+    const unsigned box[5] = {map->span / map->bytes, map->lines, 1, 1, 1};
+    uint64_t extents[5], steps[5];
+    unsigned i;
     const unsigned type = map->bytes == 1 ? 0 : map->bytes == 2 ? 1 : map->bytes == 4 ? 2 : 4;
     const unsigned swizzle = map->span == 32 ? 1 : map->span == 64 ? 2 : 3;
-    return driver->encode(out->words, type, 2, words[map->address], extents, &stride, box, steps, 0, swizzle, 3, 0);
+    for (i = 0; i < map->rank; i++) {
+        const tki_dimension *d = &map->dimensions[i];
+        steps[i] = tki_number(d->stride, words) * map->bytes;
+        steps[i] = d->back ? ((uint64_t)1 << 34) - steps[i] : steps[i];
+        extents[i] = tki_number(d->extent, words);
+    }
+    return driver->encode(out->words, type, map->rank, words[map->address], extents, steps + 1, box, every, 0, swizzle, 3, 0);
 }
 #endif
 

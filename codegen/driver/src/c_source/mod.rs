@@ -10,7 +10,7 @@ mod names;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use tk_bundle::{Kernel, Machine, Param, ParamKind, TensorMap, Variant, Word};
+use tk_bundle::{Dimension, Kernel, Machine, Param, ParamKind, TensorMap, Variant, Word};
 use tk_layout::spec::{self, RunsOn};
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
@@ -74,7 +74,7 @@ pub fn c_source(
     let maps = most_maps(shipped);
     let _ = write!(
         source,
-        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most matrices that one describes to the copy engine. */\n#define TKI_MAPS {maps}\n\n"
+        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most tensors that one describes to the copy engine. */\n#define TKI_MAPS {maps}\n\n"
     );
     source.push_str(LAUNCH);
     let _ = write!(source, "\nconst char *{error}(void)\n{{\n    return tki_text;\n}}\n");
@@ -269,15 +269,21 @@ impl<'a> File<'a> {
         for (i, v) in kernel.variants.iter().enumerate().filter(|(_, v)| !v.maps.is_empty()) {
             let one = |m: &TensorMap| {
                 let bytes = DType::parse(&m.dtype).map_or(1, DType::bytes);
-                let words = [m.extents[0], m.extents[1], m.stride];
-                let split = words.map(|w| match w {
-                    Word::Passed(i) => (i.to_string(), 0),
-                    Word::Value(v) => ("-1".to_string(), v),
-                });
-                let [(a, x), (b, y), (c, z)] = split;
+                let word = |w: Word| match w {
+                    Word::Passed(i) => format!("{{{i}, 0}}"),
+                    Word::Value(v) => format!("{{-1, {v}}}"),
+                };
+                let dimension = |d: &Dimension| {
+                    format!("{{{}, {}, {}}}", word(d.extent), word(d.stride), u8::from(d.back))
+                };
+                let dimensions: Vec<String> = m.dimensions.iter().map(dimension).collect();
                 format!(
-                    "{{{}, {{{a}, {b}, {c}}}, {{{x}, {y}, {z}}}, {bytes}, {}, {}}}",
-                    m.address, m.lines, m.span
+                    "{{{}, {}, {{{}}}, {bytes}, {}, {}}}",
+                    m.address,
+                    dimensions.len(),
+                    dimensions.join(", "),
+                    m.lines,
+                    m.span
                 )
             };
             let maps: Vec<String> = v.maps.iter().map(one).collect();

@@ -15,7 +15,8 @@
 mod flow;
 mod transfer;
 
-use tk_tile::{Elem, Func, Id, Module, Type, ValueId};
+use tk_ops::Op;
+use tk_tile::{Elem, Func, Id, Module, Type, ValueId, walk};
 
 use flow::Analysis;
 
@@ -29,13 +30,13 @@ pub struct ArgFacts {
     pub divisible: u32,
     /// Whether it is 1.
     pub one: bool,
-    /// Whether it is above 0 and below 2^37: an extent or a stride that a tensor map may have.
+    /// Whether it is above 0 and below [`ArgFacts::BOUND`]: an extent or a stride that a tensor map may have.
     pub positive: bool,
 }
 
 impl ArgFacts {
-    /// What an integer that counts as positive is below.
-    pub const BOUND: i64 = 1 << 37;
+    /// What an integer that counts as positive is below. Tensor maps could have longer strides, but no longer ranges of rows.
+    pub const BOUND: i64 = 1 << 30;
 }
 
 impl Default for ArgFacts {
@@ -215,6 +216,21 @@ impl AxisInfo {
         let changed = slot.as_ref() != Some(&known);
         *slot = Some(known);
         changed
+    }
+
+    /// What is known of the operands of accesses to tiles in memory, in the order of the program: all for which code differs
+    /// with facts about parameters.
+    pub fn of_accesses(&self, module: &Module, func: &Func) -> Vec<Known> {
+        let is_tile = |v: &ValueId| match module.types.get(func.ty(*v)) {
+            Type::Tile { shape, .. } => !shape.is_empty(),
+            Type::View { .. } => false,
+        };
+        let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
+        let accesses = insts.filter(|i| {
+            matches!(i.op, Op::Memory(_) | Op::Atomic(_)) && i.operands.iter().chain(&i.results).any(is_tile)
+        });
+        let known = |v: &ValueId| self.known.get(v.index()).cloned().flatten();
+        accesses.flat_map(|i| &i.operands).filter_map(known).collect()
     }
 
     /// What is known of a tile or scalar.

@@ -152,10 +152,15 @@ impl Analysis<'_> {
             ElementwiseOp::Lt | ElementwiseOp::Ge => args.each(&compare),
             ElementwiseOp::Gt | ElementwiseOp::Le => args.each(&|a, b| compare(b, a)),
             ElementwiseOp::Cast => self.cast(inst, &args, result),
-            ElementwiseOp::Maximum
-            | ElementwiseOp::Minimum
-            | ElementwiseOp::MaxNum
-            | ElementwiseOp::MinNum => args.each(&either),
+            ElementwiseOp::Maximum | ElementwiseOp::MaxNum => {
+                let natural = inst.operands.iter().any(|v| self.is_natural(*v));
+                args.each(&either).map(|a| Axis { natural, ..a })
+            }
+            ElementwiseOp::Minimum | ElementwiseOp::MinNum => args.each(&either),
+            ElementwiseOp::Clamp => {
+                let natural = inst.operands.iter().skip(1).all(|v| self.is_natural(*v));
+                Some(Axis { natural, ..args.same() })
+            }
             ElementwiseOp::And
             | ElementwiseOp::Or
             | ElementwiseOp::Xor
@@ -165,7 +170,6 @@ impl Analysis<'_> {
             | ElementwiseOp::Ne
             | ElementwiseOp::Fma
             | ElementwiseOp::Select
-            | ElementwiseOp::Clamp
             | ElementwiseOp::Exp
             | ElementwiseOp::Exp2
             | ElementwiseOp::Log

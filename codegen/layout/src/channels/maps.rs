@@ -1,7 +1,7 @@
 //! Owns what a launch has to describe to the copy engine: [`maps`].
 //!
-//! A *tensor map* says where a matrix lies in memory, which box of it a copy brings, and how its lines lie in shared memory.
-//! Copies of equal boxes of one parameter share a map.
+//! A *tensor map* says where a tensor lies in memory, which box of it a copy brings, and how its lines lie in shared memory.
+//! Copies of equal boxes of one parameter share a map, wherever they are cut from.
 //!
 //! May assume a verified scheduled kernel. Guarantees one order for emission and launch.
 
@@ -23,21 +23,115 @@ pub enum Word {
     Value(i64),
 }
 
-/// A matrix that a launch knows before the kernel runs.
+/// What a view takes of an axis of the tensor behind it, as `view_slice` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// All of it.
+    Whole,
+    /// One index, which the program computes.
+    Index,
+    /// What lies between two positions that the program computes.
+    Range,
+}
+
+/// An axis of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// How long it is.
+    pub extent: Word,
+    /// Elements from one to the next.
+    pub stride: Word,
+    /// What the matrix takes of it.
+    pub taken: Taken,
+}
+
+/// A matrix in a tensor that a launch knows before the kernel runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// The number of its address among the flattened parameters.
+    /// The number of the tensor's address among the flattened parameters.
     pub address: usize,
-    /// Rows and columns.
-    pub extents: [Word; 2],
-    /// Elements from a row to the next, and from a column to the next.
-    pub strides: [Word; 2],
+    /// The axes of the tensor, as it has them. Two are not taken at one index: the rows and the columns.
+    pub axes: Vec<Axis>,
     /// Its elements.
     pub dtype: DType,
 }
 
-/// A tensor map.
+impl Matrix {
+    /// The numbers of the axes of rows and columns.
+    pub fn kept(&self) -> Option<[usize; 2]> {
+        let kept = self.axes.iter().enumerate().filter(|(_, a)| a.taken != Taken::Index);
+        kept.map(|(n, _)| n).collect::<Vec<_>>().try_into().ok()
+    }
+
+    /// The dimensions of its map, the fastest first.
+    ///
+    /// The copy engine fills with 0 what is outside of a tensor, not what is outside of a range of rows. The row stride `s`
+    /// therefore stands in the map three times, the third time as [`BACK`] - s, with which [`FAR`] steps go back by `s` each, for
+    /// addresses have 64 bits: 2^30 (2^34 - s) = -2^30 s. A row r of a range that has n rows and ends before row e is found
+    /// at 2^30 - n + r, e, 2^30. The first of the three reaches the extent 2^30 where the range ends, wherever that is.
+    pub fn dimensions(&self) -> Vec<Dimension> {
+        let Some([rows, columns]) = self.kept() else { return vec![] };
+        let axis = |n: usize, at| self.axes.get(n).map(|a| Dimension::of(a, at));
+        let indices = (0..self.axes.len()).filter(|n| ![rows, columns].contains(n));
+        let mut all: Vec<Dimension> = [axis(columns, Position::Column), axis(rows, Position::Row)]
+            .into_iter()
+            .chain(indices.map(|n| axis(n, Position::Index(n))))
+            .flatten()
+            .collect();
+        if let Some(row) = all.get_mut(1).filter(|_| self.axes.get(rows).is_some_and(|a| a.taken == Taken::Range)) {
+            row.extent = Word::Value(FAR.into());
+            let end = Dimension { extent: Word::Value(BEYOND), at: Position::End, ..*row };
+            all.extend([end, Dimension { back: true, at: Position::Far, ..end }]);
+        }
+        all
+    }
+}
+
+/// How far the rows of a range are moved.
+pub const FAR: u32 = 1 << 30;
+/// The bytes by which [`FAR`] steps go around all addresses: 2^64 / 2^30.
+pub const BACK: u64 = 1 << 34;
+/// An extent that contains all positions that there are.
+const BEYOND: i64 = i32::MAX as i64;
+/// The most dimensions of a map: the limit of `cuTensorMapEncodeTiled`.
+pub const MOST_DIMENSIONS: usize = 5;
+
+/// Where a copy begins along a dimension of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// At its column.
+    Column,
+    /// At its row; of a range it is counted so that the range ends at [`FAR`].
+    Row,
+    /// At the index on this axis of the tensor.
+    Index(usize),
+    /// Where the range of rows ends.
+    End,
+    /// At [`FAR`].
+    Far,
+}
+
+/// A dimension of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// How long it is.
+    pub extent: Word,
+    /// Elements from one to the next.
+    pub stride: Word,
+    /// The bytes from one to the next are [`BACK`] less those of the stride.
+    pub back: bool,
+    /// Where copies begin.
+    pub at: Position,
+}
+
+impl Dimension {
+    fn of(axis: &Axis, at: Position) -> Dimension {
+        Dimension { extent: axis.extent, stride: axis.stride, back: false, at }
+    }
+}
+
+/// A tensor map.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorMap {
     /// What is described.
     pub matrix: Matrix,
@@ -70,39 +164,55 @@ pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
     Some(TensorMap { matrix, lines, span })
 }
 
-/// The matrix behind a view: a parameter, or one that is made of an address and numbers that are.
+/// The matrix behind a view of rank 2: a tensor of which the launch knows everything, or a slice of one.
 pub fn matrix(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
+    let slice = slice(kernel, view);
+    let root = slice.and_then(|s| s.operands.first().copied()).unwrap_or(view);
+    let mut matrix = tensor(kernel, root)?;
+    if let Some(slice) = slice {
+        for (axis, code) in matrix.axes.iter_mut().zip(slice.attrs.ints("axes")?) {
+            axis.taken = match code {
+                0 => Taken::Index,
+                1 => Taken::Whole,
+                _ => Taken::Range,
+            };
+        }
+    }
+    matrix.kept().is_some().then_some(matrix)
+}
+
+/// The slice that a view is.
+pub fn slice(kernel: &Kernel, view: ValueId) -> Option<&Inst> {
     let func = kernel.func();
-    let Type::View { elem: Elem::Scalar(dtype), rank: 2, wide: false, .. } =
+    let Def::Inst(id, _) = func.values[view].def else { return None };
+    Some(&func.insts[id]).filter(|i| i.op == Op::Memory(MemoryOp::ViewSlice))
+}
+
+/// A parameter, or a view that is made of an address and numbers that are.
+fn tensor(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
+    let func = kernel.func();
+    let Type::View { elem: Elem::Scalar(dtype), rank, wide: false, .. } =
         kernel.module.types.get(func.ty(view))
     else {
         return None;
     };
-    let dtype = *dtype;
+    let (dtype, rank) = (*dtype, *rank as usize);
     let place = |v: ValueId| -> Option<usize> {
         let params = &func.blocks[func.body].args;
         let before = params.iter().take(params.iter().position(|p| *p == v)?);
         Some(before.map(|p| flattened(kernel.module.types.get(func.ty(*p)))).sum())
     };
-    if let Some(address) = place(view) {
-        let word = |i: usize| Word::Passed(address + i);
-        return Some(Matrix { address, extents: [word(1), word(2)], strides: [word(3), word(4)], dtype });
-    }
-    let Def::Inst(id, _) = func.values[view].def else { return None };
-    let inst = &func.insts[id];
-    let (Op::Memory(MemoryOp::View), [address, extents @ .., _, _]) = (inst.op, inst.operands.as_slice())
-    else {
-        return None;
+    let (address, words): (usize, Vec<Word>) = if let Some(address) = place(view) {
+        (address, (1..=2 * rank).map(|i| Word::Passed(address + i)).collect())
+    } else {
+        let Def::Inst(id, _) = func.values[view].def else { return None };
+        let inst = Some(&func.insts[id]).filter(|i| i.op == Op::Memory(MemoryOp::View))?;
+        let (address, numbers) = inst.operands.split_first()?;
+        (place(*address)?, numbers.iter().map(|v| number(kernel, *v, &place)).collect::<Option<_>>()?)
     };
-    let word = |v: &ValueId| number(kernel, *v, &place);
-    let [rows, columns] = extents else { return None };
-    let strides = inst.operands.get(3..)?;
-    Some(Matrix {
-        address: place(*address)?,
-        extents: [word(rows)?, word(columns)?],
-        strides: [word(strides.first()?)?, word(strides.get(1)?)?],
-        dtype,
-    })
+    let (extents, strides) = words.split_at_checked(rank)?;
+    let axes = extents.iter().zip(strides).map(|(e, s)| Axis { extent: *e, stride: *s, taken: Taken::Whole });
+    Some(Matrix { address, axes: axes.collect(), dtype })
 }
 
 /// A number that is a parameter or a constant, or one of these with more bits.

@@ -21,7 +21,8 @@
 //! A *channel* is a ring of pieces with two barriers each, which count arrivals: one says that a piece is full, the other
 //! that nobody reads it any more. The producer waits for the second and fills, the others wait for the first and release.
 //! The producer runs the program with everything left out but what says where it copies from, so it runs ahead as far as
-//! the ring is long, from the end of one tile of the result into the next one too.
+//! the ring is long, from the end of one tile of the result into the next one too. Loops that follow each other share a ring,
+//! if their pieces have the same sizes.
 //!
 //! Taken are loads of whole tiles of a matrix that the launch knows ([`maps`]) in a loop, for a product of groups in the same block, whose lines the copy
 //! engine can bring as the product reads them ([`crate::panels`]): neighbours along the last dimension, which has stride 1,
@@ -40,8 +41,8 @@ use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::{Attr, BlockId, Def, InstId, ValueId, walk};
 
-use crate::axis::ArgFacts;
-use crate::kernel::{ALIGN, Kernel, STAGES, Shallow};
+use crate::axis::{ArgFacts, AxisInfo};
+use crate::kernel::{ALIGN, Buffer, Kernel, STAGES, Shallow};
 use crate::matrix;
 use crate::panels::{self, Panels};
 use crate::pipeline::Pass;
@@ -50,7 +51,7 @@ use crate::rings::{flight, other_of};
 use crate::roots::Roots;
 use crate::shared::{named, touched};
 use crate::verify::verify_lowered;
-use maps::{Matrix, Word};
+use maps::{MOST_DIMENSIONS, Matrix, Taken as Part, Word};
 use slice::Slice;
 
 /// The pass.
@@ -87,9 +88,55 @@ struct Feed {
     block: BlockId,
     at: (BlockId, InstId),
     taken: Vec<Taken>,
-    /// Pieces of the ring.
-    pieces: u32,
     flight: Option<flight::Flight>,
+}
+
+/// Pieces that are brought again and again, in loops that follow each other.
+#[derive(Clone, Debug)]
+struct Ring {
+    feeds: Vec<Feed>,
+    pieces: u32,
+}
+
+impl Ring {
+    /// The buffers of its feeds. Those of the first become rings.
+    fn buffers(&self) -> impl Iterator<Item = usize> + '_ {
+        self.feeds.iter().flat_map(|f| &f.taken).map(|t| t.buffer)
+    }
+
+    /// Bytes of a piece.
+    fn piece(&self, kernel: &Kernel) -> u64 {
+        let bytes = |t: &Taken| kernel.buffers.get(t.buffer).map_or(0, placed);
+        self.feeds.first().map_or(0, |f| f.taken.iter().map(bytes).sum::<u64>()) + u64::from(BARRIERS)
+    }
+
+    /// Whether a feed has pieces of the same sizes, and its loop begins when the others have ended. What two products in one
+    /// loop need is sent in the order of the loads and received in that of the products, so these do not share.
+    fn takes(&self, kernel: &Kernel, feed: &Feed) -> bool {
+        let func = kernel.func();
+        let sizes = |f: &Feed| -> Vec<u32> {
+            f.taken.iter().filter_map(|t| kernel.buffers.get(t.buffer)).map(|b| b.bytes).collect()
+        };
+        let inside = |a: &Feed, b: &Feed| {
+            let within = func.insts[b.at.1].blocks.iter().flat_map(|body| walk::insts_in(func, *body));
+            within.into_iter().any(|i| i == a.product)
+        };
+        self.feeds.iter().all(|f| {
+            let apart = !inside(feed, f) && !inside(f, feed);
+            apart && sizes(f) == sizes(feed) && asked(kernel, f) == asked(kernel, feed)
+        })
+    }
+}
+
+/// The bytes that a buffer takes.
+fn placed(buffer: &Buffer) -> u64 {
+    buffer.bytes.next_multiple_of(ALIGN).into()
+}
+
+/// What is known of the values of a kernel.
+struct Known {
+    roots: Roots,
+    axes: AxisInfo,
 }
 
 fn run(kernel: &mut Kernel) {
@@ -99,35 +146,52 @@ fn run(kernel: &mut Kernel) {
     if !spec.has_tma || !spec.has_async_mma || !fits || !may_run_ahead(kernel) {
         return;
     }
-    let roots = Roots::new(kernel.func());
+    let known = Known {
+        roots: Roots::new(kernel.func()),
+        axes: AxisInfo::new(&kernel.module, kernel.func(), &kernel.setting.facts),
+    };
     let mut feeds: Vec<Feed> = vec![];
     for (at, body) in loops(kernel, kernel.func().body) {
         let products = &kernel.func().blocks[body].insts;
-        feeds.extend(products.iter().filter_map(|p| feed(kernel, &roots, *p, body, at)));
+        feeds.extend(products.iter().filter_map(|p| feed(kernel, &known, *p, body, at)));
     }
     if feeds.is_empty() {
         return;
     }
-    let slice = Slice::new(kernel, &roots);
+    let slice = Slice::new(kernel, &known.roots);
     feeds.retain(|f| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load)));
-    let mut chosen: Vec<Feed> = vec![];
-    for mut feed in feeds {
-        let (asked, room) = (asked(kernel, &feed), room(kernel, &feed, &chosen));
-        let rings: Vec<usize> = feed.taken.iter().map(|t| t.buffer).collect();
-        feed.flight = flight::product(kernel, feed.block, &rings).filter(|_| room >= flight::LEAST_PIECES);
-        let more = u32::from(feed.flight.is_some());
-        feed.pieces = (asked + more).min(room);
-        if feed.pieces < 2 {
+    let mut rings: Vec<Ring> = vec![];
+    for feed in feeds {
+        match rings.iter_mut().find(|r| r.takes(kernel, &feed)) {
+            Some(ring) => ring.feeds.push(feed),
+            None => rings.push(Ring { feeds: vec![feed], pieces: 0 }),
+        }
+    }
+    let mut chosen: Vec<Ring> = vec![];
+    for mut ring in rings {
+        let room = room(kernel, &ring, &chosen);
+        for feed in &mut ring.feeds {
+            let buffers: Vec<usize> = feed.taken.iter().map(|t| t.buffer).collect();
+            let flight = flight::product(kernel, feed.block, &buffers);
+            feed.flight = flight.filter(|_| room >= flight::LEAST_PIECES);
+        }
+        let asked = ring.feeds.first().map_or(STAGES, |f| asked(kernel, f));
+        let more = u32::from(ring.feeds.iter().any(|f| f.flight.is_some()));
+        ring.pieces = (asked + more).min(room);
+        if ring.pieces < 2 {
             continue;
         }
-        if feed.pieces - more < asked {
-            let loc = kernel.func().insts[feed.at.1].loc;
-            kernel.shallow.push(Shallow { loc, asked, fits: feed.pieces - more });
+        let fits = ring.pieces - more;
+        if fits < asked {
+            let locs = ring.feeds.iter().map(|f| kernel.func().insts[f.at.1].loc);
+            let shallow: Vec<Shallow> = locs.map(|loc| Shallow { loc, asked, fits }).collect();
+            kernel.shallow.extend(shallow);
         }
-        chosen.push(feed);
+        chosen.push(ring);
     }
     if !chosen.is_empty() {
-        let slice = slice.of(kernel.func(), chosen.iter().flat_map(|f| &f.taken).map(|t| t.load));
+        let loads = chosen.iter().flat_map(|r| &r.feeds).flat_map(|f| &f.taken).map(|t| t.load);
+        let slice = slice.of(kernel.func(), loads);
         split::apply(kernel, &chosen, &slice);
     }
 }
@@ -171,7 +235,7 @@ fn loops(kernel: &Kernel, block: BlockId) -> Vec<((BlockId, InstId), BlockId)> {
 /// A product of groups of a loop, if all of its factors that the loop loads can be brought.
 fn feed(
     kernel: &Kernel,
-    roots: &Roots,
+    known: &Known,
     product: InstId,
     block: BlockId,
     at: (BlockId, InstId),
@@ -204,13 +268,13 @@ fn feed(
         let name = ["bases_a", "bases_b"][side.min(1)];
         let panels = Panels::find(&tiles, side, dtypes[side.min(1)], k, inst.attrs.ints(name)?)?;
         let load = loaded(kernel, store)?;
-        let whole = readers == [product] && can_bring(kernel, roots, load, store, panels.span);
+        let whole = readers == [product] && can_bring(kernel, known, load, store, panels.span);
         if !whole || !func.blocks[block].insts.contains(&load) {
             return None;
         }
         taken.push(Taken { load, store, buffer, span: panels.span });
     }
-    (!taken.is_empty()).then_some(Feed { product, block, at, taken, pieces: 0, flight: None })
+    (!taken.is_empty()).then_some(Feed { product, block, at, taken, flight: None })
 }
 
 /// The load whose elements a store takes, and nobody else.
@@ -224,7 +288,7 @@ fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
 }
 
 /// Whether the copy engine can do a load.
-fn can_bring(kernel: &Kernel, roots: &Roots, load: InstId, store: InstId, span: u32) -> bool {
+fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: u32) -> bool {
     let func = kernel.func();
     let inst = &func.insts[load];
     let (Some(view), Some(r)) = (inst.operands.first().copied(), inst.results.first().copied()) else {
@@ -237,6 +301,10 @@ fn can_bring(kernel: &Kernel, roots: &Roots, load: InstId, store: InstId, span: 
         kernel.module.types.get(func.ty(*v)).dtype().is_some_and(|d| d.is_int() && d.bits() <= 32)
     };
     let narrow = inst.operands.iter().skip(1).take(2).all(places);
+    // In front of a range of rows there are rows, which are not filled with 0.
+    let row = inst.operands.get(1);
+    let ranged = matrix.axes.iter().any(|a| a.taken == Part::Range);
+    let begins = !ranged || row.is_some_and(|v| known.axes.tile(*v).natural);
     // Neighbours of a line are neighbours in memory.
     let bases = func.insts[store].attrs.ints("bases").unwrap_or(&[]);
     let shape = kernel.module.types.get(func.ty(r)).shape().unwrap_or(&[]);
@@ -244,8 +312,8 @@ fn can_bring(kernel: &Kernel, roots: &Roots, load: InstId, store: InstId, span: 
     let last = bases.get(crate::layout::cut(*tall).log2 as usize..).unwrap_or(&[]);
     let of_line = (span / bytes).trailing_zeros() as usize;
     let in_order = last.len() >= of_line && (0..of_line).all(|i| last.get(i) == Some(&(1 << i)));
-    let unwritten = roots.get(view).is_some_and(|root| !writes(kernel, roots, root));
-    mapped && narrow && in_order && unwritten && other_of(kernel, load).is_none()
+    let unwritten = known.roots.get(view).is_some_and(|root| !writes(kernel, &known.roots, root));
+    mapped && begins && narrow && in_order && unwritten && other_of(kernel, load).is_none()
 }
 
 /// Whether a kernel may write to the memory of a parameter.
@@ -269,13 +337,19 @@ fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
             ArgFacts { divisible, one: v == 1, positive: (1..ArgFacts::BOUND).contains(&v) }
         }
     };
-    let [rows, columns] = matrix.strides.map(fact);
+    let Some([_, columns]) = matrix.kept() else { return false };
     let bytes = matrix.dtype.bytes() as u32;
-    fact(Word::Passed(matrix.address)).divisible >= ALIGNED
-        && matrix.extents.iter().all(|w| fact(*w).positive)
-        && rows.positive
-        && rows.divisible * bytes >= ALIGNED
-        && columns.one
+    let fits = fact(Word::Passed(matrix.address)).divisible >= ALIGNED
+        && matrix.dimensions().len() <= MOST_DIMENSIONS;
+    fits && matrix.axes.iter().enumerate().all(|(n, axis)| {
+        let stride = fact(axis.stride);
+        let apart = if n == columns {
+            stride.one && axis.taken == Part::Whole
+        } else {
+            stride.positive && stride.divisible * bytes >= ALIGNED
+        };
+        apart && fact(axis.extent).positive
+    })
 }
 
 /// The trips that a loop wants on their way.
@@ -284,33 +358,30 @@ fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
     own.or(kernel.setting.stages).unwrap_or(STAGES)
 }
 
-/// The pieces that shared memory has room for, beside what else is needed until the outermost loop around the product ends
-/// and what other channels take.
-fn room(kernel: &Kernel, feed: &Feed, others: &[Feed]) -> u32 {
+/// The pieces that shared memory has room for, beside what else is needed until the outermost loop around the products ends
+/// and what other rings take.
+fn room(kernel: &Kernel, ring: &Ring, others: &[Ring]) -> u32 {
     let func = kernel.func();
     let order = walk::insts(func);
-    let outermost = func.blocks[func.body].insts.iter().find(|i| {
+    let outermost = func.blocks[func.body].insts.iter().rfind(|i| {
         let inside = func.insts[**i].blocks.iter().flat_map(|b| walk::insts_in(func, *b));
-        inside.into_iter().any(|j| j == feed.product)
+        inside.into_iter().any(|j| ring.feeds.iter().any(|f| f.product == j))
     });
     let end = outermost.map_or(usize::MAX, |i| {
         let start = order.iter().position(|j| j == i).unwrap_or(0);
         let inside: usize = func.insts[*i].blocks.iter().map(|b| walk::insts_in(func, *b).len()).sum();
         start + inside
     });
-    let bytes = |b: usize| kernel.buffers.get(b).map_or(0, |b| u64::from(b.bytes.next_multiple_of(ALIGN)));
-    let of = |f: &Feed| f.taken.iter().map(|t| bytes(t.buffer)).sum::<u64>();
-    let rings: Vec<usize> = others.iter().chain([feed]).flat_map(|f| &f.taken).map(|t| t.buffer).collect();
+    let apart: Vec<usize> = others.iter().chain([ring]).flat_map(Ring::buffers).collect();
     let (lives, _) = lives(kernel);
     let alive = lives
         .iter()
         .enumerate()
-        .filter(|(b, life)| !rings.contains(b) && life.is_some_and(|(from, _)| from <= end));
-    let taken: u64 = alive.map(|(b, _)| bytes(b)).sum();
-    let taken =
-        taken + others.iter().map(|f| u64::from(f.pieces) * (of(f) + u64::from(BARRIERS))).sum::<u64>();
+        .filter(|(b, life)| !apart.contains(b) && life.is_some_and(|(from, _)| from <= end));
+    let taken: u64 = alive.filter_map(|(b, _)| kernel.buffers.get(b)).map(placed).sum();
+    let taken = taken + others.iter().map(|r| u64::from(r.pieces) * r.piece(kernel)).sum::<u64>();
     // Pieces begin where their order repeats.
     let slack = u64::from(panels::WIDEST_PATTERN);
     let left = u64::from(kernel.setting.spec.shared_bytes).saturating_sub(taken + slack);
-    u32::try_from(left / (of(feed) + u64::from(BARRIERS)).max(1)).unwrap_or(u32::MAX)
+    u32::try_from(left / ring.piece(kernel)).unwrap_or(u32::MAX)
 }

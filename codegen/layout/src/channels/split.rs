@@ -10,7 +10,7 @@ use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, FuncId, Inst, InstId, ValueId};
 
 use super::slice::Part;
-use super::{BARRIERS, Feed};
+use super::{BARRIERS, Feed, Ring};
 use crate::kernel::{Buffer, Kernel};
 use crate::rings::edit::Edit;
 use crate::shared::named;
@@ -18,9 +18,27 @@ use crate::shared::named;
 /// Values of the producer by those of the program.
 type Renamed = BTreeMap<ValueId, ValueId>;
 
+/// A feed with the ring that it uses.
+struct Channel<'a> {
+    feed: &'a Feed,
+    /// The buffer of the barriers.
+    barriers: i64,
+    pieces: u32,
+    /// The rings, in the order of what the feed takes.
+    rings: Vec<usize>,
+}
+
+impl Channel<'_> {
+    fn attrs(&self) -> Attrs {
+        Attrs::new()
+            .with("buffer", Attr::Int(self.barriers))
+            .with("pieces", Attr::Int(self.pieces.into()))
+    }
+}
+
 /// Splits the kernel.
-pub fn apply(kernel: &mut Kernel, feeds: &[Feed], slice: &Part) {
-    let barriers: Vec<i64> = feeds.iter().map(|f| ring(kernel, f)).collect();
+pub fn apply(kernel: &mut Kernel, rings: &[Ring], slice: &Part) {
+    let channels: Vec<Channel<'_>> = rings.iter().flat_map(|r| channels(kernel, r)).collect();
     let body = kernel.func().body;
     let mut insts = std::mem::take(&mut func(kernel).blocks[body].insts);
     let end = insts.pop();
@@ -31,9 +49,11 @@ pub fn apply(kernel: &mut Kernel, feeds: &[Feed], slice: &Part) {
     func(kernel).blocks[rest].insts = insts;
     let mut edit = Edit { kernel, loc: None };
     let flag = edit.scalar(DType::Bool);
+    let mut barriers: Vec<(i64, i64)> = channels.iter().map(|c| (c.barriers, c.pieces.into())).collect();
+    barriers.dedup();
     let own = Attrs::new()
-        .with("buffers", Attr::Ints(barriers.clone()))
-        .with("pieces", Attr::Ints(feeds.iter().map(|f| f.pieces.into()).collect()));
+        .with("buffers", Attr::Ints(barriers.iter().map(|(b, _)| *b).collect()))
+        .with("pieces", Attr::Ints(barriers.iter().map(|(_, n)| *n).collect()));
     let producer = edit.inst(Op::Machine(MachineOp::Producer), &[], own);
     let producer = edit.first(body, producer, flag);
     edit.choose(body, producer, [copies, rest]);
@@ -42,11 +62,11 @@ pub fn apply(kernel: &mut Kernel, feeds: &[Feed], slice: &Part) {
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
     edit.yields(nobody, &[]);
-    let mut bring = Bring { edit, feeds, barriers: &barriers, slice };
+    let mut bring = Bring { edit, channels: &channels, slice };
     bring.block(rest, alone, &mut Renamed::new());
     bring.edit.yields(alone, &[]);
-    for (feed, barriers) in feeds.iter().zip(&barriers) {
-        receive(&mut bring.edit, feed, *barriers, (body, rest));
+    for channel in &channels {
+        receive(&mut bring.edit, channel, (body, rest));
     }
     bring.edit.yields(rest, &[]);
     func(kernel).blocks[body].insts.extend(end);
@@ -56,20 +76,22 @@ fn func(kernel: &mut Kernel) -> &mut tk_tile::Func {
     &mut kernel.module.funcs[FuncId(0)]
 }
 
-/// Makes rings of the buffers of a feed; gives the buffer of its barriers.
-fn ring(kernel: &mut Kernel, feed: &Feed) -> i64 {
-    for t in &feed.taken {
-        kernel.buffers.get_mut(t.buffer).into_iter().for_each(|b| b.bytes *= feed.pieces);
+/// Makes rings of the buffers of the first feed, for all feeds of a ring.
+fn channels<'a>(kernel: &mut Kernel, ring: &'a Ring) -> Vec<Channel<'a>> {
+    let rings: Vec<usize> = ring.feeds.first().map_or(vec![], |f| f.taken.iter().map(|t| t.buffer).collect());
+    for b in &rings {
+        kernel.buffers.get_mut(*b).into_iter().for_each(|b| b.bytes *= ring.pieces);
     }
-    kernel.buffers.push(Buffer { bytes: BARRIERS * feed.pieces, offset: 0 });
-    kernel.buffers.len() as i64 - 1
+    kernel.buffers.push(Buffer { bytes: BARRIERS * ring.pieces, offset: 0 });
+    let barriers = kernel.buffers.len() as i64 - 1;
+    let channel = |feed| Channel { feed, barriers, pieces: ring.pieces, rings: rings.clone() };
+    ring.feeds.iter().map(channel).collect()
 }
 
 /// The producer.
 struct Bring<'a> {
     edit: Edit<'a>,
-    feeds: &'a [Feed],
-    barriers: &'a [i64],
+    channels: &'a [Channel<'a>],
     slice: &'a Part,
 }
 
@@ -80,14 +102,13 @@ impl Bring<'_> {
             if self.slice.insts.contains(&i) {
                 self.inst(new, i, renamed);
             }
-            for n in 0..self.feeds.len() {
-                let Some(feed) = self.feeds.get(n).filter(|f| f.block == old) else { continue };
+            for channel in self.channels.iter().filter(|c| c.feed.block == old) {
                 let last =
-                    feed.taken.iter().map(|t| t.load).max_by_key(|l| {
+                    channel.feed.taken.iter().map(|t| t.load).max_by_key(|l| {
                         self.edit.kernel.func().blocks[old].insts.iter().position(|k| k == l)
                     });
                 if last == Some(i) {
-                    self.copies(new, n, renamed);
+                    self.copies(new, channel, renamed);
                 }
             }
         }
@@ -139,57 +160,55 @@ impl Bring<'_> {
     }
 
     /// Fills a piece.
-    fn copies(&mut self, block: BlockId, n: usize, renamed: &Renamed) {
-        let (Some(feed), Some(barriers)) = (self.feeds.get(n), self.barriers.get(n).copied()) else { return };
-        let whole: u32 = feed
-            .taken
-            .iter()
-            .filter_map(|t| self.edit.kernel.buffers.get(t.buffer))
-            .map(|b| b.bytes / feed.pieces.max(1))
-            .sum();
-        let open = channel(barriers, feed.pieces).with("bytes", Attr::Int(whole.into()));
+    fn copies(&mut self, block: BlockId, channel: &Channel<'_>, renamed: &Renamed) {
+        let buffers = channel.rings.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
+        let whole: u32 = buffers.map(|b| b.bytes / channel.pieces.max(1)).sum();
+        let open = channel.attrs().with("bytes", Attr::Int(whole.into()));
         let open = self.edit.inst(Op::Machine(MachineOp::ChannelOpen), &[], open);
         self.edit.add(block, open, &[]);
-        for t in &feed.taken {
+        for (t, ring) in channel.feed.taken.iter().zip(&channel.rings) {
             let load = self.edit.kernel.func().insts[t.load].clone();
             let places = load.operands.iter().take(3);
             let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
             let ty = load.results.first().map(|r| self.edit.kernel.func().ty(*r));
             let shape = ty.and_then(|ty| self.edit.kernel.module.types.get(ty).shape()).unwrap_or(&[]);
             let attrs = Attrs::new()
-                .with("buffers", Attr::Ints(vec![t.buffer as i64, barriers]))
-                .with("pieces", Attr::Int(feed.pieces.into()))
+                .with("buffers", Attr::Ints(vec![*ring as i64, channel.barriers]))
+                .with("pieces", Attr::Int(channel.pieces.into()))
                 .with("shape", Attr::Ints(shape.iter().map(|n| i64::from(*n)).collect()))
                 .with("span", Attr::Int(t.span.into()));
             let mut copy = self.edit.inst(Op::Machine(MachineOp::TensorCopy), &operands, attrs);
             copy.loc = load.loc;
             self.edit.add(block, copy, &[]);
         }
-        let send = self.edit.inst(Op::Machine(MachineOp::ChannelSend), &[], channel(barriers, feed.pieces));
+        let send = self.edit.inst(Op::Machine(MachineOp::ChannelSend), &[], channel.attrs());
         self.edit.add(block, send, &[]);
     }
 }
 
-fn channel(barriers: i64, pieces: u32) -> Attrs {
-    Attrs::new().with("buffer", Attr::Int(barriers)).with("pieces", Attr::Int(pieces.into()))
-}
-
 /// The side that multiplies: pieces come, and are released when their product is done.
-fn receive(edit: &mut Edit<'_>, feed: &Feed, barriers: i64, (body, rest): (BlockId, BlockId)) {
+fn receive(edit: &mut Edit<'_>, channel: &Channel<'_>, (body, rest): (BlockId, BlockId)) {
+    let feed = channel.feed;
     edit.loc = edit.kernel.func().insts[feed.product].loc;
     let gone = |i: &InstId| feed.taken.iter().any(|t| t.load == *i || t.store == *i);
     let insts = std::mem::take(&mut edit.func().blocks[feed.block].insts);
-    let attrs = channel(barriers, feed.pieces);
+    let attrs = channel.attrs();
     let i32 = edit.scalar(DType::I32);
     for i in insts.into_iter().filter(|i| !gone(i)) {
         if i == feed.product {
             let receive = edit.inst(Op::Machine(MachineOp::ChannelReceive), &[], attrs.clone());
             let piece = edit.first(feed.block, receive, i32);
             let inst = &mut edit.func().insts[i];
-            let of = |b: &Option<usize>| {
-                if feed.taken.iter().any(|t| Some(t.buffer) == *b) { feed.pieces } else { 1 }
+            // The buffer and the pieces of each side.
+            let of = |b: &Option<usize>| -> (i64, i64) {
+                let taken = feed.taken.iter().zip(&channel.rings).find(|(t, _)| Some(t.buffer) == *b);
+                match taken {
+                    Some((_, ring)) => (*ring as i64, channel.pieces.into()),
+                    None => (b.map_or(-1, |b| b as i64), 1),
+                }
             };
-            let slots = named(inst).iter().map(|b| of(b).into()).collect();
+            let (buffers, slots) = named(inst).iter().map(of).unzip();
+            inst.attrs.set("buffers", Attr::Ints(buffers));
             inst.attrs.set("slots", Attr::Ints(slots));
             inst.operands.push(piece);
         }

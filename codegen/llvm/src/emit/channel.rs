@@ -9,11 +9,13 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
-use tk_layout::channels::{BARRIERS, maps};
+use tk_layout::channels::BARRIERS;
+use tk_layout::channels::maps::{self, Position, TensorMap};
 use tk_layout::layout::cut;
 use tk_tile::Inst;
 
 use super::value::Val;
+use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
 
 /// Bytes of a barrier.
@@ -201,6 +203,32 @@ impl<'c> Emit<'_, 'c> {
         let b = self.builder;
         let by = b.build_int_mul(piece, self.int(buffer.bytes / c.pieces), "")?;
         let start = b.build_int_add(by, self.int(buffer.offset), "")?;
+        let begin = self.corner_of_copy(inst, &map)?;
+        let bytes = map.matrix.dtype.bytes() as u32;
+        let [tall, wide] = [tall, wide].map(|n| cut(u32::try_from(*n).unwrap_or(1)));
+        let of_line = map.span / bytes;
+        let atom = bytes << (tall.log2 + wide.log2);
+        for (m, n) in (0..tall.repeats).flat_map(|m| (0..wide.repeats).map(move |n| (m, n))) {
+            let panels = (1 << wide.log2) / of_line;
+            let parts = (1 << tall.log2) / map.lines;
+            for (p, part) in (0..panels).flat_map(|p| (0..parts).map(move |q| (p, q))) {
+                let rows = (m << tall.log2) + part * map.lines;
+                let columns = (n << wide.log2) + p * of_line;
+                let to = (m * wide.repeats + n) * atom + ((p << tall.log2) + part * map.lines) * map.span;
+                let mut places = begin.clone();
+                for (place, by) in places.iter_mut().zip([columns, rows]) {
+                    *place = b.build_int_add(*place, self.int(by), "")?;
+                }
+                let to = b.build_int_add(start, self.int(to), "")?;
+                self.machine.tensor_copy(self, address, &places, to, full)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a copy begins along each dimension of its map.
+    fn corner_of_copy(&self, inst: &Inst, map: &TensorMap) -> Res<Vec<IntValue<'c>>> {
+        let b = self.builder;
         let at = |n: usize| -> Res<IntValue<'c>> {
             let v = self.operand(inst, n)?;
             let x = self.scalar(v)?.into_int_value();
@@ -213,26 +241,35 @@ impl<'c> Emit<'_, 'c> {
                 b.build_int_z_extend(x, self.i32(), "")?
             })
         };
-        let (row, column) = (at(1)?, at(2)?);
-        let bytes = map.matrix.dtype.bytes() as u32;
-        let [tall, wide] = [tall, wide].map(|n| cut(u32::try_from(*n).unwrap_or(1)));
-        let of_line = map.span / bytes;
-        let atom = bytes << (tall.log2 + wide.log2);
-        for (m, n) in (0..tall.repeats).flat_map(|m| (0..wide.repeats).map(move |n| (m, n))) {
-            let panels = (1 << wide.log2) / of_line;
-            let parts = (1 << tall.log2) / map.lines;
-            for (p, part) in (0..panels).flat_map(|p| (0..parts).map(move |q| (p, q))) {
-                let rows = (m << tall.log2) + part * map.lines;
-                let columns = (n << wide.log2) + p * of_line;
-                let to = (m * wide.repeats + n) * atom + ((p << tall.log2) + part * map.lines) * map.span;
-                let places = [
-                    b.build_int_add(column, self.int(columns), "")?,
-                    b.build_int_add(row, self.int(rows), "")?,
-                ];
-                let to = b.build_int_add(start, self.int(to), "")?;
-                self.machine.tensor_copy(self, address, &places, to, full)?;
-            }
-        }
-        Ok(())
+        let cuts = match maps::slice(self.kernel, self.operand(inst, 0)?) {
+            Some(slice) => self.cuts(slice)?,
+            None => vec![],
+        };
+        let range = cuts.iter().find_map(|c| match c {
+            Cut::Range { start, count } => Some((*start, *count)),
+            Cut::Whole | Cut::Index(_) => None,
+        });
+        let far = self.int(maps::FAR);
+        let place = |position: Position| -> Res<IntValue<'c>> {
+            Ok(match (position, range) {
+                (Position::Column, _) => at(2)?,
+                (Position::Row, None) => at(1)?,
+                (Position::Row, Some((_, count))) => {
+                    let count = b.build_int_truncate(count, self.i32(), "")?;
+                    b.build_int_add(b.build_int_sub(far, count, "")?, at(1)?, "")?
+                }
+                (Position::End, Some((start, count))) => {
+                    let end = b.build_int_add(start, count, "")?;
+                    b.build_int_truncate(end, self.i32(), "")?
+                }
+                (Position::Index(axis), _) => match cuts.get(axis) {
+                    Some(Cut::Index(at)) => self.saturated(*at)?,
+                    Some(Cut::Whole | Cut::Range { .. }) | None => return bug("a slice has no such index"),
+                },
+                (Position::Far, _) => far,
+                (Position::End, None) => return bug("a slice has no range"),
+            })
+        };
+        map.matrix.dimensions().iter().map(|d| place(d.at)).collect()
     }
 }

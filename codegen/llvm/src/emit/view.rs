@@ -12,6 +12,15 @@ use super::global::Place;
 use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
 
+/// What a slice takes of an axis, in numbers of 64 bits.
+pub(super) enum Cut<'c> {
+    Whole,
+    /// One position, which may be outside.
+    Index(IntValue<'c>),
+    /// So many from one that is inside or at the end.
+    Range { start: IntValue<'c>, count: IntValue<'c> },
+}
+
 /// The position of a box along one axis.
 #[derive(Clone, Copy)]
 struct Corner<'c> {
@@ -80,47 +89,63 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_add(base, by, "")?)
     }
 
-    fn sliced(&self, inst: &Inst) -> Res<View<'c>> {
+    /// What a slice takes of each axis.
+    pub(super) fn cuts(&self, inst: &Inst) -> Res<Vec<Cut<'c>>> {
         let view = self.view(self.operand(inst, 0)?)?;
         let mut rest = inst.operands.iter().skip(1);
-        let mut next = || rest.next().copied().ok_or_else(|| Stop::Bug("a position is missing".into()));
+        let mut next = || -> Res<IntValue<'c>> {
+            self.wide(rest.next().copied().ok_or_else(|| Stop::Bug("a position is missing".into()))?)
+        };
+        let mut cuts = vec![];
+        for (code, extent) in inst.attrs.ints("axes").unwrap_or(&[]).iter().zip(&view.extents) {
+            cuts.push(match code {
+                0 => Cut::Index(next()?),
+                1 => Cut::Whole,
+                _ => {
+                    // Both ends are clamped to the extent, as the interpreter does.
+                    let (zero, whole) = (self.long(0), self.extend(*extent, true)?);
+                    let clamp = |x: IntValue<'c>| -> Res<IntValue<'c>> {
+                        let low = self.builder.build_int_compare(IntPredicate::SLT, x, zero, "")?;
+                        let x = self.builder.build_select(low, zero, x, "")?.into_int_value();
+                        let high = self.builder.build_int_compare(IntPredicate::SGT, x, whole, "")?;
+                        Ok(self.builder.build_select(high, whole, x, "")?.into_int_value())
+                    };
+                    let (start, end) = (clamp(next()?)?, clamp(next()?)?);
+                    let left = self.builder.build_int_sub(end, start, "")?;
+                    let none = self.builder.build_int_compare(IntPredicate::SLT, left, zero, "")?;
+                    let count = self.builder.build_select(none, zero, left, "")?.into_int_value();
+                    Cut::Range { start, count }
+                }
+            });
+        }
+        Ok(cuts)
+    }
+
+    fn sliced(&self, inst: &Inst) -> Res<View<'c>> {
+        let view = self.view(self.operand(inst, 0)?)?;
         let mut out = View { base: view.base, extents: vec![], strides: vec![], bytes: view.bytes };
         let mut outside: Option<IntValue<'c>> = None;
-        for (axis, code) in inst.attrs.ints("axes").unwrap_or(&[]).iter().enumerate() {
-            let (Some(extent), Some(stride)) =
-                (view.extents.get(axis).copied(), view.strides.get(axis).copied())
-            else {
-                return bug("a slice of an axis that is not there");
-            };
-            if *code == 0 {
-                let at = self.wide(next()?)?;
-                out.base = self.moved(out.base, at, stride, view.bytes)?;
-                // Negative positions are far behind the end of what has no sign.
-                let whole = self.extend(extent, true)?;
-                let here = self.builder.build_int_compare(IntPredicate::UGE, at, whole, "")?;
-                outside = self.either(outside, here)?;
-                continue;
+        for ((cut, extent), stride) in self.cuts(inst)?.iter().zip(&view.extents).zip(&view.strides) {
+            match cut {
+                Cut::Index(at) => {
+                    out.base = self.moved(out.base, *at, *stride, view.bytes)?;
+                    // Negative positions are far behind the end of what has no sign.
+                    let whole = self.extend(*extent, true)?;
+                    let here = self.builder.build_int_compare(IntPredicate::UGE, *at, whole, "")?;
+                    outside = self.either(outside, here)?;
+                    continue;
+                }
+                Cut::Whole => out.extents.push(*extent),
+                Cut::Range { start, count } => {
+                    out.base = self.moved(out.base, *start, *stride, view.bytes)?;
+                    out.extents.push(self.builder.build_int_truncate_or_bit_cast(
+                        *count,
+                        extent.get_type(),
+                        "",
+                    )?);
+                }
             }
-            out.strides.push(stride);
-            if *code == 1 {
-                out.extents.push(extent);
-                continue;
-            }
-            // Both ends are clamped to the extent, as the interpreter does.
-            let whole = self.extend(extent, true)?;
-            let clamp = |x: IntValue<'c>| -> Res<IntValue<'c>> {
-                let zero = self.long(0);
-                let low = self.builder.build_int_compare(IntPredicate::SLT, x, zero, "")?;
-                let x = self.builder.build_select(low, zero, x, "")?.into_int_value();
-                let high = self.builder.build_int_compare(IntPredicate::SGT, x, whole, "")?;
-                Ok(self.builder.build_select(high, whole, x, "")?.into_int_value())
-            };
-            let (a, b) = (clamp(self.wide(next()?)?)?, clamp(self.wide(next()?)?)?);
-            out.base = self.moved(out.base, a, stride, view.bytes)?;
-            let left = self.builder.build_int_sub(b, a, "")?;
-            let none = self.builder.build_int_compare(IntPredicate::SLT, left, self.long(0), "")?;
-            let left = self.builder.build_select(none, self.long(0), left, "")?.into_int_value();
-            out.extents.push(self.builder.build_int_truncate_or_bit_cast(left, extent.get_type(), "")?);
+            out.strides.push(*stride);
         }
         // An index outside makes the view empty, as the interpreter does.
         if let Some(outside) = outside {
@@ -154,7 +179,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// A 64-bit position as 32 bits; what does not fit is far outside.
-    fn saturated(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
+    pub(super) fn saturated(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
         let low = self.builder.build_int_truncate(x, self.i32(), "")?;
         if x.get_sign_extended_constant().is_some_and(|v| i32::try_from(v).is_ok()) {
             return Ok(low);

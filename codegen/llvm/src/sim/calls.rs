@@ -6,6 +6,7 @@
 //! The first argument of each is the context that the kernel got. `loc` is an index into the emitter's table of source
 //! places, -1 for none.
 
+use tk_layout::channels::maps::MOST_DIMENSIONS;
 use std::ffi::c_void;
 
 use corosensei::Yielder;
@@ -170,8 +171,8 @@ pub(super) struct CopyRequest {
 pub(super) struct TensorRequest {
     /// The address of a [`super::TensorMap`].
     pub map: u64,
-    pub column: i32,
-    pub row: i32,
+    /// Where the box begins, the fastest dimension first.
+    pub at: [i32; MOST_DIMENSIONS],
     pub to: u32,
     pub barrier: u32,
     pub loc: i32,
@@ -385,14 +386,17 @@ unsafe extern "C" fn phase_wait(ctx: *mut c_void, address: u32, parity: u32, loc
 unsafe extern "C" fn tensor_copy(
     ctx: *mut c_void,
     map: u64,
-    column: i32,
-    row: i32,
+    x: i32,
+    y: i32,
+    z: i32,
+    u: i32,
+    v: i32,
     to: u32,
     barrier: u32,
     loc: i32,
 ) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Tensor(TensorRequest { map, column, row, to, barrier, loc })) };
+    unsafe { ask(ctx, Request::Tensor(TensorRequest { map, at: [x, y, z, u, v], to, barrier, loc })) };
 }
 
 unsafe extern "C" fn grid_barrier(ctx: *mut c_void, loc: i32) {
@@ -440,7 +444,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_phase_begin` | `u32` shared address of a barrier, `i32` arrivals of a phase, `i32` loc | |
 /// | `tk_sim_phase_arrive` | `u32` barrier, `i32` bytes that will come, `i32` loc | |
 /// | `tk_sim_phase_wait` | `u32` barrier, `u32` parity of the phase that has to be over, `i32` loc | |
-/// | `tk_sim_tensor_copy` | `u64` address of a [`super::TensorMap`], `i32` column, `i32` row, `u32` shared address, `u32` barrier, `i32` loc | |
+/// | `tk_sim_tensor_copy` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `u32` barrier, `i32` loc | |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
 /// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |
 /// | `tk_sim_print` | `ptr` record, `i32` bytes | |

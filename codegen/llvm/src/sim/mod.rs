@@ -36,7 +36,7 @@ pub use calls::{Order, Scope, Shuffle, Space, symbols};
 pub use fault::{Fault, FaultKind, WaitKind, Waiting};
 pub use fiber::Kernel;
 pub use library::library;
-pub use phases::TensorMap;
+pub use phases::{Dimension, TensorMap};
 pub use tally::Statistics;
 
 /// What to run.

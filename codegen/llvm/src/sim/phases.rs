@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use tk_layout::channels::maps::MOST_DIMENSIONS;
+
 use super::access::Who;
 use super::block::Block;
 use super::calls::{Space, TensorRequest};
@@ -24,22 +26,38 @@ const BARRIER: [u8; 8] = *b"barrier!";
 /// How often a copy that is on its way arrives between two turns of lanes, out of 256.
 const ARRIVES: u32 = 24;
 
-/// What a launch tells the copy engine about a matrix, in the form in which the simulated target is given it.
+/// What the bytes from one to the next are below: the limit of `cuTensorMapEncodeTiled`.
+const FARTHEST: u64 = 1 << 40;
+
+/// What a launch tells the copy engine about a tensor, in the form in which the simulated target is given it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMap {
     /// The address of the first element.
     pub address: u64,
-    /// Rows and columns.
-    pub extents: [u64; 2],
-    /// Bytes from a row to the next.
-    pub stride: u64,
+    /// The dimensions, the fastest first: the first are those of a line and of the lines of a box.
+    pub dimensions: [Dimension; MOST_DIMENSIONS],
     /// Bytes of an element.
     pub bytes: u32,
     /// Lines of a box.
     pub lines: u32,
     /// Bytes of a line.
     pub span: u32,
+}
+
+/// A dimension of a tensor.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// How long it is.
+    pub extent: u64,
+    /// Bytes from one to the next. Addresses have 64 bits, and what does not fit is left out.
+    pub step: u64,
+}
+
+impl Dimension {
+    /// One that is not there.
+    pub const NONE: Dimension = Dimension { extent: 1, step: 0 };
 }
 
 /// A barrier.
@@ -160,7 +178,7 @@ impl Block {
             && (1..=256).contains(&map.lines)
             && map.bytes.is_power_of_two()
             && map.address.is_multiple_of(16)
-            && map.stride.is_multiple_of(16)
+            && map.dimensions.iter().skip(1).all(|d| d.step.is_multiple_of(16) && d.step < FARTHEST)
             && copy.to.is_multiple_of(8 * map.span);
         if !fits || !self.phases.barriers.contains_key(&copy.barrier) {
             let message =
@@ -193,14 +211,16 @@ impl Block {
         let who = Who { lane, loc: copy.loc };
         let each = map.bytes as usize;
         for (to, (line, first)) in pieces(&map, copy.to) {
-            let row = i64::from(copy.row) + i64::from(line);
             let mut bytes = [0; PIECE];
             for (n, room) in bytes.chunks_mut(each).enumerate() {
-                let column = i64::from(copy.column) + i64::from(first / map.bytes) + n as i64;
-                let inside = |at: i64, extent: u64| u64::try_from(at).is_ok_and(|at| at < extent);
-                if inside(row, map.extents[0]) && inside(column, map.extents[1]) {
-                    let from = map.address + row.cast_unsigned() * map.stride;
-                    let from = from + column.cast_unsigned() * u64::from(map.bytes);
+                let column = i64::from(first / map.bytes) + n as i64;
+                let beside = [column, line.into()].into_iter().chain(std::iter::repeat(0));
+                let at = copy.at.iter().zip(beside).map(|(at, by)| i64::from(*at) + by);
+                let place = map.dimensions.iter().zip(at).try_fold(map.address, |from, (d, at)| {
+                    let at = u64::try_from(at).ok().filter(|at| *at < d.extent)?;
+                    Some(from.wrapping_add(at.wrapping_mul(d.step)))
+                });
+                if let Some(from) = place {
                     self.reach.look(env.memory, who, from, room)?;
                 }
             }

@@ -8,6 +8,7 @@ use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue};
+use tk_layout::channels::maps::{self, MOST_DIMENSIONS};
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
@@ -241,7 +242,7 @@ impl<'c> Machine<'c> for Sim {
             params.push(b.build_bit_cast(code, ty, "")?);
         }
         let mut maps = vec![];
-        for i in 0..tk_layout::channels::maps::maps(start.kernel).len() {
+        for i in 0..maps::maps(start.kernel).len() {
             let at = i32.const_int((params.len() + i) as u64, false);
             // SAFETY: maps follow the parameters.
             let place = unsafe { b.build_in_bounds_gep(i64, args.into_pointer_value(), &[at], "")? };
@@ -513,9 +514,12 @@ impl<'c> Machine<'c> for Sim {
         to: IntValue<'c>,
         barrier: IntValue<'c>,
     ) -> Res<()> {
-        let [column, row] = at else { return bug("a copy of a matrix has two positions") };
-        let args =
-            [map.into(), (*column).into(), (*row).into(), to.into(), barrier.into(), self.place(e).into()];
+        let none = e.int(0);
+        let at = (0..MOST_DIMENSIONS).map(|i| BasicValueEnum::from(at.get(i).copied().unwrap_or(none)));
+        let mut args: Vec<BasicValueEnum<'c>> = vec![map.into()];
+        args.extend(at);
+        args.extend([to, barrier].map(BasicValueEnum::from));
+        args.push(self.place(e).into());
         self.call(&Place::of(e), "tk_sim_tensor_copy", None, &args).map(|_| ())
     }
 

@@ -3,7 +3,7 @@
 
 use super::*;
 use tk_layout::matrix::ALL;
-use tk_llvm::sim::TensorMap;
+use tk_llvm::sim::{Dimension, TensorMap};
 
 struct Calls {
     multiply: unsafe extern "C" fn(Ctx, i32, i32, i32, i32, u64, u64, i32, *const u8, *mut u8, i32),
@@ -13,7 +13,7 @@ struct Calls {
     begin: unsafe extern "C" fn(Ctx, u32, i32, i32),
     arrive: unsafe extern "C" fn(Ctx, u32, i32, i32),
     phase: unsafe extern "C" fn(Ctx, u32, u32, i32),
-    copy: unsafe extern "C" fn(Ctx, u64, i32, i32, u32, u32, i32),
+    copy: unsafe extern "C" fn(Ctx, u64, i32, i32, i32, i32, i32, u32, u32, i32),
 }
 
 #[allow(clippy::missing_transmute_annotations, reason = "the fields have the types")]
@@ -102,7 +102,7 @@ kernel!(brings, l, {
                 unsafe { (OWN.arrive)(l.0, FULL, 256, 4) };
             }
             unsafe { (OWN.arrive)(l.0, FULL, 256, 4) };
-            unsafe { (OWN.copy)(l.0, map, 0, trip as i32 * 6, 0, FULL, 5) };
+            unsafe { (OWN.copy)(l.0, map, 0, trip as i32 * 6, 0, 0, 0, 0, FULL, 5) };
         }
         if lacks != WAIT {
             unsafe { (OWN.phase)(l.0, FULL, trip, 6) };
@@ -126,7 +126,10 @@ kernel!(brings, l, {
 fn launched(kernel: Kernel, lacks: u64, seed: u64) -> (Result<Statistics, Fault>, Vec<u32>) {
     // Rows of eight words, of which each holds its number.
     let mut buffer = Buffer::new((0..64).chain(std::iter::repeat_n(0, 1024)));
-    let map = TensorMap { address: BASE, extents: [8, 16], stride: 32, bytes: 2, lines: 8, span: 32 };
+    let mut dimensions = [Dimension::NONE; 5];
+    dimensions[0] = Dimension { extent: 16, step: 2 };
+    dimensions[1] = Dimension { extent: 8, step: 32 };
+    let map = TensorMap { address: BASE, dimensions, bytes: 2, lines: 8, span: 32 };
     let args = [BASE, 1024, 32, lacks, std::ptr::from_ref(&map) as u64];
     let launch = Launch { shared_bytes: 4096, ..launch(kernel, &args, 1, 32, seed) };
     let result = go(&launch, &buffer);

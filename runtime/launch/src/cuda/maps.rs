@@ -1,7 +1,7 @@
 //! Owns what launches describe to the copy engine: [`Maps`], tensor maps as the driver encodes them.
 //!
-//! An encoding depends on the address, extents and strides of a view and on nothing else, so the last ones of a kernel are
-//! remembered. Guarantees that a map is only made of a view that has elements, an address and strides that are multiples of
+//! An encoding depends on the address, extents and strides of a tensor and on nothing else, so the last ones of a kernel are
+//! remembered. Guarantees that a map is only made of a tensor that has elements, an address and strides that are multiples of
 //! 16 bytes, and neighbours along its last axis: the facts for which the code was made say so.
 
 use std::ffi::c_void;
@@ -21,11 +21,23 @@ use crate::compile::ParamKind;
 #[derive(Clone, Copy)]
 pub(crate) struct Encoded([u64; 16]);
 
-/// Address, rows, columns, stride of the rows.
-type View = [u64; 4];
+/// The most dimensions of a map: the limit of `cuTensorMapEncodeTiled`.
+const MOST: usize = 5;
 
-/// Views that a kernel remembers.
+/// A tensor: what of it differs from launch to launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tensor {
+    address: u64,
+    /// Of each dimension, the fastest first.
+    extents: [u64; MOST],
+    /// Bytes from one to the next, of each dimension.
+    steps: [u64; MOST],
+}
+
+/// Tensors that a kernel remembers.
 const REMEMBERED: usize = 16;
+/// What a step is less than in a dimension that goes back, in bytes: 2^30 of these go around all addresses.
+const BACK: u64 = 1 << 34;
 /// Maps that need no memory from the heap.
 const INLINE: usize = 4;
 
@@ -56,9 +68,9 @@ fn encoder() -> Option<Encode> {
     })
 }
 
-/// The maps that a kernel was launched with.
+/// The maps that a kernel was launched with, each with the number of what it describes.
 #[derive(Default)]
-pub(crate) struct Maps(Mutex<Vec<(usize, View, Encoded)>>);
+pub(crate) struct Maps(Mutex<Vec<(usize, Tensor, Encoded)>>);
 
 impl Maps {
     /// Those of a launch with these values.
@@ -67,57 +79,51 @@ impl Maps {
         if info.maps.is_empty() {
             return Ok(SmallVec::new());
         }
-        info.maps.iter().enumerate().map(|(n, map)| self.one(info, (n, map), values)).collect()
-    }
-
-    fn one(
-        &self,
-        info: &KernelInfo,
-        (number, map): (usize, &TensorMap),
-        values: &[u64],
-    ) -> Result<Encoded, CudaError> {
-        let word = |w: Word| match w {
-            Word::Value(v) => Some(v as u64),
-            Word::Passed(i) => {
-                let (kind, bits) = (info.params.get(i as usize)?, *values.get(i as usize)?);
-                // Of a number with fewer bits the others are anything.
-                let narrow = matches!(kind, ParamKind::Scalar(d) if d.bits() <= 32);
-                Some(if narrow { u64::from(bits as u32) } else { bits })
-            }
-        };
-        let ([rows, columns], stride) = (map.extents.map(word), word(map.stride));
-        let address = values.get(map.address as usize).copied();
-        let (Some(address), Some(rows), Some(columns), Some(stride)) = (address, rows, columns, stride)
-        else {
-            return Err(refused(info, "it has no such argument"));
-        };
-        let view = [address, rows, columns, stride];
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., found)) = known.iter().find(|(n, v, _)| *n == number && *v == view) {
-            return Ok(*found);
-        }
-        let encoded = encode(info, map, view)?;
-        if known.len() >= REMEMBERED {
-            known.clear();
-        }
-        known.push((number, view, encoded));
-        Ok(encoded)
+        let one = |(number, map): (usize, &TensorMap)| {
+            let tensor =
+                tensor(info, map, values).ok_or_else(|| refused(info, "it has no such argument"))?;
+            if let Some((.., found)) = known.iter().find(|(n, t, _)| *n == number && *t == tensor) {
+                return Ok(*found);
+            }
+            let encoded = encode(info, map, &tensor)?;
+            if known.len() >= REMEMBERED {
+                known.clear();
+            }
+            known.push((number, tensor, encoded));
+            Ok(encoded)
+        };
+        info.maps.iter().enumerate().map(one).collect()
     }
 }
 
-fn encode(
-    info: &KernelInfo,
-    map: &TensorMap,
-    [address, rows, columns, stride]: View,
-) -> Result<Encoded, CudaError> {
+/// What these values say about a tensor.
+fn tensor(info: &KernelInfo, map: &TensorMap, values: &[u64]) -> Option<Tensor> {
+    let word = |w: Word| match w {
+        Word::Value(v) => Some(v as u64),
+        Word::Passed(i) => {
+            let (kind, bits) = (info.params.get(i as usize)?, *values.get(i as usize)?);
+            // Of a number with fewer bits the others are anything.
+            let narrow = matches!(kind, ParamKind::Scalar(d) if d.bits() <= 32);
+            Some(if narrow { u64::from(bits as u32) } else { bits })
+        }
+    };
+    let bytes = DType::parse(&map.dtype)?.bytes() as u64;
+    let mut tensor = Tensor { address: *values.get(map.address as usize)?, ..Tensor::default() };
+    for ((extent, step), d) in tensor.extents.iter_mut().zip(&mut tensor.steps).zip(&map.dimensions) {
+        let apart = word(d.stride)?.checked_mul(bytes)?;
+        *extent = word(d.extent)?;
+        *step = if d.back { BACK.checked_sub(apart)? } else { apart };
+    }
+    Some(tensor)
+}
+
+fn encode(info: &KernelInfo, map: &TensorMap, tensor: &Tensor) -> Result<Encoded, CudaError> {
     let Some(encode) = encoder() else {
         return Err(refused(info, "the driver has no cuTensorMapEncodeTiled; CUDA 12 or newer is needed"));
     };
     let dtype = DType::parse(&map.dtype).ok_or_else(|| refused(info, "its type is unknown"))?;
     let bytes = dtype.bytes() as u64;
-    let Some(apart) = stride.checked_mul(bytes) else {
-        return Err(refused(info, "its rows are too far apart"));
-    };
     // The bits are copied as they are: of a type only its size matters, and what fills the outside is 0 in all of them.
     let ty: u32 = match bytes {
         1 => 0,
@@ -131,20 +137,22 @@ fn encode(
         _ => 3,
     };
     const PROMOTION_256_BYTES: u32 = 3;
-    let (extents, strides) = ([columns, rows], [apart]);
-    let (tile, steps) = ([(u64::from(map.span) / bytes) as u32, map.lines], [1u32, 1]);
+    let rank = map.dimensions.len().min(MOST);
+    let (tile, every) = ([(u64::from(map.span) / bytes) as u32, map.lines, 1, 1, 1], [1u32; MOST]);
+    // The first dimension has no stride: its elements lie together.
+    let [_, strides @ ..] = &tensor.steps;
     let mut out = Encoded([0; 16]);
-    // SAFETY: the places live, and have as many numbers as a map of rank 2 needs.
+    // SAFETY: the places live, and have as many numbers as a map of this rank needs.
     let code = unsafe {
         encode(
             &raw mut out,
             ty,
-            2,
-            address as *mut c_void,
-            extents.as_ptr(),
+            rank as u32,
+            tensor.address as *mut c_void,
+            tensor.extents.as_ptr(),
             strides.as_ptr(),
             tile.as_ptr(),
-            steps.as_ptr(),
+            every.as_ptr(),
             0,
             swizzle,
             PROMOTION_256_BYTES,
@@ -154,9 +162,12 @@ fn encode(
     if code == 0 {
         return Ok(out);
     }
+    let Tensor { address, extents, steps } = tensor;
     let what = format!(
-        "the driver takes no matrix of {rows} x {columns} {dtype} at {address:#x} with rows {stride} elements apart \
-         (error {code})"
+        "the driver takes no tensor of {dtype} at {address:#x} with extents {:?} and {:?} bytes from one to the next \
+         (error {code})",
+        extents.get(..rank).unwrap_or(extents),
+        steps.get(..rank).unwrap_or(steps),
     );
     Err(refused(info, &what))
 }
