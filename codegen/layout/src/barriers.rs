@@ -9,7 +9,8 @@
 //! A program means what it would mean if it ran alone, instruction by instruction. Threads run on by themselves, so they
 //! meet between two accesses to the same place of which one writes, in shared memory and in device memory, unless every
 //! thread only meets its own earlier access. They also meet before an atomic that releases what they wrote, and behind
-//! one that acquires what others wrote, since one thread does it for all.
+//! one that acquires what others wrote, since one thread does it for all. Where a loop needs fewer barriers if all meet before
+//! it, they do.
 //!
 //! May assume the places of buffers ([`crate::places`]). Guarantees that barriers stand where all threads come by: control
 //! flow is uniform.
@@ -123,16 +124,24 @@ fn run(kernel: &mut Kernel) {
     let body = kernel.func().body;
     let roots = Roots::new(kernel.func());
     let mut pending = Pending::default();
-    Barriers { kernel, roots }.block(body, &mut pending);
+    Barriers { kernel, roots, tried: None }.block(body, &mut pending);
 }
 
 struct Barriers<'a> {
     kernel: &'a mut Kernel,
     roots: Roots,
+    /// Nothing is changed, and the instructions before which barriers would stand are written down.
+    tried: Option<BTreeSet<InstId>>,
 }
 
 impl Barriers<'_> {
     fn block(&mut self, block: BlockId, pending: &mut Pending) {
+        if self.tried.is_some() {
+            for i in self.kernel.func().blocks[block].insts.clone() {
+                self.inst(block, i, pending);
+            }
+            return;
+        }
         let insts = std::mem::take(&mut self.kernel.module.funcs[FuncId(0)].blocks[block].insts);
         for i in insts {
             self.inst(block, i, pending);
@@ -142,33 +151,17 @@ impl Barriers<'_> {
 
     fn inst(&mut self, block: BlockId, id: InstId, pending: &mut Pending) {
         let inst = self.kernel.func().insts[id].clone();
+        if self.tried.as_ref().is_some_and(|t| t.contains(&id)) {
+            pending.clear();
+        }
+        let loops = matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While));
+        if loops && !pending.is_empty() && self.needed(id, &[]) < self.needed(id, pending) {
+            self.meet((block, id), inst.loc);
+            pending.clear();
+        }
         match inst.op {
             Op::Machine(MachineOp::Barrier) | Op::Control(ControlOp::GridBarrier) => pending.clear(),
-            // A loop may begin behind its own end: what came round once has no more to tell a second time.
-            Op::Control(ControlOp::For) => {
-                let inside = self.defined(&inst);
-                for _ in 0..2 {
-                    let before = pending.clone();
-                    inst.blocks.iter().for_each(|b| self.block(*b, pending));
-                    forget(pending, &inside);
-                    join(pending, &before);
-                }
-            }
-            // It ends behind its first block.
-            Op::Control(ControlOp::While) => {
-                let [decides, body] = inst.blocks.as_slice() else { return };
-                let inside = self.defined(&inst);
-                let mut end = vec![];
-                for _ in 0..2 {
-                    let before = pending.clone();
-                    self.block(*decides, pending);
-                    end.clone_from(pending);
-                    self.block(*body, pending);
-                    forget(pending, &inside);
-                    join(pending, &before);
-                }
-                *pending = end;
-            }
+            Op::Control(ControlOp::For | ControlOp::While) => self.looped(id, pending),
             Op::Control(ControlOp::If) => {
                 let before = pending.clone();
                 let mut after = before.clone();
@@ -182,7 +175,7 @@ impl Barriers<'_> {
             Op::Machine(_) | Op::Memory(_) | Op::Atomic(_) => {
                 let touches = self.touches(&inst);
                 let releases = matches!(inst.op, Op::Atomic(_)) && ordered(&inst, "release");
-                self.access(block, inst.loc, &touches, releases, pending);
+                self.access((block, id), inst.loc, &touches, releases, pending);
             }
             // Nobody meets inside of a function of elements, so all meet before it.
             Op::Control(ControlOp::Map) | Op::Reduce(_) | Op::Scan(_) => {
@@ -192,7 +185,7 @@ impl Barriers<'_> {
                 let touches =
                     inner.iter().flat_map(|i| self.touches(i)).map(Touch::of_any).collect::<Vec<_>>();
                 let releases = inner.iter().any(|i| matches!(i.op, Op::Atomic(_)) && ordered(i, "release"));
-                self.access(block, inst.loc, &touches, releases, pending);
+                self.access((block, id), inst.loc, &touches, releases, pending);
             }
             Op::Elementwise(_)
             | Op::Create(_)
@@ -202,6 +195,34 @@ impl Barriers<'_> {
             | Op::Control(_)
             | Op::Host(_) => {}
         }
+    }
+
+    /// A loop.
+    fn looped(&mut self, id: InstId, pending: &mut Pending) {
+        let inst = self.kernel.func().insts[id].clone();
+        let inside = self.defined(&inst);
+        // A loop may begin behind its own end: what came round once has no more to tell a second time.
+        if inst.op == Op::Control(ControlOp::For) {
+            for _ in 0..2 {
+                let before = pending.clone();
+                inst.blocks.iter().for_each(|b| self.block(*b, pending));
+                forget(pending, &inside);
+                join(pending, &before);
+            }
+            return;
+        }
+        // The other kind ends behind its first block.
+        let [decides, body] = inst.blocks.as_slice() else { return };
+        let mut end = vec![];
+        for _ in 0..2 {
+            let before = pending.clone();
+            self.block(*decides, pending);
+            end.clone_from(pending);
+            self.block(*body, pending);
+            forget(pending, &inside);
+            join(pending, &before);
+        }
+        *pending = end;
     }
 
     /// The values that are defined in the blocks of an instruction.
@@ -222,7 +243,7 @@ impl Barriers<'_> {
     /// Something touches memory: all meet before it if they must.
     fn access(
         &mut self,
-        block: BlockId,
+        at: (BlockId, InstId),
         loc: Option<Loc>,
         touches: &[Touch],
         releases: bool,
@@ -231,18 +252,30 @@ impl Barriers<'_> {
         let global = |t: &Touch| !matches!(t.place, Place::Shared { .. });
         let waits = pending.iter().any(|p| touches.iter().any(|t| p.conflicts(t)) || releases && global(p));
         if waits {
-            let barrier = Inst {
-                op: Op::Machine(MachineOp::Barrier),
-                operands: vec![],
-                attrs: Attrs::new(),
-                blocks: vec![],
-                results: vec![],
-                loc,
-            };
-            self.kernel.module.funcs[FuncId(0)].add_inst(block, barrier, &[]);
+            self.meet(at, loc);
             pending.clear();
         }
         join(pending, touches);
+    }
+
+    /// Puts a barrier at the end of a block, in front of an instruction that is next.
+    fn meet(&mut self, (block, before): (BlockId, InstId), loc: Option<Loc>) {
+        if let Some(tried) = &mut self.tried {
+            tried.insert(before);
+            return;
+        }
+        let op = Op::Machine(MachineOp::Barrier);
+        let barrier =
+            Inst { op, operands: vec![], attrs: Attrs::new(), blocks: vec![], results: vec![], loc };
+        self.kernel.module.funcs[FuncId(0)].add_inst(block, barrier, &[]);
+    }
+
+    /// How many barriers a loop would have in it.
+    fn needed(&mut self, of: InstId, pending: &[Touch]) -> usize {
+        let outer = self.tried.replace(BTreeSet::new());
+        // Whether all meet before this loop is not asked again.
+        self.looped(of, &mut pending.to_vec());
+        std::mem::replace(&mut self.tried, outer).map_or(0, |t| t.len())
     }
 
     fn touches(&self, inst: &Inst) -> Vec<Touch> {

@@ -337,6 +337,11 @@ fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
             ArgFacts { divisible, one: v == 1, positive: (1..ArgFacts::BOUND).contains(&v) }
         }
     };
+    // A pointer without a mask becomes a view that is longer than any memory.
+    let exists = |axis: &maps::Axis| match axis.extent {
+        Word::Value(v) if axis.taken != Part::Range => (1..=i64::from(i32::MAX)).contains(&v),
+        of => fact(of).positive,
+    };
     let Some([_, columns]) = matrix.kept() else { return false };
     let bytes = matrix.dtype.bytes() as u32;
     let fits = fact(Word::Passed(matrix.address)).divisible >= ALIGNED
@@ -348,7 +353,7 @@ fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
         } else {
             stride.positive && stride.divisible * bytes >= ALIGNED
         };
-        apart && fact(axis.extent).positive
+        apart && exists(axis)
     })
 }
 
