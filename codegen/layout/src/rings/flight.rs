@@ -35,7 +35,6 @@ pub struct Flight {
     pub result: ValueId,
     /// Which of the values that the loop carries they are.
     carried: usize,
-    buffers: Vec<i64>,
 }
 
 /// The product of a loop that may run on: its sums are only carried to the next trip, its factors lie in rings that this loop
@@ -65,15 +64,15 @@ pub fn product(kernel: &Kernel, body: BlockId, rings: &[usize]) -> Option<Flight
     let [end] = users(result)[..] else { return None };
     let alone = users(acc) == [product] && func.insts[end].op == Op::Control(ControlOp::Yield);
     let fits = tiles.matrix.is_group() && own && whole && ringed && block == body && once && alone;
-    let buffers = inst.attrs.ints("buffers")?.to_vec();
-    fits.then_some(Flight { product, result, carried, buffers })
+    fits.then_some(Flight { product, result, carried })
 }
 
 impl Flight {
     /// Waits until no more than so many products are on their way; gives the sums as they are then.
     pub fn wait(&self, edit: &mut Edit<'_>, block: BlockId, sums: ValueId, pending: i64) -> ValueId {
+        let buffers = edit.kernel.func().insts[self.product].attrs.ints("buffers").unwrap_or(&[]).to_vec();
         let attrs = Attrs::new()
-            .with("buffers", Attr::Ints(self.buffers.clone()))
+            .with("buffers", Attr::Ints(buffers))
             .with("pending", Attr::Int(pending));
         let wait = edit.inst(Op::Machine(MachineOp::MmaWait), &[sums], attrs);
         let (ty, layout) = (edit.kernel.func().ty(sums), edit.layout_of(sums));

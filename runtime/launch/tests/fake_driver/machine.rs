@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tk_bundle::{TensorMap, Word};
+use tk_bundle::{Dimension, TensorMap, Word};
 use tk_ops::DType;
 use tk_runtime::compile::ParamKind;
 use tk_runtime::cuda::{Args, Backend, Device, Module, probe};
@@ -44,8 +44,11 @@ fn a_matrix_is_described_to_the_copy_engine() {
         let mut info = info("mapped", &[ParamKind::Pointer, extent, extent, stride, stride]);
         info.maps = vec![TensorMap {
             address: 0,
-            extents: [Word::Passed(1), Word::Value(72)],
-            stride: Word::Passed(3),
+            dimensions: vec![
+                Dimension { extent: Word::Value(72), stride: Word::Value(1), back: false },
+                Dimension { extent: Word::Passed(1), stride: Word::Passed(3), back: false },
+                Dimension { extent: Word::Value(1 << 30), stride: Word::Passed(3), back: true },
+            ],
             dtype: "f16".into(),
             lines: 48,
             span: 128,
@@ -57,19 +60,22 @@ fn a_matrix_is_described_to_the_copy_engine() {
             args.push_ptr(out.address()).push_i32(rows).push_i32(72).push_i64(stride).push_i64(1);
             args
         };
-        // Two bytes, rank 2, extents and box with the fastest first, the stride in bytes, a swizzle over 128 bytes.
+        // Two bytes, rank 3, a swizzle over 128 bytes; extents and box with the fastest first, strides in bytes.
         for rows in [100, 101, 100] {
             kernel.launch(&stream, [1; 3], &view(rows, 80)).unwrap();
-            let mut words = [0u64; 9];
+            let mut words = [0u64; 12];
             out.copy_to(&stream, &mut words).unwrap();
-            assert_eq!(words, [1, 2, out.address(), 72, rows as u64, 160, 64, 48, 3]);
+            let (extents, strides) = ([72, rows as u64, 1 << 30, 0, 0], [160, (1 << 34) - 160, 0, 0]);
+            let (head, sizes) = ([0x3_0301, out.address()], [64 | 48 << 12 | 1 << 24]);
+            assert_eq!(words.as_slice(), [head.as_slice(), &extents, &strides, &sizes].concat());
         }
         let error = kernel.launch(&stream, [1; 3], &view(100, 0)).unwrap_err();
         assert_eq!(
             error.sentence,
             format!(
-                "kernel `mapped` cannot describe an argument to the copy engine: the driver takes no matrix of 100 x 72 \
-                 f16 at {:#x} with rows 0 elements apart (error 1)",
+                "kernel `mapped` cannot describe an argument to the copy engine: the driver takes no tensor of \
+                 f16 at {:#x} with extents [72, 100, 1073741824] and [2, 0, 17179869184] bytes from one to the next \
+                 (error 1)",
                 out.address()
             )
         );
