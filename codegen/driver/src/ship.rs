@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use tk_bundle::{
     Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Machine, Manifest, Message, MessageForm,
-    MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, TensorMap, Value, Versions, Word,
+    MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, TensorMap, Value, Versions,
     Writer,
 };
 use tk_layout::ArgFacts;
@@ -285,7 +285,7 @@ impl Shipping<'_> {
         }
         let Choices { mut guard, named, values } = self.choices(special, bindings, contract)?;
         guard.extend(passed.iter().zip(facts).flat_map(|(m, f)| [known(*m, *f), positive(*m, *f)]).flatten());
-        guard.extend(kernel.maps.iter().flat_map(|m| mapped(&passed, m)));
+        guard.extend(mapped(&passed, facts, &kernel.maps));
         let require = contract.require.iter();
         let require =
             require.map(|(e, text)| Requirement { condition: expr(e), text: text.clone() }).collect();
@@ -479,25 +479,28 @@ fn positive(what: Machine, facts: ArgFacts) -> Option<Guard> {
     facts.positive.then_some(Guard { condition, decides: None })
 }
 
-/// What a tensor map asks for beside what is known: extents and strides above 0, and below what it can have.
-fn mapped(passed: &[Machine], map: &TensorMap) -> Vec<Guard> {
-    let number = |w: Word| match w {
-        Word::Passed(i) => match *passed.get(i as usize)? {
-            Machine::Extent(arg, axis, _) => Some(Expr::Extent(arg, axis)),
-            Machine::Stride(arg, axis) => Some(Expr::Stride(arg, axis)),
-            Machine::Number(arg) => Some(Expr::Number(arg)),
-            Machine::Address(_) | Machine::Scratch(_) => None,
-        },
-        Word::Value(_) => None,
+/// What tensor maps ask for beside what is known: extents and strides of their tensors that are above 0 and below what a map
+/// can have, or all numbers where a tensor is made of a pointer and these.
+fn mapped(passed: &[Machine], facts: &[ArgFacts], maps: &[TensorMap]) -> Vec<Guard> {
+    let tensors: Vec<u32> = maps
+        .iter()
+        .filter_map(|m| match passed.get(m.address as usize) {
+            Some(Machine::Address(arg)) => Some(*arg),
+            _ => None,
+        })
+        .collect();
+    let is_view = |arg: &u32| passed.iter().any(|m| matches!(m, Machine::Extent(of, ..) if of == arg));
+    let made = tensors.iter().any(|arg| !is_view(arg));
+    let number = |what: &Machine| match *what {
+        Machine::Extent(arg, axis, _) if tensors.contains(&arg) => Some(Expr::Extent(arg, axis)),
+        Machine::Stride(arg, axis) if tensors.contains(&arg) => Some(Expr::Stride(arg, axis)),
+        Machine::Number(arg) if made => Some(Expr::Number(arg)),
+        _ => None,
     };
-    let words = map.dimensions.iter().flat_map(|d| [d.extent, d.stride]);
-    let numbers: Vec<Expr> = words.filter_map(number).fold(vec![], |mut all, e| {
-        all.extend((!all.contains(&e)).then_some(e));
-        all
-    });
+    let taken = passed.iter().zip(facts).filter(|(_, f)| f.positive && !f.one);
     let guard = |op, e, than| Guard { condition: apply(op, 64, vec![e, Expr::Int(than)]), decides: None };
-    let limits = |e: Expr| [guard(Kind::Gt, e.clone(), 0), guard(Kind::Lt, e, tk_layout::ArgFacts::BOUND)];
-    numbers.into_iter().flat_map(limits).collect()
+    let limits = |e: Expr| [guard(Kind::Gt, e.clone(), 0), guard(Kind::Lt, e, ArgFacts::BOUND)];
+    taken.filter_map(|(m, _)| number(m)).flat_map(limits).collect()
 }
 
 fn expr(e: &Closed) -> Expr {

@@ -116,10 +116,11 @@ fn useful(module: &TileModule, entry: FuncId, facts: Vec<ArgFacts>) -> Vec<ArgFa
     let accesses = |facts: &[ArgFacts]| AxisInfo::new(module, func, facts).of_accesses(module, func);
     let (all, mut kept) = (accesses(&facts), facts);
     let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
-    let is_number = |v: &ValueId| matches!(module.types.get(func.ty(*v)), Type::Tile { elem: Elem::Scalar(_), .. });
-    let numbers = params.iter().flat_map(|v| {
-        std::iter::repeat_n(is_number(v), flattened(module.types.get(func.ty(*v))))
-    });
+    let is_number =
+        |v: &ValueId| matches!(module.types.get(func.ty(*v)), Type::Tile { elem: Elem::Scalar(_), .. });
+    let numbers = params
+        .iter()
+        .flat_map(|v| std::iter::repeat_n(is_number(v), flattened(module.types.get(func.ty(*v)))));
     let (first, then): (Vec<_>, Vec<_>) = numbers.enumerate().partition(|(_, is_number)| *is_number);
     for (i, _) in first.into_iter().chain(then) {
         let Some(fact) = kept.get(i).copied().filter(|f| f.divisible > 1 || f.one) else { continue };

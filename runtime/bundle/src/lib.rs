@@ -25,6 +25,6 @@ pub use error::Error;
 pub use expr::{DeviceFact, Expr, ExprError, Kind, Number, Operation, Reader};
 pub use listing::{Line, Listing, SourceText, View};
 pub use manifest::{
-    Blob, Choice, Dimension, Given, Guard, Kernel, Machine, Manifest, Message, MessageForm, MessageKind, Param,
-    ParamKind, Place, Requirement, Scratch, TensorMap, Value, Variant, Versions, Word, schema,
+    Blob, Choice, Dimension, Given, Guard, Kernel, Machine, Manifest, Message, MessageForm, MessageKind,
+    Param, ParamKind, Place, Requirement, Scratch, TensorMap, Value, Variant, Versions, Word, schema,
 };

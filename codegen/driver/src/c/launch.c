@@ -67,6 +67,19 @@ typedef struct tki_map {
 typedef struct tki_encoded {
     _Alignas(64) uint64_t words[16];
 } tki_encoded;
+
+/* A tensor: its address, and of each dimension how long it is and the bytes from one to the next. */
+typedef struct tki_tensor {
+    uint64_t address, extents[5], steps[5];
+} tki_tensor;
+
+/* The last tensors that a map was made of, and what was made. */
+#define TKI_REMEMBERED 4
+typedef struct tki_made {
+    tki_tensor tensors[TKI_REMEMBERED];
+    tki_encoded maps[TKI_REMEMBERED];
+    unsigned count, next;
+} tki_made;
 #endif
 
 /* A binary and what its launches have in common. */
@@ -78,6 +91,7 @@ typedef struct tki_variant {
     int cooperative, control;
 #if TKI_MAPS > 0
     const tki_map *maps;
+    tki_made *made;
     size_t map_count;
 #endif
     _Atomic(tki_loaded *) loaded;
@@ -292,21 +306,48 @@ static uint64_t tki_number(tki_word word, const uint64_t *words)
 
 /* Describes a tensor: tiled, a swizzle over the bytes of a line, 256 bytes at a time from memory, 0 outside. The bits are copied
    as they are: of a type only its size matters. The first dimension has no stride: its elements lie together. */
-static int tki_encode(const tki_driver *driver, const tki_map *map, const uint64_t *words, tki_encoded *out)
+static int tki_encode(const tki_driver *driver, const tki_map *map, const tki_tensor *tensor, tki_encoded *out)
 {
     static const unsigned every[5] = {1, 1, 1, 1, 1};
     const unsigned box[5] = {map->span / map->bytes, map->lines, 1, 1, 1};
-    uint64_t extents[5], steps[5];
-    unsigned i;
     const unsigned type = map->bytes == 1 ? 0 : map->bytes == 2 ? 1 : map->bytes == 4 ? 2 : 4;
     const unsigned swizzle = map->span == 32 ? 1 : map->span == 64 ? 2 : 3;
+    return driver->encode(out->words, type, map->rank, tensor->address, tensor->extents, tensor->steps + 1, box, every, 0,
+                          swizzle, 3, 0);
+}
+
+/* The map of a tensor, which is made once while it is among the last ones. */
+static int tki_describe(const tki_driver *driver, const tki_map *map, tki_made *made, const uint64_t *words, tki_encoded *out)
+{
+    tki_tensor tensor;
+    unsigned i;
+    int code = 0;
+    memset(&tensor, 0, sizeof tensor);
+    tensor.address = words[map->address];
     for (i = 0; i < map->rank; i++) {
         const tki_dimension *d = &map->dimensions[i];
-        steps[i] = tki_number(d->stride, words) * map->bytes;
-        steps[i] = d->back ? ((uint64_t)1 << 34) - steps[i] : steps[i];
-        extents[i] = tki_number(d->extent, words);
+        uint64_t step = tki_number(d->stride, words) * map->bytes;
+        tensor.steps[i] = d->back ? ((uint64_t)1 << 34) - step : step;
+        tensor.extents[i] = tki_number(d->extent, words);
     }
-    return driver->encode(out->words, type, map->rank, words[map->address], extents, steps + 1, box, every, 0, swizzle, 3, 0);
+    tki_lock();
+    for (i = 0; i < made->count; i++) {
+        if (memcmp(&made->tensors[i], &tensor, sizeof tensor) == 0) {
+            *out = made->maps[i];
+            break;
+        }
+    }
+    if (i == made->count) {
+        code = tki_encode(driver, map, &tensor, out);
+        if (code == 0) {
+            made->tensors[made->next] = tensor;
+            made->maps[made->next] = *out;
+            made->next = (made->next + 1) % TKI_REMEMBERED;
+            made->count += made->count < TKI_REMEMBERED;
+        }
+    }
+    tki_unlock();
+    return code;
 }
 #endif
 
@@ -358,7 +399,7 @@ static tk_status tki_start(const tki_driver *driver, const tki_device *device, t
                        variant->kernel);
     }
     for (i = 0; i < variant->map_count; i++) {
-        code = tki_encode(driver, &variant->maps[i], words, &maps[i]);
+        code = tki_describe(driver, &variant->maps[i], &variant->made[i], words, &maps[i]);
         if (code != 0) {
             return tki_refused(driver, code, variant->kernel, "cannot describe an argument to the copy engine");
         }

@@ -289,8 +289,10 @@ impl<'a> File<'a> {
             let maps: Vec<String> = v.maps.iter().map(one).collect();
             let _ = write!(
                 out,
-                "\nstatic const tki_map tki_maps_{i}_of_{function}[] = {{{}}};\n",
-                maps.join(", ")
+                "\nstatic const tki_map tki_maps_{i}_of_{function}[] = {{{}}};\n\
+                 static tki_made tki_made_{i}_of_{function}[{}];\n",
+                maps.join(", "),
+                maps.len()
             );
         }
         let _ = write!(out, "\nstatic tki_variant tki_of_{function}[] = {{\n");
@@ -299,8 +301,8 @@ impl<'a> File<'a> {
             let (cooperative, control) = (u8::from(v.cooperative), u8::from(v.control > 0));
             let maps = match (mapped, v.maps.len()) {
                 (false, _) => String::new(),
-                (true, 0) => ", NULL, 0".to_string(),
-                (true, n) => format!(", tki_maps_{i}_of_{function}, {n}"),
+                (true, 0) => ", NULL, NULL, 0".to_string(),
+                (true, n) => format!(", tki_maps_{i}_of_{function}, tki_made_{i}_of_{function}, {n}"),
             };
             let _ = writeln!(
                 out,

@@ -78,7 +78,9 @@ impl Matrix {
             .chain(indices.map(|n| axis(n, Position::Index(n))))
             .flatten()
             .collect();
-        if let Some(row) = all.get_mut(1).filter(|_| self.axes.get(rows).is_some_and(|a| a.taken == Taken::Range)) {
+        if let Some(row) =
+            all.get_mut(1).filter(|_| self.axes.get(rows).is_some_and(|a| a.taken == Taken::Range))
+        {
             row.extent = Word::Value(FAR.into());
             let end = Dimension { extent: Word::Value(BEYOND), at: Position::End, ..*row };
             all.extend([end, Dimension { back: true, at: Position::Far, ..end }]);

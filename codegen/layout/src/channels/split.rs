@@ -30,9 +30,7 @@ struct Channel<'a> {
 
 impl Channel<'_> {
     fn attrs(&self) -> Attrs {
-        Attrs::new()
-            .with("buffer", Attr::Int(self.barriers))
-            .with("pieces", Attr::Int(self.pieces.into()))
+        Attrs::new().with("buffer", Attr::Int(self.barriers)).with("pieces", Attr::Int(self.pieces.into()))
     }
 }
 

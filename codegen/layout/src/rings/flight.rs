@@ -71,9 +71,7 @@ impl Flight {
     /// Waits until no more than so many products are on their way; gives the sums as they are then.
     pub fn wait(&self, edit: &mut Edit<'_>, block: BlockId, sums: ValueId, pending: i64) -> ValueId {
         let buffers = edit.kernel.func().insts[self.product].attrs.ints("buffers").unwrap_or(&[]).to_vec();
-        let attrs = Attrs::new()
-            .with("buffers", Attr::Ints(buffers))
-            .with("pending", Attr::Int(pending));
+        let attrs = Attrs::new().with("buffers", Attr::Ints(buffers)).with("pending", Attr::Int(pending));
         let wait = edit.inst(Op::Machine(MachineOp::MmaWait), &[sums], attrs);
         let (ty, layout) = (edit.kernel.func().ty(sums), edit.layout_of(sums));
         edit.add(block, wait, &[(ty, layout)]).1.first().copied().unwrap_or(sums)

@@ -42,7 +42,9 @@ fn copy(cx: Cx<'_>, inst: &Inst, view: ValueId) -> Check {
     let Some(matrix) = maps::matrix(cx.kernel, view) else {
         return fault(S03, "it copies from no matrix that the launch knows");
     };
-    ensure(matrix.dimensions().len() <= maps::MOST_DIMENSIONS, S03, || "its map has too many dimensions".into())?;
+    ensure(matrix.dimensions().len() <= maps::MOST_DIMENSIONS, S03, || {
+        "its map has too many dimensions".into()
+    })?;
     let (Some([buffer, _]), Some([tall, wide])) = (inst.attrs.ints("buffers"), inst.attrs.ints("shape"))
     else {
         return fault(S03, "it needs two `buffers` and a `shape`");

@@ -18,7 +18,10 @@ pub(super) enum Cut<'c> {
     /// One position, which may be outside.
     Index(IntValue<'c>),
     /// So many from one that is inside or at the end.
-    Range { start: IntValue<'c>, count: IntValue<'c> },
+    Range {
+        start: IntValue<'c>,
+        count: IntValue<'c>,
+    },
 }
 
 /// The position of a box along one axis.

@@ -6,8 +6,8 @@
 //! The first argument of each is the context that the kernel got. `loc` is an index into the emitter's table of source
 //! places, -1 for none.
 
-use tk_layout::channels::maps::MOST_DIMENSIONS;
 use std::ffi::c_void;
+use tk_layout::channels::maps::MOST_DIMENSIONS;
 
 use corosensei::Yielder;
 

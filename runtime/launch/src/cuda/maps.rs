@@ -81,8 +81,7 @@ impl Maps {
         }
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let one = |(number, map): (usize, &TensorMap)| {
-            let tensor =
-                tensor(info, map, values).ok_or_else(|| refused(info, "it has no such argument"))?;
+            let tensor = tensor(info, map, values).ok_or_else(|| refused(info, "it has no such argument"))?;
             if let Some((.., found)) = known.iter().find(|(n, t, _)| *n == number && *t == tensor) {
                 return Ok(*found);
             }
