@@ -311,15 +311,17 @@ impl Barriers<'_> {
                     | MachineOp::ProxyFence
                     | MachineOp::Mma
                     | MachineOp::MmaWait
+                    | MachineOp::TensorStore
                     | MachineOp::Fragments
                     | MachineOp::Convert
                     | MachineOp::Barrier => Act::Write,
                 };
                 let read = if own || is_of_channel(op) { Act::Own } else { Act::Read };
                 let reads = reads.iter().filter_map(range).map(|place| Touch { place, act: read });
-                let copied = (op == MachineOp::AsyncCopy).then(|| self.copied(inst));
+                let copied = (op == MachineOp::AsyncCopy).then(|| self.copied(inst, Act::Read));
+                let stored = (op == MachineOp::TensorStore).then(|| self.copied(inst, Act::Write));
                 let writes = writes.iter().filter_map(range).map(|place| Touch { place, act });
-                reads.chain(writes).chain(copied).collect()
+                reads.chain(writes).chain(copied).chain(stored).collect()
             }
             Op::Memory(op) => self.global(inst, op).into_iter().collect(),
             Op::Atomic(_) => {
@@ -342,10 +344,10 @@ impl Barriers<'_> {
         }
     }
 
-    /// What a copy reads in device memory.
-    fn copied(&self, inst: &Inst) -> Touch {
+    /// What a copy reads or writes in device memory.
+    fn copied(&self, inst: &Inst, act: Act) -> Touch {
         let root = inst.operands.first().and_then(|v| self.roots.get(*v));
-        Touch { place: Place::Global { root, own: None }, act: Act::Read }
+        Touch { place: Place::Global { root, own: None }, act }
     }
 
     fn global(&self, inst: &Inst, op: MemoryOp) -> Option<Touch> {

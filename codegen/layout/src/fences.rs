@@ -1,4 +1,4 @@
-//! Lets instructions of groups of warps find what threads have written.
+//! Lets instructions of groups of warps, and the copy engine, find what threads have written.
 //!
 //! ```text
 //! shared_store v0 {buffer = 0}          shared_store v0 {buffer = 0}
@@ -7,7 +7,7 @@
 //!     matrix = "m64k16", ..}            v2 = mma v1 {buffers = [0, 1], matrix = "m64k16", ..}
 //! ```
 //!
-//! Such instructions reach shared memory by another way than threads do. A thread makes known to it what it has written, or
+//! These reach shared memory by another way than threads do. A thread makes known to it what it has written, or
 //! copied and waited for, before it comes to the barrier behind which the instruction stands.
 //!
 //! May assume barriers. Guarantees a fence behind every write to what such an instruction reads, in the block of the write,
@@ -28,7 +28,10 @@ use crate::verify::verify_scheduled;
 pub const PASS: Pass = Pass { name: "fences", run, verify: verify_scheduled };
 
 fn run(kernel: &mut Kernel) {
-    let read = read_by_groups(kernel);
+    let mut read = read_by_groups(kernel);
+    let insts = walk::insts(kernel.func()).into_iter().map(|i| &kernel.func().insts[i]);
+    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::TensorStore));
+    read.extend(stores.flat_map(|i| named(i).into_iter().flatten()));
     if read.is_empty() {
         return;
     }

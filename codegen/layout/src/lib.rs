@@ -25,6 +25,7 @@ pub mod roots;
 pub mod scaled;
 pub mod shared;
 pub mod spec;
+pub mod stores;
 pub mod text;
 pub mod verify;
 

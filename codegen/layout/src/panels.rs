@@ -18,7 +18,7 @@
 //!
 //! May assume factors of [`crate::matrix`]. Guarantees that lowering, verifier and emission mean the same places.
 
-use tk_ops::DType;
+use tk_ops::{DType, MachineOp, Op};
 
 use crate::kernel::{ALIGN, Kernel};
 use crate::layout::cut;
@@ -80,6 +80,15 @@ impl Panels {
         (panels, panels.turned(side, bits, bytes))
     }
 
+    /// Where the bits of the coordinates of a tile lie that the copy engine stores, whose atoms have so many rows and columns
+    /// (log2); the span of its lines. `None` if no order has such lines.
+    pub fn of_tile(bits: [u32; 2], bytes: u32) -> Option<(u32, Vec<i64>)> {
+        let span = (bytes << bits[1]).min(WIDEST);
+        let fits = span >= 2 * PIECE && 1 << bits[0] >= LINES && bytes <= PIECE;
+        let panels = Panels::new(false, span, bits);
+        fits.then(|| (span, panels.bases(bits, bytes).concat()))
+    }
+
     /// The order that has its bits in these places.
     pub fn find(tiles: &Tiles, side: usize, dtype: DType, k: u32, bases: &[i64]) -> Option<Panels> {
         let bits = extents(tiles, side, k);
@@ -106,12 +115,18 @@ fn extents(tiles: &Tiles, side: usize, k: u32) -> [u32; 2] {
     if side == 0 { bits } else { [bits[1], bits[0]] }
 }
 
-/// Where each buffer may begin: factors of groups where their exclusive or repeats.
+/// Where each buffer may begin: factors of groups, and what the copy engine stores, where their exclusive or repeats.
 pub fn alignments(kernel: &Kernel) -> Vec<u32> {
     let func = kernel.func();
     let mut all = vec![ALIGN; kernel.buffers.len()];
     for id in tk_tile::walk::insts(func) {
         let inst = &func.insts[id];
+        if inst.op == Op::Machine(MachineOp::TensorStore) {
+            let span = inst.attrs.int("span").and_then(|n| u32::try_from(n).ok()).unwrap_or(WIDEST);
+            for slot in named(inst).into_iter().flatten() {
+                all.get_mut(slot).into_iter().for_each(|a| *a = (*a).max(span * LINES));
+            }
+        }
         let Some(acc) = inst.operands.first().filter(|_| is_group(&inst.attrs)) else { continue };
         let Some((k, tiles, dtypes)) = matrix::product(kernel, inst, *acc) else { continue };
         for (side, (buffer, name)) in named(inst).into_iter().zip(["bases_a", "bases_b"]).enumerate() {

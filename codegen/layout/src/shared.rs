@@ -129,6 +129,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | MachineOp::SharedDot
         | MachineOp::Mma
         | MachineOp::MmaWait
+        | MachineOp::TensorStore
         | MachineOp::Fragments => (buffers, vec![]),
         // Atomic additions of several threads may follow each other without waiting, but nothing else beside them.
         MachineOp::SharedAdd => (vec![], buffers),

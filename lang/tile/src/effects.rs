@@ -48,6 +48,7 @@ pub fn effects(op: Op) -> Effects {
             | MachineOp::Elect
             | MachineOp::ChannelOpen
             | MachineOp::TensorCopy
+            | MachineOp::TensorStore
             | MachineOp::ChannelSend
             | MachineOp::ChannelReceive
             | MachineOp::ChannelRelease

@@ -156,7 +156,7 @@ pub fn maps(kernel: &Kernel) -> Vec<TensorMap> {
 
 /// The map of a copy.
 pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
-    if inst.op != Op::Machine(MachineOp::TensorCopy) {
+    if !matches!(inst.op, Op::Machine(MachineOp::TensorCopy | MachineOp::TensorStore)) {
         return None;
     }
     let matrix = matrix(kernel, *inst.operands.first()?)?;

@@ -134,9 +134,19 @@ fn placed(buffer: &Buffer) -> u64 {
 }
 
 /// What is known of the values of a kernel.
-struct Known {
-    roots: Roots,
+pub(crate) struct Known {
+    /// From which parameter they come.
+    pub roots: Roots,
     axes: AxisInfo,
+}
+
+impl Known {
+    /// Of a kernel.
+    pub fn new(kernel: &Kernel) -> Known {
+        let func = kernel.func();
+        let axes = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+        Known { roots: Roots::new(func), axes }
+    }
 }
 
 fn run(kernel: &mut Kernel) {
@@ -146,10 +156,7 @@ fn run(kernel: &mut Kernel) {
     if !spec.has_tma || !spec.has_async_mma || !fits || !may_run_ahead(kernel) {
         return;
     }
-    let known = Known {
-        roots: Roots::new(kernel.func()),
-        axes: AxisInfo::new(&kernel.module, kernel.func(), &kernel.setting.facts),
-    };
+    let known = Known::new(kernel);
     let mut feeds: Vec<Feed> = vec![];
     for (at, body) in loops(kernel, kernel.func().body) {
         let products = &kernel.func().blocks[body].insts;
@@ -196,8 +203,8 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// Whether nothing in a kernel minds when memory is read.
-fn may_run_ahead(kernel: &Kernel) -> bool {
+/// Whether nothing in a kernel minds when memory is read and written.
+pub(crate) fn may_run_ahead(kernel: &Kernel) -> bool {
     let func = kernel.func();
     walk::insts(func).into_iter().all(|i| match func.insts[i].op {
         Op::Atomic(_)
@@ -291,20 +298,11 @@ fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
 fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: u32) -> bool {
     let func = kernel.func();
     let inst = &func.insts[load];
-    let (Some(view), Some(r)) = (inst.operands.first().copied(), inst.results.first().copied()) else {
+    let ([view, row, column, ..], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
         return false;
     };
-    let Some(matrix) = maps::matrix(kernel, view) else { return false };
+    let Some(matrix) = mapped(kernel, known, *view, [*row, *column]) else { return false };
     let bytes = matrix.dtype.bytes() as u32;
-    let mapped = is_mapped(kernel, &matrix);
-    let places = |v: &ValueId| {
-        kernel.module.types.get(func.ty(*v)).dtype().is_some_and(|d| d.is_int() && d.bits() <= 32)
-    };
-    let narrow = inst.operands.iter().skip(1).take(2).all(places);
-    // In front of a range of rows there are rows, which are not filled with 0.
-    let row = inst.operands.get(1);
-    let ranged = matrix.axes.iter().any(|a| a.taken == Part::Range);
-    let begins = !ranged || row.is_some_and(|v| known.axes.tile(*v).natural);
     // Neighbours of a line are neighbours in memory.
     let bases = func.insts[store].attrs.ints("bases").unwrap_or(&[]);
     let shape = kernel.module.types.get(func.ty(r)).shape().unwrap_or(&[]);
@@ -312,8 +310,26 @@ fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: 
     let last = bases.get(crate::layout::cut(*tall).log2 as usize..).unwrap_or(&[]);
     let of_line = (span / bytes).trailing_zeros() as usize;
     let in_order = last.len() >= of_line && (0..of_line).all(|i| last.get(i) == Some(&(1 << i)));
-    let unwritten = known.roots.get(view).is_some_and(|root| !writes(kernel, &known.roots, root));
-    mapped && begins && narrow && in_order && unwritten && other_of(kernel, load).is_none()
+    let unwritten = known.roots.get(*view).is_some_and(|root| !writes(kernel, &known.roots, root));
+    in_order && unwritten && other_of(kernel, load).is_none()
+}
+
+/// The matrix behind a view, if the copy engine can reach a tile of it that begins at a row and a column.
+pub(crate) fn mapped(
+    kernel: &Kernel,
+    known: &Known,
+    view: ValueId,
+    [row, column]: [ValueId; 2],
+) -> Option<Matrix> {
+    let func = kernel.func();
+    let matrix = maps::matrix(kernel, view)?;
+    let narrow = |v: ValueId| {
+        kernel.module.types.get(func.ty(v)).dtype().is_some_and(|d| d.is_int() && d.bits() <= 32)
+    };
+    // In front of a range of rows there are rows, which are not outside.
+    let ranged = matrix.axes.iter().any(|a| a.taken == Part::Range);
+    let begins = !ranged || known.axes.tile(row).natural;
+    (is_mapped(kernel, &matrix) && narrow(row) && narrow(column) && begins).then_some(matrix)
 }
 
 /// Whether a kernel may write to the memory of a parameter.

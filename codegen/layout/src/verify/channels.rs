@@ -23,7 +23,7 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]
     match (op, operands) {
         (MachineOp::Producer | MachineOp::Elect, _) => scalar(DType::Bool),
         (MachineOp::ChannelReceive, _) => scalar(DType::I32).and_then(|()| barriers(cx, inst)),
-        (MachineOp::TensorCopy, [view, ..]) => copy(cx, inst, *view),
+        (MachineOp::TensorCopy | MachineOp::TensorStore, [view, ..]) => copy(cx, inst, *view),
         _ => barriers(cx, inst),
     }
 }
@@ -36,18 +36,21 @@ fn barriers(cx: Cx<'_>, inst: &Inst) -> Check {
     ensure(fits && pieces > 1, S04, || format!("buffer {buffer} has no barriers of {pieces} pieces"))
 }
 
-/// A copy to the open piece of a channel.
+/// A copy to the open piece of a channel, or from a buffer.
 fn copy(cx: Cx<'_>, inst: &Inst, view: ValueId) -> Check {
-    let (pieces, span) = (int(&inst.attrs, "pieces")?, int(&inst.attrs, "span")?);
+    let (pieces, span) = (inst.attrs.int("pieces").unwrap_or(1), int(&inst.attrs, "span")?);
     let Some(matrix) = maps::matrix(cx.kernel, view) else {
         return fault(S03, "it copies from no matrix that the launch knows");
     };
     ensure(matrix.dimensions().len() <= maps::MOST_DIMENSIONS, S03, || {
         "its map has too many dimensions".into()
     })?;
-    let (Some([buffer, _]), Some([tall, wide])) = (inst.attrs.ints("buffers"), inst.attrs.ints("shape"))
-    else {
-        return fault(S03, "it needs two `buffers` and a `shape`");
+    let buffer = match inst.attrs.ints("buffers") {
+        Some([buffer, _]) => Some(*buffer),
+        _ => inst.attrs.int("buffer"),
+    };
+    let (Some(buffer), Some([tall, wide])) = (buffer, inst.attrs.ints("shape")) else {
+        return fault(S03, "it needs one buffer or two, and a `shape`");
     };
     let extent = |n: i64| u32::try_from(n).ok().filter(|n| *n > 0).map(|n| i64::from(padded(n)));
     let (Some(tall), Some(wide)) = (extent(*tall), extent(*wide)) else {
@@ -57,7 +60,7 @@ fn copy(cx: Cx<'_>, inst: &Inst, view: ValueId) -> Check {
     ensure([32, 64, 128].contains(&span) && wide * bytes >= span, S03, || {
         format!("no lines have {span} bytes")
     })?;
-    let found = usize::try_from(*buffer).ok().and_then(|b| cx.kernel.buffers.get(b));
+    let found = usize::try_from(buffer).ok().and_then(|b| cx.kernel.buffers.get(b));
     let fits = found.is_some_and(|b| i64::from(b.bytes) == pieces * tall * wide * bytes);
     ensure(fits, S04, || format!("buffer {buffer} has not {pieces} pieces of what is copied"))
 }

@@ -1,4 +1,5 @@
-//! Owns channels: the warp that brings tiles, and the barriers by which it and the others count pieces.
+//! Owns what the copy engine does, and channels: the warp that brings tiles, and the barriers by which it and the others count
+//! pieces.
 //!
 //! Both sides go around a ring in the same order. Where one is stands in variables of each thread, which LLVM keeps in
 //! registers: the number of its piece, and the phase of the barrier for which it waits, which changes with each round. The
@@ -20,6 +21,13 @@ use super::{Emit, Res, Stop, bug};
 
 /// Bytes of a barrier.
 const BARRIER: u32 = BARRIERS / 2;
+
+/// The address of a map, where a box begins along its dimensions, and its place in shared memory.
+type PlacedBox<'c> = (IntValue<'c>, Vec<IntValue<'c>>, IntValue<'c>);
+
+fn nothing() -> Stop {
+    Stop::Bug("a copy lacks what it copies".into())
+}
 
 /// Where one side is in a ring.
 #[derive(Clone, Copy, Debug)]
@@ -184,46 +192,63 @@ impl<'c> Emit<'_, 'c> {
         self.advance(&c, &c.releases, when)
     }
 
-    /// A tile in boxes: atom by atom, and in each panel by panel.
+    /// Begins to fill the open piece of a channel.
     pub(super) fn tensor_copy(&mut self, inst: &Inst) -> Res<()> {
-        let missing = || Stop::Bug("a copy lacks what it copies".into());
-        let map = maps::map(self.kernel, inst).ok_or_else(missing)?;
-        let number = maps::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(missing)?;
-        let address = *self.maps.get(number).ok_or_else(missing)?;
-        let (Some([buffer, barriers]), Some([tall, wide])) =
-            (inst.attrs.ints("buffers"), inst.attrs.ints("shape"))
-        else {
-            return Err(missing());
-        };
-        let buffer =
-            usize::try_from(*buffer).ok().and_then(|b| self.kernel.buffers.get(b)).ok_or_else(missing)?;
+        let Some([buffer, barriers]) = inst.attrs.ints("buffers") else { return Err(nothing()) };
+        let found = usize::try_from(*buffer).ok().and_then(|b| self.kernel.buffers.get(b)).copied();
+        let buffer = found.ok_or_else(nothing)?;
         let c = self.channel(usize::try_from(*barriers).ok())?;
         let piece = self.variable(c.fills.piece)?;
         let [full, _] = self.barriers(&c, piece)?;
+        let by = self.builder.build_int_mul(piece, self.int(buffer.bytes / c.pieces), "")?;
+        let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
+        for (map, places, to) in self.boxes(inst, start)? {
+            self.machine.tensor_copy(self, map, &places, to, full)?;
+        }
+        Ok(())
+    }
+
+    /// One thread stores a tile, and waits until it has arrived.
+    pub(super) fn tensor_store(&mut self, inst: &Inst) -> Res<()> {
+        let start = self.int(self.buffer(inst)?);
+        let boxes = self.boxes(inst, start)?;
+        let first = self.builder.build_int_compare(IntPredicate::EQ, self.tid, self.int(0), "")?;
+        self.act_where(Some(first), || {
+            for (map, places, from) in &boxes {
+                self.machine.tensor_store(self, *map, places, *from)?;
+            }
+            self.machine.tensor_stores_wait(self)
+        })
+    }
+
+    /// A tile in boxes, atom by atom, and in each panel by panel: the map, where each begins, and its place in shared memory.
+    fn boxes(&self, inst: &Inst, start: IntValue<'c>) -> Res<Vec<PlacedBox<'c>>> {
+        let map = maps::map(self.kernel, inst).ok_or_else(nothing)?;
+        let number = maps::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(nothing)?;
+        let address = *self.maps.get(number).ok_or_else(nothing)?;
+        let Some([tall, wide]) = inst.attrs.ints("shape") else { return Err(nothing()) };
         let b = self.builder;
-        let by = b.build_int_mul(piece, self.int(buffer.bytes / c.pieces), "")?;
-        let start = b.build_int_add(by, self.int(buffer.offset), "")?;
         let begin = self.corner_of_copy(inst, &map)?;
         let bytes = map.matrix.dtype.bytes() as u32;
         let [tall, wide] = [tall, wide].map(|n| cut(u32::try_from(*n).unwrap_or(1)));
         let of_line = map.span / bytes;
         let atom = bytes << (tall.log2 + wide.log2);
+        let mut boxes = vec![];
         for (m, n) in (0..tall.repeats).flat_map(|m| (0..wide.repeats).map(move |n| (m, n))) {
             let panels = (1 << wide.log2) / of_line;
             let parts = (1 << tall.log2) / map.lines;
             for (p, part) in (0..panels).flat_map(|p| (0..parts).map(move |q| (p, q))) {
                 let rows = (m << tall.log2) + part * map.lines;
                 let columns = (n << wide.log2) + p * of_line;
-                let to = (m * wide.repeats + n) * atom + ((p << tall.log2) + part * map.lines) * map.span;
+                let at = (m * wide.repeats + n) * atom + ((p << tall.log2) + part * map.lines) * map.span;
                 let mut places = begin.clone();
                 for (place, by) in places.iter_mut().zip([columns, rows]) {
                     *place = b.build_int_add(*place, self.int(by), "")?;
                 }
-                let to = b.build_int_add(start, self.int(to), "")?;
-                self.machine.tensor_copy(self, address, &places, to, full)?;
+                boxes.push((address, places, b.build_int_add(start, self.int(at), "")?));
             }
         }
-        Ok(())
+        Ok(boxes)
     }
 
     /// Where a copy begins along each dimension of its map.

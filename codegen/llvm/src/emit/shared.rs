@@ -61,6 +61,7 @@ impl<'c> Emit<'_, 'c> {
             MachineOp::Elect => self.elect(inst),
             MachineOp::ChannelOpen => self.channel_open(inst),
             MachineOp::TensorCopy => self.tensor_copy(inst),
+            MachineOp::TensorStore => self.tensor_store(inst),
             MachineOp::ChannelSend => self.channel_send(inst),
             MachineOp::ChannelReceive => self.channel_receive(inst),
             MachineOp::ChannelRelease => self.channel_release(inst),

@@ -125,7 +125,15 @@ impl Reach {
         Ok(())
     }
 
-    /// Copies what an instruction of groups reads of shared memory.
+    /// Writes device memory for such a copy.
+    pub fn put(&mut self, global: &dyn Global, who: Who, addr: u64, bytes: &[u8]) -> Result<(), Wrong> {
+        let (to, count) = self.reach(global, who, (Space::Global, addr, bytes.len() as i32), Deed::Write)?;
+        // SAFETY: `reach` has found so many bytes there, which may be written as `run` demands.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
+        Ok(())
+    }
+
+    /// Copies what an instruction of groups, or a copy to device memory, reads of shared memory.
     pub fn seen_by_group(
         &mut self,
         global: &dyn Global,
@@ -140,8 +148,8 @@ impl Reach {
             .find(|w| w.time > self.fenced.get(w.lane as usize).copied().unwrap_or(0));
         if let Some(write) = hidden {
             let message = format!(
-                "a group multiplies {bytes} bytes at {addr:#x} of shared memory, which lane {} wrote without a fence \
-                 for such instructions",
+                "an instruction of groups or a copy reads {bytes} bytes at {addr:#x} of shared memory, which lane {} \
+                 wrote without a fence for these",
                 write.lane
             );
             return Err(Wrong::with(FaultKind::Race, message, write.loc));

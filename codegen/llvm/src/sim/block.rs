@@ -215,6 +215,7 @@ impl Block {
             | Request::Matrix { .. }
             | Request::Group(_)
             | Request::PhaseWait { .. }
+            | Request::TensorStore(_)
             | Request::GridBarrier { .. } = request
             {
                 self.runnable.swap_remove(at);
@@ -244,7 +245,7 @@ impl Block {
             }
             Request::Copy(_) | Request::Commit | Request::Await { .. } => false,
             Request::Group(_) | Request::GroupCommit | Request::GroupWait { .. } => false,
-            Request::ProxyFence | Request::Tensor(_) => false,
+            Request::ProxyFence | Request::Tensor(_) | Request::TensorStore(_) => false,
             Request::PhaseBegin { .. } | Request::PhaseArrive { .. } | Request::PhaseWait { .. } => false,
             Request::WarpBarrier { .. } | Request::Shuffle { .. } | Request::GridBarrier { .. } => false,
             Request::Matrix { .. } | Request::Assert { .. } | Request::Print { .. } => false,
@@ -316,7 +317,8 @@ impl Block {
             | Request::PhaseBegin { .. }
             | Request::PhaseArrive { .. }
             | Request::PhaseWait { .. }
-            | Request::Tensor(_) => self.serve_beside(lane, request, env),
+            | Request::Tensor(_)
+            | Request::TensorStore(_) => self.serve_beside(lane, request, env),
             Request::GridBarrier { loc } => self.meet(lane, Wait::at(Meeting::Grid, loc), env),
             Request::Assert { .. } => Ok(Next::Wait),
             Request::Print { record, bytes } => {
@@ -363,6 +365,11 @@ impl Block {
             Request::PhaseWait { address, parity, loc } => {
                 env.polls = 0;
                 self.await_phase(lane, address, parity, loc).map(|()| Next::Wait)
+            }
+            Request::TensorStore(copy) => {
+                // SAFETY: the launch passed the address of a map that lives as long as it.
+                unsafe { self.begin_store(lane, copy)? };
+                Ok(Next::Wait)
             }
             Request::Tensor(copy) => {
                 // SAFETY: the launch passed the address of a map that lives as long as it.

@@ -124,6 +124,7 @@ pub(super) enum Request {
     PhaseArrive { address: u32, bytes: i32, loc: i32 },
     PhaseWait { address: u32, parity: u32, loc: i32 },
     Tensor(TensorRequest),
+    TensorStore(TensorRequest),
     GridBarrier { loc: i32 },
     Assert { message: i32, element: i32, loc: i32 },
     Print { record: *const u8, bytes: i32 },
@@ -150,7 +151,9 @@ impl Request {
             Request::Copy(CopyRequest { loc, .. }) | Request::Await { loc, .. } => loc,
             Request::Group(GroupRequest { loc, .. }) | Request::GroupWait { loc, .. } => loc,
             Request::PhaseBegin { loc, .. } | Request::PhaseArrive { loc, .. } => loc,
-            Request::PhaseWait { loc, .. } | Request::Tensor(TensorRequest { loc, .. }) => loc,
+            Request::PhaseWait { loc, .. } => loc,
+            Request::Tensor(TensorRequest { loc, .. })
+            | Request::TensorStore(TensorRequest { loc, .. }) => loc,
             Request::Print { .. } | Request::Commit | Request::GroupCommit | Request::ProxyFence => -1,
         }
     }
@@ -166,14 +169,16 @@ pub(super) struct CopyRequest {
     pub loc: i32,
 }
 
-/// The arguments of `tk_sim_tensor_copy`.
+/// The arguments of `tk_sim_tensor_copy` and `tk_sim_tensor_store`.
 #[derive(Clone, Copy)]
 pub(super) struct TensorRequest {
     /// The address of a [`super::TensorMap`].
     pub map: u64,
     /// Where the box begins, the fastest dimension first.
     pub at: [i32; MOST_DIMENSIONS],
-    pub to: u32,
+    /// Where the box lies in shared memory.
+    pub shared: u32,
+    /// Of one that goes there.
     pub barrier: u32,
     pub loc: i32,
 }
@@ -396,7 +401,23 @@ unsafe extern "C" fn tensor_copy(
     loc: i32,
 ) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Tensor(TensorRequest { map, at: [x, y, z, u, v], to, barrier, loc })) };
+    unsafe { ask(ctx, Request::Tensor(TensorRequest { map, at: [x, y, z, u, v], shared: to, barrier, loc })) };
+}
+
+unsafe extern "C" fn tensor_store(
+    ctx: *mut c_void,
+    map: u64,
+    x: i32,
+    y: i32,
+    z: i32,
+    u: i32,
+    v: i32,
+    from: u32,
+    loc: i32,
+) {
+    let request = TensorRequest { map, at: [x, y, z, u, v], shared: from, barrier: 0, loc };
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::TensorStore(request)) };
 }
 
 unsafe extern "C" fn grid_barrier(ctx: *mut c_void, loc: i32) {
@@ -445,13 +466,14 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_phase_arrive` | `u32` barrier, `i32` bytes that will come, `i32` loc | |
 /// | `tk_sim_phase_wait` | `u32` barrier, `u32` parity of the phase that has to be over, `i32` loc | |
 /// | `tk_sim_tensor_copy` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `u32` barrier, `i32` loc | |
+/// | `tk_sim_tensor_store` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `i32` loc: waits until all is stored | |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
 /// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |
 /// | `tk_sim_print` | `ptr` record, `i32` bytes | |
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
-    static TABLE: LazyLock<[(&'static str, usize); 28]> = LazyLock::new(|| {
+    static TABLE: LazyLock<[(&'static str, usize); 29]> = LazyLock::new(|| {
         [
             ("tk_sim_tid", tid as *const () as usize),
             ("tk_sim_program_id", program_id as *const () as usize),
@@ -477,6 +499,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_phase_arrive", phase_arrive as *const () as usize),
             ("tk_sim_phase_wait", phase_wait as *const () as usize),
             ("tk_sim_tensor_copy", tensor_copy as *const () as usize),
+            ("tk_sim_tensor_store", tensor_store as *const () as usize),
             ("tk_sim_grid_barrier", grid_barrier as *const () as usize),
             ("tk_sim_assert", assert_failed as *const () as usize),
             ("tk_sim_print", print as *const () as usize),

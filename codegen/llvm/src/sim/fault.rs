@@ -52,6 +52,8 @@ pub enum WaitKind {
     Group,
     /// The end of a phase of a barrier in shared memory.
     Phase,
+    /// The end of a copy to device memory.
+    Stored,
     /// All programs.
     GridBarrier,
 }
@@ -66,6 +68,7 @@ impl WaitKind {
             WaitKind::Matrix => "a matrix instruction",
             WaitKind::Group => "a matrix instruction of a group",
             WaitKind::Phase => "a barrier of a channel",
+            WaitKind::Stored => "a copy to device memory",
             WaitKind::GridBarrier => "a grid barrier",
         }
     }

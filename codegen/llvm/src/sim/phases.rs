@@ -60,6 +60,31 @@ impl Dimension {
     pub const NONE: Dimension = Dimension { extent: 1, step: 0 };
 }
 
+impl TensorMap {
+    /// Fails if the copy engine does not take it, or no box in this place.
+    fn takes(&self, shared: u32) -> Result<(), Wrong> {
+        let fits = [32, 64, 128].contains(&self.span)
+            && (1..=256).contains(&self.lines)
+            && self.bytes.is_power_of_two()
+            && self.address.is_multiple_of(16)
+            && self.dimensions.iter().skip(1).all(|d| d.step.is_multiple_of(16) && d.step < FARTHEST)
+            && shared.is_multiple_of(8 * self.span);
+        let (lines, span) = (self.lines, self.span);
+        let message = || format!("a box of {lines} lines of {span} bytes lies at byte {shared} of shared memory");
+        if fits { Ok(()) } else { Err(Wrong::new(FaultKind::Call, message())) }
+    }
+
+    /// Where an element of a box lies that begins at these positions, if it is inside.
+    fn place(&self, at: &[i32; MOST_DIMENSIONS], line: u32, column: u32) -> Option<u64> {
+        let beside = [column, line].into_iter().chain(std::iter::repeat(0));
+        let at = at.iter().zip(beside).map(|(at, by)| i64::from(*at) + i64::from(by));
+        self.dimensions.iter().zip(at).try_fold(self.address, |from, (d, at)| {
+            let at = u64::try_from(at).ok().filter(|at| *at < d.extent)?;
+            Some(from.wrapping_add(at.wrapping_mul(d.step)))
+        })
+    }
+}
+
 /// A barrier.
 #[derive(Clone, Copy)]
 struct Phase {
@@ -78,6 +103,8 @@ pub(super) struct Phases {
     barriers: BTreeMap<u32, Phase>,
     /// Copies that have begun, with the lanes that began them.
     begun: Vec<(u32, TensorRequest)>,
+    /// Those that go to device memory; their lanes wait for them.
+    stores: Vec<(u32, TensorRequest)>,
 }
 
 fn wrong(address: u32) -> Wrong {
@@ -174,18 +201,11 @@ impl Block {
     ) -> Result<(), Wrong> {
         // SAFETY: the caller says so.
         let map = unsafe { *(copy.map as *const TensorMap) };
-        let fits = [32, 64, 128].contains(&map.span)
-            && (1..=256).contains(&map.lines)
-            && map.bytes.is_power_of_two()
-            && map.address.is_multiple_of(16)
-            && map.dimensions.iter().skip(1).all(|d| d.step.is_multiple_of(16) && d.step < FARTHEST)
-            && copy.to.is_multiple_of(8 * map.span);
-        if !fits || !self.phases.barriers.contains_key(&copy.barrier) {
-            let message =
-                format!("a box of {} lines of {} bytes is copied to byte {}", map.lines, map.span, copy.to);
-            return Err(Wrong::new(FaultKind::Call, message));
+        map.takes(copy.shared)?;
+        if !self.phases.barriers.contains_key(&copy.barrier) {
+            return Err(wrong(copy.barrier));
         }
-        for (to, _) in pieces(&map, copy.to) {
+        for (to, _) in pieces(&map, copy.shared) {
             self.reach.fill(env.memory, Who { lane, loc: copy.loc }, to, &DESTROYED)?;
         }
         self.reach.fence(lane);
@@ -193,16 +213,57 @@ impl Block {
         Ok(())
     }
 
+    /// A lane begins to store a box, and waits for it.
+    ///
+    /// # Safety
+    /// The request has the address of a [`TensorMap`] that lives as long as the launch.
+    pub unsafe fn begin_store(&mut self, lane: u32, copy: TensorRequest) -> Result<(), Wrong> {
+        // SAFETY: the caller says so.
+        unsafe { *(copy.map as *const TensorMap) }.takes(copy.shared)?;
+        self.phases.stores.push((lane, copy));
+        let wait = Wait::at(Meeting::Stored, copy.loc);
+        self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.wait = Some(wait));
+        Ok(())
+    }
+
     /// Lets a copy arrive if it is time, or if nothing else can happen; whether one did.
     pub fn boxes_arrive(&mut self, env: &mut Env<'_>) -> Result<bool, (Wrong, u32, i32)> {
-        let waits = !self.phases.begun.is_empty();
-        if !waits || !self.runnable.is_empty() && !self.random.chance(ARRIVES) {
+        let count = self.phases.begun.len() + self.phases.stores.len();
+        if count == 0 || !self.runnable.is_empty() && !self.random.chance(ARRIVES) {
             return Ok(false);
         }
-        let at = self.random.below(self.phases.begun.len());
-        let (lane, copy) = self.phases.begun.swap_remove(at);
-        self.arrive_box(lane, &copy, env).map_err(|w| (w, lane, copy.loc))?;
+        let at = self.random.below(count);
+        match at.checked_sub(self.phases.begun.len()) {
+            None => {
+                let (lane, copy) = self.phases.begun.swap_remove(at);
+                self.arrive_box(lane, &copy, env).map_err(|w| (w, lane, copy.loc))?;
+            }
+            Some(at) => {
+                let (lane, copy) = self.phases.stores.swap_remove(at);
+                self.store_box(lane, &copy, env).map_err(|w| (w, lane, copy.loc))?;
+            }
+        }
         Ok(true)
+    }
+
+    /// A box is in device memory, and its lane goes on.
+    fn store_box(&mut self, lane: u32, copy: &TensorRequest, env: &mut Env<'_>) -> Result<(), Wrong> {
+        // SAFETY: `begin_store` was given the same.
+        let map = unsafe { *(copy.map as *const TensorMap) };
+        let who = Who { lane, loc: copy.loc };
+        for (from, (line, first)) in pieces(&map, copy.shared) {
+            let mut bytes = [0; PIECE];
+            self.reach.seen_by_group(env.memory, who, from.into(), &mut bytes)?;
+            for (n, element) in bytes.chunks(map.bytes as usize).enumerate() {
+                if let Some(to) = map.place(&copy.at, line, first / map.bytes + n as u32) {
+                    self.reach.put(env.memory, who, to, element)?;
+                }
+            }
+        }
+        self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.wait = None);
+        self.runnable.push(lane);
+        env.polls = 0;
+        Ok(())
     }
 
     fn arrive_box(&mut self, lane: u32, copy: &TensorRequest, env: &mut Env<'_>) -> Result<(), Wrong> {
@@ -210,17 +271,10 @@ impl Block {
         let map = unsafe { *(copy.map as *const TensorMap) };
         let who = Who { lane, loc: copy.loc };
         let each = map.bytes as usize;
-        for (to, (line, first)) in pieces(&map, copy.to) {
+        for (to, (line, first)) in pieces(&map, copy.shared) {
             let mut bytes = [0; PIECE];
             for (n, room) in bytes.chunks_mut(each).enumerate() {
-                let column = i64::from(first / map.bytes) + n as i64;
-                let beside = [column, line.into()].into_iter().chain(std::iter::repeat(0));
-                let at = copy.at.iter().zip(beside).map(|(at, by)| i64::from(*at) + by);
-                let place = map.dimensions.iter().zip(at).try_fold(map.address, |from, (d, at)| {
-                    let at = u64::try_from(at).ok().filter(|at| *at < d.extent)?;
-                    Some(from.wrapping_add(at.wrapping_mul(d.step)))
-                });
-                if let Some(from) = place {
+                if let Some(from) = map.place(&copy.at, line, first / map.bytes + n as u32) {
                     self.reach.look(env.memory, who, from, room)?;
                 }
             }

@@ -237,6 +237,18 @@ pub trait Machine<'c> {
         barrier: IntValue<'c>,
     ) -> Res<()>;
 
+    /// Begins to copy such a box from shared memory; what is outside is left out.
+    fn tensor_store(
+        &self,
+        e: &Emit<'_, 'c>,
+        map: IntValue<'c>,
+        at: &[IntValue<'c>],
+        from: IntValue<'c>,
+    ) -> Res<()>;
+
+    /// Waits until all of them that this thread has begun are there.
+    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>) -> Res<()>;
+
     /// All threads of a block meet, the warp that brings tiles too.
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
 

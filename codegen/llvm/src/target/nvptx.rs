@@ -570,7 +570,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         barrier: IntValue<'c>,
     ) -> Res<()> {
         let (to, barrier) = (self.shared_address(e, to)?, self.shared_address(e, barrier)?);
-        let places: Vec<String> = (0..at.len()).map(|i| format!("${}", i + 3)).collect();
+        let places: Vec<String> = (3..at.len() + 3).map(|i| format!("${i}")).collect();
         let text = format!(
             "cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {{{}}}], [$2];",
             at.len(),
@@ -580,6 +580,30 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
         let constraints = format!("r,l,r{}", ",r".repeat(at.len()));
         self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+    }
+
+    fn tensor_store(
+        &self,
+        e: &Emit<'_, 'c>,
+        map: IntValue<'c>,
+        at: &[IntValue<'c>],
+        from: IntValue<'c>,
+    ) -> Res<()> {
+        let places: Vec<String> = (2..at.len() + 2).map(|i| format!("${i}")).collect();
+        let text = format!(
+            "cp.async.bulk.tensor.{}d.global.shared::cta.bulk_group [$0, {{{}}}], [$1];",
+            at.len(),
+            places.join(", ")
+        );
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![map.into(), self.shared_address(e, from)?.into()];
+        inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
+        let constraints = format!("l,r{}", ",r".repeat(at.len()));
+        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+    }
+
+    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let text = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
+        self.asm(e, text, "", &[], &[], Kind::Memory).map(|_| ())
     }
 
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {

@@ -64,6 +64,20 @@ impl Sim {
         e.int(n as u32)
     }
 
+    /// A copy of a box: its map, where it begins along each dimension, and what else the call takes.
+    fn copy_box<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        name: &str,
+        (map, at): (IntValue<'c>, &[IntValue<'c>]),
+        rest: &[IntValue<'c>],
+    ) -> Res<()> {
+        let at = (0..MOST_DIMENSIONS).map(|i| at.get(i).copied().unwrap_or(e.int(0)));
+        let all = [map].into_iter().chain(at).chain(rest.iter().copied()).chain([self.place(e)]);
+        let args: Vec<BasicValueEnum<'c>> = all.map(Into::into).collect();
+        self.call(&Place::of(e), name, None, &args).map(|_| ())
+    }
+
     fn call<'c>(
         &self,
         at: &Place<'_, 'c>,
@@ -514,13 +528,22 @@ impl<'c> Machine<'c> for Sim {
         to: IntValue<'c>,
         barrier: IntValue<'c>,
     ) -> Res<()> {
-        let none = e.int(0);
-        let at = (0..MOST_DIMENSIONS).map(|i| BasicValueEnum::from(at.get(i).copied().unwrap_or(none)));
-        let mut args: Vec<BasicValueEnum<'c>> = vec![map.into()];
-        args.extend(at);
-        args.extend([to, barrier].map(BasicValueEnum::from));
-        args.push(self.place(e).into());
-        self.call(&Place::of(e), "tk_sim_tensor_copy", None, &args).map(|_| ())
+        self.copy_box(e, "tk_sim_tensor_copy", (map, at), &[to, barrier])
+    }
+
+    fn tensor_store(
+        &self,
+        e: &Emit<'_, 'c>,
+        map: IntValue<'c>,
+        at: &[IntValue<'c>],
+        from: IntValue<'c>,
+    ) -> Res<()> {
+        self.copy_box(e, "tk_sim_tensor_store", (map, at), &[from])
+    }
+
+    /// Each is waited for.
+    fn tensor_stores_wait(&self, _: &Emit<'_, 'c>) -> Res<()> {
+        Ok(())
     }
 
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {

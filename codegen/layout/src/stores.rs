@@ -1,0 +1,133 @@
+//! Lets the copy engine store tiles that go through shared memory.
+//!
+//! ```text
+//! shared_store v0 {buffer = 0, ..}                      shared_store v0 {bases = .., buffer = 0}
+//! v1 = shared_load {buffer = 0, ..} : .. @l1     =>     tensor_store c, m, n {buffer = 0, shape = [128, 256], span = 128}
+//! view_store c, m, n, v1
+//! ```
+//!
+//! The elements of a product lie in registers as its instructions want it, and go through shared memory to be stored in wide
+//! accesses. One thread tells the copy engine to do the second half, which computes addresses and limits by itself. Elements
+//! lie in shared memory as a tensor map says ([`crate::panels`]).
+//!
+//! Taken are tiles of kernels with products of groups, if the launch knows the matrix ([`crate::channels::maps`]) and nothing
+//! else in the kernel reads it or has an order: copies reach memory by another way than threads do.
+//!
+//! May assume a lowered kernel without places. Guarantees the same results.
+
+use std::collections::BTreeSet;
+
+use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_tile::{Attr, Attrs, Def, FuncId, Inst, InstId, ValueId, walk};
+
+use crate::channels::{self, Known};
+use crate::kernel::Kernel;
+use crate::layout::{cut, padded};
+use crate::panels::{self, Panels};
+use crate::pipeline::Pass;
+use crate::roots::Roots;
+use crate::shared::touched;
+use crate::verify::verify_lowered;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "stores", run, verify: verify_lowered };
+
+/// A tile that is stored.
+struct Taken {
+    fill: InstId,
+    load: InstId,
+    store: InstId,
+    buffer: usize,
+    bases: Vec<i64>,
+    shape: Vec<i64>,
+    span: u32,
+}
+
+fn run(kernel: &mut Kernel) {
+    let func = kernel.func();
+    let insts = walk::insts(func);
+    let multiplies = insts.iter().any(|i| panels::is_group(&func.insts[*i].attrs));
+    if !kernel.setting.spec.has_tma || !multiplies || !channels::may_run_ahead(kernel) {
+        return;
+    }
+    let known = Known::new(kernel);
+    let taken: Vec<Taken> = insts.iter().filter_map(|i| taken(kernel, &known, *i)).collect();
+    let func = &mut kernel.module.funcs[FuncId(0)];
+    let gone: BTreeSet<InstId> = taken.iter().map(|t| t.load).collect();
+    for t in taken {
+        let attrs = Attrs::new().with("bases", Attr::Ints(t.bases)).with("buffer", Attr::Int(t.buffer as i64));
+        func.insts[t.fill].attrs = attrs;
+        let (places, loc) = (func.insts[t.store].operands.iter().take(3).copied().collect(), func.insts[t.store].loc);
+        let attrs = Attrs::new()
+            .with("buffer", Attr::Int(t.buffer as i64))
+            .with("shape", Attr::Ints(t.shape))
+            .with("span", Attr::Int(t.span.into()));
+        let op = Op::Machine(MachineOp::TensorStore);
+        func.insts[t.store] = Inst { op, operands: places, attrs, blocks: vec![], results: vec![], loc };
+    }
+    let blocks: BTreeSet<_> = insts.iter().flat_map(|i| func.insts[*i].blocks.clone()).collect();
+    for block in std::iter::once(func.body).chain(blocks) {
+        func.blocks[block].insts.retain(|i| !gone.contains(i));
+    }
+}
+
+/// What is needed to store a tile.
+fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
+    let func = kernel.func();
+    let inst = &func.insts[store];
+    let (Op::Memory(MemoryOp::ViewStore), [view, row, column, tile]) = (inst.op, inst.operands.as_slice()) else {
+        return None;
+    };
+    let Def::Inst(load, _) = func.values[*tile].def else { return None };
+    if func.insts[load].op != Op::Machine(MachineOp::SharedLoad) {
+        return None;
+    }
+    let buffer = func.insts[load].attrs.int("buffer").and_then(|b| usize::try_from(b).ok())?;
+    let all = walk::insts(func);
+    let accesses: Vec<InstId> = all
+        .iter()
+        .copied()
+        .filter(|i| {
+            let (reads, writes) = touched(&func.insts[*i]);
+            reads.contains(&buffer) || writes.contains(&buffer)
+        })
+        .collect();
+    let [fill, last] = accesses[..] else { return None };
+    let alone = all.iter().filter(|i| func.insts[**i].operands.contains(tile)).count() == 1;
+    let filled = func.insts[fill].op == Op::Machine(MachineOp::SharedStore) && last == load;
+    // All that is stored is stored by threads that come by here.
+    let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
+    let plain = [fill, load].iter().all(|i| func.insts[*i].attrs.get("slots").is_none());
+    let root = known.roots.get(*view)?;
+    let written = all.iter().all(|i| *i == store || !reaches(&known.roots, &func.insts[*i], root));
+    let matrix = channels::mapped(kernel, known, *view, [*row, *column])?;
+    let [tall, wide] = *kernel.module.types.get(func.ty(*tile)).shape()? else { return None };
+    let bits = [tall, wide].map(|n| cut(n).log2);
+    let bytes = matrix.dtype.bytes() as u32;
+    let (span, bases) = Panels::of_tile(bits, bytes)?;
+    let whole = kernel.buffers.get(buffer)?.bytes == padded(tall) * padded(wide) * bytes;
+    let fits = alone && filled && together && plain && written && whole;
+    let shape = vec![tall.into(), wide.into()];
+    fits.then_some(Taken { fill, load, store, buffer, bases, shape, span })
+}
+
+/// Whether an instruction reads or writes memory behind a parameter.
+fn reaches(roots: &Roots, inst: &Inst, root: ValueId) -> bool {
+    let accesses = match inst.op {
+        Op::Memory(
+            MemoryOp::PtrAdd
+            | MemoryOp::View
+            | MemoryOp::ViewShape
+            | MemoryOp::ViewStride
+            | MemoryOp::ViewPtr
+            | MemoryOp::ViewSlice
+            | MemoryOp::ViewPermute
+            | MemoryOp::ViewInside
+            | MemoryOp::Prefetch,
+        ) => false,
+        Op::Memory(_) | Op::Atomic(_) => true,
+        Op::Machine(MachineOp::AsyncCopy | MachineOp::TensorCopy) => true,
+        _ => false,
+    };
+    accesses && inst.operands.first().is_none_or(|v| roots.get(*v).is_none_or(|r| r == root))
+}
