@@ -21,8 +21,8 @@ const NUMBER: ArgFacts = ArgFacts { divisible: 1, one: false, positive: true };
 /// For which arguments a binary is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// Addresses and integers are divisible by 16; so is the last extent of a view, whose elements are neighbours along it,
-    /// and its other strides are; all of this as far as it helps.
+    /// Addresses and integers are divisible by 16, and strides by what makes 16 bytes; so is the last extent of a view, whose elements are neighbours along
+    /// it; all of this as far as it helps.
     Aligned,
     /// Any.
     General,
@@ -113,7 +113,8 @@ fn aligned(module: &TileModule, entry: FuncId) -> Vec<ArgFacts> {
 /// number: shapes and strides differ less from launch to launch.
 fn useful(module: &TileModule, entry: FuncId, facts: Vec<ArgFacts>) -> Vec<ArgFacts> {
     let Some(func) = module.funcs.get(entry) else { return facts };
-    let accesses = |facts: &[ArgFacts]| AxisInfo::new(module, func, facts).of_accesses(module, func);
+    let accesses =
+        |facts: &[ArgFacts]| AxisInfo::new(module, func, facts).of_accesses(module, func, ALIGNED.divisible);
     let (all, mut kept) = (accesses(&facts), facts);
     let params = func.blocks.get(func.body).map(|b| b.args.as_slice()).unwrap_or_default();
     let is_number =
@@ -124,10 +125,14 @@ fn useful(module: &TileModule, entry: FuncId, facts: Vec<ArgFacts>) -> Vec<ArgFa
     let (first, then): (Vec<_>, Vec<_>) = numbers.enumerate().partition(|(_, is_number)| *is_number);
     for (i, _) in first.into_iter().chain(then) {
         let Some(fact) = kept.get(i).copied().filter(|f| f.divisible > 1 || f.one) else { continue };
-        let set = |kept: &mut Vec<ArgFacts>, to| kept.get_mut(i).into_iter().for_each(|f| *f = to);
-        set(&mut kept, ArgFacts { divisible: 1, one: false, ..fact });
-        if accesses(&kept) != all {
-            set(&mut kept, fact);
+        // The weakest one that is as good.
+        let weaker =
+            (0..fact.divisible.ilog2().max(1)).map(|n| ArgFacts { divisible: 1 << n, one: false, ..fact });
+        for to in weaker.chain([fact]) {
+            kept.get_mut(i).into_iter().for_each(|f| *f = to);
+            if accesses(&kept) == all {
+                break;
+            }
         }
     }
     kept
@@ -148,7 +153,8 @@ mod tests {
     #[test]
     fn each_machine_parameter_has_its_fact() {
         let one = ArgFacts { one: true, ..NUMBER };
-        let view = vec![ALIGNED, NUMBER, ALIGNED_NUMBER, ALIGNED_NUMBER, one];
+        let four = ArgFacts { divisible: 4, ..NUMBER };
+        let view = vec![ALIGNED, NUMBER, four, four, one];
         let rest = vec![ALIGNED, ArgFacts::default(), ALIGNED_NUMBER];
         let found = variants(
             "kernel @k(v0: mut view[f32, 2], v1: *mut f16, v2: f32, v3: i32) {
@@ -183,7 +189,8 @@ mod tests {
              }
             ",
         );
-        let tensor = vec![ALIGNED, NUMBER, NUMBER, ALIGNED_NUMBER, ALIGNED_NUMBER, ALIGNED_NUMBER, one];
+        let four = ArgFacts { divisible: 4, ..NUMBER };
+        let tensor = vec![ALIGNED, NUMBER, NUMBER, four, four, four, one];
         let scalars = vec![ArgFacts::default(), NUMBER, NUMBER, NUMBER];
         assert_eq!(found, [(Variant::Aligned, [tensor, scalars].concat()), (Variant::General, vec![])]);
     }

@@ -55,9 +55,11 @@ fn run(kernel: &mut Kernel) {
     let func = &mut kernel.module.funcs[FuncId(0)];
     let gone: BTreeSet<InstId> = taken.iter().map(|t| t.load).collect();
     for t in taken {
-        let attrs = Attrs::new().with("bases", Attr::Ints(t.bases)).with("buffer", Attr::Int(t.buffer as i64));
+        let attrs =
+            Attrs::new().with("bases", Attr::Ints(t.bases)).with("buffer", Attr::Int(t.buffer as i64));
         func.insts[t.fill].attrs = attrs;
-        let (places, loc) = (func.insts[t.store].operands.iter().take(3).copied().collect(), func.insts[t.store].loc);
+        let (places, loc) =
+            (func.insts[t.store].operands.iter().take(3).copied().collect(), func.insts[t.store].loc);
         let attrs = Attrs::new()
             .with("buffer", Attr::Int(t.buffer as i64))
             .with("shape", Attr::Ints(t.shape))
@@ -75,7 +77,8 @@ fn run(kernel: &mut Kernel) {
 fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let func = kernel.func();
     let inst = &func.insts[store];
-    let (Op::Memory(MemoryOp::ViewStore), [view, row, column, tile]) = (inst.op, inst.operands.as_slice()) else {
+    let (Op::Memory(MemoryOp::ViewStore), [view, row, column, tile]) = (inst.op, inst.operands.as_slice())
+    else {
         return None;
     };
     let Def::Inst(load, _) = func.values[*tile].def else { return None };

@@ -219,8 +219,8 @@ impl AxisInfo {
     }
 
     /// What is known of the operands of accesses to tiles in memory, in the order of the program: all for which code differs
-    /// with facts about parameters.
-    pub fn of_accesses(&self, module: &Module, func: &Func) -> Vec<Known> {
+    /// with facts about parameters, where one access of a lane has so many bytes at most.
+    pub fn of_accesses(&self, module: &Module, func: &Func, bytes: u32) -> Vec<Known> {
         let is_tile = |v: &ValueId| match module.types.get(func.ty(*v)) {
             Type::Tile { shape, .. } => !shape.is_empty(),
             Type::View { .. } => false,
@@ -229,7 +229,16 @@ impl AxisInfo {
         let accesses = insts.filter(|i| {
             matches!(i.op, Op::Memory(_) | Op::Atomic(_)) && i.operands.iter().chain(&i.results).any(is_tile)
         });
-        let known = |v: &ValueId| self.known.get(v.index()).cloned().flatten();
+        let known = |v: &ValueId| {
+            let mut known = self.known.get(v.index()).cloned().flatten()?;
+            if let (Known::View(view), Type::View { elem, .. }) = (&mut known, module.types.get(func.ty(*v)))
+            {
+                let most = (u64::from(bytes) / element_bytes(elem)).max(1);
+                view.extents.iter_mut().for_each(|e| *e = (*e).min(most));
+                view.strides.iter_mut().for_each(|s| s.0 = s.0.min(most));
+            }
+            Some(known)
+        };
         accesses.flat_map(|i| &i.operands).filter_map(known).collect()
     }
 

@@ -152,8 +152,9 @@ impl Request {
             Request::Group(GroupRequest { loc, .. }) | Request::GroupWait { loc, .. } => loc,
             Request::PhaseBegin { loc, .. } | Request::PhaseArrive { loc, .. } => loc,
             Request::PhaseWait { loc, .. } => loc,
-            Request::Tensor(TensorRequest { loc, .. })
-            | Request::TensorStore(TensorRequest { loc, .. }) => loc,
+            Request::Tensor(TensorRequest { loc, .. }) | Request::TensorStore(TensorRequest { loc, .. }) => {
+                loc
+            }
             Request::Print { .. } | Request::Commit | Request::GroupCommit | Request::ProxyFence => -1,
         }
     }
@@ -401,7 +402,9 @@ unsafe extern "C" fn tensor_copy(
     loc: i32,
 ) {
     // SAFETY: called by a kernel with its context.
-    unsafe { ask(ctx, Request::Tensor(TensorRequest { map, at: [x, y, z, u, v], shared: to, barrier, loc })) };
+    unsafe {
+        ask(ctx, Request::Tensor(TensorRequest { map, at: [x, y, z, u, v], shared: to, barrier, loc }))
+    };
 }
 
 unsafe extern "C" fn tensor_store(

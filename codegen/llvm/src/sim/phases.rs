@@ -70,7 +70,8 @@ impl TensorMap {
             && self.dimensions.iter().skip(1).all(|d| d.step.is_multiple_of(16) && d.step < FARTHEST)
             && shared.is_multiple_of(8 * self.span);
         let (lines, span) = (self.lines, self.span);
-        let message = || format!("a box of {lines} lines of {span} bytes lies at byte {shared} of shared memory");
+        let message =
+            || format!("a box of {lines} lines of {span} bytes lies at byte {shared} of shared memory");
         if fits { Ok(()) } else { Err(Wrong::new(FaultKind::Call, message())) }
     }
 
