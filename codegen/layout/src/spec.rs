@@ -72,7 +72,9 @@ pub struct TargetSpec {
     pub has_tma: bool,
     /// f16, bf16, 8-bit integers and f64 are multiplied as matrices by one instruction ([`crate::matrix`]).
     pub has_mma: bool,
-    /// Such an instruction runs beside the program, on operands in shared memory.
+    /// The lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
+    pub has_matrix_store: bool,
+    /// A product of matrices runs beside the program, on operands in shared memory.
     pub has_async_mma: bool,
     /// There is one for f32 rounded to tf32.
     pub has_tf32: bool,
@@ -120,6 +122,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_async_copy: true,
     has_tma: false,
     has_mma: true,
+    has_matrix_store: false,
     has_async_mma: false,
     has_tf32: true,
     has_f8: false,
@@ -141,6 +144,7 @@ pub const SM_90A: TargetSpec = TargetSpec {
     shared_bytes: 227 << 10,
     sm: Multiprocessor { shared_bytes: 228 << 10, ..SM_80.sm },
     has_tma: true,
+    has_matrix_store: true,
     has_async_mma: true,
     has_f8: true,
     has_clusters: true,
@@ -155,6 +159,7 @@ pub const SIM_32: TargetSpec = TargetSpec {
     runs_on: None,
     shared_bytes: 227 << 10,
     has_tma: true,
+    has_matrix_store: true,
     has_async_mma: true,
     has_f8: true,
     has_ptx: false,
@@ -173,6 +178,7 @@ pub const SIM_64: TargetSpec = TargetSpec {
     warp_size: 64,
     has_tma: false,
     has_mma: false,
+    has_matrix_store: false,
     has_async_mma: false,
     has_tf32: false,
     has_f8: false,

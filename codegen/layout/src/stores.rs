@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! shared_store v0 {buffer = 0, ..}                      shared_store v0 {bases = .., buffer = 0}
-//! v1 = shared_load {buffer = 0, ..} : .. @l1     =>     tensor_store c, m, n {buffer = 0, shape = [128, 256], span = 128}
+//! v1 = shared_load {buffer = 0, ..} : .. @l1     =>     tensor_store c, m, n {buffer = 0, once = true, shape = [128, 256], span = 128}
 //! view_store c, m, n, v1
 //! ```
 //!
@@ -17,7 +17,7 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::{Attr, Attrs, Def, FuncId, Inst, InstId, ValueId, walk};
 
 use crate::channels::{self, Known};
@@ -41,6 +41,7 @@ struct Taken {
     bases: Vec<i64>,
     shape: Vec<i64>,
     span: u32,
+    once: bool,
 }
 
 fn run(kernel: &mut Kernel) {
@@ -62,6 +63,7 @@ fn run(kernel: &mut Kernel) {
             (func.insts[t.store].operands.iter().take(3).copied().collect(), func.insts[t.store].loc);
         let attrs = Attrs::new()
             .with("buffer", Attr::Int(t.buffer as i64))
+            .with("once", Attr::Bool(t.once))
             .with("shape", Attr::Ints(t.shape))
             .with("span", Attr::Int(t.span.into()));
         let op = Op::Machine(MachineOp::TensorStore);
@@ -111,7 +113,12 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let whole = kernel.buffers.get(buffer)?.bytes == padded(tall) * padded(wide) * bytes;
     let fits = alone && filled && together && plain && written && whole;
     let shape = vec![tall.into(), wide.into()];
-    fits.then_some(Taken { fill, load, store, buffer, bases, shape, span })
+    let loops = all
+        .iter()
+        .map(|i| &func.insts[*i])
+        .filter(|i| matches!(i.op, Op::Control(ControlOp::For | ControlOp::While)));
+    let once = !loops.flat_map(|i| &i.blocks).any(|b| walk::insts_in(func, *b).contains(&store));
+    fits.then_some(Taken { fill, load, store, buffer, bases, shape, span, once })
 }
 
 /// Whether an instruction reads or writes memory behind a parameter.

@@ -331,8 +331,8 @@ ops! {
         /// `tensor_copy(view, ..)`: the tile of this `shape` at these positions goes to the open piece of a channel, the first
         /// of the two `buffers`, in lines of `span` bytes; the second one has the barriers. Elements outside are 0.
         TensorCopy = "tensor_copy",
-        /// `tensor_store(view, ..)`: the tile of this `shape` in a `buffer`, in lines of `span` bytes, goes to these positions, and
-        /// has arrived when this is over. Elements outside are left out.
+        /// `tensor_store(view, ..)`: the tile of this `shape` in a `buffer`, in lines of `span` bytes, goes to these positions.
+        /// Elements outside are left out. When this is over it has arrived, or if it is `once` in a program, it has left the buffer.
         TensorStore = "tensor_store",
         /// The open piece is left to the copies.
         ChannelSend = "channel_send",

@@ -157,7 +157,7 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
         MachineOp::ChannelReceive => (0..=0, 1, &["buffer", "pieces"]),
         MachineOp::ChannelRelease => (0..=0, 0, &["buffer", "pieces", "when"]),
         MachineOp::TensorCopy => (3..=3, 0, &["buffers", "pieces", "shape", "span"]),
-        MachineOp::TensorStore => (3..=3, 0, &["buffer", "shape", "span"]),
+        MachineOp::TensorStore => (3..=3, 0, &["buffer", "once", "shape", "span"]),
         MachineOp::MmaWait => (1..=1, 1, &["buffers", "pending"]),
         MachineOp::AsyncCopy => {
             let names = &["ahead", "bases", "buffer", "own", "slots", "start", "strides", "when"];

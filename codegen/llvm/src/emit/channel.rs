@@ -208,7 +208,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// One thread stores a tile, and waits until it has arrived.
+    /// One thread stores a tile, and waits for it.
     pub(super) fn tensor_store(&mut self, inst: &Inst) -> Res<()> {
         let start = self.int(self.buffer(inst)?);
         let boxes = self.boxes(inst, start)?;
@@ -217,7 +217,7 @@ impl<'c> Emit<'_, 'c> {
             for (map, places, from) in &boxes {
                 self.machine.tensor_store(self, *map, places, *from)?;
             }
-            self.machine.tensor_stores_wait(self)
+            self.machine.tensor_stores_wait(self, inst.attrs.flag("once"))
         })
     }
 

@@ -30,6 +30,9 @@ struct Places<'c> {
     vector: u32,
 }
 
+/// Bytes of a row of a matrix that lanes store together.
+const MATRIX_ROW: i64 = 16;
+
 /// What a register adds to the place of register 0.
 #[derive(Clone, Copy)]
 enum At<'c> {
@@ -223,16 +226,31 @@ impl<'c> Emit<'_, 'c> {
         };
         let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
         thread.extend(of(InDim::Warp));
+        let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
+        let (base, registers) = self.spread(held.registers(), (start, atom_bytes), &thread, &register)?;
+        let most = i64::from(self.kernel.setting.spec.vector_bytes);
+        let vector = swizzled_vector(held, bases, start, size, most);
+        Ok(Places { base, registers, vector })
+    }
+
+    /// Where registers lie whose atoms lie one after the other, by the places of the bits of a thread and of a register, in
+    /// bytes: for register 0, and what each adds to that.
+    fn spread(
+        &self,
+        count: usize,
+        (start, atom_bytes): (i64, i64),
+        thread: &[i64],
+        register: &[i64],
+    ) -> Res<(IntValue<'c>, Vec<At<'c>>)> {
         let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
         let near = self.linear(self.tid, &images)?;
         let threads = thread.iter().fold(0, |a, b| a | b);
         let per_atom = 1usize << register.len();
-        let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
         let start_of = |n: usize| start + (n / per_atom) as i64 * atom_bytes;
         let base =
             self.builder.build_int_add(near, self.i32().const_int(start.cast_unsigned(), false), "")?;
         let mut registers = vec![];
-        for n in 0..held.registers() {
+        for n in 0..count {
             let inside =
                 register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b);
             // Where a thread has no bits, exclusive or is addition.
@@ -244,9 +262,53 @@ impl<'c> Emit<'_, 'c> {
                 At::Place(self.builder.build_xor(near, met, "")?, start_of(n) + clear)
             });
         }
-        let most = i64::from(self.kernel.setting.spec.vector_bytes);
-        let vector = swizzled_vector(held, bases, start, size, most);
-        Ok(Places { base, registers, vector })
+        Ok((base, registers))
+    }
+
+    /// Stores elements of 16 bits as matrices of eight rows of 16 bytes, four at a time, if the lanes hold them so: a lane has
+    /// neighbours, four lanes have a row, and eight times four have one matrix. The bits of a lane choose the row of a matrix
+    /// and the matrix then, whose places were those of bits 2 to 4 of a lane and 1 and 2 of a register. Whether they were stored.
+    fn store_matrices(&mut self, inst: &Inst, v: ValueId) -> Res<bool> {
+        let Order::Bases(order) = self.order(inst) else { return Ok(false) };
+        let bytes = self.bytes_of(v);
+        let held = self.kernel.layouts.get(self.layout_id(v)?);
+        let atom = held.atom();
+        let size = i64::from(bytes);
+        let of = |dim: InDim| -> Vec<i64> {
+            let bases = (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i));
+            bases.map(|b| image(order, atom.out_bits(), &b) * size).collect()
+        };
+        let (register, lane, warp) = (of(InDim::Register), of(InDim::Lane), of(InDim::Warp));
+        let ([near, r1, r2, more @ ..], [l0, l1, l2, l3, l4]) = (register.as_slice(), lane.as_slice()) else {
+            return Ok(false);
+        };
+        let rows = [l2, l3, l4, r1, r2].into_iter().chain(&warp).chain(more);
+        let fits = self.kernel.setting.spec.has_matrix_store
+            && bytes == 2
+            && [*near, *l0, *l1] == [2, 4, 8]
+            && rows.clone().all(|p| *p != 0 && p % MATRIX_ROW == 0)
+            && tk_layout::shared::slot(inst).is_none();
+        if !fits {
+            return Ok(false);
+        }
+        let thread: Vec<i64> = [l2, l3, l4, r1, r2].into_iter().chain(&warp).copied().collect();
+        let register = [&[0, 0, 0], more].concat();
+        let start = i64::from(self.buffer(inst)?);
+        let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
+        let (base, places) = self.spread(held.registers(), (start, atom_bytes), &thread, &register)?;
+        let dtype = self.dtype(v).ok_or_else(|| Stop::Bug("pointers have 64 bits".into()))?;
+        let regs = self.registers(v)?;
+        for (part, place) in regs.chunks(8).zip(places.iter().step_by(8)) {
+            let (address, offset) = match place {
+                At::Place(p, o) => (*p, *o),
+                At::Bytes(o) => (base, *o),
+            };
+            let words = self.packed_words(dtype, 1, part)?;
+            let plain = |w: BasicValueEnum<'c>| self.builder.build_bit_cast(w, self.i32(), "");
+            let words = words.into_iter().map(plain).collect::<Result<Vec<_>, _>>()?;
+            self.machine.store_matrices(self, address, offset, &words)?;
+        }
+        Ok(true)
     }
 
     /// The bytes of an element in shared memory.
@@ -290,6 +352,9 @@ impl<'c> Emit<'_, 'c> {
 
     fn shared_store(&mut self, inst: &Inst) -> Res<()> {
         let v = self.operand(inst, 0)?;
+        if !self.shape(v).is_empty() && self.store_matrices(inst, v)? {
+            return Ok(());
+        }
         let dtype = self.dtype(v);
         let places = self.places_of(inst, v, None)?;
         let layout = if self.shape(v).is_empty() { None } else { Some(self.layout_id(v)?) };

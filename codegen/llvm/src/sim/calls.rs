@@ -136,6 +136,8 @@ pub(super) enum Request {
 pub(super) enum MatrixCall {
     /// Loads so many from shared memory.
     Load { matrices: i32, turned: bool },
+    /// Stores so many to shared memory.
+    Store { matrices: i32 },
     /// Multiplies: position in [`tk_layout::matrix::ALL`], positions of the types of the factors in `DType::ALL`.
     Multiply { kind: i32, factors: [i32; 2] },
 }
@@ -334,6 +336,12 @@ unsafe extern "C" fn load_matrices(
     unsafe { ask(ctx, Request::Matrix { what, addr, room, loc }) };
 }
 
+unsafe extern "C" fn store_matrices(ctx: *mut c_void, addr: u32, matrices: i32, room: *mut u8, loc: i32) {
+    let what = MatrixCall::Store { matrices };
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::Matrix { what, addr, room, loc }) };
+}
+
 unsafe extern "C" fn multiply(ctx: *mut c_void, kind: i32, a: i32, b: i32, room: *mut u8, loc: i32) {
     let what = MatrixCall::Multiply { kind, factors: [a, b] };
     // SAFETY: called by a kernel with its context.
@@ -460,6 +468,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
 /// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are turned around, `ptr` to a word of each, `i32` loc | |
+/// | `tk_sim_store_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_multiply` | `i32` instruction (position in `tk_layout::matrix::ALL`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
 /// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is held as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the sums, which nobody may look at before the wait, `i32` loc | |
 /// | `tk_sim_group_commit` | | the lane's products of groups since the last time are one step |
@@ -476,7 +485,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
-    static TABLE: LazyLock<[(&'static str, usize); 29]> = LazyLock::new(|| {
+    static TABLE: LazyLock<[(&'static str, usize); 30]> = LazyLock::new(|| {
         [
             ("tk_sim_tid", tid as *const () as usize),
             ("tk_sim_program_id", program_id as *const () as usize),
@@ -493,6 +502,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_warp_barrier", warp_barrier as *const () as usize),
             ("tk_sim_shuffle", shuffle as *const () as usize),
             ("tk_sim_load_matrices", load_matrices as *const () as usize),
+            ("tk_sim_store_matrices", store_matrices as *const () as usize),
             ("tk_sim_multiply", multiply as *const () as usize),
             ("tk_sim_group_multiply", group_multiply as *const () as usize),
             ("tk_sim_group_commit", group_commit as *const () as usize),

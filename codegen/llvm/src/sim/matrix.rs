@@ -52,8 +52,33 @@ impl Block {
             .collect();
         match what {
             MatrixCall::Load { matrices, turned } => self.load_matrices(&brought, matrices, turned, env),
+            MatrixCall::Store { matrices } => self.store_matrices(&brought, matrices, env),
             MatrixCall::Multiply { kind, factors } => multiply(&brought, kind, factors),
         }
+    }
+
+    fn store_matrices(&mut self, lanes: &[Brought], matrices: i32, env: &mut Env<'_>) -> Result<(), Wrong> {
+        if ![1, 2, 4].contains(&matrices) {
+            return Err(Wrong::new(FaultKind::Call, format!("{matrices} matrices are stored")));
+        }
+        let (memory, statistics) = (env.memory, &mut env.statistics);
+        for n in 0..matrices as usize {
+            let mut rows = [[0u8; ROW_BYTES]; ROWS as usize];
+            for (row, of) in rows.iter_mut().zip(lanes.chunks(4)) {
+                for (word, from) in row.chunks_mut(4).zip(of) {
+                    // SAFETY: the lane waits, and says that a word of each matrix may be read there.
+                    let held = unsafe { std::slice::from_raw_parts(from.room.add(4 * n), 4) };
+                    word.copy_from_slice(held);
+                }
+            }
+            for (row, to) in rows.iter().zip(lanes.iter().skip(n * ROWS as usize)) {
+                let who = Who { lane: to.lane, loc: to.loc };
+                let place = (Space::Shared, u64::from(to.addr), ROW_BYTES as i32);
+                // SAFETY: the row has so many bytes; `run` has the rest.
+                unsafe { self.reach.store(memory, statistics, who, place, row.as_ptr())? };
+            }
+        }
+        Ok(())
     }
 
     fn load_matrices(

@@ -180,6 +180,15 @@ pub trait Machine<'c> {
         turned: bool,
     ) -> Res<Vec<IntValue<'c>>>;
 
+    /// Stores four such matrices: `words` has one of each.
+    fn store_matrices(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+        words: &[BasicValueEnum<'c>],
+    ) -> Res<()>;
+
     /// The words of two factors multiplied and added to the elements of an accumulator ([`tk_layout::matrix`]).
     fn multiply(
         &self,
@@ -246,8 +255,8 @@ pub trait Machine<'c> {
         from: IntValue<'c>,
     ) -> Res<()>;
 
-    /// Waits until all of them that this thread has begun are there.
-    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>) -> Res<()>;
+    /// Waits until all of them that this thread has begun are there, or have `left` shared memory.
+    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()>;
 
     /// All threads of a block meet, the warp that brings tiles too.
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;

@@ -500,6 +500,16 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.ldmatrix(e, address, offset, matrices, turned)
     }
 
+    fn store_matrices(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+        words: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
+        self.stmatrix(e, address, offset, words)
+    }
+
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,
@@ -601,9 +611,10 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
-    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        let text = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
-        self.asm(e, text, "", &[], &[], Kind::Memory).map(|_| ())
+    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {
+        let what = if left { ".read" } else { "" };
+        let text = format!("cp.async.bulk.commit_group; cp.async.bulk.wait_group{what} 0;");
+        self.asm(e, &text, "", &[], &[], Kind::Memory).map(|_| ())
     }
 
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {

@@ -365,6 +365,26 @@ impl<'c> Machine<'c> for Sim {
         (0..matrices as usize).map(one).collect()
     }
 
+    fn store_matrices(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+        words: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
+        let by = address.get_type().const_int(offset.cast_unsigned(), true);
+        let at = e.builder.build_int_add(address, by, "")?;
+        let ty = e.i32().into();
+        let access = Access { address, offset, ty, bytes: 4, count: words.len() as u32, predicate: None };
+        let room = self.room(e, &access)?;
+        for (i, word) in words.iter().enumerate() {
+            e.builder.build_store(self.element(e, &access, room, i)?, *word)?;
+        }
+        let count = e.int(words.len() as u32);
+        let args = [at.into(), count.into(), room.into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_store_matrices", None, &args).map(|_| ())
+    }
+
     /// Words and elements lie one after the other: `a`, `b`, `c`. The result takes the place of `c`.
     fn multiply(
         &self,
@@ -542,7 +562,7 @@ impl<'c> Machine<'c> for Sim {
     }
 
     /// Each is waited for.
-    fn tensor_stores_wait(&self, _: &Emit<'_, 'c>) -> Res<()> {
+    fn tensor_stores_wait(&self, _: &Emit<'_, 'c>, _: bool) -> Res<()> {
         Ok(())
     }
 

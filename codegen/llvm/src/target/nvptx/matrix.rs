@@ -30,6 +30,22 @@ impl<'c> Nvptx<'c> {
         Ok(words.into_iter().map(BasicValueEnum::into_int_value).collect())
     }
 
+    pub(super) fn stmatrix(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+        words: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
+        let parts = Parts { count: words.len(), bits: 32 };
+        let (list, place) = (parts.operands(1), offset_text(0, offset));
+        let text = format!("stmatrix.sync.aligned.m8n8.x{}.shared.b16 {place}, {list};", words.len());
+        let constraints = format!("r{}", ",r".repeat(words.len()));
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![self.shared_address(e, address)?.into()];
+        inputs.extend(words);
+        self.asm(e, &text, &constraints, &[], &inputs, Kind::Meeting).map(|_| ())
+    }
+
     pub(super) fn mma(
         &self,
         e: &Emit<'_, 'c>,
