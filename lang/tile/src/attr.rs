@@ -50,6 +50,7 @@ pub const NAMES: &[&str] = &[
     "matrix",
     "merge",
     "message",
+    "once",
     "order",
     "ordered",
     "own",
