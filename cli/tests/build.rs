@@ -419,10 +419,13 @@ fn a_variant_for_aligned_arguments_says_what_it_asks_of_them() {
     let read =
         |stem: &str, form: &str| fs::read_to_string(folder.path(&format!("out/{stem}.{form}"))).unwrap();
     let report: String = read(stems[1], "json").split_whitespace().collect();
-    let divisible = |name: &str| format!("{{\"parameter\":\"{name}\",\"divisible\":16}},");
-    let guard: String = ["x", "x.shape[1]", "x.strides[0]"].map(divisible).concat();
-    let guard = guard + "{\"parameter\":\"x.strides[1]\",\"equal\":1}," + &["y", "n"].map(divisible).concat();
-    let guard = format!("\"variant\":\"aligned\",\"guard\":[{}],", guard.trim_end_matches(','));
+    // Addresses in bytes, numbers in elements of four.
+    let divisible = |(name, by): (&str, u32)| format!("{{\"parameter\":\"{name}\",\"divisible\":{by}}}");
+    let [x, shape, strides, y, n] =
+        [("x", 16), ("x.shape[1]", 4), ("x.strides[0]", 4), ("y", 16), ("n", 4)].map(divisible);
+    let one = "{\"parameter\":\"x.strides[1]\",\"equal\":1}".to_string();
+    let guard = [x, shape, strides, one, y, n].join(",");
+    let guard = format!("\"variant\":\"aligned\",\"guard\":[{guard}],");
     assert!(report.contains(&guard), "{report}");
     for stem in [stems[0], stems[2]] {
         let report = read(stem, "json");

@@ -9,6 +9,7 @@ mod cache;
 mod compile;
 mod encode;
 mod find;
+mod guard;
 mod instance;
 mod jit;
 mod kernel;

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 
 use tk_bundle::{
     Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Machine, Manifest, Message, MessageForm,
-    MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, TensorMap, Value, Versions,
-    Writer,
+    MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, Value, Versions, Writer,
 };
 use tk_layout::ArgFacts;
 use tk_ops::DType;
@@ -24,6 +23,7 @@ use tk_tile::{Elem, Type, text};
 
 use crate::build::{Built, build_cached};
 use crate::cache::Cache;
+use crate::guard::{known, mapped, positive};
 use crate::instance::Specialization;
 use crate::kernel::{Request, warps_for};
 use crate::listing::listing;
@@ -439,7 +439,7 @@ fn bytes_of(elem: &Elem) -> u32 {
     }
 }
 
-fn apply(op: Kind, bits: u32, args: Vec<Expr>) -> Expr {
+pub(crate) fn apply(op: Kind, bits: u32, args: Vec<Expr>) -> Expr {
     Expr::Apply(Operation { op, bits, args })
 }
 
@@ -449,58 +449,6 @@ fn equals(e: &Closed, value: Option<&CVal>) -> Option<Expr> {
     let number = value.as_int().or_else(|| value.as_bool().map(i128::from))?;
     let value = i64::try_from(number).ok()?;
     Some(apply(Kind::Eq, 64, vec![expr(e), Expr::Int(value)]))
-}
-
-/// What a variant takes for granted of something that it is passed.
-fn known(what: Machine, facts: ArgFacts) -> Option<Guard> {
-    let value = match what {
-        Machine::Address(arg) => Expr::Address(arg),
-        Machine::Number(arg) => Expr::Number(arg),
-        Machine::Extent(arg, axis, _) => Expr::Extent(arg, axis),
-        Machine::Stride(arg, axis) => Expr::Stride(arg, axis),
-        // The driver aligns memory to 256 bytes.
-        Machine::Scratch(_) => return None,
-    };
-    let condition = if facts.one {
-        apply(Kind::Eq, 64, vec![value, Expr::Int(1)])
-    } else if facts.divisible > 1 {
-        let rest = apply(Kind::Rem, 64, vec![value, Expr::Int(facts.divisible.into())]);
-        apply(Kind::Eq, 64, vec![rest, Expr::Int(0)])
-    } else {
-        return None;
-    };
-    Some(Guard { condition, decides: None })
-}
-
-/// That a number is above 0, where pointers may have become views that end there.
-fn positive(what: Machine, facts: ArgFacts) -> Option<Guard> {
-    let Machine::Number(arg) = what else { return None };
-    let condition = apply(Kind::Gt, 64, vec![Expr::Number(arg), Expr::Int(0)]);
-    facts.positive.then_some(Guard { condition, decides: None })
-}
-
-/// What tensor maps ask for beside what is known: extents and strides of their tensors that are above 0 and below what a map
-/// can have, or all numbers where a tensor is made of a pointer and these.
-fn mapped(passed: &[Machine], facts: &[ArgFacts], maps: &[TensorMap]) -> Vec<Guard> {
-    let tensors: Vec<u32> = maps
-        .iter()
-        .filter_map(|m| match passed.get(m.address as usize) {
-            Some(Machine::Address(arg)) => Some(*arg),
-            _ => None,
-        })
-        .collect();
-    let is_view = |arg: &u32| passed.iter().any(|m| matches!(m, Machine::Extent(of, ..) if of == arg));
-    let made = tensors.iter().any(|arg| !is_view(arg));
-    let number = |what: &Machine| match *what {
-        Machine::Extent(arg, axis, _) if tensors.contains(&arg) => Some(Expr::Extent(arg, axis)),
-        Machine::Stride(arg, axis) if tensors.contains(&arg) => Some(Expr::Stride(arg, axis)),
-        Machine::Number(arg) if made => Some(Expr::Number(arg)),
-        _ => None,
-    };
-    let taken = passed.iter().zip(facts).filter(|(_, f)| f.positive && !f.one);
-    let guard = |op, e, than| Guard { condition: apply(op, 64, vec![e, Expr::Int(than)]), decides: None };
-    let limits = |e: Expr| [guard(Kind::Gt, e.clone(), 0), guard(Kind::Lt, e, ArgFacts::BOUND)];
-    taken.filter_map(|(m, _)| number(m)).flat_map(limits).collect()
 }
 
 fn expr(e: &Closed) -> Expr {

@@ -152,15 +152,11 @@ impl Analysis<'_> {
             ElementwiseOp::Lt | ElementwiseOp::Ge => args.each(&compare),
             ElementwiseOp::Gt | ElementwiseOp::Le => args.each(&|a, b| compare(b, a)),
             ElementwiseOp::Cast => self.cast(inst, &args, result),
-            ElementwiseOp::Maximum | ElementwiseOp::MaxNum => {
-                let natural = inst.operands.iter().any(|v| self.is_natural(*v));
-                args.each(&either).map(|a| Axis { natural, ..a })
-            }
-            ElementwiseOp::Minimum | ElementwiseOp::MinNum => args.each(&either),
-            ElementwiseOp::Clamp => {
-                let natural = inst.operands.iter().skip(1).all(|v| self.is_natural(*v));
-                Some(Axis { natural, ..args.same() })
-            }
+            ElementwiseOp::Maximum
+            | ElementwiseOp::MaxNum
+            | ElementwiseOp::Minimum
+            | ElementwiseOp::MinNum
+            | ElementwiseOp::Clamp => self.limited(op, inst, &args),
             ElementwiseOp::And
             | ElementwiseOp::Or
             | ElementwiseOp::Xor
@@ -195,6 +191,18 @@ impl Analysis<'_> {
             | ElementwiseOp::Bitcast
             | ElementwiseOp::NextPow2 => Some(args.same()),
         }
+    }
+
+    /// One of its operands; of a clamped number, one of the limits or what lies between.
+    fn limited(&self, op: ElementwiseOp, inst: &Inst, args: &Args) -> Option<Axis> {
+        let mut natural = inst.operands.iter().map(|v| self.is_natural(*v));
+        Some(match op {
+            ElementwiseOp::Clamp => Axis { natural: natural.skip(1).all(|n| n), ..args.same() },
+            ElementwiseOp::Maximum | ElementwiseOp::MaxNum => {
+                Axis { natural: natural.any(|n| n), ..args.each(&either)? }
+            }
+            _ => args.each(&either)?,
+        })
     }
 
     /// To an integer type: it keeps the low bits, in which aligned runs stay runs if there are enough of them.

@@ -17,6 +17,7 @@ pub mod fold;
 pub mod global;
 pub mod group;
 pub mod mma;
+pub mod place;
 pub mod print;
 pub mod random;
 pub mod scan;

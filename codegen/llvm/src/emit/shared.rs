@@ -2,45 +2,18 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_layout::kernel::LayoutId;
 use tk_layout::linear::InDim;
-use tk_layout::shared::{image, strided_vector, swizzled_vector};
+use tk_layout::shared::image;
 use tk_ops::{DType, ElementwiseOp, MachineOp};
 use tk_tile::{Inst, ValueId};
 
+use super::place::{At, Order, Places};
 use super::value::word;
 use super::{Emit, Res, Stop, bug};
 use crate::target::{Access, Space};
 
-/// How the places of the elements of a tile follow from their coordinates.
-enum Order<'i> {
-    /// The sum of coordinates times strides.
-    Strided { start: i64, strides: &'i [i64] },
-    /// The exclusive or of one place for each bit of the coordinates inside of an atom.
-    Bases(&'i [i64]),
-}
-
-/// Where the registers of a thread lie in a buffer.
-struct Places<'c> {
-    /// Bytes from the start of shared memory, for register 0.
-    base: IntValue<'c>,
-    /// What each register adds.
-    registers: Vec<At<'c>>,
-    /// Neighbours in consecutive registers that one access serves.
-    vector: u32,
-}
-
 /// Bytes of a row of a matrix that lanes store together.
 const MATRIX_ROW: i64 = 16;
-
-/// What a register adds to the place of register 0.
-#[derive(Clone, Copy)]
-enum At<'c> {
-    /// So many bytes.
-    Bytes(i64),
-    /// The place is another one, and so many bytes.
-    Place(IntValue<'c>, i64),
-}
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn machine_op(&mut self, inst: &Inst, op: MachineOp) -> Res<()> {
@@ -97,53 +70,6 @@ impl<'c> Emit<'_, 'c> {
         Ok(Some(self.builder.build_int_nuw_mul(slot, self.int(whole.bytes / pieces), "")?))
     }
 
-    /// Moves places to the piece of a ring that an instruction accesses.
-    fn in_piece(&self, inst: &Inst, places: Places<'c>) -> Res<Places<'c>> {
-        let buffer = inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok()).unwrap_or(usize::MAX);
-        let Some(by) = self.piece(inst, buffer)? else { return Ok(places) };
-        let moved = |at: IntValue<'c>| self.builder.build_int_add(at, by, "");
-        let registers = places.registers.into_iter().map(|r| {
-            Ok(match r {
-                At::Place(p, by) => At::Place(moved(p)?, by),
-                At::Bytes(b) => At::Bytes(b),
-            })
-        });
-        Ok(Places {
-            base: moved(places.base)?,
-            registers: registers.collect::<Res<_>>()?,
-            vector: places.vector,
-        })
-    }
-
-    fn order<'i>(&self, inst: &'i Inst) -> Order<'i> {
-        match inst.attrs.ints("bases") {
-            Some(bases) => Order::Bases(bases),
-            None => Order::Strided {
-                start: inst.attrs.int("start").unwrap_or(0),
-                strides: inst.attrs.ints("strides").unwrap_or(&[]),
-            },
-        }
-    }
-
-    /// Where the registers of a tile go. Elements along `free` are left out: their coordinate counts as 0.
-    fn places_of(&self, inst: &Inst, tile: ValueId, free: Option<usize>) -> Res<Places<'c>> {
-        let bytes = self.bytes_of(tile);
-        let start = i64::from(self.buffer(inst)?);
-        if self.shape(tile).is_empty() {
-            let at = inst.attrs.int("start").unwrap_or(0);
-            let base = self.i32().const_int((start + at * i64::from(bytes)).cast_unsigned(), false);
-            return Ok(Places { base, registers: vec![At::Bytes(0)], vector: 1 });
-        }
-        let layout = self.layout_id(tile)?;
-        let places = match self.order(inst) {
-            Order::Strided { start: at, strides } => {
-                self.strided(layout, start + at * i64::from(bytes), strides, bytes, free)
-            }
-            Order::Bases(bases) => self.swizzled(layout, start, bases, bytes),
-        };
-        self.in_piece(inst, places?)
-    }
-
     /// Every access to device memory goes to shared memory as one; what is masked or outside becomes 0 there.
     fn async_copy(&mut self, inst: &Inst) -> Res<()> {
         let (place, r) = (self.operand(inst, 0)?, self.result(inst)?);
@@ -169,100 +95,33 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    fn strided(
-        &self,
-        layout: LayoutId,
-        start: i64,
-        strides: &[i64],
-        bytes: u32,
-        free: Option<usize>,
-    ) -> Res<Places<'c>> {
-        let held = self.kernel.layouts.get(layout);
-        let step = |d: usize| {
-            if free == Some(d) { 0 } else { strides.get(d).copied().unwrap_or(0) * i64::from(bytes) }
-        };
-        let rank = held.repeats().len();
-        let mut base = self.i32().const_int(start.cast_unsigned(), true);
-        for d in 0..rank {
-            let at = self
-                .thread_coords(layout)?
-                .get(d)
-                .copied()
-                .ok_or_else(|| Stop::Bug("no such axis".into()))?;
-            let by = self.i32().const_int(step(d).cast_unsigned(), true);
-            base = self.builder.build_int_add(base, self.builder.build_int_mul(at, by, "")?, "")?;
-        }
-        let mut registers = vec![];
-        for n in 0..held.registers() {
-            if held.is_disjoint() {
-                let at = held.register(n);
-                registers.push(At::Bytes(
-                    (0..rank).map(|d| i64::from(at.get(d).copied().unwrap_or(0)) * step(d)).sum(),
-                ));
-                continue;
-            }
-            let mut place = self.i32().const_int(start.cast_unsigned(), true);
-            for d in 0..rank {
-                let by = self.i32().const_int(step(d).cast_unsigned(), true);
-                let part = self.builder.build_int_mul(self.coord(layout, n, d)?, by, "")?;
-                place = self.builder.build_int_add(place, part, "")?;
-            }
-            registers.push(At::Place(place, 0));
-        }
-        let (size, most) = (i64::from(bytes), i64::from(self.kernel.setting.spec.vector_bytes));
-        let vector = strided_vector(held, &[], (start, strides), size, most);
-        Ok(Places { base, registers, vector })
+    /// The bytes of an element in shared memory.
+    pub(super) fn bytes_of(&self, tile: ValueId) -> u32 {
+        self.dtype(tile).map_or(8, |d| d.bytes() as u32)
     }
 
-    fn swizzled(&self, layout: LayoutId, start: i64, bases: &[i64], bytes: u32) -> Res<Places<'c>> {
-        let held = self.kernel.layouts.get(layout);
-        let atom = held.atom();
-        let size = i64::from(bytes);
-        let of = |dim: InDim| {
-            (0..atom.bits(dim))
-                .filter_map(|i| atom.basis(dim, i))
-                .map(|b| image(bases, atom.out_bits(), &b) * size)
-                .collect::<Vec<_>>()
-        };
-        let (register, mut thread) = (of(InDim::Register), of(InDim::Lane));
-        thread.extend(of(InDim::Warp));
-        let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
-        let (base, registers) = self.spread(held.registers(), (start, atom_bytes), &thread, &register)?;
-        let most = i64::from(self.kernel.setting.spec.vector_bytes);
-        let vector = swizzled_vector(held, bases, start, size, most);
-        Ok(Places { base, registers, vector })
-    }
-
-    /// Where registers lie whose atoms lie one after the other, by the places of the bits of a thread and of a register, in
-    /// bytes: for register 0, and what each adds to that.
-    fn spread(
+    /// One access to shared memory for consecutive registers from `n` on.
+    fn shared_access(
         &self,
-        count: usize,
-        (start, atom_bytes): (i64, i64),
-        thread: &[i64],
-        register: &[i64],
-    ) -> Res<(IntValue<'c>, Vec<At<'c>>)> {
-        let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
-        let near = self.linear(self.tid, &images)?;
-        let threads = thread.iter().fold(0, |a, b| a | b);
-        let per_atom = 1usize << register.len();
-        let start_of = |n: usize| start + (n / per_atom) as i64 * atom_bytes;
-        let base =
-            self.builder.build_int_add(near, self.i32().const_int(start.cast_unsigned(), false), "")?;
-        let mut registers = vec![];
-        for n in 0..count {
-            let inside =
-                register.iter().enumerate().filter(|(i, _)| n >> i & 1 == 1).fold(0, |a, (_, b)| a ^ b);
-            // Where a thread has no bits, exclusive or is addition.
-            let (met, clear) = (inside & threads, inside & !threads);
-            registers.push(if met == 0 {
-                At::Bytes(start_of(n) - start + clear)
-            } else {
-                let met = self.i32().const_int(met.cast_unsigned(), false);
-                At::Place(self.builder.build_xor(near, met, "")?, start_of(n) + clear)
-            });
+        tile: ValueId,
+        places: &Places<'c>,
+        n: usize,
+        predicate: Option<IntValue<'c>>,
+    ) -> Access<'c> {
+        let dtype = self.dtype(tile);
+        let (address, offset) = match places.registers.get(n) {
+            Some(At::Place(p, o)) => (*p, *o),
+            Some(At::Bytes(o)) => (places.base, *o),
+            None => (places.base, 0),
+        };
+        Access {
+            address,
+            offset,
+            ty: self.memory_type(dtype),
+            bytes: self.bytes_of(tile),
+            count: places.vector,
+            predicate,
         }
-        Ok((base, registers))
     }
 
     /// Stores elements of 16 bits as matrices of eight rows of 16 bytes, four at a time, if the lanes hold them so: a lane has
@@ -311,45 +170,6 @@ impl<'c> Emit<'_, 'c> {
         Ok(true)
     }
 
-    /// The bytes of an element in shared memory.
-    pub(super) fn bytes_of(&self, tile: ValueId) -> u32 {
-        self.dtype(tile).map_or(8, |d| d.bytes() as u32)
-    }
-
-    /// One access to shared memory for consecutive registers from `n` on.
-    fn shared_access(
-        &self,
-        tile: ValueId,
-        places: &Places<'c>,
-        n: usize,
-        predicate: Option<IntValue<'c>>,
-    ) -> Access<'c> {
-        let dtype = self.dtype(tile);
-        let (address, offset) = match places.registers.get(n) {
-            Some(At::Place(p, o)) => (*p, *o),
-            Some(At::Bytes(o)) => (places.base, *o),
-            None => (places.base, 0),
-        };
-        Access {
-            address,
-            offset,
-            ty: self.memory_type(dtype),
-            bytes: self.bytes_of(tile),
-            count: places.vector,
-            predicate,
-        }
-    }
-
-    /// Whether register `n` of a tile lies in shared memory at all: padding does not in row-major order.
-    fn lies(&self, inst: &Inst, tile: ValueId, n: usize) -> Res<Option<IntValue<'c>>> {
-        match self.order(inst) {
-            Order::Strided { .. } if !self.shape(tile).is_empty() => {
-                self.is_real(self.layout_id(tile)?, self.shape(tile), n)
-            }
-            Order::Strided { .. } | Order::Bases(_) => Ok(None),
-        }
-    }
-
     fn shared_store(&mut self, inst: &Inst) -> Res<()> {
         let v = self.operand(inst, 0)?;
         if !self.shape(v).is_empty() && self.store_matrices(inst, v)? {
@@ -374,17 +194,6 @@ impl<'c> Emit<'_, 'c> {
             )?;
         }
         Ok(())
-    }
-
-    /// Registers of one access: those of a vector are all padding or none.
-    fn step(&self, inst: &Inst, tile: ValueId, places: &Places<'c>) -> Res<u32> {
-        let mut step = places.vector;
-        if let Order::Strided { .. } = self.order(inst) {
-            for n in self.shape(tile).iter().filter(|n| tk_layout::layout::padded(**n) != **n) {
-                step = step.min(1 << n.trailing_zeros().min(4));
-            }
-        }
-        Ok(step)
     }
 
     fn shared_load(&mut self, inst: &Inst) -> Res<()> {
