@@ -196,6 +196,22 @@ mod tests {
     }
 
     #[test]
+    fn a_map_wants_strides_that_no_lane_needs() {
+        let found = variants(
+            "kernel @k(v0: mut view[f32, 3], v1: i32) {
+               v2 = const {value = 0 : i32} : i32
+               v3 = view_slice v0, v2 {axes = [0, 1, 1]} : mut view[f32, 2]
+               v4 = view_load v3, v1, v2 : tile[f32, 8, 8]
+               view_store v3, v1, v2, v4
+               return
+             }
+            ",
+        );
+        let strides: Vec<u32> = found[0].1[4..6].iter().map(|f| f.divisible).collect();
+        assert_eq!(strides, [4, 4]);
+    }
+
+    #[test]
     fn a_kernel_of_which_nothing_can_be_known_has_one_variant() {
         let unused = |params: &str| variants(&format!("kernel @k({params}) {{\n  return\n}}\n"));
         assert_eq!(unused("v0: f32, v1: bool"), [(Variant::General, vec![])]);

@@ -15,8 +15,8 @@
 mod flow;
 mod transfer;
 
-use tk_ops::Op;
-use tk_tile::{Elem, Func, Id, Module, Type, ValueId, walk};
+use tk_ops::{MemoryOp, Op};
+use tk_tile::{Def, Elem, Func, Id, Module, Type, ValueId, walk};
 
 use flow::Analysis;
 
@@ -219,7 +219,8 @@ impl AxisInfo {
     }
 
     /// What is known of the operands of accesses to tiles in memory, in the order of the program: all for which code differs
-    /// with facts about parameters, where one access of a lane has so many bytes at most.
+    /// with facts about parameters, where one access of a lane has so many bytes at most. For slices that are matrices this
+    /// includes what they are cut from, which a copy engine may be told.
     pub fn of_accesses(&self, module: &Module, func: &Func, bytes: u32) -> Vec<Known> {
         let is_tile = |v: &ValueId| match module.types.get(func.ty(*v)) {
             Type::Tile { shape, .. } => !shape.is_empty(),
@@ -229,7 +230,7 @@ impl AxisInfo {
         let accesses = insts.filter(|i| {
             matches!(i.op, Op::Memory(_) | Op::Atomic(_)) && i.operands.iter().chain(&i.results).any(is_tile)
         });
-        let known = |v: &ValueId| {
+        let capped = |v: &ValueId| {
             let mut known = self.known.get(v.index()).cloned().flatten()?;
             if let (Known::View(view), Type::View { elem, .. }) = (&mut known, module.types.get(func.ty(*v)))
             {
@@ -239,7 +240,20 @@ impl AxisInfo {
             }
             Some(known)
         };
-        accesses.flat_map(|i| &i.operands).filter_map(known).collect()
+        let tensor = |v: &ValueId| {
+            let (Type::View { rank: 2, .. }, Def::Inst(slice, _)) =
+                (module.types.get(func.ty(*v)), func.values[*v].def)
+            else {
+                return None;
+            };
+            let slice = Some(&func.insts[slice]).filter(|i| i.op == Op::Memory(MemoryOp::ViewSlice))?;
+            // Where the slice begins, and how long it is, is known of the slice.
+            match capped(slice.operands.first()?)? {
+                Known::View(f) => Some(Known::View(ViewFacts { base: 1, extents: vec![], ..f })),
+                Known::Tile(_) => None,
+            }
+        };
+        accesses.flat_map(|i| &i.operands).flat_map(|v| [capped(v), tensor(v)]).flatten().collect()
     }
 
     /// What is known of a tile or scalar.
