@@ -117,8 +117,11 @@ fn described(map: &TensorMap) -> tk_bundle::TensorMap {
         Word::Passed(i) => tk_bundle::Word::Passed(i as u32),
         Word::Value(v) => tk_bundle::Word::Value(v),
     };
-    let dimension =
-        |d: &Dimension| tk_bundle::Dimension { extent: word(d.extent), stride: word(d.stride), back: d.back };
+    let dimension = |d: &Dimension| tk_bundle::Dimension {
+        extent: word(d.extent),
+        stride: word(d.stride),
+        before: d.before,
+    };
     let m = &map.matrix;
     tk_bundle::TensorMap {
         address: m.address as u32,

@@ -131,8 +131,8 @@ mod tests {
             maps: vec![TensorMap {
                 address: 0,
                 dimensions: vec![
-                    Dimension { extent: Word::Value(64), stride: Word::Value(1), back: false },
-                    Dimension { extent: Word::Passed(1), stride: Word::Passed(3), back: true },
+                    Dimension { extent: Word::Value(64), stride: Word::Value(1), before: false },
+                    Dimension { extent: Word::Passed(1), stride: Word::Passed(3), before: true },
                 ],
                 dtype: "bf16".into(),
                 lines: 128,

@@ -36,15 +36,13 @@ pub(crate) fn positive(what: Machine, facts: ArgFacts) -> Option<Guard> {
 /// What tensor maps ask for beside what is known: extents and strides of their tensors that are above 0 and below what a map
 /// can have, or all numbers where a tensor is made of a pointer and these.
 pub(crate) fn mapped(passed: &[Machine], facts: &[ArgFacts], maps: &[TensorMap]) -> Vec<Guard> {
-    let tensors: Vec<u32> = maps
-        .iter()
-        .filter_map(|m| match passed.get(m.address as usize) {
-            Some(Machine::Address(arg)) => Some(*arg),
-            _ => None,
-        })
-        .collect();
-    let is_view = |arg: &u32| passed.iter().any(|m| matches!(m, Machine::Extent(of, ..) if of == arg));
-    let made = tensors.iter().any(|arg| !is_view(arg));
+    let is_view = |arg: u32| passed.iter().any(|m| matches!(m, Machine::Extent(of, ..) if *of == arg));
+    let view = |map: &TensorMap| match passed.get(map.address as usize) {
+        Some(Machine::Address(arg)) => Some(*arg).filter(|arg| is_view(*arg)),
+        _ => None,
+    };
+    let tensors: Vec<u32> = maps.iter().filter_map(view).collect();
+    let made = tensors.len() < maps.len();
     let number = |what: &Machine| match *what {
         Machine::Extent(arg, axis, _) if tensors.contains(&arg) => Some(Expr::Extent(arg, axis)),
         Machine::Stride(arg, axis) if tensors.contains(&arg) => Some(Expr::Stride(arg, axis)),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tk_interp::{Arg, Buffers, Fault, Memory};
 use tk_layout::TargetSpec;
-use tk_layout::channels::maps::{BACK, MOST_DIMENSIONS, TensorMap, Word};
+use tk_layout::channels::maps::{MOST_DIMENSIONS, TensorMap, Word};
 use tk_llvm::module::{Hosted, hosted};
 use tk_llvm::sim::{self, FaultKind, Global, Launch};
 use tk_runtime::call::Call;
@@ -196,13 +196,13 @@ fn described(map: &TensorMap, values: &[u64]) -> Option<sim::TensorMap> {
         Word::Value(v) => Some(v.cast_unsigned()),
     };
     let bytes = map.matrix.dtype.bytes() as u64;
+    let mut address = *values.get(map.matrix.address)?;
     let mut dimensions = [sim::Dimension::NONE; MOST_DIMENSIONS];
     for (room, d) in dimensions.iter_mut().zip(map.matrix.dimensions()) {
-        let step = word(d.stride)?.checked_mul(bytes)?;
-        let step = if d.back { BACK.checked_sub(step)? } else { step };
-        *room = sim::Dimension { extent: word(d.extent)?, step };
+        *room = sim::Dimension { extent: word(d.extent)?, step: word(d.stride)?.checked_mul(bytes)? };
+        let before = if d.before { room.extent.checked_mul(room.step)? } else { 0 };
+        address = address.wrapping_sub(before);
     }
-    let address = *values.get(map.matrix.address)?;
     Some(sim::TensorMap { address, dimensions, bytes: bytes as u32, lines: map.lines, span: map.span })
 }
 

@@ -155,7 +155,12 @@ impl Barriers<'_> {
             pending.clear();
         }
         let loops = matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While));
-        if loops && !pending.is_empty() && self.needed(id, &[]) < self.needed(id, pending) {
+        // What would be needed is counted without asking the same of inner loops.
+        if loops
+            && self.tried.is_none()
+            && !pending.is_empty()
+            && self.needed(id, &[]) < self.needed(id, pending)
+        {
             self.meet((block, id), inst.loc);
             pending.clear();
         }

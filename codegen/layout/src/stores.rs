@@ -110,8 +110,14 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let bits = [tall, wide].map(|n| cut(n).log2);
     let bytes = matrix.dtype.bytes() as u32;
     let (span, bases) = Panels::of_tile(bits, bytes)?;
-    let whole = kernel.buffers.get(buffer)?.bytes == padded(tall) * padded(wide) * bytes;
-    let fits = alone && filled && together && plain && written && whole;
+    // Elements only change hands: what else goes through shared memory turns, cuts or reshapes tiles.
+    let same = |v: &ValueId| func.ty(*v) == func.ty(*tile);
+    let changes = func.insts[fill].attrs == func.insts[load].attrs
+        && func.insts[fill].operands.first().is_some_and(same);
+    // Padding would be stored too.
+    let whole = [tall, wide].iter().all(|n| padded(*n) == *n)
+        && kernel.buffers.get(buffer)?.bytes == tall * wide * bytes;
+    let fits = alone && filled && together && plain && written && changes && whole;
     let shape = vec![tall.into(), wide.into()];
     let loops = all
         .iter()

@@ -71,7 +71,7 @@ fn map(v: &Variant, map: &TensorMap) -> bool {
     };
     let whole = matches!(passed(map.address), Some(Machine::Address(_)))
         && (2..=5).contains(&map.dimensions.len())
-        && map.dimensions.first().is_some_and(|d| !d.back)
+        && map.dimensions.first().is_some_and(|d| !d.before)
         && map.dimensions.iter().all(|d| word(d.extent) && word(d.stride));
     whole && (1..=256).contains(&map.lines) && matches!(map.span, 32 | 64 | 128)
 }

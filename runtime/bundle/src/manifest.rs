@@ -227,8 +227,8 @@ pub struct Dimension {
     pub extent: Word,
     /// Elements from one to the next; 1 in the first dimension.
     pub stride: Word,
-    /// The bytes from one to the next are 2^34 less those of the stride, so that 2^30 steps go back: addresses have 64 bits.
-    pub back: bool,
+    /// The map begins one extent of this dimension before the address.
+    pub before: bool,
 }
 
 /// A number of a [`TensorMap`].

@@ -48,11 +48,11 @@ typedef struct tki_word {
     uint64_t value;
 } tki_word;
 
-/* A dimension of a tensor: how long it is, elements from one to the next, and whether the bytes from one to the next are 2^34
-   less those of the stride. */
+/* A dimension of a tensor: how long it is, elements from one to the next, and whether the map begins one extent before the
+   address. */
 typedef struct tki_dimension {
     tki_word extent, stride;
-    int back;
+    int before;
 } tki_dimension;
 
 /* A tensor that is described to the copy engine: the number of its address among the arguments; its dimensions, the fastest
@@ -326,9 +326,9 @@ static int tki_describe(const tki_driver *driver, const tki_map *map, tki_made *
     tensor.address = words[map->address];
     for (i = 0; i < map->rank; i++) {
         const tki_dimension *d = &map->dimensions[i];
-        uint64_t step = tki_number(d->stride, words) * map->bytes;
-        tensor.steps[i] = d->back ? ((uint64_t)1 << 34) - step : step;
+        tensor.steps[i] = tki_number(d->stride, words) * map->bytes;
         tensor.extents[i] = tki_number(d->extent, words);
+        tensor.address -= d->before ? tensor.extents[i] * tensor.steps[i] : 0;
     }
     tki_lock();
     for (i = 0; i < made->count; i++) {

@@ -274,7 +274,7 @@ impl<'a> File<'a> {
                     Word::Value(v) => format!("{{-1, {v}}}"),
                 };
                 let dimension = |d: &Dimension| {
-                    format!("{{{}, {}, {}}}", word(d.extent), word(d.stride), u8::from(d.back))
+                    format!("{{{}, {}, {}}}", word(d.extent), word(d.stride), u8::from(d.before))
                 };
                 let dimensions: Vec<String> = m.dimensions.iter().map(dimension).collect();
                 format!(

@@ -4,7 +4,7 @@
 //! do not wrap: a program whose offsets overflow is reported in checked mode and means nothing elsewhere.
 
 use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeOp};
-use tk_tile::{Attr, Elem, Inst, Type, ValueId};
+use tk_tile::{Attr, Def, Elem, Inst, Type, ValueId};
 
 use super::flow::Analysis;
 use super::{Axis, Dim, Known, MOST, ViewFacts, element_bytes, power};
@@ -247,7 +247,8 @@ impl Analysis<'_> {
             MemoryOp::ViewShape | MemoryOp::ViewStride => {
                 let (view, axis) = (view()?, usize::try_from(inst.attrs.int("axis")?).ok()?);
                 Some(Known::Tile(if op == MemoryOp::ViewShape {
-                    Axis::scalar(*view.extents.get(axis)?, None).natural()
+                    let natural = self.has_natural_extent(operand(0)?, axis);
+                    Axis { natural, ..Axis::scalar(*view.extents.get(axis)?, None) }
                 } else {
                     let (d, one) = *view.strides.get(axis)?;
                     Axis::scalar(d, one.then_some(1))
@@ -272,6 +273,28 @@ impl Analysis<'_> {
             | MemoryOp::ViewGather
             | MemoryOp::ViewScatter
             | MemoryOp::Prefetch => None,
+        }
+    }
+
+    /// Whether a view is known to be no less than empty along an axis: launches say so of parameters, and slices are clamped.
+    fn has_natural_extent(&self, view: ValueId, axis: usize) -> bool {
+        let Def::Inst(id, _) = self.func.values[view].def else {
+            return self.func.blocks[self.func.body].args.contains(&view);
+        };
+        let inst = &self.func.insts[id];
+        let of = inst.operands.first().copied();
+        match inst.op {
+            Op::Memory(MemoryOp::View) => inst.operands.get(1 + axis).is_some_and(|v| self.is_natural(*v)),
+            Op::Memory(MemoryOp::ViewSlice) => {
+                let codes = inst.attrs.ints("axes").unwrap_or(&[]).iter().enumerate();
+                let kept = codes.filter(|(_, code)| **code != 0).nth(axis);
+                kept.zip(of).is_some_and(|((n, code), of)| *code != 1 || self.has_natural_extent(of, n))
+            }
+            Op::Memory(MemoryOp::ViewPermute) => {
+                let perm = inst.attrs.ints("perm").and_then(|p| usize::try_from(*p.get(axis)?).ok());
+                perm.zip(of).is_some_and(|(n, of)| self.has_natural_extent(of, n))
+            }
+            _ => false,
         }
     }
 

@@ -65,10 +65,10 @@ impl Matrix {
 
     /// The dimensions of its map, the fastest first.
     ///
-    /// The copy engine fills with 0 what is outside of a tensor, not what is outside of a range of rows. The row stride `s`
-    /// therefore stands in the map three times, the third time as [`BACK`] - s, with which [`FAR`] steps go back by `s` each, for
-    /// addresses have 64 bits: 2^30 (2^34 - s) = -2^30 s. A row r of a range that has n rows and ends before row e is found
-    /// at 2^30 - n + r, e, 2^30. The first of the three reaches the extent 2^30 where the range ends, wherever that is.
+    /// The copy engine fills with 0 what is outside of a tensor, not what is outside of a range of rows. The map of a tensor with
+    /// N rows therefore begins N rows before it, and its rows stand in it twice: row r of a range that has n rows and ends before
+    /// row e is found at N - n + r along the one and e along the other. The first reaches its extent N where the range ends,
+    /// wherever that is.
     pub fn dimensions(&self) -> Vec<Dimension> {
         let Some([rows, columns]) = self.kept() else { return vec![] };
         let axis = |n: usize, at| self.axes.get(n).map(|a| Dimension::of(a, at));
@@ -81,18 +81,14 @@ impl Matrix {
         if let Some(row) =
             all.get_mut(1).filter(|_| self.axes.get(rows).is_some_and(|a| a.taken == Taken::Range))
         {
-            row.extent = Word::Value(FAR.into());
-            let end = Dimension { extent: Word::Value(BEYOND), at: Position::End, ..*row };
-            all.extend([end, Dimension { back: true, at: Position::Far, ..end }]);
+            row.before = true;
+            let end = Dimension { extent: Word::Value(BEYOND), at: Position::End, before: false, ..*row };
+            all.push(end);
         }
         all
     }
 }
 
-/// How far the rows of a range are moved.
-pub const FAR: u32 = 1 << 30;
-/// The bytes by which [`FAR`] steps go around all addresses: 2^64 / 2^30.
-pub const BACK: u64 = 1 << 34;
 /// An extent that contains all positions that there are.
 const BEYOND: i64 = i32::MAX as i64;
 /// The most dimensions of a map: the limit of `cuTensorMapEncodeTiled`.
@@ -103,14 +99,12 @@ pub const MOST_DIMENSIONS: usize = 5;
 pub enum Position {
     /// At its column.
     Column,
-    /// At its row; of a range it is counted so that the range ends at [`FAR`].
+    /// At its row; of a range it is counted so that the range ends where the tensor would.
     Row,
     /// At the index on this axis of the tensor.
     Index(usize),
     /// Where the range of rows ends.
     End,
-    /// At [`FAR`].
-    Far,
 }
 
 /// A dimension of a map.
@@ -120,15 +114,15 @@ pub struct Dimension {
     pub extent: Word,
     /// Elements from one to the next.
     pub stride: Word,
-    /// The bytes from one to the next are [`BACK`] less those of the stride.
-    pub back: bool,
+    /// The map begins one extent before the tensor.
+    pub before: bool,
     /// Where copies begin.
     pub at: Position,
 }
 
 impl Dimension {
     fn of(axis: &Axis, at: Position) -> Dimension {
-        Dimension { extent: axis.extent, stride: axis.stride, back: false, at }
+        Dimension { extent: axis.extent, stride: axis.stride, before: false, at }
     }
 }
 

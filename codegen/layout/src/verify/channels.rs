@@ -2,7 +2,7 @@
 //!
 //! May assume L01 and L03 to L06. Guarantees that emission finds the barriers of each piece, and what a copy brings.
 
-use tk_ops::{DType, MachineOp};
+use tk_ops::{DType, MachineOp, Op};
 use tk_tile::{Inst, ValueId};
 
 use super::Invariant::{S03, S04};
@@ -52,6 +52,9 @@ fn copy(cx: Cx<'_>, inst: &Inst, view: ValueId) -> Check {
     let (Some(buffer), Some([tall, wide])) = (buffer, inst.attrs.ints("shape")) else {
         return fault(S03, "it needs one buffer or two, and a `shape`");
     };
+    let is_store = inst.op == Op::Machine(MachineOp::TensorStore);
+    let padding = [*tall, *wide].iter().any(|n| u32::try_from(*n).is_ok_and(|n| padded(n) != n));
+    ensure(!is_store || !padding, S03, || "it stores padding".into())?;
     let extent = |n: i64| u32::try_from(n).ok().filter(|n| *n > 0).map(|n| i64::from(padded(n)));
     let (Some(tall), Some(wide)) = (extent(*tall), extent(*wide)) else {
         return fault(S03, "it copies nothing");

@@ -251,6 +251,14 @@ impl<'c> Emit<'_, 'c> {
         Ok(boxes)
     }
 
+    /// How many rows the tensor has from which a matrix is cut.
+    fn rows_behind(&self, inst: &Inst, map: &TensorMap) -> Res<IntValue<'c>> {
+        let view = self.operand(inst, 0)?;
+        let root = maps::slice(self.kernel, view).and_then(|s| s.operands.first().copied());
+        let axis = map.matrix.kept().map(|[rows, _]| rows).ok_or_else(nothing)?;
+        self.view(root.unwrap_or(view))?.extents.get(axis).copied().ok_or_else(nothing)
+    }
+
     /// Where a copy begins along each dimension of its map.
     fn corner_of_copy(&self, inst: &Inst, map: &TensorMap) -> Res<Vec<IntValue<'c>>> {
         let b = self.builder;
@@ -270,18 +278,18 @@ impl<'c> Emit<'_, 'c> {
             Some(slice) => self.cuts(slice)?,
             None => vec![],
         };
+        let rows = self.rows_behind(inst, map)?;
         let range = cuts.iter().find_map(|c| match c {
             Cut::Range { start, count } => Some((*start, *count)),
             Cut::Whole | Cut::Index(_) => None,
         });
-        let far = self.int(maps::FAR);
         let place = |position: Position| -> Res<IntValue<'c>> {
             Ok(match (position, range) {
                 (Position::Column, _) => at(2)?,
                 (Position::Row, None) => at(1)?,
                 (Position::Row, Some((_, count))) => {
                     let count = b.build_int_truncate(count, self.i32(), "")?;
-                    b.build_int_add(b.build_int_sub(far, count, "")?, at(1)?, "")?
+                    b.build_int_add(b.build_int_sub(rows, count, "")?, at(1)?, "")?
                 }
                 (Position::End, Some((start, count))) => {
                     let end = b.build_int_add(start, count, "")?;
@@ -291,7 +299,6 @@ impl<'c> Emit<'_, 'c> {
                     Some(Cut::Index(at)) => self.saturated(*at)?,
                     Some(Cut::Whole | Cut::Range { .. }) | None => return bug("a slice has no such index"),
                 },
-                (Position::Far, _) => far,
                 (Position::End, None) => return bug("a slice has no range"),
             })
         };

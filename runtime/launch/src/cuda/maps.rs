@@ -36,8 +36,6 @@ struct Tensor {
 
 /// Tensors that a kernel remembers.
 const REMEMBERED: usize = 16;
-/// What a step is less than in a dimension that goes back, in bytes: 2^30 of these go around all addresses.
-const BACK: u64 = 1 << 34;
 /// Maps that need no memory from the heap.
 const INLINE: usize = 4;
 
@@ -110,9 +108,10 @@ fn tensor(info: &KernelInfo, map: &TensorMap, values: &[u64]) -> Option<Tensor> 
     let bytes = DType::parse(&map.dtype)?.bytes() as u64;
     let mut tensor = Tensor { address: *values.get(map.address as usize)?, ..Tensor::default() };
     for ((extent, step), d) in tensor.extents.iter_mut().zip(&mut tensor.steps).zip(&map.dimensions) {
-        let apart = word(d.stride)?.checked_mul(bytes)?;
         *extent = word(d.extent)?;
-        *step = if d.back { BACK.checked_sub(apart)? } else { apart };
+        *step = word(d.stride)?.checked_mul(bytes)?;
+        let before = if d.before { extent.checked_mul(*step)? } else { 0 };
+        tensor.address = tensor.address.wrapping_sub(before);
     }
     Some(tensor)
 }

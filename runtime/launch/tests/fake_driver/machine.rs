@@ -45,9 +45,9 @@ fn a_matrix_is_described_to_the_copy_engine() {
         info.maps = vec![TensorMap {
             address: 0,
             dimensions: vec![
-                Dimension { extent: Word::Value(72), stride: Word::Value(1), back: false },
-                Dimension { extent: Word::Passed(1), stride: Word::Passed(3), back: false },
-                Dimension { extent: Word::Value(1 << 30), stride: Word::Passed(3), back: true },
+                Dimension { extent: Word::Value(72), stride: Word::Value(1), before: false },
+                Dimension { extent: Word::Passed(1), stride: Word::Passed(3), before: false },
+                Dimension { extent: Word::Value(1 << 30), stride: Word::Passed(3), before: true },
             ],
             dtype: "f16".into(),
             lines: 48,
