@@ -27,9 +27,9 @@ static tk_status product(int64_t m, int64_t n, int64_t k, int64_t stride)
     return tk_product(NULL, &a, &b, &c);
 }
 
-static tk_status grouped(int64_t rows, int64_t stride, int32_t first)
+static tk_status grouped(uintptr_t address, int64_t rows, int32_t first)
 {
-    tk_view2 a = {(void *)0x1000, TK_F16, {rows, 192}, {stride, 1}}, c = {(void *)0x400000, TK_F32, {64, 64}, {64, 1}};
+    tk_view2 a = {(void *)address, TK_F16, {rows, 192}, {192, 1}}, c = {(void *)0x400000, TK_F32, {64, 64}, {64, 1}};
     tk_view3 b = {(void *)0x200000, TK_F16, {5, 192, 64}, {12288, 64, 1}};
     return tk_grouped(NULL, &a, &b, &c, first, 100, 3);
 }
@@ -89,10 +89,11 @@ int main(void)
     show("nothing to add", product(256, 128, 0, 1));
     show("no rows", product(0, 128, 192, 192));
     fake("words", 25);
-    show("a range of rows, and one of several matrices", grouped(100, 192, 7));
-    show("the same tensors again", grouped(100, 192, 9));
+    show("a range of rows, and one of several matrices", grouped(0x100000, 100, 7));
+    show("the same tensors again", grouped(0x100000, 100, 9));
     fake("words", 23);
-    show("more rows than a range may have", grouped(1 << 30, 192, 9));
+    show("more rows than a range may have", grouped(0x1000000000000, 1 << 30, 9));
+    show("an address that is smaller than the tensor is long", grouped(0x1000, 100, 9));
     fake("refuse", 1);
     show("matrices that are refused", product(256, 128, 192, 320));
     show("refused", tk_pointers(NULL, from, to, 1024, 0.5));

@@ -1,7 +1,8 @@
 //! Owns what a variant takes for granted of its arguments, as guards that a launcher checks.
 
-use tk_bundle::{Expr, Guard, Kind, Machine, TensorMap};
+use tk_bundle::{Expr, Guard, Kind, Machine, TensorMap, Word};
 use tk_layout::ArgFacts;
+use tk_ops::DType;
 
 use crate::ship::apply;
 
@@ -52,5 +53,28 @@ pub(crate) fn mapped(passed: &[Machine], facts: &[ArgFacts], maps: &[TensorMap])
     let taken = passed.iter().zip(facts).filter(|(_, f)| f.positive && !f.one);
     let guard = |op, e, than| Guard { condition: apply(op, 64, vec![e, Expr::Int(than)]), decides: None };
     let limits = |e: Expr| [guard(Kind::Gt, e.clone(), 0), guard(Kind::Lt, e, ArgFacts::BOUND)];
-    taken.filter_map(|(m, _)| number(m)).flat_map(limits).collect()
+    let begins = maps.iter().flat_map(|m| begins(passed, m));
+    taken.filter_map(|(m, _)| number(m)).flat_map(limits).chain(begins).collect()
+}
+
+/// That there are addresses where a map begins that does so before its tensor.
+fn begins(passed: &[Machine], map: &TensorMap) -> Vec<Guard> {
+    let word = |w: Word| match w {
+        Word::Passed(i) => match *passed.get(i as usize)? {
+            Machine::Extent(arg, axis, _) => Some(Expr::Extent(arg, axis)),
+            Machine::Stride(arg, axis) => Some(Expr::Stride(arg, axis)),
+            Machine::Number(arg) => Some(Expr::Number(arg)),
+            Machine::Address(_) | Machine::Scratch(_) => None,
+        },
+        Word::Value(v) => Some(Expr::Int(v)),
+    };
+    let bytes = DType::parse(&map.dtype).map_or(1, DType::bytes) as i64;
+    let Some(Machine::Address(arg)) = passed.get(map.address as usize) else { return vec![] };
+    let before = map.dimensions.iter().filter(|d| d.before).filter_map(|d| {
+        let step = apply(Kind::Mul, 64, vec![word(d.stride)?, Expr::Int(bytes)]);
+        let before = apply(Kind::Mul, 64, vec![word(d.extent)?, step]);
+        let condition = apply(Kind::Gt, 64, vec![Expr::Address(*arg), before]);
+        Some(Guard { condition, decides: None })
+    });
+    before.collect()
 }

@@ -65,8 +65,10 @@ fn a_matrix_is_described_to_the_copy_engine() {
             kernel.launch(&stream, [1; 3], &view(rows, 80)).unwrap();
             let mut words = [0u64; 12];
             out.copy_to(&stream, &mut words).unwrap();
-            let (extents, strides) = ([72, rows as u64, 1 << 30, 0, 0], [160, (1 << 34) - 160, 0, 0]);
-            let (head, sizes) = ([0x3_0301, out.address()], [64 | 48 << 12 | 1 << 24]);
+            let (extents, strides) = ([72, rows as u64, 1 << 30, 0, 0], [160, 160, 0, 0]);
+            // The last dimension begins one extent before the address.
+            let begin = out.address().wrapping_sub(160 << 30);
+            let (head, sizes) = ([0x3_0301, begin], [64 | 48 << 12 | 1 << 24]);
             assert_eq!(words.as_slice(), [head.as_slice(), &extents, &strides, &sizes].concat());
         }
         let error = kernel.launch(&stream, [1; 3], &view(100, 0)).unwrap_err();
@@ -74,7 +76,7 @@ fn a_matrix_is_described_to_the_copy_engine() {
             error.sentence,
             format!(
                 "kernel `mapped` cannot describe an argument to the copy engine: the driver takes no tensor of \
-                 f16 at {:#x} with extents [72, 100, 1073741824] and [2, 0, 17179869184] bytes from one to the next \
+                 f16 at {:#x} with extents [72, 100, 1073741824] and [2, 0, 0] bytes from one to the next \
                  (error 1)",
                 out.address()
             )
