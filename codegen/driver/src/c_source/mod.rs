@@ -250,7 +250,8 @@ impl<'a> File<'a> {
         }
         match kernel.variants.iter().find(|v| !v.messages.is_empty()) {
             Some(_) => {
-                Err("it prints or asserts, and nothing there could tell it; load its bundle from Rust".into())
+                let what = "it has something to tell (it prints, asserts, or leaves a loop whose step is no constant)";
+                Err(format!("{what}, and nothing there could tell it; load its bundle from Rust"))
             }
             None => Ok(()),
         }
