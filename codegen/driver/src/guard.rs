@@ -6,16 +6,21 @@ use tk_ops::DType;
 
 use crate::ship::apply;
 
-/// What a variant takes for granted of something that it is passed.
-pub(crate) fn known(what: Machine, facts: ArgFacts) -> Option<Guard> {
-    let value = match what {
+/// The value of something that a function is passed, if an argument has it.
+fn value(what: Machine) -> Option<Expr> {
+    Some(match what {
         Machine::Address(arg) => Expr::Address(arg),
         Machine::Number(arg) => Expr::Number(arg),
         Machine::Extent(arg, axis, _) => Expr::Extent(arg, axis),
         Machine::Stride(arg, axis) => Expr::Stride(arg, axis),
-        // The driver aligns memory to 256 bytes.
         Machine::Scratch(_) => return None,
-    };
+    })
+}
+
+/// What a variant takes for granted of something that it is passed. Workspaces need no guard: the driver aligns them to 256
+/// bytes.
+pub(crate) fn known(what: Machine, facts: ArgFacts) -> Option<Guard> {
+    let value = value(what)?;
     let condition = if facts.one {
         apply(Kind::Eq, 64, vec![value, Expr::Int(1)])
     } else if facts.divisible > 1 {
@@ -44,36 +49,30 @@ pub(crate) fn mapped(passed: &[Machine], facts: &[ArgFacts], maps: &[TensorMap])
     };
     let tensors: Vec<u32> = maps.iter().filter_map(view).collect();
     let made = tensors.len() < maps.len();
-    let number = |what: &Machine| match *what {
-        Machine::Extent(arg, axis, _) if tensors.contains(&arg) => Some(Expr::Extent(arg, axis)),
-        Machine::Stride(arg, axis) if tensors.contains(&arg) => Some(Expr::Stride(arg, axis)),
-        Machine::Number(arg) if made => Some(Expr::Number(arg)),
-        _ => None,
+    let is_described = |what: &Machine| match what {
+        Machine::Extent(arg, ..) | Machine::Stride(arg, _) => tensors.contains(arg),
+        Machine::Number(_) => made,
+        Machine::Address(_) | Machine::Scratch(_) => false,
     };
-    let taken = passed.iter().zip(facts).filter(|(_, f)| f.positive && !f.one);
+    let taken = passed.iter().zip(facts).filter(|(m, f)| f.positive && !f.one && is_described(m));
     let guard = |op, e, than| Guard { condition: apply(op, 64, vec![e, Expr::Int(than)]), decides: None };
     let limits = |e: Expr| [guard(Kind::Gt, e.clone(), 0), guard(Kind::Lt, e, ArgFacts::BOUND)];
     let begins = maps.iter().flat_map(|m| begins(passed, m));
-    taken.filter_map(|(m, _)| number(m)).flat_map(limits).chain(begins).collect()
+    taken.filter_map(|(m, _)| value(*m)).flat_map(limits).chain(begins).collect()
 }
 
 /// That there are addresses where a map begins that does so before its tensor.
 fn begins(passed: &[Machine], map: &TensorMap) -> Vec<Guard> {
     let word = |w: Word| match w {
-        Word::Passed(i) => match *passed.get(i as usize)? {
-            Machine::Extent(arg, axis, _) => Some(Expr::Extent(arg, axis)),
-            Machine::Stride(arg, axis) => Some(Expr::Stride(arg, axis)),
-            Machine::Number(arg) => Some(Expr::Number(arg)),
-            Machine::Address(_) | Machine::Scratch(_) => None,
-        },
+        Word::Passed(i) => value(*passed.get(i as usize)?),
         Word::Value(v) => Some(Expr::Int(v)),
     };
     let bytes = DType::parse(&map.dtype).map_or(1, DType::bytes) as i64;
-    let Some(Machine::Address(arg)) = passed.get(map.address as usize) else { return vec![] };
+    let address = passed.get(map.address as usize).copied().and_then(value);
     let before = map.dimensions.iter().filter(|d| d.before).filter_map(|d| {
         let step = apply(Kind::Mul, 64, vec![word(d.stride)?, Expr::Int(bytes)]);
         let before = apply(Kind::Mul, 64, vec![word(d.extent)?, step]);
-        let condition = apply(Kind::Gt, 64, vec![Expr::Address(*arg), before]);
+        let condition = apply(Kind::Gt, 64, vec![address.clone()?, before]);
         Some(Guard { condition, decides: None })
     });
     before.collect()
