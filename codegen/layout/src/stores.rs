@@ -17,8 +17,10 @@
 
 use std::collections::BTreeSet;
 
+use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
-use tk_tile::{Attr, Attrs, Def, FuncId, Inst, InstId, ValueId, walk};
+use tk_tile::effects::of_inst;
+use tk_tile::{Attr, Attrs, Def, Func, FuncId, Inst, InstId, ValueId, walk};
 
 use crate::channels::{self, Known};
 use crate::kernel::Kernel;
@@ -104,7 +106,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
     let plain = [fill, load].iter().all(|i| func.insts[*i].attrs.get("slots").is_none());
     let root = known.roots.get(*view)?;
-    let written = all.iter().all(|i| *i == store || !reaches(&known.roots, &func.insts[*i], root));
+    let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
     let matrix = channels::mapped(kernel, known, *view, [*row, *column])?;
     let [tall, wide] = *kernel.module.types.get(func.ty(*tile)).shape()? else { return None };
     let bits = [tall, wide].map(|n| cut(n).log2);
@@ -128,21 +130,12 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
 }
 
 /// Whether an instruction reads or writes memory behind a parameter.
-fn reaches(roots: &Roots, inst: &Inst, root: ValueId) -> bool {
+fn reaches(func: &Func, roots: &Roots, id: InstId, root: ValueId) -> bool {
+    let inst = &func.insts[id];
     let accesses = match inst.op {
-        Op::Memory(
-            MemoryOp::PtrAdd
-            | MemoryOp::View
-            | MemoryOp::ViewShape
-            | MemoryOp::ViewStride
-            | MemoryOp::ViewPtr
-            | MemoryOp::ViewSlice
-            | MemoryOp::ViewPermute
-            | MemoryOp::ViewInside
-            | MemoryOp::Prefetch,
-        ) => false,
-        Op::Memory(_) | Op::Atomic(_) => true,
-        Op::Machine(MachineOp::AsyncCopy | MachineOp::TensorCopy) => true,
+        Op::Memory(MemoryOp::Prefetch) => false,
+        Op::Memory(_) | Op::Atomic(_) => of_inst(func, id) != Effects::Pure,
+        Op::Machine(op) => matches!(op, MachineOp::AsyncCopy | MachineOp::TensorCopy),
         _ => false,
     };
     accesses && inst.operands.first().is_none_or(|v| roots.get(*v).is_none_or(|r| r == root))

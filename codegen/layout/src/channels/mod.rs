@@ -47,7 +47,7 @@ use crate::matrix;
 use crate::panels::{self, Panels};
 use crate::pipeline::Pass;
 use crate::places::lives;
-use crate::rings::{flight, other_of};
+use crate::rings::{flight, orders_memory, other_of};
 use crate::roots::Roots;
 use crate::shared::{named, touched};
 use crate::verify::verify_lowered;
@@ -206,23 +206,10 @@ fn run(kernel: &mut Kernel) {
 /// Whether nothing in a kernel minds when memory is read and written.
 pub(crate) fn may_run_ahead(kernel: &Kernel) -> bool {
     let func = kernel.func();
-    walk::insts(func).into_iter().all(|i| match func.insts[i].op {
-        Op::Atomic(_)
-        | Op::Control(
-            ControlOp::GridBarrier | ControlOp::InlineAsm | ControlOp::Assert | ControlOp::Print,
-        ) => false,
-        Op::Memory(_)
-        | Op::Machine(_)
-        | Op::Control(_)
-        | Op::Elementwise(_)
-        | Op::Create(_)
-        | Op::Shape(_)
-        | Op::Reduce(_)
-        | Op::Scan(_)
-        | Op::Dot(_)
-        | Op::Random(_)
-        | Op::Host(_) => true,
-    })
+    walk::insts(func)
+        .into_iter()
+        .map(|i| func.insts[i].op)
+        .all(|op| !orders_memory(op) && op != Op::Control(ControlOp::Print))
 }
 
 /// The loops of a block with their bodies, inner ones too.

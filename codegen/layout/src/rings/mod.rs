@@ -110,26 +110,12 @@ impl<'a> Look<'a> {
         for i in walk::insts_in(func, body) {
             let inner = &func.insts[i];
             match inner.op {
+                op if orders_memory(op) => return None,
                 Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter) => {
                     written.push(inner.operands.first().and_then(|v| roots.get(*v)));
                 }
-                // What stands behind an assert happens only if it holds.
-                Op::Atomic(_)
-                | Op::Control(ControlOp::GridBarrier | ControlOp::InlineAsm | ControlOp::Assert) => {
-                    return None;
-                }
                 Op::Machine(MachineOp::AsyncWait) if said.is_none() => return None,
-                Op::Memory(_)
-                | Op::Machine(_)
-                | Op::Control(_)
-                | Op::Elementwise(_)
-                | Op::Create(_)
-                | Op::Shape(_)
-                | Op::Reduce(_)
-                | Op::Scan(_)
-                | Op::Dot(_)
-                | Op::Random(_)
-                | Op::Host(_) => {}
+                _ => {}
             }
         }
         let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
@@ -333,6 +319,15 @@ pub(crate) fn places(kernel: &Kernel, load: InstId) -> &[ValueId] {
     let view = inst.op == Op::Memory(MemoryOp::ViewLoad);
     let plain = if view { 1 + inst.results.first().map_or(0, rank) } else { 2 };
     inst.operands.get(..plain.min(inst.operands.len())).unwrap_or(&[])
+}
+
+/// Whether an operation minds on which side of it memory is read: it orders memory, or what stands behind it happens only
+/// if it goes on.
+pub(crate) fn orders_memory(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Atomic(_) | Op::Control(ControlOp::GridBarrier | ControlOp::InlineAsm | ControlOp::Assert)
+    )
 }
 
 /// What a load gives for elements that it leaves out, unless that is 0, as a copy has it.
