@@ -18,12 +18,10 @@ use tk_tile::Inst;
 use super::value::Val;
 use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
+use crate::target::PlacedBox;
 
 /// Bytes of a barrier.
 const BARRIER: u32 = BARRIERS / 2;
-
-/// The address of a map, where a box begins along its dimensions, and its place in shared memory.
-type PlacedBox<'c> = (IntValue<'c>, Vec<IntValue<'c>>, IntValue<'c>);
 
 fn nothing() -> Stop {
     Stop::Bug("a copy lacks what it copies".into())
@@ -202,8 +200,8 @@ impl<'c> Emit<'_, 'c> {
         let [full, _] = self.barriers(&c, piece)?;
         let by = self.builder.build_int_mul(piece, self.int(buffer.bytes / c.pieces), "")?;
         let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
-        for (map, places, to) in self.boxes(inst, start)? {
-            self.machine.tensor_copy(self, map, &places, to, full)?;
+        for what in self.boxes(inst, start)? {
+            self.machine.tensor_copy(self, &what, full)?;
         }
         Ok(())
     }
@@ -214,14 +212,14 @@ impl<'c> Emit<'_, 'c> {
         let boxes = self.boxes(inst, start)?;
         let first = self.builder.build_int_compare(IntPredicate::EQ, self.tid, self.int(0), "")?;
         self.act_where(Some(first), || {
-            for (map, places, from) in &boxes {
-                self.machine.tensor_store(self, *map, places, *from)?;
+            for what in &boxes {
+                self.machine.tensor_store(self, what)?;
             }
             self.machine.tensor_stores_wait(self, inst.attrs.flag("once"))
         })
     }
 
-    /// A tile in boxes, atom by atom, and in each panel by panel: the map, where each begins, and its place in shared memory.
+    /// A tile in boxes, atom by atom, and in each panel by panel.
     fn boxes(&self, inst: &Inst, start: IntValue<'c>) -> Res<Vec<PlacedBox<'c>>> {
         let map = maps::map(self.kernel, inst).ok_or_else(nothing)?;
         let number = maps::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(nothing)?;
@@ -245,7 +243,8 @@ impl<'c> Emit<'_, 'c> {
                 for (place, by) in places.iter_mut().zip([columns, rows]) {
                     *place = b.build_int_add(*place, self.int(by), "")?;
                 }
-                boxes.push((address, places, b.build_int_add(start, self.int(at), "")?));
+                let shared = b.build_int_add(start, self.int(at), "")?;
+                boxes.push(PlacedBox { map: address, at: places, shared });
             }
         }
         Ok(boxes)

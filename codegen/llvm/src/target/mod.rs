@@ -124,6 +124,17 @@ pub struct Failing<'a, 'c> {
     pub shape: &'a [u32],
 }
 
+/// A box of a tensor map, and the place in shared memory that it is copied to or from.
+#[derive(Clone, Debug)]
+pub struct PlacedBox<'c> {
+    /// The address of the map.
+    pub map: IntValue<'c>,
+    /// Where the box begins along the dimensions of the map, the fastest first.
+    pub at: Vec<IntValue<'c>>,
+    /// Bytes from the start of shared memory.
+    pub shared: IntValue<'c>,
+}
+
 /// What a target must offer.
 pub trait Machine<'c> {
     /// Begins the function: reads its parameters.
@@ -235,25 +246,11 @@ pub trait Machine<'c> {
     /// Waits until the phase of this parity is over.
     fn phase_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()>;
 
-    /// Begins to copy the box that a tensor map describes, at these positions, the fastest first; its bytes count for a
-    /// barrier.
-    fn tensor_copy(
-        &self,
-        e: &Emit<'_, 'c>,
-        map: IntValue<'c>,
-        at: &[IntValue<'c>],
-        to: IntValue<'c>,
-        barrier: IntValue<'c>,
-    ) -> Res<()>;
+    /// Begins to copy a box that a tensor map describes to shared memory; its bytes count for a barrier.
+    fn tensor_copy(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()>;
 
     /// Begins to copy such a box from shared memory; what is outside is left out.
-    fn tensor_store(
-        &self,
-        e: &Emit<'_, 'c>,
-        map: IntValue<'c>,
-        at: &[IntValue<'c>],
-        from: IntValue<'c>,
-    ) -> Res<()>;
+    fn tensor_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()>;
 
     /// Waits until all of them that this thread has begun are there, or have `left` shared memory.
     fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()>;

@@ -23,7 +23,7 @@ use tk_tile::message::{Form, Message};
 pub(super) use group::descriptor;
 pub use message::Needs;
 
-use super::{Access, Atomic, Entry, Failing, Lane, Machine, Space, Start};
+use super::{Access, Atomic, Entry, Failing, Lane, Machine, PlacedBox, Space, Start};
 use crate::emit::group::Together;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
@@ -571,41 +571,31 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.phase(e, text, address, &[("r", parity)])
     }
 
-    fn tensor_copy(
-        &self,
-        e: &Emit<'_, 'c>,
-        map: IntValue<'c>,
-        at: &[IntValue<'c>],
-        to: IntValue<'c>,
-        barrier: IntValue<'c>,
-    ) -> Res<()> {
-        let (to, barrier) = (self.shared_address(e, to)?, self.shared_address(e, barrier)?);
+    fn tensor_copy(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
+        let PlacedBox { map, at, shared } = what;
+        let (to, barrier) = (self.shared_address(e, *shared)?, self.shared_address(e, barrier)?);
         let places: Vec<String> = (3..at.len() + 3).map(|i| format!("${i}")).collect();
         let text = format!(
             "cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {{{}}}], [$2];",
             at.len(),
             places.join(", ")
         );
-        let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.into(), map.into(), barrier.into()];
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.into(), (*map).into(), barrier.into()];
         inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
         let constraints = format!("r,l,r{}", ",r".repeat(at.len()));
         self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
-    fn tensor_store(
-        &self,
-        e: &Emit<'_, 'c>,
-        map: IntValue<'c>,
-        at: &[IntValue<'c>],
-        from: IntValue<'c>,
-    ) -> Res<()> {
+    fn tensor_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
+        let PlacedBox { map, at, shared } = what;
         let places: Vec<String> = (2..at.len() + 2).map(|i| format!("${i}")).collect();
         let text = format!(
             "cp.async.bulk.tensor.{}d.global.shared::cta.bulk_group [$0, {{{}}}], [$1];",
             at.len(),
             places.join(", ")
         );
-        let mut inputs: Vec<BasicValueEnum<'c>> = vec![map.into(), self.shared_address(e, from)?.into()];
+        let mut inputs: Vec<BasicValueEnum<'c>> =
+            vec![(*map).into(), self.shared_address(e, *shared)?.into()];
         inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
         let constraints = format!("l,r{}", ",r".repeat(at.len()));
         self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())

@@ -13,7 +13,7 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
 
-use super::{Access, Atomic, Entry, Failing, Lane, Machine, Space, Start};
+use super::{Access, Atomic, Entry, Failing, Lane, Machine, PlacedBox, Space, Start};
 use crate::emit::group::{Left, Lies, Together};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
@@ -64,16 +64,16 @@ impl Sim {
         e.int(n as u32)
     }
 
-    /// A copy of a box: its map, where it begins along each dimension, and what else the call takes.
+    /// A copy of a box, and its barrier if it has one.
     fn copy_box<'c>(
         &self,
         e: &Emit<'_, 'c>,
         name: &str,
-        (map, at): (IntValue<'c>, &[IntValue<'c>]),
-        rest: &[IntValue<'c>],
+        what: &PlacedBox<'c>,
+        barrier: Option<IntValue<'c>>,
     ) -> Res<()> {
-        let at = (0..MOST_DIMENSIONS).map(|i| at.get(i).copied().unwrap_or(e.int(0)));
-        let all = [map].into_iter().chain(at).chain(rest.iter().copied()).chain([self.place(e)]);
+        let at = (0..MOST_DIMENSIONS).map(|i| what.at.get(i).copied().unwrap_or(e.int(0)));
+        let all = [what.map].into_iter().chain(at).chain([what.shared]).chain(barrier).chain([self.place(e)]);
         let args: Vec<BasicValueEnum<'c>> = all.map(Into::into).collect();
         self.call(&Place::of(e), name, None, &args).map(|_| ())
     }
@@ -540,25 +540,12 @@ impl<'c> Machine<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_phase_wait", None, &args).map(|_| ())
     }
 
-    fn tensor_copy(
-        &self,
-        e: &Emit<'_, 'c>,
-        map: IntValue<'c>,
-        at: &[IntValue<'c>],
-        to: IntValue<'c>,
-        barrier: IntValue<'c>,
-    ) -> Res<()> {
-        self.copy_box(e, "tk_sim_tensor_copy", (map, at), &[to, barrier])
+    fn tensor_copy(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
+        self.copy_box(e, "tk_sim_tensor_copy", what, Some(barrier))
     }
 
-    fn tensor_store(
-        &self,
-        e: &Emit<'_, 'c>,
-        map: IntValue<'c>,
-        at: &[IntValue<'c>],
-        from: IntValue<'c>,
-    ) -> Res<()> {
-        self.copy_box(e, "tk_sim_tensor_store", (map, at), &[from])
+    fn tensor_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
+        self.copy_box(e, "tk_sim_tensor_store", what, None)
     }
 
     /// Each is waited for.
