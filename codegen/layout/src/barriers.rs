@@ -298,6 +298,7 @@ impl Barriers<'_> {
                     // Channels have barriers of their own.
                     MachineOp::Producer
                     | MachineOp::Elect
+                    | MachineOp::Registers
                     | MachineOp::TensorCopy
                     | MachineOp::ChannelOpen
                     | MachineOp::ChannelSend

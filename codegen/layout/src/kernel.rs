@@ -131,10 +131,14 @@ impl Kernel {
         self.of.get(v.index()).copied().flatten().and_then(|l| self.layouts.find(l))
     }
 
-    /// Threads of a block: those of the program, and a warp that brings tiles if there is one.
+    /// Threads of a block: those of the program, and of the warps that bring tiles if there are some.
     pub fn block_threads(&self) -> u32 {
-        let producer = if crate::channels::has_producer(self) { self.setting.spec.warp_size } else { 0 };
-        self.setting.threads().count() + producer
+        self.setting.threads().count() + crate::channels::producers(self) * self.setting.spec.warp_size
+    }
+
+    /// The most registers of a lane with which a block can begin.
+    pub fn registers_of_launch(&self) -> u32 {
+        self.setting.spec.registers_of_launch(self.block_threads() / self.setting.spec.warp_size)
     }
 
     /// Bytes of shared memory.

@@ -20,6 +20,7 @@ pub mod panels;
 pub mod picture;
 pub mod pipeline;
 pub mod places;
+pub mod registers;
 pub mod rings;
 pub mod roots;
 pub mod scaled;

@@ -11,7 +11,7 @@ use tk_tile::{Func, FuncId, FuncKind, Module, TileModule, pipeline};
 use crate::assign::assign;
 use crate::kernel::{Kernel, Setting};
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
-use crate::{barriers, boxes, channels, fences, lower, places, rings, scaled, stores};
+use crate::{barriers, boxes, channels, fences, lower, places, registers, rings, scaled, stores};
 
 /// A change of a kernel that has layouts.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +54,10 @@ pub const SCHEDULE: &[Pass] = &[
     places::PASS,
     // Who has to wait depends on which buffers share places.
     barriers::PASS,
-    // Last: it adds to writes that others wait for.
+    // Behind it, since it adds to writes that others wait for.
     fences::PASS,
+    // Last: it looks at what lanes hold of what is left.
+    registers::PASS,
 ];
 
 /// What a compilation goes through.

@@ -140,6 +140,7 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | MachineOp::ChannelReceive
         | MachineOp::ChannelRelease => (buffers, vec![]),
         MachineOp::Elect
+        | MachineOp::Registers
         | MachineOp::Convert
         | MachineOp::Barrier
         | MachineOp::ProxyFence

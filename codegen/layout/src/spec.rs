@@ -13,6 +13,11 @@ pub struct RunsOn {
     pub exact: bool,
 }
 
+/// Registers are given out to a warp by so many.
+const REGISTERS: u32 = 256;
+/// A multiprocessor has so many, each of which runs a share of the warps of a block with its share of the registers.
+const SCHEDULERS: u32 = 4;
+
 /// What a multiprocessor has. From the table of technical specifications in NVIDIA's programming guide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multiprocessor {
@@ -33,13 +38,18 @@ impl TargetSpec {
     /// bytes of shared memory are those of a block. Registers are given out to a warp in pieces of 256, and warps of a block
     /// to four schedulers, as in the calculation of NVIDIA's occupancy calculator.
     pub fn blocks_per_sm(&self, registers: u32, threads: u32, shared_bytes: u32) -> u32 {
-        const REGISTERS: u32 = 256;
-        const SCHEDULERS: u32 = 4;
         let warps = threads.div_ceil(self.warp_size).max(1);
         let of_warp = (registers.max(1) * self.warp_size).next_multiple_of(REGISTERS);
         let by_registers = self.sm.registers / SCHEDULERS / of_warp * SCHEDULERS / warps;
         let by_shared = self.sm.shared_bytes / (shared_bytes + self.sm.reserved_bytes).max(1);
         by_registers.min(by_shared).min(self.sm.warps / warps).min(self.sm.blocks)
+    }
+
+    /// The most registers that a lane can have in a block of so many warps, so that a multiprocessor runs one.
+    pub fn registers_of_launch(&self, warps: u32) -> u32 {
+        let of_scheduler = self.sm.registers / SCHEDULERS / REGISTERS;
+        let of_warp = of_scheduler / warps.div_ceil(SCHEDULERS).max(1) * REGISTERS;
+        (of_warp / self.warp_size).min(self.registers)
     }
 }
 
@@ -76,6 +86,8 @@ pub struct TargetSpec {
     pub has_matrix_store: bool,
     /// A product of matrices runs beside the program, on operands in shared memory.
     pub has_async_mma: bool,
+    /// Groups of warps hand registers to others while they run.
+    pub moves_registers: bool,
     /// There is one for f32 rounded to tf32.
     pub has_tf32: bool,
     /// There is one for fp8.
@@ -124,6 +136,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_mma: true,
     has_matrix_store: false,
     has_async_mma: false,
+    moves_registers: false,
     has_tf32: true,
     has_f8: false,
     has_scaled_mma: false,
@@ -146,6 +159,7 @@ pub const SM_90A: TargetSpec = TargetSpec {
     has_tma: true,
     has_matrix_store: true,
     has_async_mma: true,
+    moves_registers: true,
     has_f8: true,
     has_clusters: true,
     has_bf16_arithmetic: true,
@@ -161,6 +175,7 @@ pub const SIM_32: TargetSpec = TargetSpec {
     has_tma: true,
     has_matrix_store: true,
     has_async_mma: true,
+    moves_registers: true,
     has_f8: true,
     has_ptx: false,
     has_bf16_arithmetic: false,
@@ -180,6 +195,7 @@ pub const SIM_64: TargetSpec = TargetSpec {
     has_mma: false,
     has_matrix_store: false,
     has_async_mma: false,
+    moves_registers: false,
     has_tf32: false,
     has_f8: false,
     ..SIM_32
@@ -207,5 +223,12 @@ mod tests {
         assert_eq!(SM_80.blocks_per_sm(16, 32, 0), 32);
         assert_eq!(SM_80.blocks_per_sm(64, 128, 100 << 10), 1);
         assert_eq!(SM_80.blocks_per_sm(64, 128, 200 << 10), 0);
+    }
+
+    /// What `ptxas` takes as the limit for blocks of so many warps.
+    #[test]
+    fn registers_of_a_launch() {
+        let warps = [1, 8, 9, 12, 16, 17, 20, 32];
+        assert_eq!(warps.map(|w| SM_90A.registers_of_launch(w)), [255, 255, 168, 168, 128, 96, 96, 64]);
     }
 }

@@ -192,6 +192,10 @@ pub fn ptx(kernel: &Kernel, lines: &Lines) -> Res<Text> {
     };
     note("kernel", 1)?;
     note("reqntidx", kernel.block_threads())?;
+    if tk_layout::registers::moves(kernel) {
+        // Otherwise the assembler does not know what lanes begin with.
+        note("maxnreg", kernel.registers_of_launch())?;
+    }
     if !maps.is_empty() {
         // They are passed by value and stay where the launch puts them.
         let bytes = context.i8_type().array_type(MAP_BYTES);

@@ -322,10 +322,13 @@ ops! {
         /// All groups of a thread but the last `pending` have arrived, for this thread.
         AsyncWait = "async_wait",
         /// Whether this warp is the one that brings tiles: `buffers` are the barriers of channels, with so many `pieces`, which
-        /// are ready then. The warps of the program go the other way.
+        /// are ready then. The warps of the program go the other way. `warps`: there are so many that go this way, the first
+        /// of which brings tiles.
         Producer = "producer",
         /// True in one thread of the warp.
         Elect = "elect",
+        /// From here on a lane has `count` registers. Who gives some back does so at once, who wants more waits for it.
+        Registers = "registers",
         /// Waits until the next piece of a channel is free, and says that `bytes` will come.
         ChannelOpen = "channel_open",
         /// `tensor_copy(view, ..)`: the tile of this `shape` at these positions goes to the open piece of a channel, the first

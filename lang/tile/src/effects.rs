@@ -46,6 +46,7 @@ pub fn effects(op: Op) -> Effects {
             | MachineOp::MmaWait
             | MachineOp::Producer
             | MachineOp::Elect
+            | MachineOp::Registers
             | MachineOp::ChannelOpen
             | MachineOp::TensorCopy
             | MachineOp::TensorStore

@@ -64,10 +64,13 @@ pub const MOST_OF_BOX: u32 = 256;
 /// Bytes of which a tensor map wants address and strides to be multiples.
 const ALIGNED: u32 = 16;
 
-/// Whether a kernel has a warp that brings tiles.
-pub fn has_producer(kernel: &Kernel) -> bool {
+/// Warps beside those of the program: the one that brings tiles, with those of its group if it hands registers over; else 0.
+pub fn producers(kernel: &Kernel) -> u32 {
     let func = kernel.func();
-    walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Machine(MachineOp::Producer))
+    let producer =
+        walk::insts(func).into_iter().find(|i| func.insts[*i].op == Op::Machine(MachineOp::Producer));
+    let warps = |i: InstId| func.insts[i].attrs.int("warps").and_then(|n| u32::try_from(n).ok());
+    producer.map_or(0, |i| warps(i).unwrap_or(1))
 }
 
 /// A load that the producer does.

@@ -3,7 +3,7 @@
 //! May assume L01 and L03 to L06. Guarantees that emission finds the barriers of each piece, and what a copy brings.
 
 use tk_ops::{DType, MachineOp, Op};
-use tk_tile::{Inst, ValueId};
+use tk_tile::{BlockId, Inst, ValueId};
 
 use super::Invariant::{S03, S04};
 use super::layouts::Cx;
@@ -11,6 +11,7 @@ use super::scheduled::int;
 use super::{Check, ensure, fault};
 use crate::channels::{BARRIERS, maps};
 use crate::layout::padded;
+use crate::registers::{STEP, producer};
 
 /// An operation of a channel with these operands.
 pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]) -> Check {
@@ -22,10 +23,38 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]
     };
     match (op, operands) {
         (MachineOp::Producer | MachineOp::Elect, _) => scalar(DType::Bool),
+        (MachineOp::Registers, _) => counted(cx, inst),
         (MachineOp::ChannelReceive, _) => scalar(DType::I32).and_then(|()| barriers(cx, inst)),
         (MachineOp::TensorCopy | MachineOp::TensorStore, [view, ..]) => copy(cx, inst, *view),
         _ => barriers(cx, inst),
     }
+}
+
+/// Registers are handed over where the warps part: there are those that the launch gave, and a group of warps does it together.
+fn counted(cx: Cx<'_>, inst: &Inst) -> Check {
+    let count = int(&inst.attrs, "count")?;
+    let (step, most) = (i64::from(STEP), i64::from(cx.kernel.setting.spec.registers));
+    ensure(count % step == 0 && (step..=most).contains(&count), S03, || {
+        format!("no lane has {count} registers")
+    })?;
+    let func = cx.kernel.func();
+    let first = |b: &BlockId| func.blocks[*b].insts.first().map(|i| &func.insts[*i]);
+    let parts = producer(cx.kernel).map(|(id, parts)| (func.insts[id].attrs.int("warps"), parts));
+    let Some((Some(warps), parts)) = parts else {
+        return fault(S03, "no group of warps brings tiles beside the program");
+    };
+    let of =
+        |inst: Option<&Inst>| inst.filter(|i| i.op == Op::Machine(MachineOp::Registers))?.attrs.int("count");
+    let [Some(few), Some(many)] = parts.each_ref().map(|b| of(first(b))) else {
+        return fault(S03, "registers are handed over at the head of both ways, or of none");
+    };
+    let ways = parts.iter().filter(|b| first(b).is_some_and(|i| std::ptr::eq(i, inst))).count();
+    ensure(ways == 1, S03, || "registers are handed over where the warps part".into())?;
+    let own = 1i64 << cx.kernel.setting.threads().warp_bits;
+    let pool = i64::from(cx.kernel.registers_of_launch());
+    ensure(warps * few + own * many <= (warps + own) * pool, S04, || {
+        format!("{warps} warps with {few} registers and {own} with {many} have more than {pool} each")
+    })
 }
 
 /// The barriers of a channel.

@@ -150,8 +150,9 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
             1,
             &["bases_a", "bases_b", "buffers", "elem", "fast", "flight", "k", "matrix", "precision", "slots"],
         ),
-        MachineOp::Producer => (0..=0, 1, &["buffers", "pieces"]),
+        MachineOp::Producer => (0..=0, 1, &["buffers", "pieces", "warps"]),
         MachineOp::Elect => (0..=0, 1, &[]),
+        MachineOp::Registers => (0..=0, 0, &["count"]),
         MachineOp::ChannelOpen => (0..=0, 0, &["buffer", "bytes", "pieces"]),
         MachineOp::ChannelSend => (0..=0, 0, &["buffer", "pieces"]),
         MachineOp::ChannelReceive => (0..=0, 1, &["buffer", "pieces"]),
@@ -243,6 +244,7 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
         (
             MachineOp::Producer
             | MachineOp::Elect
+            | MachineOp::Registers
             | MachineOp::ChannelOpen
             | MachineOp::ChannelSend
             | MachineOp::ChannelReceive

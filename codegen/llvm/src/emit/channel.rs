@@ -87,7 +87,10 @@ impl<'c> Emit<'_, 'c> {
         self.machine.meet_all_warps(self)?;
         let warp = b.build_right_shift(self.tid, self.int(threads.lane_bits), false, "")?;
         let warp = self.machine.shuffle(self, warp, crate::target::Lane::Index(self.int(0)))?;
-        let brings = b.build_int_compare(IntPredicate::EQ, warp, self.int(warps), "")?;
+        let brings = b.build_int_compare(IntPredicate::UGE, warp, self.int(warps), "")?;
+        if tk_layout::channels::producers(self.kernel) > 1 {
+            self.brings = Some(b.build_int_compare(IntPredicate::EQ, warp, self.int(warps), "")?);
+        }
         self.define(r, Val::Scalar(brings.into()));
         Ok(())
     }
@@ -103,7 +106,10 @@ impl<'c> Emit<'_, 'c> {
 
     pub(super) fn elect(&mut self, inst: &Inst) -> Res<()> {
         let r = self.result(inst)?;
-        let one = self.machine.elect(self)?;
+        let mut one = self.machine.elect(self)?;
+        if let Some(brings) = self.brings {
+            one = self.builder.build_and(brings, one, "")?;
+        }
         self.define(r, Val::Scalar(one.into()));
         Ok(())
     }

@@ -111,6 +111,8 @@ pub struct Emit<'a, 'c> {
     pub maps: Vec<IntValue<'c>>,
     /// The channels between the warp that brings tiles and the others.
     channels: Vec<channel::Channel<'c>>,
+    /// Whether this warp is the one that brings tiles, where others go its way.
+    brings: Option<IntValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
     pub nested: Option<elements::Nested>,
 }
@@ -148,6 +150,7 @@ pub fn emit<'a, 'c>(
         lines,
         maps: entry.maps,
         channels: vec![],
+        brings: None,
         nested: None,
     };
     e.parameters(&entry.params)?;

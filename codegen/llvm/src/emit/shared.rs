@@ -35,6 +35,10 @@ impl<'c> Emit<'_, 'c> {
             MachineOp::Mma => self.mma(inst),
             MachineOp::Producer => self.producer(inst),
             MachineOp::Elect => self.elect(inst),
+            MachineOp::Registers => {
+                let count = inst.attrs.int("count").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+                self.machine.hold_registers(self, count)
+            }
             MachineOp::ChannelOpen => self.channel_open(inst),
             MachineOp::TensorCopy => self.tensor_copy(inst),
             MachineOp::TensorStore => self.tensor_store(inst),

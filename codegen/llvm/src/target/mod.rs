@@ -230,6 +230,9 @@ pub trait Machine<'c> {
     /// True in one thread of the warp, all of whose threads come here.
     fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>>;
 
+    /// A lane has so many registers from here on; all threads of a group of warps come here.
+    fn hold_registers(&self, e: &Emit<'_, 'c>, count: u32) -> Res<()>;
+
     /// Makes a barrier in shared memory whose phases end when so many threads have arrived and all bytes that were announced
     /// have come.
     fn phase_begin(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()>;

@@ -58,7 +58,7 @@ impl<'c> Nvptx<'c> {
         let threads = e.kernel.setting.threads();
         if threads.warp_bits == 0 {
             "bar.warp.sync -1;".to_string()
-        } else if tk_layout::channels::has_producer(e.kernel) {
+        } else if tk_layout::channels::producers(e.kernel) > 0 {
             format!("bar.sync 1, {};", threads.count())
         } else {
             "bar.sync 0;".to_string()
@@ -537,6 +537,12 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         sums: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         self.wgmma_wait(e, pending, sums)
+    }
+
+    fn hold_registers(&self, e: &Emit<'_, 'c>, count: u32) -> Res<()> {
+        let way = if count < e.kernel.registers_of_launch() { "dec" } else { "inc" };
+        let text = format!("setmaxnreg.{way}.sync.aligned.u32 {count};");
+        self.asm(e, &text, "", &[], &[], Kind::Meeting).map(|_| ())
     }
 
     fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {

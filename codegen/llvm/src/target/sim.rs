@@ -502,10 +502,15 @@ impl<'c> Machine<'c> for Sim {
         if e.kernel.setting.threads().warp_bits == 0 {
             return self.call(&Place::of(e), "tk_sim_warp_barrier", None, &[place]).map(|_| ());
         }
-        let producer = tk_layout::channels::has_producer(e.kernel);
+        let producer = tk_layout::channels::producers(e.kernel) > 0;
         let (id, threads) = if producer { (1, e.kernel.setting.threads().count()) } else { (0, 0) };
         let args = [e.int(id).into(), e.int(threads).into(), place];
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
+    }
+
+    /// Lanes have as many as they like.
+    fn hold_registers(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
+        Ok(())
     }
 
     fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
