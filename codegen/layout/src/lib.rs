@@ -18,6 +18,7 @@ pub mod natural;
 pub mod operand;
 pub mod panels;
 pub mod picture;
+pub mod pieces;
 pub mod pipeline;
 pub mod places;
 pub mod registers;

@@ -42,7 +42,7 @@ pub const GROUP: u32 = 4;
 const LEAST: u32 = 32;
 /// Registers for addresses, positions, conditions and what is on its way, beside tiles: products of 128 and of 192 sums use 26
 /// more than these.
-const BESIDE: u32 = 32;
+pub const BESIDE: u32 = 32;
 /// Registers are given out by so many for each lane.
 pub const STEP: u32 = 8;
 
@@ -73,8 +73,7 @@ fn run(kernel: &mut Kernel) {
     let Some((id, [brings, others])) = producer(kernel) else { return };
     let (spec, warps) = (kernel.setting.spec, 1 << kernel.setting.threads().warp_bits);
     let Some(share) = share(spec, warps) else { return };
-    let held = Held { kernel }.most(others, &BTreeSet::new());
-    if held + BESIDE <= spec.registers_of_launch(warps + 1) {
+    if held(kernel, others) + BESIDE <= spec.registers_of_launch(warps + 1) {
         return;
     }
     let loc = func.insts[id].loc;
@@ -87,6 +86,11 @@ fn run(kernel: &mut Kernel) {
         func.add_inst(block, inst, &[]);
         func.blocks[block].insts.rotate_right(1);
     }
+}
+
+/// The most registers of a lane that tiles take which are alive together with a product of a block.
+pub fn held(kernel: &Kernel, block: BlockId) -> u32 {
+    Held { kernel }.most(block, &BTreeSet::new())
 }
 
 /// Whether warps of a kernel hand registers over.

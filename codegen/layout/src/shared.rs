@@ -2,9 +2,12 @@
 //!
 //! May assume nothing: attributes that are missing name no buffer. Guarantees that every access is listed.
 
-use tk_ops::{MachineOp, Op};
-use tk_tile::{Inst, ValueId};
+use std::collections::BTreeSet;
 
+use tk_ops::{MachineOp, Op};
+use tk_tile::{Inst, ValueId, walk};
+
+use crate::kernel::Kernel;
 use crate::layout::{Layout, padded};
 use crate::linear::InDim;
 
@@ -115,6 +118,14 @@ pub fn is_of_channel(op: MachineOp) -> bool {
             | MachineOp::ChannelReceive
             | MachineOp::ChannelRelease
     )
+}
+
+/// Tiles that the store reads which puts them to shared memory, piece by piece ([`crate::pieces`]).
+pub fn piecewise(kernel: &Kernel) -> BTreeSet<ValueId> {
+    let func = kernel.func();
+    let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
+    let stores = insts.filter(|i| i.attrs.flag("piecewise"));
+    stores.filter_map(|i| i.operands.first().copied()).collect()
 }
 
 /// The buffers that an instruction reads and writes.

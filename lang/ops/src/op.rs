@@ -286,7 +286,8 @@ ops! {
     MachineOp {
         /// The same tile, its elements in other registers and lanes.
         Convert = "convert",
-        /// `shared_store(v)`.
+        /// `shared_store(v)`. `piecewise`: what stands in front of it loads `v`, for it alone, and the elements go from memory to
+        /// the buffer piece by piece, so that a lane does not hold all of them.
         SharedStore = "shared_store",
         /// `shared_load()`.
         SharedLoad = "shared_load",

@@ -40,6 +40,7 @@ pub const NAMES: &[&str] = &[
     "cargs",
     "code",
     "constraints",
+    "count",
     "descending",
     "elem",
     "evict",
@@ -59,6 +60,7 @@ pub const NAMES: &[&str] = &[
     "pending",
     "perm",
     "pieces",
+    "piecewise",
     "precision",
     "reverse",
     "rtol",
@@ -76,6 +78,7 @@ pub const NAMES: &[&str] = &[
     "value",
     "values",
     "when",
+    "warps",
 ];
 
 impl Attrs {

@@ -2,8 +2,8 @@
 //!
 //! May assume L01 and L03 to L06. Guarantees that emission finds what a copy reads, and the piece that is meant.
 
-use tk_ops::DType;
-use tk_tile::{Elem, Inst, Type, ValueId};
+use tk_ops::{DType, MachineOp, MemoryOp, Op};
+use tk_tile::{Def, Elem, Inst, Type, ValueId, walk};
 
 use super::Invariant::S03;
 use super::layouts::Cx;
@@ -56,4 +56,26 @@ pub(super) fn source(cx: Cx<'_>, operands: &[ValueId], place: ValueId, r: ValueI
 pub(super) fn pending(inst: &Inst) -> Check {
     let pending = int(&inst.attrs, "pending")?;
     ensure(pending >= 0, S03, || format!("{pending} groups cannot be on their way"))
+}
+
+/// S03 of a load that its store does: nothing but meetings of threads stands between them.
+pub(super) fn piecewise(cx: Cx<'_>, inst: &Inst, v: ValueId) -> Check {
+    let func = cx.kernel.func();
+    let all = walk::insts(func);
+    let users = all.iter().filter(|i| func.insts[**i].operands.contains(&v)).count();
+    let load = match func.values[v].def {
+        Def::Inst(i, _) => Some(i).filter(|i| {
+            matches!(func.insts[*i].op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) && users == 1
+        }),
+        Def::Arg(..) => None,
+    };
+    let behind = load.and_then(|load| {
+        let (_, block) = func.blocks.iter().find(|(_, b)| b.insts.contains(&load))?;
+        let mut behind = block.insts.iter().skip_while(|i| **i != load).skip(1);
+        behind
+            .find(|i| !matches!(func.insts[**i].op, Op::Machine(MachineOp::Barrier | MachineOp::ProxyFence)))
+    });
+    ensure(behind.is_some_and(|i| std::ptr::eq(&raw const func.insts[*i], inst)), S03, || {
+        format!("{v} is not loaded in front of it, for it alone")
+    })
 }

@@ -136,7 +136,7 @@ const MOST_RANK: usize = 64;
 fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static [&'static str]) {
     match op {
         MachineOp::Convert => (1..=1, 1, &[]),
-        MachineOp::SharedStore => (1..=1, 0, &["bases", "buffer", "slots", "start", "strides"]),
+        MachineOp::SharedStore => (1..=1, 0, &["bases", "buffer", "piecewise", "slots", "start", "strides"]),
         MachineOp::SharedLoad => (0..=0, 1, &["bases", "buffer", "own", "slots", "start", "strides"]),
         MachineOp::SharedGather => (1..=1, 1, &["axis", "buffer", "k", "start", "strides"]),
         MachineOp::SharedScatter => (2..=2, 0, &["axis", "buffer", "start", "strides"]),
@@ -199,6 +199,10 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
     };
     let bytes = |v: ValueId| element_bytes(cx.ty(v).elem());
     match (op, plain, inst.results.as_slice()) {
+        (MachineOp::SharedStore, [v], []) if inst.attrs.flag("piecewise") => {
+            copies::piecewise(cx, inst, *v)?;
+            placed(cx, inst, *v, use_of(int(&inst.attrs, "buffer")?, bytes(*v))?)
+        }
         (MachineOp::SharedStore, [v], []) | (MachineOp::SharedLoad, [], [v]) => {
             placed(cx, inst, *v, use_of(int(&inst.attrs, "buffer")?, bytes(*v))?)
         }

@@ -6,7 +6,8 @@ use tk_layout::verify::{verify_laid_out, verify_scheduled};
 use tk_layout::{LaidOutModule, ScheduledModule};
 use tk_ops::MachineOp;
 
-const FOLDERS: [&str; 7] = ["assign", "lower", "channels", "rings", "stores", "places", "barriers"];
+const FOLDERS: [&str; 9] =
+    ["assign", "lower", "channels", "rings", "stores", "pieces", "places", "barriers", "registers"];
 
 /// Texts of both stages.
 fn texts() -> Vec<String> {

@@ -21,6 +21,17 @@ pub struct Place<'c> {
     pub predicate: Option<IntValue<'c>>,
 }
 
+/// What a load reads.
+#[derive(Clone, Debug)]
+pub struct Late<'c> {
+    /// Neighbours that an access takes.
+    pub vector: u32,
+    /// Where the accesses go.
+    pub places: Vec<Place<'c>>,
+    /// What is held where nothing is read; 0 if it is not said.
+    pub other: Option<Tile<'c>>,
+}
+
 impl<'c> Emit<'_, 'c> {
     pub(super) fn memory(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {
         match op {
@@ -150,25 +161,34 @@ impl<'c> Emit<'_, 'c> {
         let (p, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let (vector, places) = self.places(inst, p, inst.operands.get(1).copied(), u32::MAX)?;
         let other = inst.operands.get(2).map(|v| self.tile(*v)).transpose()?;
-        let regs = self.read(r, vector, &places, other.as_ref())?;
+        self.read_now_or_late(r, Late { vector, places, other })
+    }
+
+    /// Reads a tile, unless it is stored piece by piece: then the store reads it.
+    pub(super) fn read_now_or_late(&mut self, r: ValueId, what: Late<'c>) -> Res<()> {
+        if self.piecewise.contains(&r) {
+            self.late.insert(r, what);
+            return Ok(());
+        }
+        let regs = self.read(r, &what, 0..what.places.len())?;
         self.define_regs(r, regs)
     }
 
-    /// Reads the elements of `like` in wide accesses.
-    pub fn read(
+    /// Reads elements of `like` in wide accesses, those with these numbers.
+    pub(super) fn read(
         &self,
         like: ValueId,
-        vector: u32,
-        places: &[Place<'c>],
-        other: Option<&Tile<'c>>,
+        what: &Late<'c>,
+        numbers: std::ops::Range<usize>,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let dtype = self.dtype(like);
         let zero = self.zero(dtype);
+        let vector = what.vector;
         let mut regs = vec![];
-        for (i, place) in places.iter().enumerate() {
+        for (i, place) in what.places.iter().enumerate().take(numbers.end).skip(numbers.start) {
             let first = i * vector as usize;
             let others = (first..first + vector as usize)
-                .map(|n| other.map_or(Ok(zero), |o| self.register(o, n)))
+                .map(|n| what.other.as_ref().map_or(Ok(zero), |o| self.register(o, n)))
                 .collect::<Res<Vec<_>>>()?;
             let others = others.into_iter().map(|x| self.to_memory(dtype, x)).collect::<Res<Vec<_>>>()?;
             let access = self.access_at(dtype, place, vector);

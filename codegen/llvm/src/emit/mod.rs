@@ -27,7 +27,7 @@ pub mod tile;
 pub mod value;
 pub mod view;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::Context;
@@ -111,6 +111,9 @@ pub struct Emit<'a, 'c> {
     pub maps: Vec<IntValue<'c>>,
     /// The channels between the warp that brings tiles and the others.
     channels: Vec<channel::Channel<'c>>,
+    /// Tiles that are stored piece by piece, and what their loads read.
+    piecewise: BTreeSet<ValueId>,
+    late: BTreeMap<ValueId, global::Late<'c>>,
     /// Whether this warp is the one that brings tiles, where others go its way.
     brings: Option<IntValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
@@ -150,6 +153,8 @@ pub fn emit<'a, 'c>(
         lines,
         maps: entry.maps,
         channels: vec![],
+        piecewise: tk_layout::shared::piecewise(kernel),
+        late: BTreeMap::new(),
         brings: None,
         nested: None,
     };

@@ -3,6 +3,7 @@
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_layout::linear::InDim;
+use tk_layout::pieces::PIECE;
 use tk_layout::shared::image;
 use tk_ops::{DType, ElementwiseOp, MachineOp};
 use tk_tile::{Inst, ValueId};
@@ -176,26 +177,29 @@ impl<'c> Emit<'_, 'c> {
 
     fn shared_store(&mut self, inst: &Inst) -> Res<()> {
         let v = self.operand(inst, 0)?;
-        if !self.shape(v).is_empty() && self.store_matrices(inst, v)? {
+        if !self.shape(v).is_empty() && !self.late.contains_key(&v) && self.store_matrices(inst, v)? {
             return Ok(());
         }
         let dtype = self.dtype(v);
         let places = self.places_of(inst, v, None)?;
         let layout = if self.shape(v).is_empty() { None } else { Some(self.layout_id(v)?) };
         let first = self.is_first(layout)?;
-        let regs = self.registers(v)?;
         let step = self.step(inst, v, &places)?;
         let places = Places { vector: step, ..places };
-        for n in (0..regs.len()).step_by(step as usize) {
-            let predicate = self.both(self.lies(inst, v, n)?, first)?;
-            let values = regs.get(n..n + step as usize).unwrap_or(&[]);
-            let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
-            self.machine.store(
-                self,
-                Space::Shared,
-                &self.shared_access(v, &places, n, predicate),
-                &values,
-            )?;
+        let store = |from: usize, regs: &[BasicValueEnum<'c>]| -> Res<()> {
+            for (n, values) in (from..).step_by(step as usize).zip(regs.chunks(step as usize)) {
+                let predicate = self.both(self.lies(inst, v, n)?, first)?;
+                let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
+                let access = self.shared_access(v, &places, n, predicate);
+                self.machine.store(self, Space::Shared, &access, &values)?;
+            }
+            Ok(())
+        };
+        let Some(late) = self.late.get(&v) else { return store(0, &self.registers(v)?) };
+        let each = (PIECE / late.vector).max(1) as usize;
+        for from in (0..late.places.len()).step_by(each) {
+            let regs = self.read(v, late, from..from + each)?;
+            store(from * late.vector as usize, &regs)?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use tk_layout::kernel::LayoutId;
 use tk_ops::{DType, MemoryOp};
 use tk_tile::{Inst, Type, ValueId};
 
-use super::global::Place;
+use super::global::{Late, Place};
 use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
 
@@ -307,7 +307,13 @@ impl<'c> Emit<'_, 'c> {
 
     /// Where the wide accesses to a box of a view go, the first register of each; `most` neighbours at once.
     pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, most: u32) -> Res<(u32, Vec<Place<'c>>)> {
-        let view = self.view(self.operand(inst, 0)?)?;
+        let mut view = self.view(self.operand(inst, 0)?)?;
+        if self.piecewise.contains(&tile) {
+            // What depends on them only would be kept for all trips of a loop, a number for each row.
+            for stride in view.strides.iter_mut().filter(|s| !s.is_const()) {
+                *stride = self.machine.anew(self, *stride)?;
+            }
+        }
         let rank = view.extents.len();
         let corner = self.corner(&view, inst.operands.get(1..=rank).unwrap_or(&[]))?;
         let shape = self.shape(tile);
@@ -341,8 +347,7 @@ impl<'c> Emit<'_, 'c> {
             return self.write(tile, vector, &places);
         }
         let other = inst.operands.get(1 + rank).map(|v| self.tile(*v)).transpose()?;
-        let regs = self.read(tile, vector, &places, other.as_ref())?;
-        self.define_regs(tile, regs)
+        self.read_now_or_late(tile, Late { vector, places, other })
     }
 
     pub(super) fn inside(&mut self, inst: &Inst) -> Res<()> {
@@ -385,7 +390,8 @@ impl<'c> Emit<'_, 'c> {
             return self.write(tile, 1, &places);
         }
         let other = self.tile(self.operand(inst, 2 + rank)?)?;
-        let regs = self.read(tile, 1, &places, Some(&other))?;
+        let what = Late { vector: 1, places, other: Some(other) };
+        let regs = self.read(tile, &what, 0..what.places.len())?;
         self.define_regs(tile, regs)
     }
 

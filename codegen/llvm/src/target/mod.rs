@@ -227,6 +227,9 @@ pub trait Machine<'c> {
         sums: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
+    /// The same 64-bit number, of which LLVM does not know that.
+    fn anew(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>>;
+
     /// True in one thread of the warp, all of whose threads come here.
     fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>>;
 

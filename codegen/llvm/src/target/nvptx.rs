@@ -539,6 +539,12 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.wgmma_wait(e, pending, sums)
     }
 
+    fn anew(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        let out = self.asm(e, "mov.b64 $0, $1;", "=l,l", &[e.i64().into()], &[x.into()], Kind::Memory)?;
+        let Some(x) = out.first() else { return bug("a number was lost") };
+        Ok(x.into_int_value())
+    }
+
     fn hold_registers(&self, e: &Emit<'_, 'c>, count: u32) -> Res<()> {
         let way = if count < e.kernel.registers_of_launch() { "dec" } else { "inc" };
         let text = format!("setmaxnreg.{way}.sync.aligned.u32 {count};");

@@ -1,0 +1,114 @@
+//! Loads piece by piece what goes straight to shared memory, where lanes have no registers for all of it beside the sums of
+//! a product.
+//!
+//! ```text
+//! v1 = view_load a, ..                      v1 = view_load a, ..
+//! v2 = view_load b, ..                 =>   shared_store v1 {buffer = 0, piecewise = true}
+//! shared_store v1 {buffer = 0}              v2 = view_load b, ..
+//! shared_store v2 {buffer = 1}              shared_store v2 {buffer = 1, piecewise = true}
+//! v3 = mma acc {buffers = [0, 1]}           v3 = mma acc {buffers = [0, 1]}
+//! ```
+//!
+//! All that a trip loads is on its way at once, which hides the latency of memory, and so it stays where it fits. Elements
+//! of 16 bits that are aligned to nothing need a register each, and their rows an address each that a loop could keep: with
+//! 128 sums, 96 of them do not fit.
+//!
+//! May assume a lowered kernel without places. Guarantees that nothing stands between a load that is done in pieces and the
+//! store that does it.
+
+use std::collections::BTreeSet;
+
+use tk_ops::table::Effects;
+use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_tile::effects::of_inst;
+use tk_tile::{Attr, BlockId, Def, FuncId, InstId, ValueId, walk};
+
+use crate::access::access;
+use crate::axis::AxisInfo;
+use crate::kernel::Kernel;
+use crate::pipeline::Pass;
+use crate::registers::{self, BESIDE};
+use crate::verify::verify_lowered;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "pieces", run, verify: verify_lowered };
+
+/// Registers of a piece: enough accesses at once to hide what one waits for behind the others.
+pub const PIECE: u32 = 16;
+
+/// A load whose elements a store takes, and nobody else.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    load: InstId,
+    store: InstId,
+    registers: u32,
+}
+
+fn run(kernel: &mut Kernel) {
+    let (spec, warps) = (kernel.setting.spec, 1 << kernel.setting.threads().warp_bits);
+    let limit = spec.registers_of_launch(warps);
+    let func = kernel.func();
+    let held = registers::held(kernel, func.body) + BESIDE;
+    let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+    let blocks: BTreeSet<BlockId> =
+        walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone()).collect();
+    let mut chosen = vec![];
+    for block in blocks {
+        let loads = loads(kernel, &axis, block);
+        if held + loads.iter().map(|t| t.registers).sum::<u32>() > limit {
+            chosen.extend(loads.into_iter().map(|t| (block, t)));
+        }
+    }
+    let func = &mut kernel.module.funcs[FuncId(0)];
+    for (block, taken) in chosen {
+        let insts = &mut func.blocks[block].insts;
+        insts.retain(|i| *i != taken.load);
+        let at = insts.iter().position(|i| *i == taken.store).unwrap_or(insts.len());
+        insts.insert(at, taken.load);
+        func.insts[taken.store].attrs.set("piecewise", Attr::Bool(true));
+    }
+}
+
+/// What a block with a product loads for shared memory, with nothing between load and store that minds the order of both.
+fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Taken> {
+    let func = kernel.func();
+    let insts = &func.blocks[block].insts;
+    if !insts.iter().any(|i| func.insts[*i].op == Op::Machine(MachineOp::Mma)) {
+        return vec![];
+    }
+    let minds = |i: &InstId| {
+        let inst = &func.insts[*i];
+        let order = !matches!(of_inst(func, *i), Effects::Pure | Effects::Read);
+        !inst.blocks.is_empty() || order && !matches!(inst.op, Op::Machine(_))
+    };
+    let taken = |(at, store): (usize, &InstId)| -> Option<Taken> {
+        let inst = &func.insts[*store];
+        let ([v], None) = (inst.operands.as_slice(), inst.attrs.get("slots")) else { return None };
+        if inst.op != Op::Machine(MachineOp::SharedStore) || users(kernel, *v) != 1 {
+            return None;
+        }
+        let Def::Inst(load, _) = func.values[*v].def else { return None };
+        let from = insts.iter().position(|i| *i == load)?;
+        let is_load = matches!(func.insts[load].op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad));
+        if !is_load || insts.get(from..at)?.iter().any(minds) {
+            return None;
+        }
+        Some(Taken { load, store: *store, registers: registers(kernel, axis, load, *v)? })
+    };
+    insts.iter().enumerate().filter_map(taken).collect()
+}
+
+fn users(kernel: &Kernel, v: ValueId) -> usize {
+    let func = kernel.func();
+    walk::insts(func).into_iter().filter(|i| func.insts[*i].operands.contains(&v)).count()
+}
+
+/// Registers of a lane that a load fills: accesses of less than 32 bits have one each.
+fn registers(kernel: &Kernel, axis: &AxisInfo, load: InstId, v: ValueId) -> Option<u32> {
+    let layout = kernel.layout(v)?;
+    let found = access(&kernel.module, kernel.func(), axis, kernel.setting.spec, &kernel.func().insts[load])?;
+    let fastest = found.order.first().copied().unwrap_or(0);
+    let vector = found.vector.min(layout.vector(fastest)).max(1);
+    let accesses = u32::try_from(layout.registers()).ok()?.div_ceil(vector);
+    Some(accesses * (vector * found.bytes).div_ceil(4))
+}
