@@ -1,5 +1,5 @@
 //! Loads piece by piece what goes straight to shared memory, where lanes have no registers for all of it beside the sums of
-//! a product.
+//! a product, or where a multiprocessor could run two programs then.
 //!
 //! ```text
 //! v1 = view_load a, ..                      v1 = view_load a, ..
@@ -10,8 +10,9 @@
 //! ```
 //!
 //! All that a trip loads is on its way at once, which hides the latency of memory, and so it stays where it fits. Elements
-//! of 16 bits that are aligned to nothing need a register each, and their rows an address each that a loop could keep: with
-//! 128 sums, 96 of them do not fit.
+//! of 16 bits that are aligned to nothing need a register each, and their rows an address each that a loop would keep: with
+//! 128 sums, 96 of them do not fit. A second program hides more than that: products of 128 x 128 x 64 of matrices of 4095
+//! rows went from 0.83 to 1.36 of cuBLAS with it.
 //!
 //! May assume a lowered kernel without places. Guarantees that nothing stands between a load that is done in pieces and the
 //! store that does it.
@@ -36,6 +37,9 @@ pub const PASS: Pass = Pass { name: "pieces", run, verify: verify_lowered };
 /// Registers of a piece: enough accesses at once to hide what one waits for behind the others.
 pub const PIECE: u32 = 16;
 
+/// Registers of a lane for one that a load fills: its element, and a part of its address.
+const HELD: u32 = 2;
+
 /// A load whose elements a store takes, and nobody else.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
@@ -46,16 +50,17 @@ struct Taken {
 
 fn run(kernel: &mut Kernel) {
     let (spec, warps) = (kernel.setting.spec, 1 << kernel.setting.threads().warp_bits);
-    let limit = spec.registers_of_launch(warps);
     let func = kernel.func();
     let held = registers::held(kernel, func.body) + BESIDE;
+    let programs = [2, 1].map(|n| spec.registers_of_launch(n * warps));
+    let limit = programs.into_iter().find(|limit| held + PIECE <= *limit).unwrap_or(spec.registers);
     let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
     let blocks: BTreeSet<BlockId> =
         walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone()).collect();
     let mut chosen = vec![];
     for block in blocks {
         let loads = loads(kernel, &axis, block);
-        if held + loads.iter().map(|t| t.registers).sum::<u32>() > limit {
+        if held + loads.iter().map(|t| t.registers * HELD).sum::<u32>() > limit {
             chosen.extend(loads.into_iter().map(|t| (block, t)));
         }
     }
