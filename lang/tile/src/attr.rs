@@ -77,8 +77,8 @@ pub const NAMES: &[&str] = &[
     "unroll",
     "value",
     "values",
-    "when",
     "warps",
+    "when",
 ];
 
 impl Attrs {
