@@ -215,7 +215,7 @@ impl Block {
             | Request::Matrix { .. }
             | Request::Group(_)
             | Request::PhaseWait { .. }
-            | Request::TensorStore(_)
+            | Request::StoreWait { .. }
             | Request::GridBarrier { .. } = request
             {
                 self.runnable.swap_remove(at);
@@ -245,7 +245,10 @@ impl Block {
             }
             Request::Copy(_) | Request::Commit | Request::Await { .. } => false,
             Request::Group(_) | Request::GroupCommit | Request::GroupWait { .. } => false,
-            Request::ProxyFence | Request::Tensor(_) | Request::TensorStore(_) => false,
+            Request::ProxyFence
+            | Request::Tensor(_)
+            | Request::TensorStore(_)
+            | Request::StoreWait { .. } => false,
             Request::PhaseBegin { .. } | Request::PhaseArrive { .. } | Request::PhaseWait { .. } => false,
             Request::WarpBarrier { .. } | Request::Shuffle { .. } | Request::GridBarrier { .. } => false,
             Request::Matrix { .. } | Request::Assert { .. } | Request::Print { .. } => false,
@@ -318,7 +321,8 @@ impl Block {
             | Request::PhaseArrive { .. }
             | Request::PhaseWait { .. }
             | Request::Tensor(_)
-            | Request::TensorStore(_) => self.serve_beside(lane, request, env),
+            | Request::TensorStore(_)
+            | Request::StoreWait { .. } => self.serve_beside(lane, request, env),
             Request::GridBarrier { loc } => self.meet(lane, Wait::at(Meeting::Grid, loc), env),
             Request::Assert { .. } => Ok(Next::Wait),
             Request::Print { record, bytes } => {
@@ -369,6 +373,10 @@ impl Block {
             Request::TensorStore(copy) => {
                 // SAFETY: the launch passed the address of a map that lives as long as it.
                 unsafe { self.begin_store(lane, copy)? };
+                Ok(Next::Go(0))
+            }
+            Request::StoreWait { left, loc } => {
+                self.await_stores(lane, left, loc);
                 Ok(Next::Wait)
             }
             Request::Tensor(copy) => {
@@ -390,6 +398,10 @@ impl Block {
         env.polls = 0;
         let stack = self.lanes.get_mut(lane as usize).and_then(|l| l.fiber.take()?.stop());
         stack.into_iter().for_each(|s| env.stacks.put(s));
+        if let Some(loc) = self.leaves(lane) {
+            let message = "a lane returns before what it stores has left shared memory";
+            return Err(Wrong::new(FaultKind::Call, message).of(self.program, lane, loc));
+        }
         self.leave(lane)
     }
 }

@@ -125,6 +125,7 @@ pub(super) enum Request {
     PhaseWait { address: u32, parity: u32, loc: i32 },
     Tensor(TensorRequest),
     TensorStore(TensorRequest),
+    StoreWait { left: bool, loc: i32 },
     GridBarrier { loc: i32 },
     Assert { message: i32, element: i32, loc: i32 },
     Print { record: *const u8, bytes: i32 },
@@ -153,7 +154,7 @@ impl Request {
             Request::Copy(CopyRequest { loc, .. }) | Request::Await { loc, .. } => loc,
             Request::Group(GroupRequest { loc, .. }) | Request::GroupWait { loc, .. } => loc,
             Request::PhaseBegin { loc, .. } | Request::PhaseArrive { loc, .. } => loc,
-            Request::PhaseWait { loc, .. } => loc,
+            Request::PhaseWait { loc, .. } | Request::StoreWait { loc, .. } => loc,
             Request::Tensor(TensorRequest { loc, .. }) | Request::TensorStore(TensorRequest { loc, .. }) => {
                 loc
             }
@@ -431,6 +432,11 @@ unsafe extern "C" fn tensor_store(
     unsafe { ask(ctx, Request::TensorStore(request)) };
 }
 
+unsafe extern "C" fn store_wait(ctx: *mut c_void, left: i32, loc: i32) {
+    // SAFETY: called by a kernel with its context.
+    unsafe { ask(ctx, Request::StoreWait { left: left != 0, loc }) };
+}
+
 unsafe extern "C" fn grid_barrier(ctx: *mut c_void, loc: i32) {
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::GridBarrier { loc }) };
@@ -478,14 +484,15 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_phase_arrive` | `u32` barrier, `i32` bytes that will come, `i32` loc | |
 /// | `tk_sim_phase_wait` | `u32` barrier, `u32` parity of the phase that has to be over, `i32` loc | |
 /// | `tk_sim_tensor_copy` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `u32` barrier, `i32` loc | |
-/// | `tk_sim_tensor_store` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `i32` loc: waits until all is stored | |
+/// | `tk_sim_tensor_store` | `u64` address of a [`super::TensorMap`], five `i32` positions, the fastest first, `u32` shared address, `i32` loc | |
+/// | `tk_sim_store_wait` | `i32` whether it is enough that all has left shared memory, `i32` loc: waits for what the lane stores | |
 /// | `tk_sim_grid_barrier` | `i32` loc | |
 /// | `tk_sim_assert` | `i32` message, `i32` element of a tile, 0 of a scalar, `i32` loc | does not return |
 /// | `tk_sim_print` | `ptr` record, `i32` bytes | |
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
-    static TABLE: LazyLock<[(&'static str, usize); 30]> = LazyLock::new(|| {
+    static TABLE: LazyLock<[(&'static str, usize); 31]> = LazyLock::new(|| {
         [
             ("tk_sim_tid", tid as *const () as usize),
             ("tk_sim_program_id", program_id as *const () as usize),
@@ -513,6 +520,7 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_phase_wait", phase_wait as *const () as usize),
             ("tk_sim_tensor_copy", tensor_copy as *const () as usize),
             ("tk_sim_tensor_store", tensor_store as *const () as usize),
+            ("tk_sim_store_wait", store_wait as *const () as usize),
             ("tk_sim_grid_barrier", grid_barrier as *const () as usize),
             ("tk_sim_assert", assert_failed as *const () as usize),
             ("tk_sim_print", print as *const () as usize),

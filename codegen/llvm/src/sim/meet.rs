@@ -26,8 +26,8 @@ pub(super) enum Meeting {
     Group { what: GroupCall, loc: i32 },
     /// Nobody: the end of a phase of a barrier in shared memory.
     Phase { address: u32, parity: u32 },
-    /// Nobody: the end of a copy to device memory.
-    Stored,
+    /// Nobody: what the lane stores has left shared memory, or has arrived.
+    Stored { left: bool },
     /// All lanes of all programs.
     Grid,
 }
@@ -41,7 +41,7 @@ impl Meeting {
             Meeting::Matrix { .. } => WaitKind::Matrix,
             Meeting::Group { .. } => WaitKind::Group,
             Meeting::Phase { .. } => WaitKind::Phase,
-            Meeting::Stored => WaitKind::Stored,
+            Meeting::Stored { .. } => WaitKind::Stored,
             Meeting::Grid => WaitKind::GridBarrier,
         }
     }
@@ -149,7 +149,7 @@ impl Block {
             }
             Meeting::Group { what, .. } if whole_warp => self.group(number, what, env),
             Meeting::Warp { .. } | Meeting::Shuffle { .. } | Meeting::Matrix { .. } => Ok(()),
-            Meeting::Group { .. } | Meeting::Phase { .. } | Meeting::Stored => Ok(()),
+            Meeting::Group { .. } | Meeting::Phase { .. } | Meeting::Stored { .. } => Ok(()),
             Meeting::Grid => env.came_to_grid(),
         }
     }
@@ -334,7 +334,7 @@ impl Block {
             | Meeting::Matrix { .. }
             | Meeting::Group { .. }
             | Meeting::Phase { .. }
-            | Meeting::Stored
+            | Meeting::Stored { .. }
             | Meeting::Grid => meeting == Some(w.meeting),
         };
         if !whole && meeting.is_none() {

@@ -1,9 +1,10 @@
 //! Owns barriers in shared memory that count arrivals and bytes, and copies of boxes, which run beside the lane that begins
 //! them.
 //!
-//! A machine does such a copy at any time after its beginning. Here what was at its target is destroyed when it begins, its
+//! A machine does such a copy to shared memory at any time after its beginning. Here what was at its target is destroyed when it begins, its
 //! elements come at a moment that the seed draws, at the latest when every lane waits, and then its bytes count for its
-//! barrier. Where a box lies in shared memory is written here as the PTX manual has it ("Swizzling modes"), not taken from
+//! barrier. A copy to device memory reads shared memory at one such moment, and writes at a later one, which may be behind the
+//! end of its program if nobody waits for that. Where a box lies in shared memory is written here as the PTX manual has it ("Swizzling modes"), not taken from
 //! [`tk_layout::panels`], so that a mistake there shows.
 
 use std::collections::BTreeMap;
@@ -25,6 +26,10 @@ const DESTROYED: [u8; PIECE] = [0xa5; PIECE];
 const BARRIER: [u8; 8] = *b"barrier!";
 /// How often a copy that is on its way arrives between two turns of lanes, out of 256.
 const ARRIVES: u32 = 24;
+
+/// How often, of those times, one comes to device memory that has left shared memory and is late, out of 256: in a loop, the
+/// one of the next trip may overtake it.
+const ARRIVES_LATE: u32 = 4;
 
 /// What the bytes from one to the next are below: the limit of `cuTensorMapEncodeTiled`.
 const FARTHEST: u64 = 1 << 40;
@@ -104,8 +109,17 @@ pub(super) struct Phases {
     barriers: BTreeMap<u32, Phase>,
     /// Copies that have begun, with the lanes that began them.
     begun: Vec<(u32, TensorRequest)>,
-    /// Those that go to device memory; their lanes wait for them.
-    stores: Vec<(u32, TensorRequest)>,
+    /// Those that go to device memory.
+    stores: Vec<Store>,
+}
+
+/// A copy to device memory.
+struct Store {
+    lane: u32,
+    copy: TensorRequest,
+    /// What has left shared memory, and where it goes.
+    left: Option<Vec<(u64, Vec<u8>)>>,
+    late: bool,
 }
 
 fn wrong(address: u32) -> Wrong {
@@ -214,17 +228,40 @@ impl Block {
         Ok(())
     }
 
-    /// A lane begins to store a box, and waits for it.
+    /// A lane begins to store a box.
     ///
     /// # Safety
     /// The request has the address of a [`TensorMap`] that lives as long as the launch.
     pub unsafe fn begin_store(&mut self, lane: u32, copy: TensorRequest) -> Result<(), Wrong> {
         // SAFETY: the caller says so.
         unsafe { *(copy.map as *const TensorMap) }.takes(copy.shared)?;
-        self.phases.stores.push((lane, copy));
-        let wait = Wait::at(Meeting::Stored, copy.loc);
-        self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.wait = Some(wait));
+        let late = self.random.chance(128);
+        self.phases.stores.push(Store { lane, copy, left: None, late });
         Ok(())
+    }
+
+    /// A lane waits until all that it stores has left shared memory, or has arrived.
+    pub fn await_stores(&mut self, lane: u32, left: bool, loc: i32) {
+        if let Some(l) = self.lanes.get_mut(lane as usize) {
+            l.wait = Some(Wait::at(Meeting::Stored { left }, loc));
+        }
+        self.end_stores(lane);
+    }
+
+    /// Where something stands that a lane stores and that has not left shared memory.
+    pub fn leaves(&self, lane: u32) -> Option<i32> {
+        self.phases.stores.iter().find(|s| s.lane == lane && s.left.is_none()).map(|s| s.copy.loc)
+    }
+
+    /// A lane that waits for what it stores goes on if it is time.
+    fn end_stores(&mut self, lane: u32) {
+        let mut own = self.phases.stores.iter().filter(|s| s.lane == lane);
+        let Some(l) = self.lanes.get_mut(lane as usize) else { return };
+        let Some(Meeting::Stored { left }) = l.wait.map(|w| w.meeting) else { return };
+        if own.all(|s| left && s.left.is_some()) {
+            l.wait = None;
+            self.runnable.push(lane);
+        }
     }
 
     /// Lets a copy arrive if it is time, or if nothing else can happen; whether one did.
@@ -240,29 +277,44 @@ impl Block {
                 self.arrive_box(lane, &copy, env).map_err(|w| (w, lane, copy.loc))?;
             }
             Some(at) => {
-                let (lane, copy) = self.phases.stores.swap_remove(at);
-                self.store_box(lane, &copy, env).map_err(|w| (w, lane, copy.loc))?;
+                let late = self.phases.stores.get(at).is_some_and(|s| s.late && s.left.is_some());
+                if late && !self.runnable.is_empty() && !self.random.chance(ARRIVES_LATE) {
+                    return Ok(false);
+                }
+                let store = self.phases.stores.swap_remove(at);
+                let (lane, loc) = (store.lane, store.copy.loc);
+                self.store_box(store, env).map_err(|w| (w, lane, loc))?;
             }
         }
         Ok(true)
     }
 
-    /// A box is in device memory, and its lane goes on.
-    fn store_box(&mut self, lane: u32, copy: &TensorRequest, env: &mut Env<'_>) -> Result<(), Wrong> {
-        // SAFETY: `begin_store` was given the same.
-        let map = unsafe { *(copy.map as *const TensorMap) };
+    /// A box leaves shared memory, or comes to device memory.
+    fn store_box(&mut self, store: Store, env: &mut Env<'_>) -> Result<(), Wrong> {
+        let Store { lane, copy, left, late } = store;
         let who = Who { lane, loc: copy.loc };
-        for (from, (line, first)) in pieces(&map, copy.shared) {
-            let mut bytes = [0; PIECE];
-            self.reach.seen_by_group(env.memory, who, from.into(), &mut bytes)?;
-            for (n, element) in bytes.chunks(map.bytes as usize).enumerate() {
-                if let Some(to) = map.place(&copy.at, line, first / map.bytes + n as u32) {
-                    self.reach.put(env.memory, who, to, element)?;
+        match left {
+            Some(elements) => {
+                for (to, element) in elements {
+                    self.reach.put(env.memory, who, to, &element)?;
                 }
             }
+            None => {
+                // SAFETY: `begin_store` was given the same.
+                let map = unsafe { *(copy.map as *const TensorMap) };
+                let mut elements = vec![];
+                for (from, (line, first)) in pieces(&map, copy.shared) {
+                    let mut bytes = [0; PIECE];
+                    self.reach.seen_by_group(env.memory, who, from.into(), &mut bytes)?;
+                    for (n, element) in bytes.chunks(map.bytes as usize).enumerate() {
+                        let to = map.place(&copy.at, line, first / map.bytes + n as u32);
+                        elements.extend(to.map(|to| (to, element.to_vec())));
+                    }
+                }
+                self.phases.stores.push(Store { lane, copy, left: Some(elements), late });
+            }
         }
-        self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.wait = None);
-        self.runnable.push(lane);
+        self.end_stores(lane);
         env.polls = 0;
         Ok(())
     }

@@ -557,9 +557,9 @@ impl<'c> Machine<'c> for Sim {
         self.copy_box(e, "tk_sim_tensor_store", what, None)
     }
 
-    /// Each is waited for.
-    fn tensor_stores_wait(&self, _: &Emit<'_, 'c>, _: bool) -> Res<()> {
-        Ok(())
+    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {
+        let args = [e.int(left.into()).into(), self.place(e).into()];
+        self.call(&Place::of(e), "tk_sim_store_wait", None, &args).map(|_| ())
     }
 
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {

@@ -14,6 +14,8 @@ struct Calls {
     arrive: unsafe extern "C" fn(Ctx, u32, i32, i32),
     phase: unsafe extern "C" fn(Ctx, u32, u32, i32),
     copy: unsafe extern "C" fn(Ctx, u64, i32, i32, i32, i32, i32, u32, u32, i32),
+    store: unsafe extern "C" fn(Ctx, u64, i32, i32, i32, i32, i32, u32, i32),
+    stored: unsafe extern "C" fn(Ctx, i32, i32),
 }
 
 #[allow(clippy::missing_transmute_annotations, reason = "the fields have the types")]
@@ -34,6 +36,8 @@ static OWN: LazyLock<Calls> = LazyLock::new(|| {
         arrive: call!("tk_sim_phase_arrive"),
         phase: call!("tk_sim_phase_wait"),
         copy: call!("tk_sim_tensor_copy"),
+        store: call!("tk_sim_tensor_store"),
+        stored: call!("tk_sim_store_wait"),
     }
 });
 
@@ -123,6 +127,27 @@ kernel!(brings, l, {
     }
 });
 
+kernel!(stores, l, {
+    let (lacks, map) = (l.arg(3), l.arg(4));
+    let t = l.tid();
+    if t < 64 {
+        l.put(4 * t, t + 100, 1);
+    }
+    if lacks != FENCE {
+        unsafe { (OWN.fence)(l.0) };
+    }
+    l.barrier(2);
+    if t == 0 {
+        unsafe { (OWN.store)(l.0, map, 0, 0, 0, 0, 0, 0, 3) };
+        if lacks != WAIT {
+            unsafe { (OWN.stored)(l.0, i32::from(lacks == PATIENCE), 4) };
+        }
+        // The first word of the box.
+        let found = l.load(BASE, 5);
+        l.store(BASE + 4 * 256, found, 6);
+    }
+});
+
 fn launched(kernel: Kernel, lacks: u64, seed: u64) -> (Result<Statistics, Fault>, Vec<u32>) {
     // Rows of eight words, of which each holds its number.
     let mut buffer = Buffer::new((0..64).chain(std::iter::repeat_n(0, 1024)));
@@ -184,4 +209,29 @@ fn channels_that_lack_something_are_found() {
     // A warp does not release; somebody arrives who is not counted.
     finds(brings, ARRIVAL, &[FaultKind::Deadlock], 3);
     finds(brings, COUNT, &[FaultKind::Call, FaultKind::Race], 4);
+}
+
+#[test]
+fn what_is_stored_arrives_when_it_is_waited_for() {
+    let (mut early, mut gone) = (0, 0);
+    for seed in 0..40 {
+        let (result, memory) = launched(stores, NOTHING, seed);
+        result.unwrap_or_else(|f| panic!("seed {seed}: {f}"));
+        assert_eq!((memory[0], memory[256]), (100, 100), "seed {seed}");
+        // What has left shared memory comes at last, but maybe not before somebody looks.
+        let (result, memory) = launched(stores, PATIENCE, seed);
+        result.unwrap_or_else(|f| panic!("seed {seed}: {f}"));
+        assert_eq!(memory[0], 100, "seed {seed}");
+        early += u32::from(memory[256] == 0);
+        // Shared memory is gone with the lane.
+        match launched(stores, WAIT, seed).0 {
+            Err(fault) => {
+                assert_eq!((fault.kind, fault.loc), (FaultKind::Call, 3), "seed {seed}: {fault}");
+                gone += 1;
+            }
+            Ok(_) => {}
+        }
+    }
+    assert!(early > 0 && gone > 0, "{early} of 40 look too early, {gone} return too early");
+    finds(stores, FENCE, &[FaultKind::Race], 1);
 }
