@@ -369,20 +369,18 @@ fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
     own.or(kernel.setting.stages).unwrap_or(STAGES)
 }
 
-/// The pieces that shared memory has room for, beside what else is needed until the outermost loop around the products ends
-/// and what other rings take.
+/// The pieces that shared memory has room for, beside what else is needed until the last loop around the products ends and
+/// what other rings take.
 fn room(kernel: &Kernel, ring: &Ring, others: &[Ring]) -> u32 {
     let func = kernel.func();
-    let order = walk::insts(func);
-    let outermost = func.blocks[func.body].insts.iter().rfind(|i| {
-        let inside = func.insts[**i].blocks.iter().flat_map(|b| walk::insts_in(func, *b));
-        inside.into_iter().any(|j| ring.feeds.iter().any(|f| f.product == j))
+    let ends = walk::insts(func).into_iter().enumerate().filter_map(|(start, i)| {
+        let inst = &func.insts[i];
+        let inside: Vec<InstId> = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).collect();
+        let feeds = ring.feeds.iter().any(|f| inside.contains(&f.product));
+        let repeats = matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While));
+        (feeds && repeats).then_some(start + inside.len())
     });
-    let end = outermost.map_or(usize::MAX, |i| {
-        let start = order.iter().position(|j| j == i).unwrap_or(0);
-        let inside: usize = func.insts[*i].blocks.iter().map(|b| walk::insts_in(func, *b).len()).sum();
-        start + inside
-    });
+    let end = ends.max().unwrap_or(usize::MAX);
     let apart: Vec<usize> = others.iter().chain([ring]).flat_map(Ring::buffers).collect();
     let (lives, _) = lives(kernel);
     let alive = lives
