@@ -18,7 +18,7 @@
 use std::collections::BTreeSet;
 
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
-use tk_tile::{Attrs, BlockId, FuncId, Inst, InstId, Loc, Type, ValueId, walk};
+use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, Loc, Type, ValueId, walk};
 
 use crate::kernel::{Kernel, LayoutId};
 use crate::linear::InDim;
@@ -327,7 +327,7 @@ impl Barriers<'_> {
                 let copied = (op == MachineOp::AsyncCopy).then(|| self.copied(inst, Act::Read));
                 let stored = (op == MachineOp::TensorStore).then(|| self.copied(inst, Act::Write));
                 let writes = writes.iter().filter_map(range).map(|place| Touch { place, act });
-                reads.chain(writes).chain(copied).chain(stored).collect()
+                reads.chain(writes).chain(copied).chain(stored).chain(self.loaded(inst)).collect()
             }
             Op::Memory(op) => self.global(inst, op).into_iter().collect(),
             Op::Atomic(_) => {
@@ -348,6 +348,16 @@ impl Barriers<'_> {
             | Op::Control(_)
             | Op::Host(_) => vec![],
         }
+    }
+
+    /// What a store to shared memory reads that does its load piece by piece, behind the barrier in front of it.
+    fn loaded(&self, inst: &Inst) -> Option<Touch> {
+        let func = self.kernel.func();
+        let v = inst.operands.first().filter(|_| inst.attrs.flag("piecewise"))?;
+        let Def::Inst(load, _) = func.values[*v].def else { return None };
+        let load = &func.insts[load];
+        let Op::Memory(op) = load.op else { return None };
+        self.global(load, op)
     }
 
     /// What a copy reads or writes in device memory.

@@ -15,7 +15,7 @@
 //! rows went from 0.83 to 1.36 of cuBLAS with it.
 //!
 //! May assume a lowered kernel without places. Guarantees that nothing stands between a load that is done in pieces and the
-//! store that does it.
+//! store that does it; [`crate::barriers`] may put one there, and counts the load to what stands behind it.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,8 @@ use tk_tile::effects::of_inst;
 use tk_tile::{Attr, BlockId, Def, FuncId, InstId, ValueId, walk};
 
 use crate::access::access;
-use crate::axis::AxisInfo;
+use crate::axis::{AxisInfo, element_bytes};
+use crate::channels::producers;
 use crate::kernel::Kernel;
 use crate::pipeline::Pass;
 use crate::registers::{self, BESIDE};
@@ -51,17 +52,19 @@ struct Taken {
 fn run(kernel: &mut Kernel) {
     let (spec, warps) = (kernel.setting.spec, 1 << kernel.setting.threads().warp_bits);
     let func = kernel.func();
-    let held = registers::held(kernel, func.body) + BESIDE;
-    let programs = [2, 1].map(|n| spec.registers_of_launch(n * warps));
-    let limit = programs.into_iter().find(|limit| held + PIECE <= *limit).unwrap_or(spec.registers);
+    let needed = registers::held(kernel, func.body) + BESIDE;
+    let all = warps + producers(kernel);
+    let limits = [2, 1].map(|programs| spec.registers_of_launch(programs * all));
+    let limit = limits.into_iter().find(|limit| needed + PIECE <= *limit).unwrap_or(limits[1]);
     let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
     let blocks: BTreeSet<BlockId> =
         walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone()).collect();
     let mut chosen = vec![];
     for block in blocks {
-        let loads = loads(kernel, &axis, block);
-        if held + loads.iter().map(|t| t.registers * HELD).sum::<u32>() > limit {
-            chosen.extend(loads.into_iter().map(|t| (block, t)));
+        for loads in loads(kernel, &axis, block) {
+            if needed + loads.iter().map(|t| t.registers * HELD).sum::<u32>() > limit {
+                chosen.extend(loads.into_iter().map(|t| (block, t)));
+            }
         }
     }
     let func = &mut kernel.module.funcs[FuncId(0)];
@@ -74,13 +77,11 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// What a block with a product loads for shared memory, with nothing between load and store that minds the order of both.
-fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Taken> {
+/// What a block loads for shared memory in front of each of its products, with nothing between load and store that minds the
+/// order of both: operations of the machine only touch buffers, or store to memory that nothing else touches.
+fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
     let func = kernel.func();
     let insts = &func.blocks[block].insts;
-    if !insts.iter().any(|i| func.insts[*i].op == Op::Machine(MachineOp::Mma)) {
-        return vec![];
-    }
     let minds = |i: &InstId| {
         let inst = &func.insts[*i];
         let order = !matches!(of_inst(func, *i), Effects::Pure | Effects::Read);
@@ -100,7 +101,17 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Taken> {
         }
         Some(Taken { load, store: *store, registers: registers(kernel, axis, load, *v)? })
     };
-    insts.iter().enumerate().filter_map(taken).collect()
+    let mut loads = vec![vec![]];
+    for (at, i) in insts.iter().enumerate() {
+        if func.insts[*i].op == Op::Machine(MachineOp::Mma) {
+            loads.push(vec![]);
+        } else if let (Some(taken), Some(last)) = (taken((at, i)), loads.last_mut()) {
+            last.push(taken);
+        }
+    }
+    // No product takes the last ones.
+    loads.pop();
+    loads
 }
 
 fn users(kernel: &Kernel, v: ValueId) -> usize {
@@ -111,9 +122,10 @@ fn users(kernel: &Kernel, v: ValueId) -> usize {
 /// Registers of a lane that a load fills: accesses of less than 32 bits have one each.
 fn registers(kernel: &Kernel, axis: &AxisInfo, load: InstId, v: ValueId) -> Option<u32> {
     let layout = kernel.layout(v)?;
-    let found = access(&kernel.module, kernel.func(), axis, kernel.setting.spec, &kernel.func().insts[load])?;
-    let fastest = found.order.first().copied().unwrap_or(0);
-    let vector = found.vector.min(layout.vector(fastest)).max(1);
-    let accesses = u32::try_from(layout.registers()).ok()?.div_ceil(vector);
-    Some(accesses * (vector * found.bytes).div_ceil(4))
+    let found = access(&kernel.module, kernel.func(), axis, kernel.setting.spec, &kernel.func().insts[load]);
+    let vector =
+        found.as_ref().map_or(1, |f| f.vector.min(layout.vector(f.order.first().copied().unwrap_or(0))));
+    let bytes = element_bytes(kernel.module.types.get(kernel.func().ty(v)).elem()) as u32;
+    let accesses = u32::try_from(layout.registers()).ok()?.div_ceil(vector.max(1));
+    Some(accesses * (vector.max(1) * bytes).div_ceil(4))
 }

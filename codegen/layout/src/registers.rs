@@ -43,6 +43,8 @@ const LEAST: u32 = 32;
 /// Registers for addresses, positions, conditions and what is on its way, beside tiles: products of 128 and of 192 sums use 26
 /// more than these.
 pub const BESIDE: u32 = 32;
+/// The fewest registers that `setmaxnreg` leaves a lane.
+pub const FEWEST: u32 = 24;
 /// Registers are given out by so many for each lane.
 pub const STEP: u32 = 8;
 

@@ -124,7 +124,7 @@ pub fn is_of_channel(op: MachineOp) -> bool {
 pub fn piecewise(kernel: &Kernel) -> BTreeSet<ValueId> {
     let func = kernel.func();
     let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
-    let stores = insts.filter(|i| i.attrs.flag("piecewise"));
+    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::SharedStore) && i.attrs.flag("piecewise"));
     stores.filter_map(|i| i.operands.first().copied()).collect()
 }
 

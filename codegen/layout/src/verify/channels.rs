@@ -11,7 +11,7 @@ use super::scheduled::int;
 use super::{Check, ensure, fault};
 use crate::channels::{BARRIERS, maps};
 use crate::layout::padded;
-use crate::registers::{STEP, producer};
+use crate::registers::{FEWEST, GROUP, STEP, moves, producer};
 
 /// An operation of a channel with these operands.
 pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]) -> Check {
@@ -22,7 +22,8 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]
         _ => fault(S03, "it has one result"),
     };
     match (op, operands) {
-        (MachineOp::Producer | MachineOp::Elect, _) => scalar(DType::Bool),
+        (MachineOp::Producer, _) => scalar(DType::Bool).and_then(|()| beside(cx, inst)),
+        (MachineOp::Elect, _) => scalar(DType::Bool),
         (MachineOp::Registers, _) => counted(cx, inst),
         (MachineOp::ChannelReceive, _) => scalar(DType::I32).and_then(|()| barriers(cx, inst)),
         (MachineOp::TensorCopy | MachineOp::TensorStore, [view, ..]) => copy(cx, inst, *view),
@@ -30,12 +31,22 @@ pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]
     }
 }
 
+/// One warp brings tiles, or a group of warps that hands registers over.
+fn beside(cx: Cx<'_>, inst: &Inst) -> Check {
+    let alone = inst.attrs.get("warps").is_none();
+    let group = int(&inst.attrs, "warps").is_ok_and(|n| n == i64::from(GROUP)) && moves(cx.kernel);
+    ensure(alone || group, S03, || "so many warps bring no tiles".into())
+}
+
 /// Registers are handed over where the warps part: there are those that the launch gave, and a group of warps does it together.
 fn counted(cx: Cx<'_>, inst: &Inst) -> Check {
     let count = int(&inst.attrs, "count")?;
-    let (step, most) = (i64::from(STEP), i64::from(cx.kernel.setting.spec.registers));
-    ensure(count % step == 0 && (step..=most).contains(&count), S03, || {
-        format!("no lane has {count} registers")
+    let spec = cx.kernel.setting.spec;
+    let (step, least) = (i64::from(STEP), i64::from(FEWEST));
+    let fits = count % step == 0 && (least..=i64::from(spec.registers)).contains(&count);
+    let groups = cx.kernel.setting.warps.is_multiple_of(GROUP);
+    ensure(spec.moves_registers && groups && fits, S03, || {
+        format!("no groups of warps hand {count} registers over")
     })?;
     let func = cx.kernel.func();
     let first = |b: &BlockId| func.blocks[*b].insts.first().map(|i| &func.insts[*i]);

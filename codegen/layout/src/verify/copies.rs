@@ -58,7 +58,7 @@ pub(super) fn pending(inst: &Inst) -> Check {
     ensure(pending >= 0, S03, || format!("{pending} groups cannot be on their way"))
 }
 
-/// S03 of a load that its store does: nothing but meetings of threads stands between them.
+/// S03 of a load that its store does: nothing but meetings of threads stands between them, which count it to the store.
 pub(super) fn piecewise(cx: Cx<'_>, inst: &Inst, v: ValueId) -> Check {
     let func = cx.kernel.func();
     let all = walk::insts(func);

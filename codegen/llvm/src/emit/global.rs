@@ -28,7 +28,7 @@ pub struct Late<'c> {
     pub vector: u32,
     /// Where the accesses go.
     pub places: Vec<Place<'c>>,
-    /// What is held where nothing is read; 0 if it is not said.
+    /// What is held where nothing is read; zeros if there is none.
     pub other: Option<Tile<'c>>,
 }
 

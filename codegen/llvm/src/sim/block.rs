@@ -372,7 +372,7 @@ impl Block {
             }
             Request::TensorStore(copy) => {
                 // SAFETY: the launch passed the address of a map that lives as long as it.
-                unsafe { self.begin_store(lane, copy)? };
+                unsafe { self.begin_store(lane, copy, env)? };
                 Ok(Next::Go(0))
             }
             Request::StoreWait { left, loc } => {

@@ -1,11 +1,11 @@
 //! Owns barriers in shared memory that count arrivals and bytes, and copies of boxes, which run beside the lane that begins
 //! them.
 //!
-//! A machine does such a copy to shared memory at any time after its beginning. Here what was at its target is destroyed when it begins, its
-//! elements come at a moment that the seed draws, at the latest when every lane waits, and then its bytes count for its
-//! barrier. A copy to device memory reads shared memory at one such moment, and writes at a later one, which may be behind the
-//! end of its program if nobody waits for that. Where a box lies in shared memory is written here as the PTX manual has it ("Swizzling modes"), not taken from
-//! [`tk_layout::panels`], so that a mistake there shows.
+//! A machine does such a copy to shared memory at any time after its beginning. Here what was at its target is destroyed when
+//! it begins, its elements come at a moment that the seed draws, at the latest when every lane waits, and then its bytes count
+//! for its barrier. A copy to device memory reads shared memory at one such moment, and writes at a later one, which may be
+//! behind the end of its program if nobody waits for that. Where a box lies in shared memory is written here as the PTX manual
+//! has it ("Swizzling modes"), not taken from [`tk_layout::panels`], so that a mistake there shows.
 
 use std::collections::BTreeMap;
 
@@ -232,9 +232,20 @@ impl Block {
     ///
     /// # Safety
     /// The request has the address of a [`TensorMap`] that lives as long as the launch.
-    pub unsafe fn begin_store(&mut self, lane: u32, copy: TensorRequest) -> Result<(), Wrong> {
+    pub unsafe fn begin_store(
+        &mut self,
+        lane: u32,
+        copy: TensorRequest,
+        env: &mut Env<'_>,
+    ) -> Result<(), Wrong> {
         // SAFETY: the caller says so.
-        unsafe { *(copy.map as *const TensorMap) }.takes(copy.shared)?;
+        let map = unsafe { *(copy.map as *const TensorMap) };
+        map.takes(copy.shared)?;
+        // A fence that comes later does not help.
+        for (from, _) in pieces(&map, copy.shared) {
+            let who = Who { lane, loc: copy.loc };
+            self.reach.seen_by_group(env.memory, who, from.into(), &mut [0; PIECE])?;
+        }
         let late = self.random.chance(128);
         self.phases.stores.push(Store { lane, copy, left: None, late });
         Ok(())
