@@ -286,10 +286,6 @@ impl Block {
                 unsafe { l.copies.begin(&mut self.reach, memory, statistics, lane, copy)? };
                 Ok(Next::Go(0))
             }
-            Request::Commit => {
-                self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.copies.commit());
-                Ok(Next::Go(0))
-            }
             Request::Await { pending, .. } => {
                 let Some(l) = self.lanes.get_mut(lane as usize) else { return Ok(Next::Go(0)) };
                 for copy in l.copies.due(u32::try_from(pending).unwrap_or(0)) {
@@ -313,7 +309,8 @@ impl Block {
                 let at = Wait::at(Meeting::Matrix { what, loc }, loc);
                 self.meet(lane, Wait { value: addr, room: room as usize, ..at }, env)
             }
-            Request::Group(_)
+            Request::Commit
+            | Request::Group(_)
             | Request::GroupCommit
             | Request::GroupWait { .. }
             | Request::ProxyFence
@@ -341,6 +338,10 @@ impl Block {
     /// Does what a lane asks for that goes on beside it.
     fn serve_beside(&mut self, lane: u32, request: &Request, env: &mut Env<'_>) -> Result<Next, Wrong> {
         match *request {
+            Request::Commit => {
+                self.lanes.get_mut(lane as usize).into_iter().for_each(|l| l.copies.commit());
+                Ok(Next::Go(0))
+            }
             Request::Group(GroupRequest { what, words, sums, loc }) => {
                 let at = Wait::at(Meeting::Group { what, loc }, loc);
                 self.meet(lane, Wait { room: sums as usize, more: words as usize, ..at }, env)
