@@ -301,16 +301,20 @@ impl Cx<'_, '_> {
             let name = self.hir().cvar(param).name.clone();
             let at = self.hir().cvar(param).span;
             let mut shown = self.show_elem(&Elem::D(d));
+            let mut note = None;
             if let (DTerm::Param(_) | DTerm::Acc(_), Some(have)) = (self.norm(d), self.set_of(d)) {
+                let outside: Vec<&str> = have.without(set).iter().map(DType::name).collect();
+                note = Some(format!("{} not possible", super::dtypes::not_possible(&outside)));
                 shown = format!("{shown}` with values in `{have}");
             }
-            let d = Diagnostic::error(
+            let mut d = Diagnostic::error(
                 codes::NOT_STATIC_ARG,
                 span,
                 format!("`{name}` must be {set}, but is `{shown}` here"),
                 format!("this makes `{name}` be `{shown}`"),
             )
             .label(at, "the bound");
+            d.notes.extend(note);
             self.report(d);
         }
         ok

@@ -335,7 +335,7 @@ impl Cx<'_, '_> {
     }
 }
 
-fn not_possible(bad: &[&str]) -> String {
+pub(super) fn not_possible(bad: &[&str]) -> String {
     let list: Vec<String> = bad.iter().map(|b| format!("`{b}`")).collect();
     match list.as_slice() {
         [one] => format!("{one} is"),
