@@ -20,9 +20,9 @@
 use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
-use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_ops::{MachineOp, Op};
 use tk_tile::effects::of_inst;
-use tk_tile::{Attr, BlockId, Def, FuncId, InstId, ValueId, walk};
+use tk_tile::{Attr, BlockId, FuncId, InstId, ValueId, walk};
 
 use crate::access::access;
 use crate::axis::{AxisInfo, element_bytes};
@@ -30,6 +30,7 @@ use crate::channels::producers;
 use crate::kernel::Kernel;
 use crate::pipeline::Pass;
 use crate::registers::{self, BESIDE};
+use crate::shared::loaded;
 use crate::verify::verify_lowered;
 
 /// The pass.
@@ -90,13 +91,12 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
     let taken = |(at, store): (usize, &InstId)| -> Option<Taken> {
         let inst = &func.insts[*store];
         let ([v], None) = (inst.operands.as_slice(), inst.attrs.get("slots")) else { return None };
-        if inst.op != Op::Machine(MachineOp::SharedStore) || users(kernel, *v) != 1 {
+        if inst.op != Op::Machine(MachineOp::SharedStore) {
             return None;
         }
-        let Def::Inst(load, _) = func.values[*v].def else { return None };
+        let load = loaded(kernel, *store)?;
         let from = insts.iter().position(|i| *i == load)?;
-        let is_load = matches!(func.insts[load].op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad));
-        if !is_load || insts.get(from..at)?.iter().any(minds) {
+        if insts.get(from..at)?.iter().any(minds) {
             return None;
         }
         Some(Taken { load, store: *store, registers: registers(kernel, axis, load, *v)? })
@@ -112,11 +112,6 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
     // No product takes the last ones.
     loads.pop();
     loads
-}
-
-fn users(kernel: &Kernel, v: ValueId) -> usize {
-    let func = kernel.func();
-    walk::insts(func).into_iter().filter(|i| func.insts[*i].operands.contains(&v)).count()
 }
 
 /// Registers of a lane that a load fills: accesses of less than 32 bits have one each.

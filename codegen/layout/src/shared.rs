@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{MachineOp, Op};
-use tk_tile::{Inst, ValueId, walk};
+use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_tile::{Def, Inst, InstId, ValueId, walk};
 
 use crate::kernel::Kernel;
 use crate::layout::{Layout, padded};
@@ -118,6 +118,16 @@ pub fn is_of_channel(op: MachineOp) -> bool {
             | MachineOp::ChannelReceive
             | MachineOp::ChannelRelease
     )
+}
+
+/// The load whose elements a store to shared memory takes, and nobody else.
+pub fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
+    let func = kernel.func();
+    let v = *func.insts[store].operands.first()?;
+    let Def::Inst(load, _) = func.values[v].def else { return None };
+    let is_load = matches!(func.insts[load].op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad));
+    let users = walk::insts(func).into_iter().filter(|i| func.insts[*i].operands.contains(&v)).count();
+    (is_load && users == 1).then_some(load)
 }
 
 /// Tiles that the store reads which puts them to shared memory, piece by piece ([`crate::pieces`]).

@@ -39,7 +39,7 @@ mod split;
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
-use tk_tile::{Attr, BlockId, Def, InstId, ValueId, walk};
+use tk_tile::{Attr, BlockId, InstId, ValueId, walk};
 
 use crate::axis::{ArgFacts, AxisInfo};
 use crate::kernel::{ALIGN, Buffer, Kernel, STAGES, Shallow};
@@ -49,7 +49,7 @@ use crate::pipeline::Pass;
 use crate::places::lives;
 use crate::rings::{flight, orders_memory, other_of};
 use crate::roots::Roots;
-use crate::shared::{named, touched};
+use crate::shared::{loaded, named, touched};
 use crate::verify::verify_lowered;
 use maps::{MOST_DIMENSIONS, Matrix, Taken as Part, Word};
 use slice::Slice;
@@ -264,7 +264,7 @@ fn feed(
         }
         let name = ["bases_a", "bases_b"][side.min(1)];
         let panels = Panels::find(&tiles, side, dtypes[side.min(1)], k, inst.attrs.ints(name)?)?;
-        let load = loaded(kernel, store)?;
+        let load = loaded(kernel, store).filter(|l| func.insts[*l].op == Op::Memory(MemoryOp::ViewLoad))?;
         let whole = readers == [product] && can_bring(kernel, known, load, store, panels.span);
         if !whole || !func.blocks[block].insts.contains(&load) {
             return None;
@@ -272,16 +272,6 @@ fn feed(
         taken.push(Taken { load, store, buffer, span: panels.span });
     }
     (!taken.is_empty()).then_some(Feed { product, block, at, taken, flight: None })
-}
-
-/// The load whose elements a store takes, and nobody else.
-fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
-    let func = kernel.func();
-    let v = *func.insts[store].operands.first()?;
-    let Def::Inst(load, _) = func.values[v].def else { return None };
-    let is_load = func.insts[load].op == Op::Memory(MemoryOp::ViewLoad);
-    let users = walk::insts(func).into_iter().filter(|i| func.insts[*i].operands.contains(&v)).count();
-    (is_load && users == 1).then_some(load)
 }
 
 /// Whether the copy engine can do a load.
@@ -375,10 +365,11 @@ fn room(kernel: &Kernel, ring: &Ring, others: &[Ring]) -> u32 {
     let func = kernel.func();
     let ends = walk::insts(func).into_iter().enumerate().filter_map(|(start, i)| {
         let inst = &func.insts[i];
+        if !matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While)) {
+            return None;
+        }
         let inside: Vec<InstId> = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).collect();
-        let feeds = ring.feeds.iter().any(|f| inside.contains(&f.product));
-        let repeats = matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While));
-        (feeds && repeats).then_some(start + inside.len())
+        ring.feeds.iter().any(|f| inside.contains(&f.product)).then_some(start + inside.len())
     });
     let end = ends.max().unwrap_or(usize::MAX);
     let apart: Vec<usize> = others.iter().chain([ring]).flat_map(Ring::buffers).collect();

@@ -2,15 +2,15 @@
 //!
 //! May assume L01 and L03 to L06. Guarantees that emission finds what a copy reads, and the piece that is meant.
 
-use tk_ops::{DType, MachineOp, MemoryOp, Op};
-use tk_tile::{Def, Elem, Inst, Type, ValueId, walk};
+use tk_ops::{DType, MachineOp, Op};
+use tk_tile::{Elem, Inst, InstId, Type, ValueId};
 
 use super::Invariant::S03;
 use super::layouts::Cx;
 use super::scheduled::int;
 use super::{Check, ensure};
 use crate::kernel::ALIGN;
-use crate::shared::{condition, named, slot, slots};
+use crate::shared::{condition, loaded, named, slot, slots};
 
 /// S03 of the condition and the number of a piece.
 pub(super) fn ring(cx: Cx<'_>, inst: &Inst) -> Check {
@@ -61,21 +61,13 @@ pub(super) fn pending(inst: &Inst) -> Check {
 /// S03 of a load that its store does: nothing but meetings of threads stands between them, which count it to the store.
 pub(super) fn piecewise(cx: Cx<'_>, inst: &Inst, v: ValueId) -> Check {
     let func = cx.kernel.func();
-    let all = walk::insts(func);
-    let users = all.iter().filter(|i| func.insts[**i].operands.contains(&v)).count();
-    let load = match func.values[v].def {
-        Def::Inst(i, _) => Some(i).filter(|i| {
-            matches!(func.insts[*i].op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) && users == 1
-        }),
-        Def::Arg(..) => None,
-    };
-    let behind = load.and_then(|load| {
-        let (_, block) = func.blocks.iter().find(|(_, b)| b.insts.contains(&load))?;
-        let mut behind = block.insts.iter().skip_while(|i| **i != load).skip(1);
-        behind
-            .find(|i| !matches!(func.insts[**i].op, Op::Machine(MachineOp::Barrier | MachineOp::ProxyFence)))
+    let found = func.blocks.iter().find_map(|(_, b)| {
+        let store = *b.insts.iter().find(|i| std::ptr::eq(&raw const func.insts[**i], inst))?;
+        let load = loaded(cx.kernel, store)?;
+        let mut behind = b.insts.iter().skip_while(|i| **i != load).skip(1);
+        let meets =
+            |i: &InstId| matches!(func.insts[*i].op, Op::Machine(MachineOp::Barrier | MachineOp::ProxyFence));
+        behind.find(|i| !meets(i)).filter(|i| **i == store)
     });
-    ensure(behind.is_some_and(|i| std::ptr::eq(&raw const func.insts[*i], inst)), S03, || {
-        format!("{v} is not loaded in front of it, for it alone")
-    })
+    ensure(found.is_some(), S03, || format!("{v} is not loaded in front of it, for it alone"))
 }

@@ -199,11 +199,10 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
     };
     let bytes = |v: ValueId| element_bytes(cx.ty(v).elem());
     match (op, plain, inst.results.as_slice()) {
-        (MachineOp::SharedStore, [v], []) if inst.attrs.flag("piecewise") => {
-            copies::piecewise(cx, inst, *v)?;
-            placed(cx, inst, *v, use_of(int(&inst.attrs, "buffer")?, bytes(*v))?)
-        }
         (MachineOp::SharedStore, [v], []) | (MachineOp::SharedLoad, [], [v]) => {
+            if inst.attrs.flag("piecewise") {
+                copies::piecewise(cx, inst, *v)?;
+            }
             placed(cx, inst, *v, use_of(int(&inst.attrs, "buffer")?, bytes(*v))?)
         }
         (MachineOp::SharedGather, [at], [r]) => {

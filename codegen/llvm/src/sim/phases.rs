@@ -27,6 +27,8 @@ const BARRIER: [u8; 8] = *b"barrier!";
 /// How often a copy that is on its way arrives between two turns of lanes, out of 256.
 const ARRIVES: u32 = 24;
 
+/// How many copies to device memory are late, out of 256.
+const LATE: u32 = 128;
 /// How often, of those times, one comes to device memory that has left shared memory and is late, out of 256: in a loop, the
 /// one of the next trip may overtake it.
 const ARRIVES_LATE: u32 = 4;
@@ -107,16 +109,40 @@ struct Phase {
 #[derive(Default)]
 pub(super) struct Phases {
     barriers: BTreeMap<u32, Phase>,
-    /// Copies that have begun, with the lanes that began them.
-    begun: Vec<(u32, TensorRequest)>,
+    /// Copies to shared memory that have begun.
+    begun: Vec<Begun>,
     /// Those that go to device memory.
     stores: Vec<Store>,
 }
 
-/// A copy to device memory.
-struct Store {
+/// A copy, with the lane that began it.
+#[derive(Clone, Copy)]
+struct Begun {
     lane: u32,
     copy: TensorRequest,
+    map: TensorMap,
+}
+
+impl Begun {
+    /// Fails if the copy engine does not do it.
+    ///
+    /// # Safety
+    /// The request has the address of a [`TensorMap`].
+    unsafe fn new(lane: u32, copy: TensorRequest) -> Result<Begun, Wrong> {
+        // SAFETY: the caller says so.
+        let map = unsafe { *(copy.map as *const TensorMap) };
+        map.takes(copy.shared)?;
+        Ok(Begun { lane, copy, map })
+    }
+
+    fn who(&self) -> Who {
+        Who { lane: self.lane, loc: self.copy.loc }
+    }
+}
+
+/// A copy to device memory.
+struct Store {
+    begun: Begun,
     /// What has left shared memory, and where it goes.
     left: Option<Vec<(u64, Vec<u8>)>>,
     late: bool,
@@ -207,7 +233,7 @@ impl Block {
     /// A lane begins a copy of a box.
     ///
     /// # Safety
-    /// The request has the address of a [`TensorMap`] that lives as long as the launch.
+    /// The request has the address of a [`TensorMap`].
     pub unsafe fn begin_box(
         &mut self,
         lane: u32,
@@ -215,23 +241,22 @@ impl Block {
         env: &mut Env<'_>,
     ) -> Result<(), Wrong> {
         // SAFETY: the caller says so.
-        let map = unsafe { *(copy.map as *const TensorMap) };
-        map.takes(copy.shared)?;
+        let begun = unsafe { Begun::new(lane, copy)? };
         if !self.phases.barriers.contains_key(&copy.barrier) {
             return Err(wrong(copy.barrier));
         }
-        for (to, _) in pieces(&map, copy.shared) {
-            self.reach.fill(env.memory, Who { lane, loc: copy.loc }, to, &DESTROYED)?;
+        for (to, _) in pieces(&begun.map, copy.shared) {
+            self.reach.fill(env.memory, begun.who(), to, &DESTROYED)?;
         }
         self.reach.fence(lane);
-        self.phases.begun.push((lane, copy));
+        self.phases.begun.push(begun);
         Ok(())
     }
 
     /// A lane begins to store a box.
     ///
     /// # Safety
-    /// The request has the address of a [`TensorMap`] that lives as long as the launch.
+    /// The request has the address of a [`TensorMap`].
     pub unsafe fn begin_store(
         &mut self,
         lane: u32,
@@ -239,15 +264,13 @@ impl Block {
         env: &mut Env<'_>,
     ) -> Result<(), Wrong> {
         // SAFETY: the caller says so.
-        let map = unsafe { *(copy.map as *const TensorMap) };
-        map.takes(copy.shared)?;
+        let begun = unsafe { Begun::new(lane, copy)? };
         // A fence that comes later does not help.
-        for (from, _) in pieces(&map, copy.shared) {
-            let who = Who { lane, loc: copy.loc };
-            self.reach.seen_by_group(env.memory, who, from.into(), &mut [0; PIECE])?;
+        for (from, _) in pieces(&begun.map, copy.shared) {
+            self.reach.seen_by_group(env.memory, begun.who(), from.into(), &mut [0; PIECE])?;
         }
-        let late = self.random.chance(128);
-        self.phases.stores.push(Store { lane, copy, left: None, late });
+        let late = self.random.chance(LATE);
+        self.phases.stores.push(Store { begun, left: None, late });
         Ok(())
     }
 
@@ -261,12 +284,12 @@ impl Block {
 
     /// Where something stands that a lane stores and that has not left shared memory.
     pub fn leaves(&self, lane: u32) -> Option<i32> {
-        self.phases.stores.iter().find(|s| s.lane == lane && s.left.is_none()).map(|s| s.copy.loc)
+        self.phases.stores.iter().find(|s| s.begun.lane == lane && s.left.is_none()).map(|s| s.begun.copy.loc)
     }
 
     /// A lane that waits for what it stores goes on if it is time.
     fn end_stores(&mut self, lane: u32) {
-        let mut own = self.phases.stores.iter().filter(|s| s.lane == lane);
+        let mut own = self.phases.stores.iter().filter(|s| s.begun.lane == lane);
         let Some(l) = self.lanes.get_mut(lane as usize) else { return };
         let Some(Meeting::Stored { left }) = l.wait.map(|w| w.meeting) else { return };
         if own.all(|s| left && s.left.is_some()) {
@@ -284,8 +307,8 @@ impl Block {
         let at = self.random.below(count);
         match at.checked_sub(self.phases.begun.len()) {
             None => {
-                let (lane, copy) = self.phases.begun.swap_remove(at);
-                self.arrive_box(lane, &copy, env).map_err(|w| (w, lane, copy.loc))?;
+                let begun = self.phases.begun.swap_remove(at);
+                self.arrive_box(&begun, env).map_err(|w| (w, begun.lane, begun.copy.loc))?;
             }
             Some(at) => {
                 let late = self.phases.stores.get(at).is_some_and(|s| s.late && s.left.is_some());
@@ -293,8 +316,8 @@ impl Block {
                     return Ok(false);
                 }
                 let store = self.phases.stores.swap_remove(at);
-                let (lane, loc) = (store.lane, store.copy.loc);
-                self.store_box(store, env).map_err(|w| (w, lane, loc))?;
+                let begun = store.begun;
+                self.store_box(store, env).map_err(|w| (w, begun.lane, begun.copy.loc))?;
             }
         }
         Ok(true)
@@ -302,8 +325,9 @@ impl Block {
 
     /// A box leaves shared memory, or comes to device memory.
     fn store_box(&mut self, store: Store, env: &mut Env<'_>) -> Result<(), Wrong> {
-        let Store { lane, copy, left, late } = store;
-        let who = Who { lane, loc: copy.loc };
+        let Store { begun, left, late } = store;
+        let Begun { lane, copy, map } = begun;
+        let who = begun.who();
         match left {
             Some(elements) => {
                 for (to, element) in elements {
@@ -311,8 +335,6 @@ impl Block {
                 }
             }
             None => {
-                // SAFETY: `begin_store` was given the same.
-                let map = unsafe { *(copy.map as *const TensorMap) };
                 let mut elements = vec![];
                 for (from, (line, first)) in pieces(&map, copy.shared) {
                     let mut bytes = [0; PIECE];
@@ -322,7 +344,7 @@ impl Block {
                         elements.extend(to.map(|to| (to, element.to_vec())));
                     }
                 }
-                self.phases.stores.push(Store { lane, copy, left: Some(elements), late });
+                self.phases.stores.push(Store { begun, left: Some(elements), late });
             }
         }
         self.end_stores(lane);
@@ -330,10 +352,9 @@ impl Block {
         Ok(())
     }
 
-    fn arrive_box(&mut self, lane: u32, copy: &TensorRequest, env: &mut Env<'_>) -> Result<(), Wrong> {
-        // SAFETY: `begin_box` was given the same.
-        let map = unsafe { *(copy.map as *const TensorMap) };
-        let who = Who { lane, loc: copy.loc };
+    fn arrive_box(&mut self, begun: &Begun, env: &mut Env<'_>) -> Result<(), Wrong> {
+        let Begun { lane, copy, map } = *begun;
+        let who = begun.who();
         let each = map.bytes as usize;
         for (to, (line, first)) in pieces(&map, copy.shared) {
             let mut bytes = [0; PIECE];
