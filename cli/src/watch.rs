@@ -66,18 +66,23 @@ fn wait(read: &BTreeMap<PathBuf, Option<String>>) -> Result<(), String> {
             watcher.watch(&folder, RecursiveMode::NonRecursive).map_err(wrong)?;
         }
     }
-    // What changed before the folders were watched gives no event, so files are compared first.
-    while !changed(read) {
-        loop {
-            let event = events.recv().map_err(|e| format!("cannot watch files: {e}"))?.map_err(wrong)?;
-            if !is_reading(event.kind) {
-                break;
+    loop {
+        // What changed before the folders were watched gives no event, so files are compared first.
+        while !changed(read) {
+            loop {
+                let event = events.recv().map_err(|e| format!("cannot watch files: {e}"))?.map_err(wrong)?;
+                if !is_reading(event.kind) {
+                    break;
+                }
             }
         }
+        let begin = Instant::now();
+        while begin.elapsed() < LONGEST && events.recv_timeout(QUIET).is_ok() {}
+        // A file that is being saved is empty for a moment: only what is there when it is quiet counts.
+        if changed(read) {
+            return Ok(());
+        }
     }
-    let begin = Instant::now();
-    while begin.elapsed() < LONGEST && events.recv_timeout(QUIET).is_ok() {}
-    Ok(())
 }
 
 /// Comparing the files gives such events itself.
