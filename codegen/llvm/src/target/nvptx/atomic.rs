@@ -3,7 +3,6 @@
 //! May assume addresses that are multiples of the size of an element. Guarantees what the interpreter leaves in memory,
 //! but for one thing: `add` of f32 is the instruction, which takes subnormal numbers for zeros.
 
-use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::{AtomicOp, DType};
@@ -12,6 +11,7 @@ use super::{Kind, Nvptx};
 use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug};
 use crate::target::Atomic;
+use crate::target::swap::{Swaps, bits, code, element};
 
 /// How an operation on a type is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +24,6 @@ enum Form {
     Access,
     /// Compares and swaps until nobody came between.
     Loop,
-}
-
-/// Bits of an element in memory.
-fn bits(d: DType) -> u32 {
-    8 * d.bytes() as u32
 }
 
 /// The table of operations and types. Instructions are those of PTX 7.0, which `sm_80` has, and `add` of bf16, which came
@@ -105,7 +100,7 @@ impl<'c> Nvptx<'c> {
         // A byte is moved in a register of 16 bits.
         let (register, letter) = (word(e.context, bits.max(16)), letter(bits));
         let zero: BasicValueEnum<'c> = register.const_zero().into();
-        let value = || Ok::<_, crate::emit::Stop>(self.code(e, a.value, bits.max(16))?.into());
+        let value = || Ok::<_, crate::emit::Stop>(code(e, a.value, bits.max(16))?.into());
         let mut inputs: Vec<BasicValueEnum<'c>> = vec![a.address.into()];
         let (mut text, gives) = match form {
             Form::Access if a.op == AtomicOp::Load => (format!("ld.{how}.global.b{bits} $0, [$1];"), true),
@@ -115,7 +110,7 @@ impl<'c> Nvptx<'c> {
             }
             Form::Cas => {
                 let Some(compare) = a.compare else { return bug("`cas` compares with something") };
-                inputs.extend([self.code(e, compare, bits)?.into(), value()?]);
+                inputs.extend([code(e, compare, bits)?.into(), value()?]);
                 (format!("atom.{how}.global.cas.b{bits} $0, [$1], $2, $3;"), true)
             }
             Form::Instruction(name) => {
@@ -139,95 +134,44 @@ impl<'c> Nvptx<'c> {
         }
         let out = self.asm(e, &text, &constraints.join(","), &outputs, &inputs, Kind::Memory)?;
         match out.first() {
-            Some(x) => self.element(e, a.dtype, x.into_int_value()),
+            Some(x) => element(e, a.dtype, x.into_int_value()),
             None => Ok(e.zero(Some(a.dtype))),
         }
     }
+}
 
-    /// The bits of an element as an integer of so many bits, zeros above.
-    fn code(&self, e: &Emit<'_, 'c>, x: BasicValueEnum<'c>, bits: u32) -> Res<IntValue<'c>> {
-        let x = match x {
-            BasicValueEnum::FloatValue(f) => {
-                let own = word(e.context, f.get_type().get_bit_width());
-                e.builder.build_bit_cast(f, own, "")?.into_int_value()
-            }
-            other => other.into_int_value(),
-        };
-        Ok(e.builder.build_int_z_extend_or_bit_cast(x, word(e.context, bits), "")?)
+impl<'c> Swaps<'c> for Nvptx<'c> {
+    fn swapped_bits(&self, element: u32) -> u32 {
+        // There is no `cas` of a byte.
+        if element == 8 { 32 } else { element }
     }
 
-    /// The element whose bits are the low ones of an integer.
-    fn element(&self, e: &Emit<'_, 'c>, d: DType, code: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
-        let ty = e.zero(Some(d)).get_type();
-        let bits = match ty {
-            BasicTypeEnum::FloatType(f) => f.get_bit_width(),
-            other => other.into_int_type().get_bit_width(),
-        };
-        let code = e.builder.build_int_truncate_or_bit_cast(code, word(e.context, bits), "")?;
-        if ty.is_int_type() { Ok(code.into()) } else { Ok(e.builder.build_bit_cast(code, ty, "")?) }
-    }
-
-    /// Reads the word that holds the element, and swaps in what the operation leaves there until nobody came between.
-    /// There is no `cas` of a byte: its word is the one of 32 bits around it, whose other bytes are put back as they are.
-    /// A swap that changes nothing is done as well, for the sake of its order.
-    fn swapped(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
-        let b = e.builder;
-        let (own, bits) = (bits(a.dtype), if bits(a.dtype) == 8 { 32 } else { bits(a.dtype) });
-        let (ty, letter) = (word(e.context, bits), letter(bits));
-        let before = e.here()?;
-        let (inside, again, after) = (e.new_block("atomic"), e.new_block("again"), e.new_block("all"));
-        match a.predicate {
-            Some(p) => b.build_conditional_branch(p, inside, after)?,
-            None => b.build_unconditional_branch(inside)?,
-        };
-        b.position_at_end(inside);
-        let place = if own == bits { None } else { Some(self.byte(e, a.address)?) };
-        let address = place.map_or(a.address, |(address, _)| address);
+    fn seen(
+        &self,
+        e: &Emit<'_, 'c>,
+        a: &Atomic<'_, 'c>,
+        address: IntValue<'c>,
+        bits: u32,
+    ) -> Res<IntValue<'c>> {
         let read = format!("ld.relaxed.{}.global.b{bits} $0, [$1];", scope(a));
-        let constraints = format!("={letter},l");
-        let first = self.one(e, &read, &constraints, ty.into(), &[address.into()])?;
-        b.build_unconditional_branch(again)?;
-        b.position_at_end(again);
-        let seen = b.build_phi(ty, "")?;
-        let word = seen.as_basic_value().into_int_value();
-        let low = match place {
-            Some((_, shift)) => b.build_right_shift(word, shift, false, "")?,
-            None => word,
-        };
-        let old = self.element(e, a.dtype, low)?;
-        let new = e.with_scalars(|s| s.atomic(a.op, a.dtype, old, a.value, a.compare))?;
-        let new = self.code(e, new, bits)?;
-        let new = match place {
-            Some((_, shift)) => {
-                let mask = b.build_left_shift(ty.const_int((1 << own) - 1, false), shift, "")?;
-                let others = b.build_and(word, b.build_not(mask, "")?, "")?;
-                b.build_or(others, b.build_left_shift(new, shift, "")?, "")?
-            }
-            None => new,
-        };
+        let constraints = format!("={},l", letter(bits));
+        let ty = word(e.context, bits).into();
+        Ok(self.one(e, &read, &constraints, ty, &[address.into()])?.into_int_value())
+    }
+
+    fn swap(
+        &self,
+        e: &Emit<'_, 'c>,
+        a: &Atomic<'_, 'c>,
+        address: IntValue<'c>,
+        [old, new]: [IntValue<'c>; 2],
+    ) -> Res<IntValue<'c>> {
+        let bits = old.get_type().get_bit_width();
+        let letter = letter(bits);
         let swap = format!("atom.{}.global.cas.b{bits} $0, [$1], $2, $3;", semantics(a));
         let constraints = format!("={letter},l,{letter},{letter}");
-        let inputs = [address.into(), word.into(), new.into()];
-        let found = self.one(e, &swap, &constraints, ty.into(), &inputs)?;
-        let same = b.build_int_compare(IntPredicate::EQ, found.into_int_value(), word, "")?;
-        let end = e.here()?;
-        seen.add_incoming(&[(&first, inside), (&found, end)]);
-        b.build_conditional_branch(same, after, again)?;
-        b.position_at_end(after);
-        let given = b.build_phi(old.get_type(), "")?;
-        given.add_incoming(&[(&old, end)]);
-        if a.predicate.is_some() {
-            given.add_incoming(&[(&old.get_type().const_zero(), before)]);
-        }
-        Ok(given.as_basic_value())
-    }
-
-    /// The word around a byte: its address, and how far the byte stands above its lowest one, in bits.
-    fn byte(&self, e: &Emit<'_, 'c>, address: IntValue<'c>) -> Res<(IntValue<'c>, IntValue<'c>)> {
-        let b = e.builder;
-        let inside = b.build_and(address, e.long(3), "")?;
-        let shift = b.build_left_shift(b.build_int_truncate(inside, e.i32(), "")?, e.int(3), "")?;
-        Ok((b.build_and(address, e.long(!3), "")?, shift))
+        let inputs = [address.into(), old.into(), new.into()];
+        Ok(self.one(e, &swap, &constraints, old.get_type().into(), &inputs)?.into_int_value())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owns how programs on NVIDIA GPUs reach their launch, and each other: records of `print` and of failed asserts, the end
+//! Owns how programs on GPUs reach their launch, and each other: records of `print` and of failed asserts, the end
 //! of a launch, grid barriers. Their form, and what lies where in control memory, is [`tk_tile::message`]'s.
 //!
 //! A program in which an assert fails ends: its threads agree on that where it stands, and leave together, so that nothing
@@ -7,17 +7,18 @@
 //! neither the context nor the process. In a function of elements threads are not together: there one that fails says so
 //! and goes on.
 
+use std::cell::{Cell, RefCell};
+
 use inkwell::IntPredicate;
-use inkwell::values::IntValue;
+use inkwell::values::{IntValue, PointerValue};
 use tk_layout::Kernel;
 use tk_ops::{ControlOp, Op};
 use tk_tile::message::{Form, Kind as Said, Message, control, record};
-use tk_tile::walk;
+use tk_tile::{Loc, walk};
 
-use super::{Kind, Nvptx};
+use super::{Access, Failing, Machine, Space, Start};
 use crate::emit::print::Part;
 use crate::emit::{Emit, Res, bug};
-use crate::target::{Access, Failing, Machine, Space};
 
 /// Why a kernel has control memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,10 +56,84 @@ fn access<'c>(
     Access { address, offset, ty: e.i64().into(), bytes: 8, count: 1, predicate }
 }
 
-impl<'c> Nvptx<'c> {
+/// What a program has for that while its code is emitted; collects the messages to which records refer by number.
+#[derive(Debug, Default)]
+pub struct Speaker<'c> {
+    /// Where the next instructions come from.
+    pub loc: Cell<Option<Loc>>,
+    needs: Cell<Needs>,
+    /// The address of control memory, if the kernel has some.
+    control: Cell<Option<IntValue<'c>>>,
+    /// Counts the lines that a thread prints.
+    line: Cell<Option<PointerValue<'c>>>,
+    messages: RefCell<Vec<Message>>,
+}
+
+impl<'c> Speaker<'c> {
+    /// The program begins, with the address of control memory if it has some.
+    pub fn begin(&self, start: &Start<'_, 'c>, control: Option<IntValue<'c>>) -> Res<()> {
+        self.needs.set(Needs::of(start.kernel));
+        self.control.set(control);
+        if control.is_some() {
+            let place = start.builder.build_alloca(start.context.i32_type(), "")?;
+            start.builder.build_store(place, start.context.i32_type().const_zero())?;
+            self.line.set(Some(place));
+        }
+        Ok(())
+    }
+
+    /// What the kernel may say.
+    pub fn into_messages(self) -> Vec<Message> {
+        self.messages.into_inner()
+    }
+}
+
+/// What a target must offer for it. Addresses are those of control memory.
+pub trait Speaks<'c>: Machine<'c> {
+    /// What the program has.
+    fn speaker(&self) -> &Speaker<'c>;
+
+    /// Adds to a 64-bit counter that all programs of the launch share; gives what was there.
+    fn count_up(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+        by: IntValue<'c>,
+    ) -> Res<IntValue<'c>>;
+
+    /// Stores 64 bits behind all that this thread has stored before; the host may read them while the kernel runs.
+    fn publish(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, value: IntValue<'c>) -> Res<()>;
+
+    /// Sets a 32-bit flag that other programs look at.
+    fn raise(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, offset: i64) -> Res<()>;
+
+    /// Such a flag, 0 where the predicate is false.
+    fn raised(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        offset: i64,
+        predicate: IntValue<'c>,
+    ) -> Res<IntValue<'c>>;
+
+    /// Whether something holds in some thread of the program; all of them meet.
+    fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>>;
+
+    /// All threads of a program meet, the first one adds `by` to the counter of barriers and waits until its highest bit
+    /// changes or, with `stops`, the flag that stops programs is raised; all meet once more. Gives that flag in the first
+    /// thread, 0 in others.
+    fn meet_others(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        by: IntValue<'c>,
+        stops: bool,
+    ) -> Res<IntValue<'c>>;
+
     /// The address of control memory.
     fn control(&self) -> Res<IntValue<'c>> {
-        match self.control.get() {
+        match self.speaker().control.get() {
             Some(address) => Ok(address),
             None => bug("a kernel that says something has control memory"),
         }
@@ -74,9 +149,7 @@ impl<'c> Nvptx<'c> {
 
     /// Adds to a counter of control memory; gives what was there.
     fn counted(&self, e: &Emit<'_, 'c>, offset: i64, by: IntValue<'c>) -> Res<IntValue<'c>> {
-        let text = format!("atom.relaxed.gpu.global.add.u64 $0, [$1+{offset}], $2;");
-        let inputs = [self.control()?.into(), by.into()];
-        Ok(self.one(e, &text, "=l,l,l", e.i64().into(), &inputs)?.into_int_value())
+        self.count_up(e, self.control()?, offset, by)
     }
 
     /// Two halves of a word, the low one first.
@@ -88,8 +161,8 @@ impl<'c> Nvptx<'c> {
 
     /// The number of a new message.
     fn message(&self, text: &str, kind: Said) -> u32 {
-        let mut messages = self.messages.borrow_mut();
-        messages.push(Message { text: text.to_string(), kind, loc: self.loc.get() });
+        let mut messages = self.speaker().messages.borrow_mut();
+        messages.push(Message { text: text.to_string(), kind, loc: self.speaker().loc.get() });
         messages.len() as u32 - 1
     }
 
@@ -109,15 +182,12 @@ impl<'c> Nvptx<'c> {
         self.store(e, Space::Global, &access(e, at, 16, None), &[third.into()])?;
         body()?;
         let first = self.halves(e, e.int(message + 1), line)?;
-        let inputs = [at.into(), first.into()];
-        // The host may read while the kernel runs.
-        self.asm(e, "st.release.sys.global.b64 [$0], $1;", "l,l", &[], &inputs, Kind::Memory)?;
-        Ok(())
+        self.publish(e, at, first)
     }
 
     /// How many lines this thread has printed.
     fn lines(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
-        match self.line.get() {
+        match self.speaker().line.get() {
             Some(place) => Ok(e.builder.build_load(e.i32(), place, "")?.into_int_value()),
             None => bug("lines are counted in every kernel that says something"),
         }
@@ -125,17 +195,11 @@ impl<'c> Nvptx<'c> {
 
     /// Each thread writes one record of the parts that are its own; thread 0 always does, and counts the line where there
     /// is no room.
-    pub(super) fn print_line(
-        &self,
-        e: &Emit<'_, 'c>,
-        text: &str,
-        values: Vec<Form>,
-        parts: &[Part<'c>],
-    ) -> Res<()> {
+    fn print_line(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
         let b = e.builder;
         let message = self.message(text, Said::Print(values));
         let line = self.lines(e)?;
-        if let Some(place) = self.line.get() {
+        if let Some(place) = self.speaker().line.get() {
             b.build_store(place, b.build_int_add(line, e.int(1), "")?)?;
         }
         let mut count = e.int(0);
@@ -192,7 +256,7 @@ impl<'c> Nvptx<'c> {
     }
 
     /// Says which element fails, and ends the program if one does.
-    pub(super) fn assert_holds(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()> {
+    fn assert_holds(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()> {
         let b = e.builder;
         let message = self.message(failing.text, Said::Assert(failing.shape.to_vec()));
         e.act_where(Some(failing.own), || {
@@ -211,27 +275,13 @@ impl<'c> Nvptx<'c> {
                     self.store(e, Space::Global, &second, &[e.long(0).into()])
                 })
             })?;
-            let stop = format!("st.relaxed.gpu.global.b32 [$0+{}], 1;", control::STOP);
-            self.asm(e, &stop, "l", &[], &[self.control()?.into()], Kind::Memory).map(|_| ())
+            self.raise(e, self.control()?, control::STOP)
         })?;
         if e.nested.is_some() {
             return Ok(());
         }
         let any = if failing.shape.is_empty() { failing.fails } else { self.any(e, failing.fails)? };
         self.leave(e, any)
-    }
-
-    /// Whether something holds in some thread of the program; all of them meet.
-    fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>> {
-        let vote = if e.kernel.setting.threads().warp_bits == 0 {
-            "vote.sync.any.pred %any, $1, -1;"
-        } else {
-            "bar.red.or.pred %any, 0, $1;"
-        };
-        let text = format!("{{ .reg .pred %any; {vote} selp.b32 $0, 1, 0, %any; }}");
-        let out = self.asm(e, &text, "=r,b", &[e.i32().into()], &[holds.into()], Kind::Meeting)?;
-        let Some(out) = out.first() else { return bug("a vote gave nothing") };
-        Ok(e.builder.build_int_compare(IntPredicate::NE, out.into_int_value(), e.int(0), "")?)
     }
 
     /// Ends the program if this holds, which is the same in all threads.
@@ -245,11 +295,12 @@ impl<'c> Nvptx<'c> {
     }
 
     /// A loop that may wait for a program that has ended ends the program.
-    pub(super) fn waits(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn waits(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        if !self.speaker().needs.get().asserts || e.nested.is_some() {
+            return Ok(());
+        }
         let leads = e.builder.build_int_compare(IntPredicate::EQ, e.tid, e.int(0), "")?;
-        let text = format!("@$2 ld.relaxed.gpu.global.b32 $0, [$1+{}];", control::STOP);
-        let inputs = [self.control()?.into(), leads.into(), e.int(0).into()];
-        let stop = self.one(e, &text, "=r,l,b,0", e.i32().into(), &inputs)?.into_int_value();
+        let stop = self.raised(e, self.control()?, control::STOP, leads)?;
         let stop = e.builder.build_int_compare(IntPredicate::NE, stop, e.int(0), "")?;
         let any = self.any(e, stop)?;
         self.leave(e, any)
@@ -257,7 +308,7 @@ impl<'c> Nvptx<'c> {
 
     /// All programs meet at a counter. Each adds one and waits until the highest bit changes; the first program adds what
     /// makes the sum of all exactly that bit. So the other bits are as before, for the next barrier or launch.
-    pub(super) fn meet_all(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn meet_all(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let b = e.builder;
         let [x, y, z] = e.programs;
         let others = b.build_int_sub(b.build_int_mul(b.build_int_mul(x, y, "")?, z, "")?, e.int(1), "")?;
@@ -267,29 +318,14 @@ impl<'c> Nvptx<'c> {
         }
         let is_first = b.build_int_compare(IntPredicate::EQ, at, e.int(0), "")?;
         let rest = b.build_int_sub(e.int(1 << 31), others, "")?;
-        let by = b.build_select(is_first, rest, e.int(1), "")?;
-        let meet = self.meeting(e);
-        let (barrier, stop) = (control::BARRIER, control::STOP);
-        let stops = if self.needs.get().asserts {
-            format!("ld.relaxed.gpu.global.b32 $0, [$1+{stop}]; setp.eq.and.u32 %again, $0, 0, %again; ")
-        } else {
-            String::new()
-        };
+        let by = b.build_select(is_first, rest, e.int(1), "")?.into_int_value();
+        let stops = self.speaker().needs.get().asserts;
         // Writes of all threads come before the first meeting, and so before the counter is seen by others.
-        let text = format!(
-            "{{ .reg .pred %other, %again; .reg .b32 %old, %now; mov.b32 $0, 0; {meet} \
-             setp.ne.u32 %other, $2, 0; @%other bra DONE; \
-             atom.acq_rel.gpu.global.add.u32 %old, [$1+{barrier}], $3; \
-             AGAIN: ld.acquire.gpu.global.b32 %now, [$1+{barrier}]; xor.b32 %now, %now, %old; \
-             setp.ge.s32 %again, %now, 0; {stops}@%again bra AGAIN; DONE: {meet} }}"
-        );
-        let inputs = [self.control()?.into(), e.tid.into(), by];
-        let out = self.asm(e, &text, "=&r,l,r,r", &[e.i32().into()], &inputs, Kind::Meeting)?;
-        if !self.needs.get().asserts {
+        let stop = self.meet_others(e, self.control()?, by, stops)?;
+        if !stops {
             return Ok(());
         }
-        let Some(stop) = out.first() else { return bug("a barrier gave nothing") };
-        let stop = b.build_int_compare(IntPredicate::NE, stop.into_int_value(), e.int(0), "")?;
+        let stop = b.build_int_compare(IntPredicate::NE, stop, e.int(0), "")?;
         let any = self.any(e, stop)?;
         self.leave(e, any)
     }
