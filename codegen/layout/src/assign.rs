@@ -362,8 +362,11 @@ impl Assign<'_> {
                 // Neighbours of a lane, or of neighbouring lanes, are neighbours in memory.
                 let together = held.vector(fastest) >= access.vector
                     && (held.vector(fastest) > 1 || lanes_along(held, fastest))
-                    || run(held, fastest) * access.bytes >= SECTOR;
-                Some(if together { l } else { best })
+                    || run(held, fastest, access.bytes) * access.bytes >= SECTOR;
+                // What does not fit the shared memory cannot go through it.
+                let elements: u32 = shape.iter().map(|n| crate::layout::padded(*n)).product();
+                let fits = elements * access.bytes <= self.natural.shared_bytes();
+                Some(if together || !fits { l } else { best })
             }
             Held::Free(_) | Held::Uniform => Some(best),
         }
@@ -482,11 +485,12 @@ impl Assign<'_> {
 const SECTOR: u32 = 32;
 
 /// Neighbours along a dimension that neighbouring lanes hold together.
-fn run(layout: &Layout, dim: usize) -> u32 {
+fn run(layout: &Layout, dim: usize, bytes: u32) -> u32 {
     let atom = layout.atom();
     let mut run = layout.vector(dim);
-    if run == 1 {
-        return 1;
+    // A lane that stores less than a register at once takes more instructions than the way through shared memory.
+    if run * bytes < 4 {
+        return run;
     }
     for basis in (0..atom.bits(InDim::Lane)).filter_map(|i| atom.basis(InDim::Lane, i)) {
         let next = basis.iter().enumerate().all(|(d, c)| if d == dim { *c == run } else { *c == 0 });

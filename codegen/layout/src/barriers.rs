@@ -50,7 +50,7 @@ enum Act {
     Write,
     /// One of several stores that fill one buffer.
     Fill,
-    /// A copy that runs ahead into another piece of a ring than is read meanwhile.
+    /// A copy or store that runs ahead into another piece of a ring than is read meanwhile.
     Ahead,
     /// An access of each thread to places of its own in a buffer.
     Own,
@@ -305,7 +305,7 @@ impl Barriers<'_> {
                     | MachineOp::ChannelReceive
                     | MachineOp::ChannelRelease => Act::Own,
                     MachineOp::AsyncCopy if own => Act::Own,
-                    MachineOp::AsyncCopy if inst.attrs.flag("ahead") => Act::Ahead,
+                    MachineOp::AsyncCopy | MachineOp::SharedStore if inst.attrs.flag("ahead") => Act::Ahead,
                     MachineOp::SharedStore | MachineOp::AsyncCopy => Act::Fill,
                     MachineOp::SharedScatter
                     | MachineOp::SharedLoad

@@ -10,6 +10,23 @@
 //! | `B` | `p` neighbours along K, then K from `4 p` on | K from `p` on (4 words), then columns 0 to 7 |
 //! | accumulator | 2 neighbouring columns, then row 8 | columns from 2 on (4 pairs), then rows 0 to 7 |
 //!
+//! That is [`Form::Quads`]. Warps of AMD hold rows and columns along lanes ([`Form::Mfma`], [`Form::Wmma`]; drawn in the
+//! chapters on matrix arithmetic of the manuals of CDNA3 and RDNA3). Those of 64 lanes are called with the factors
+//! exchanged, which turns the accumulator around: neighbours in a row are in one lane, and where K of the next product is
+//! along that row, they are its factor as they are held. Those of 32 lanes are not: a lane would have every second column, as
+//! it has every second row now, but lanes that follow one another store neighbours.
+//!
+//! | `Mfma`, 64 lanes | registers | lanes |
+//! |---|---|---|
+//! | a factor | as many neighbours along K as are left for a lane | rows or columns, then K |
+//! | accumulator | columns 1 and 2, then 8 and 16 | rows, then column 4 (and 8) |
+//! | accumulator of f64 | columns 4 and 8 | rows, then columns 1 and 2 |
+//!
+//! | `Wmma`, 32 lanes | registers | lanes |
+//! |---|---|---|
+//! | a factor | all of K | rows or columns; the upper half repeats the lower one |
+//! | accumulator | rows 2, 4 and 8 | columns, then row 1 |
+//!
 //! A *group* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, held as above; the columns of an
 //! instruction follow one another in registers, up to 256 of them. `B` lies in shared memory and `A` too, if it is not held
 //! as above ([`crate::panels`]).
@@ -18,7 +35,7 @@
 //! that has fewer rows or columns than an instruction is multiplied as if it repeated: bases that point outside are zero.
 //! K is never cut that way, since a sum would count elements twice.
 //!
-//! May assume warps of 32 lanes where an instruction exists. Guarantees that fragments of one product fit together.
+//! Guarantees that fragments of one product fit together.
 
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
@@ -28,11 +45,34 @@ use crate::layout::{Layout, Threads, cut, padded};
 use crate::linear::{InDim, LinearLayout};
 use crate::spec::TargetSpec;
 
+/// Which lane of a warp holds what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Four lanes share a row or a column.
+    Quads,
+    /// Each of 64 lanes has a row or a column; several share it along K.
+    Mfma,
+    /// Each of 32 lanes has a row or a column, and all of K.
+    Wmma,
+}
+
+impl Form {
+    /// Whether instructions are called with the right factor in front.
+    pub fn exchanges(self) -> bool {
+        match self {
+            Form::Quads | Form::Wmma => false,
+            Form::Mfma => true,
+        }
+    }
+}
+
 /// An instruction. Extents are logarithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Matrix {
     /// Its extents, as it is called.
     pub name: &'static str,
+    /// Which lane holds what.
+    pub form: Form,
     /// What the factors may hold.
     pub factors: &'static [DType],
     /// What it adds up in.
@@ -45,20 +85,24 @@ pub struct Matrix {
     pub k: u32,
     /// Warps that multiply together; 0 if one does by itself.
     pub warps: u32,
+    /// Whether it takes only the bits of a tf32 of each f32.
+    pub rounds: bool,
 }
 
 /// Halves.
 const HALF: Matrix = Matrix {
     name: "m16n8k16",
+    form: Form::Quads,
     factors: &[DType::F16, DType::BF16],
     sum: DType::F32,
     m: 4,
     n: 3,
     k: 4,
     warps: 0,
+    rounds: false,
 };
 /// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
-const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, ..HALF };
+const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, rounds: true, ..HALF };
 /// 8-bit integers.
 const INT8: Matrix =
     Matrix { name: "m16n8k32", factors: &[DType::I8, DType::U8], sum: DType::I32, k: 5, ..HALF };
@@ -74,19 +118,60 @@ const GROUP_INT8: Matrix =
     Matrix { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
 const GROUP_F8: Matrix = Matrix { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
 
-/// Every instruction that some target has; of those for the same types, the one with more work first.
-pub const ALL: [Matrix; 8] = [GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
+/// Halves of warps of 64 lanes.
+const MFMA_HALF: Matrix = Matrix { name: "32x32x8", form: Form::Mfma, m: 5, n: 5, k: 3, ..HALF };
+const MFMA_HALF_SMALL: Matrix = Matrix { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
+/// f32, all bits of which count.
+const MFMA_F32: Matrix = Matrix { name: "32x32x2", factors: &[DType::F32], k: 1, ..MFMA_HALF };
+const MFMA_F32_SMALL: Matrix = Matrix { name: "16x16x4", factors: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
+/// 8-bit integers with a sign, of the second and of the third generation.
+const MFMA_INT8: Matrix =
+    Matrix { name: "32x32x8", factors: &[DType::I8], sum: DType::I32, k: 3, ..MFMA_HALF };
+const MFMA_INT8_SMALL: Matrix = Matrix { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
+const MFMA_INT8_LONG: Matrix = Matrix { name: "32x32x16", k: 4, ..MFMA_INT8 };
+const MFMA_INT8_LONG_SMALL: Matrix = Matrix { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
+/// Doubles.
+const MFMA_F64: Matrix =
+    Matrix { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
+
+/// Of warps of 32 lanes that have a row each.
+const WMMA_HALF: Matrix = Matrix { name: "16x16x16", form: Form::Wmma, ..MFMA_HALF_SMALL };
+const WMMA_INT8: Matrix = Matrix { factors: &[DType::I8, DType::U8], sum: DType::I32, ..WMMA_HALF };
+
+/// Those of a machine; of those for the same types, the one with more work first.
+pub const AMPERE: &[Matrix] = &[HALF, TF32, INT8, F64];
+/// The same, with 8-bit floats and groups of warps.
+pub const HOPPER: &[Matrix] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
+/// Of CDNA2.
+pub const CDNA2: &[Matrix] =
+    &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8, MFMA_INT8_SMALL, MFMA_F64];
+/// Of CDNA3.
+pub const CDNA3: &[Matrix] =
+    &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8_LONG, MFMA_INT8_LONG_SMALL, MFMA_F64];
+/// Of RDNA3.
+pub const RDNA3: &[Matrix] = &[WMMA_HALF, WMMA_INT8];
+
+/// Every instruction that some target has: calls of the simulator name them by their numbers here.
+pub fn all() -> impl Iterator<Item = Matrix> {
+    [HOPPER, CDNA2, CDNA3, RDNA3].into_iter().flatten().copied()
+}
 
 impl Matrix {
-    /// Whether a machine has it.
-    fn exists(&self, spec: &TargetSpec) -> bool {
-        let own = match self.factors {
-            [DType::F32] => spec.has_tf32,
-            [DType::F8E4M3, ..] => spec.has_f8,
-            _ => true,
-        };
-        let together = !self.is_group() || spec.has_async_mma;
-        own && together && spec.has_mma && spec.warp_size == 1 << LANE_BITS
+    /// Log2 of the lanes of the warps that have it.
+    pub fn lane_bits(&self) -> u32 {
+        match self.form {
+            Form::Quads | Form::Wmma => 5,
+            Form::Mfma => 6,
+        }
+    }
+
+    /// Log2 of the elements along K that a lane has of its row or column of a factor, with this logarithm of rows or columns.
+    fn neighbours(&self, across: u32) -> u32 {
+        match self.form {
+            Form::Quads => self.packed(),
+            Form::Mfma => (self.k + across).saturating_sub(self.lane_bits()),
+            Form::Wmma => self.k,
+        }
     }
 
     /// Whether several warps multiply together, on factors in shared memory.
@@ -113,8 +198,6 @@ impl Matrix {
 
 /// Bytes of a register.
 const WORD: u32 = 4;
-/// Log2 of the lanes of a warp.
-pub const LANE_BITS: u32 = 5;
 /// Log2 of the least columns of an instruction of groups.
 const LEAST_COLUMNS: u32 = 3;
 
@@ -140,12 +223,11 @@ pub fn find<'a>(spec: &'a TargetSpec, kind: Kind<'a>) -> impl Iterator<Item = Ma
             DType::I32 => &[DType::I32, DType::U32],
             _ => &[DType::F64],
         };
-        let exact = **m != TF32 || matches!(kind.precision, Some("tf32" | "tf32x3"));
+        let exact = !m.rounds || matches!(kind.precision, Some("tf32" | "tf32x3"));
         let whole = padded(kind.k) == kind.k && cut(kind.k).log2 >= m.k;
         kind.factors.iter().all(|d| m.factors.contains(d)) && sums.contains(&kind.sum) && exact && whole
     };
-    static TABLE: [Matrix; ALL.len()] = ALL;
-    TABLE.iter().filter(|m| m.exists(spec)).filter(serves).copied()
+    spec.matrices.iter().filter(serves).copied()
 }
 
 /// The elements of a sum, how instructions cover the result, and the types of the factors of an operation that names an
@@ -169,6 +251,7 @@ type Basis = [u32; 2];
 /// instructions, or several registers of one, have the same element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
+    form: Form,
     out_bits: [u32; 2],
     repeats: [u32; 2],
     /// First those of one instruction, then of the instructions of a step along K, then of steps.
@@ -182,6 +265,11 @@ pub struct Fragment {
 }
 
 impl Fragment {
+    /// Which lane holds what of one instruction.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
     /// What the register bits stand for.
     pub fn register(&self) -> &[Basis] {
         &self.register
@@ -299,6 +387,13 @@ impl Tiles {
         (whole && tiles.accumulator().layout().as_ref() == Some(layout)).then_some(tiles)
     }
 
+    /// Elements of the result that a warp computes, those included that others compute too or that are outside.
+    pub fn work(&self) -> u64 {
+        let part =
+            |d: usize, warps: u32, least: u32| u64::from((padded(self.shape[d]) >> warps).max(1 << least));
+        part(0, self.warps[0] + self.matrix.warps, self.rows()) * part(1, self.warps[1], self.matrix.n)
+    }
+
     /// The rows of an instruction that a warp has.
     fn rows(&self) -> u32 {
         self.matrix.m - self.matrix.warps
@@ -338,18 +433,41 @@ impl Tiles {
         let cuts = self.shape.map(cut);
         let bits = cuts.map(|c| c.log2);
         let at = |d: usize, i: u32| unit(bits, d, i);
-        let mut register = vec![at(1, 0)];
-        register.extend((3..self.rows()).map(|i| at(0, i)));
-        register.extend((3..self.matrix.n).map(|i| at(1, i)));
+        let (register, lane) = self.own_sums();
+        let mut register: Vec<Basis> = register.into_iter().map(|(d, i)| at(d, i)).collect();
+        let lane = lane.into_iter().map(|(d, i)| at(d, i)).collect();
         let own = register.len();
         register.extend(self.more(1).map(|i| at(1, i)));
         register.extend(self.more(0).map(|i| at(0, i)));
-        let lane = vec![at(1, 1), at(1, 2), at(0, 0), at(0, 1), at(0, 2)];
         let mut warp: Vec<Basis> = self.of_group().map(|i| at(0, i)).collect();
         warp.extend(self.of_warps(1).map(|i| at(1, i)));
         warp.extend(self.of_warps(0).map(|i| at(0, i)));
         warp.resize(self.warp_bits as usize, [0, 0]);
-        Fragment { out_bits: bits, repeats: cuts.map(|c| c.repeats), register, own, steps: 0, lane, warp }
+        let repeats = cuts.map(|c| c.repeats);
+        Fragment { form: self.matrix.form, out_bits: bits, repeats, register, own, steps: 0, lane, warp }
+    }
+
+    /// What registers and lanes stand for in the accumulator of one instruction: dimensions and bits of them.
+    fn own_sums(&self) -> (Vec<(usize, u32)>, Vec<(usize, u32)>) {
+        let rows = |bits: std::ops::Range<u32>| bits.map(|i| (0, i));
+        let columns = |bits: std::ops::Range<u32>| bits.map(|i| (1, i));
+        let Matrix { m, n, .. } = self.matrix;
+        match self.matrix.form {
+            Form::Quads => {
+                let register = columns(0..1).chain(rows(3..self.rows())).chain(columns(3..n));
+                (register.collect(), columns(1..3).chain(rows(0..3)).collect())
+            }
+            Form::Mfma if self.matrix.sum == DType::F64 => {
+                (columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect())
+            }
+            Form::Mfma => {
+                // The lanes that are left behind the rows have columns from 4 on.
+                let end = 2 + self.matrix.lane_bits() - m;
+                let register = columns(0..2).chain(columns(end..n));
+                (register.collect(), rows(0..m).chain(columns(2..end)).collect())
+            }
+            Form::Wmma => (rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()),
+        }
     }
 
     /// What a thread holds of a factor with `k` elements in a sum: 0 is the left one, 1 the right one.
@@ -361,16 +479,26 @@ impl Tiles {
         let turn = |b: [u32; 2]| if side == 0 { b } else { [b[1], b[0]] };
         let at = |d: usize, i: u32| turn(unit(bits, d, i));
         let d = side.min(1);
-        let p = self.matrix.packed();
-        let mut register: Vec<Basis> = (0..p).map(|i| at(1, i)).collect();
         let across_own = if side == 0 { self.rows() } else { self.matrix.n };
-        register.extend((3..across_own).map(|i| at(0, i)));
-        register.extend((p + 2..self.matrix.k).map(|i| at(1, i)));
+        let p = self.matrix.neighbours(across_own);
+        let mut register: Vec<Basis> = (0..p).map(|i| at(1, i)).collect();
+        let lane = match self.matrix.form {
+            Form::Quads => {
+                register.extend((3..across_own).map(|i| at(0, i)));
+                register.extend((p + 2..self.matrix.k).map(|i| at(1, i)));
+                (p..p + 2).map(|i| at(1, i)).chain((0..3).map(|i| at(0, i))).collect()
+            }
+            Form::Mfma | Form::Wmma => {
+                let mut lane: Vec<Basis> = (0..across_own).map(|i| at(0, i)).collect();
+                lane.extend((p..self.matrix.k).map(|i| at(1, i)));
+                lane.resize(self.matrix.lane_bits() as usize, [0, 0]);
+                lane
+            }
+        };
         let own = register.len();
         register.extend(self.more(d).map(|i| at(0, i)));
         let steps = bits[1].saturating_sub(self.matrix.k);
         register.extend((self.matrix.k..bits[1]).map(|i| at(1, i)));
-        let lane = vec![at(1, p), at(1, p + 1), at(0, 0), at(0, 1), at(0, 2)];
         // As for the accumulator; warps along the other dimension read the same.
         let other = vec![[0, 0]; self.warps[1] as usize];
         let own_warps: Vec<Basis> = self.of_warps(d).map(|i| at(0, i)).collect();
@@ -381,6 +509,7 @@ impl Tiles {
         warp.extend(own_warps);
         warp.resize(self.warp_bits as usize, [0, 0]);
         Fragment {
+            form: self.matrix.form,
             out_bits: turn(bits),
             repeats: turn(cuts.map(|c| c.repeats)),
             register,

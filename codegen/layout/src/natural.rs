@@ -328,6 +328,11 @@ impl<'a> Natural<'a> {
         }
     }
 
+    /// The shared memory of a program.
+    pub fn shared_bytes(&self) -> u32 {
+        self.setting.spec.shared_bytes
+    }
+
     /// The accumulator of a matrix product: that of the instruction, if there is one for it. Rows of products that follow
     /// one another stay in a warp, where the next one finds them.
     fn product(&mut self, id: InstId, inst: &Inst, r: ValueId) -> LayoutId {
@@ -336,8 +341,10 @@ impl<'a> Natural<'a> {
             let kind = kind(self.setting.spec, self.module, self.func, inst)?;
             let [m, n] = shape.as_slice() else { return None };
             let chained = self.chained.contains(&id);
+            // Of equals the first, which does more at once.
             matrix::find(self.setting.spec, kind)
-                .find_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
+                .filter_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
+                .min_by_key(Tiles::work)
         };
         match tiles().and_then(|t| t.accumulator().layout()) {
             Some(layout) => self.layouts.intern(layout),

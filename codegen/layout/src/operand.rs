@@ -14,7 +14,7 @@
 use crate::convert::bases;
 use crate::layout::Layout;
 use crate::linear::{LinearLayout, SharedMap, SharedPlan};
-use crate::matrix::Fragment;
+use crate::matrix::{Form, Fragment};
 use crate::shared::image;
 use crate::spec::TargetSpec;
 
@@ -52,6 +52,9 @@ pub struct Reader {
 /// Who reads what, if fragments of elements of so many bytes can be read this way at all.
 pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
     let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0) as usize;
+    if read != Read::Own && f.form() != Form::Quads {
+        return None;
+    }
     let register = f.register();
     let (word, more) = register.split_at_checked(packed)?;
     let (columns, rows) = f.lane().split_at_checked(WORDS)?;

@@ -141,7 +141,7 @@ pub fn alignments(kernel: &Kernel) -> Vec<u32> {
 
 /// Whether the instruction that attributes name is one of groups.
 pub fn is_group(attrs: &tk_tile::Attrs) -> bool {
-    attrs.str("matrix").is_some_and(|name| matrix::ALL.iter().any(|m| m.is_group() && m.name == name))
+    attrs.str("matrix").is_some_and(|name| matrix::all().any(|m| m.is_group() && m.name == name))
 }
 
 /// Bytes from the start of a factor to what an instruction reads: of row or column `across` and from `along` on along K.

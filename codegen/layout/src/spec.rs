@@ -2,6 +2,8 @@
 //!
 //! Guarantees that nothing else holds such a number: passes and emission ask here.
 
+use crate::matrix::{AMPERE, CDNA2, CDNA3, HOPPER, Matrix, RDNA3};
+
 /// The compute capability of the GPUs that run some code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunsOn {
@@ -13,16 +15,18 @@ pub struct RunsOn {
     pub exact: bool,
 }
 
-/// Registers are given out to a warp by so many.
-const REGISTERS: u32 = 256;
 /// A multiprocessor has so many, each of which runs a share of the warps of a block with its share of the registers.
 const SCHEDULERS: u32 = 4;
 
-/// What a multiprocessor has. From the table of technical specifications in NVIDIA's programming guide.
+/// What a multiprocessor has. From the table of technical specifications in NVIDIA's programming guide; of AMD's compute
+/// units, and of pairs of them where a block runs on two, from LLVM's guide to the AMDGPU target and from what LLVM knows of
+/// each processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multiprocessor {
     /// 32-bit registers.
     pub registers: u32,
+    /// Registers are given out to a warp by so many.
+    pub unit: u32,
     /// Warps that it keeps.
     pub warps: u32,
     /// Blocks that it keeps.
@@ -34,12 +38,29 @@ pub struct Multiprocessor {
 }
 
 impl TargetSpec {
+    /// The same machine as the simulator has it: on the host, whose arithmetic is that of the interpreter.
+    const fn simulated(self, name: &'static str) -> TargetSpec {
+        TargetSpec {
+            name,
+            runs_on: None,
+            has_ptx: false,
+            has_gcn: false,
+            has_f16_arithmetic: false,
+            has_bf16_fma: false,
+            has_bf16_arithmetic: false,
+            has_f8_conversion: false,
+            float_to_int_saturates: false,
+            has_float_min_max: false,
+            ..self
+        }
+    }
+
     /// How many blocks of a kernel a multiprocessor runs at once; 0 if not even one fits. Registers of a lane, threads and
-    /// bytes of shared memory are those of a block. Registers are given out to a warp in pieces of 256, and warps of a block
-    /// to four schedulers, as in the calculation of NVIDIA's occupancy calculator.
+    /// bytes of shared memory are those of a block. Registers are given out to a warp in pieces, and warps of a block to four
+    /// schedulers, as in the calculation of NVIDIA's occupancy calculator.
     pub fn blocks_per_sm(&self, registers: u32, threads: u32, shared_bytes: u32) -> u32 {
         let warps = threads.div_ceil(self.warp_size).max(1);
-        let of_warp = (registers.max(1) * self.warp_size).next_multiple_of(REGISTERS);
+        let of_warp = (registers.max(1) * self.warp_size).next_multiple_of(self.sm.unit);
         let by_registers = self.sm.registers / SCHEDULERS / of_warp * SCHEDULERS / warps;
         let by_shared = self.sm.shared_bytes / (shared_bytes + self.sm.reserved_bytes).max(1);
         by_registers.min(by_shared).min(self.sm.warps / warps).min(self.sm.blocks)
@@ -47,8 +68,8 @@ impl TargetSpec {
 
     /// The most registers that a lane can have in a block of so many warps, so that a multiprocessor runs one.
     pub fn registers_of_launch(&self, warps: u32) -> u32 {
-        let of_scheduler = self.sm.registers / SCHEDULERS / REGISTERS;
-        let of_warp = of_scheduler / warps.div_ceil(SCHEDULERS).max(1) * REGISTERS;
+        let of_scheduler = self.sm.registers / SCHEDULERS / self.sm.unit;
+        let of_warp = of_scheduler / warps.div_ceil(SCHEDULERS).max(1) * self.sm.unit;
         (of_warp / self.warp_size).min(self.registers)
     }
 }
@@ -58,7 +79,7 @@ impl TargetSpec {
 pub struct TargetSpec {
     /// The name on the command line: `sm_90a`, `sim`.
     pub name: &'static str,
-    /// Which GPUs run its code, as their driver tells them apart; none if no driver loads it.
+    /// Which GPUs run its code, if their driver tells them apart by a compute capability.
     pub runs_on: Option<RunsOn>,
     /// Lanes that execute one instruction.
     pub warp_size: u32,
@@ -80,8 +101,10 @@ pub struct TargetSpec {
     pub has_async_copy: bool,
     /// Whole tiles are copied by one instruction.
     pub has_tma: bool,
-    /// f16, bf16, 8-bit integers and f64 are multiplied as matrices by one instruction ([`crate::matrix`]).
+    /// Matrices are multiplied by one instruction ([`TargetSpec::matrices`]).
     pub has_mma: bool,
+    /// Those instructions; of those for the same types, the one with more work first.
+    pub matrices: &'static [Matrix],
     /// The lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
     pub has_matrix_store: bool,
     /// A product of matrices runs beside the program, on operands in shared memory.
@@ -100,12 +123,14 @@ pub struct TargetSpec {
     pub has_ptx: bool,
     /// Its assembly is that of GCN and CDNA.
     pub has_gcn: bool,
+    /// f16 has arithmetic, order (`max`) and conversions.
+    pub has_f16_arithmetic: bool,
+    /// bf16 has fused multiply-add, order and conversion from f32.
+    pub has_bf16_fma: bool,
     /// bf16 has add and multiply, not only fused multiply-add.
     pub has_bf16_arithmetic: bool,
     /// Conversions from and to fp8 are instructions.
     pub has_f8_conversion: bool,
-    /// f16 has arithmetic, order and conversions; bf16 has fused multiply-add, order (`max`) and conversion from f32.
-    pub has_f16_arithmetic: bool,
     /// Conversions of floats to integers truncate and saturate; NaN gives 0 where neither side has 64 bits.
     pub float_to_int_saturates: bool,
     /// The larger and the smaller of two floats of up to 32 bits are instructions, where NaN loses and where it wins;
@@ -126,6 +151,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     registers: 255,
     sm: Multiprocessor {
         registers: 64 << 10,
+        unit: 256,
         warps: 64,
         blocks: 32,
         shared_bytes: 164 << 10,
@@ -134,6 +160,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_async_copy: true,
     has_tma: false,
     has_mma: true,
+    matrices: AMPERE,
     has_matrix_store: false,
     has_async_mma: false,
     moves_registers: false,
@@ -143,9 +170,10 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_clusters: false,
     has_ptx: true,
     has_gcn: false,
+    has_f16_arithmetic: true,
+    has_bf16_fma: true,
     has_bf16_arithmetic: false,
     has_f8_conversion: false,
-    has_f16_arithmetic: true,
     float_to_int_saturates: true,
     has_float_min_max: true,
 };
@@ -157,6 +185,7 @@ pub const SM_90A: TargetSpec = TargetSpec {
     shared_bytes: 227 << 10,
     sm: Multiprocessor { shared_bytes: 228 << 10, ..SM_80.sm },
     has_tma: true,
+    matrices: HOPPER,
     has_matrix_store: true,
     has_async_mma: true,
     moves_registers: true,
@@ -167,42 +196,78 @@ pub const SM_90A: TargetSpec = TargetSpec {
     ..SM_80
 };
 
-/// The simulator with warps of 32 lanes.
-pub const SIM_32: TargetSpec = TargetSpec {
-    name: "sim",
+/// AMD CDNA2, MI210 to MI250X. Half of the 512 registers of a lane are accumulators, which LLVM gives out with the others.
+pub const GFX90A: TargetSpec = TargetSpec {
+    name: "gfx90a",
     runs_on: None,
-    shared_bytes: 227 << 10,
-    has_tma: true,
-    has_matrix_store: true,
-    has_async_mma: true,
-    moves_registers: true,
-    has_f8: true,
-    has_ptx: false,
-    has_bf16_arithmetic: false,
-    has_f8_conversion: false,
-    has_f16_arithmetic: false,
-    float_to_int_saturates: false,
-    has_float_min_max: false,
-    ..SM_80
-};
-
-/// The simulator with warps of 64 lanes; instructions for
-/// matrices are those of warps of 32.
-pub const SIM_64: TargetSpec = TargetSpec {
-    name: "sim64",
     warp_size: 64,
+    max_threads: 1024,
+    shared_bytes: 64 << 10,
+    default_shared_bytes: 64 << 10,
+    shared_banks: 32,
+    vector_bytes: 16,
+    registers: 512,
+    sm: Multiprocessor {
+        registers: 128 << 10,
+        unit: 512,
+        warps: 32,
+        blocks: 32,
+        shared_bytes: 64 << 10,
+        reserved_bytes: 0,
+    },
+    has_async_copy: false,
     has_tma: false,
-    has_mma: false,
+    has_mma: true,
+    matrices: CDNA2,
     has_matrix_store: false,
     has_async_mma: false,
     moves_registers: false,
     has_tf32: false,
     has_f8: false,
-    ..SIM_32
+    has_scaled_mma: false,
+    has_clusters: false,
+    has_ptx: false,
+    has_gcn: true,
+    has_f16_arithmetic: true,
+    has_bf16_fma: false,
+    has_bf16_arithmetic: false,
+    has_f8_conversion: false,
+    float_to_int_saturates: false,
+    has_float_min_max: false,
 };
 
+/// AMD CDNA3, MI300A to MI325X.
+pub const GFX942: TargetSpec = TargetSpec { name: "gfx942", matrices: CDNA3, ..GFX90A };
+
+/// AMD RDNA3, Radeon RX 7900. A block runs on the four SIMDs of two compute units and has at most half of their memory.
+pub const GFX1100: TargetSpec = TargetSpec {
+    name: "gfx1100",
+    warp_size: 32,
+    registers: 256,
+    sm: Multiprocessor {
+        registers: 192 << 10,
+        unit: 768,
+        warps: 64,
+        blocks: 32,
+        shared_bytes: 128 << 10,
+        reserved_bytes: 0,
+    },
+    matrices: RDNA3,
+    ..GFX90A
+};
+
+/// The simulator with warps of 32 lanes and what Hopper has.
+pub const SIM_32: TargetSpec = TargetSpec { has_clusters: false, ..SM_90A.simulated("sim") };
+
+/// The simulator with warps of 64 lanes and what CDNA3 has.
+pub const SIM_64: TargetSpec = GFX942.simulated("sim64");
+
+/// The simulator with warps of 32 lanes and what RDNA3 has.
+pub const SIM_WMMA: TargetSpec = GFX1100.simulated("sim-wmma");
+
 /// The targets that code can be generated for, by name.
-pub const TARGETS: &[&TargetSpec] = &[&SM_80, &SM_90A, &SIM_32, &SIM_64];
+pub const TARGETS: &[&TargetSpec] =
+    &[&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100, &SIM_32, &SIM_64, &SIM_WMMA];
 
 /// The target with this name.
 pub fn target(name: &str) -> Option<&'static TargetSpec> {

@@ -6,20 +6,20 @@
 use tk_layout::convert::in_warp;
 use tk_layout::layout::{Layout, Threads};
 use tk_layout::linear::{Conversion, InDim, bank_conflict_ways};
-use tk_layout::matrix::{ALL, Fragment, Kind, Matrix, Tiles, find};
+use tk_layout::matrix::{CDNA2, CDNA3, Form, Fragment, HOPPER, Kind, Matrix, RDNA3, Tiles, find};
 use tk_layout::operand::{Read, neighbours, order, read, reader};
 use tk_layout::panels::Panels;
 use tk_layout::shared::image;
-use tk_layout::spec::{SIM_32, SIM_64, SM_80, SM_90A};
+use tk_layout::spec::{GFX90A, GFX942, GFX1100, SIM_32, SIM_64, SM_80, SM_90A};
 use tk_ops::DType;
 
 fn matrix(d: DType) -> Matrix {
-    *ALL.iter().find(|m| m.factors.contains(&d) && !m.is_group()).unwrap()
+    *HOPPER.iter().find(|m| m.factors.contains(&d) && !m.is_group()).unwrap()
 }
 
 /// The instruction of groups of warps.
 fn group(d: DType) -> Matrix {
-    *ALL.iter().find(|m| m.factors.contains(&d) && m.is_group()).unwrap()
+    *HOPPER.iter().find(|m| m.factors.contains(&d) && m.is_group()).unwrap()
 }
 
 fn threads(bits: u32) -> Threads {
@@ -208,7 +208,21 @@ fn instructions_by_types_and_targets() {
     assert_eq!(first(&SM_90A, kind(DType::I8, DType::U8, DType::I32, 32)), Some("m64k32"));
     let narrow = kind(DType::F8E4M3, DType::F8E5M2, DType::F32, 32);
     assert_eq!((name(&SM_80, narrow), name(&SM_90A, narrow)), (None, Some("m16n8k32")));
-    assert_eq!(name(&SIM_64, half), None, "matrices are those of narrow warps");
+    for (spec, d, expected) in [
+        (&GFX90A, DType::F16, "32x32x8"),
+        (&GFX90A, DType::I8, "32x32x8"),
+        (&GFX942, DType::BF16, "32x32x8"),
+        (&GFX942, DType::I8, "32x32x16"),
+        (&GFX942, DType::F32, "32x32x2"),
+        (&SIM_64, DType::F64, "16x16x4f64"),
+        (&GFX1100, DType::BF16, "16x16x16"),
+        (&GFX1100, DType::U8, "16x16x16"),
+    ] {
+        let sum = if d.is_int() { DType::I32 } else { d };
+        assert_eq!(name(spec, kind(d, d, sum, 32)), Some(expected), "{} {d}", spec.name);
+    }
+    assert_eq!(name(&GFX942, kind(DType::U8, DType::U8, DType::I32, 32)), None, "bytes have a sign there");
+    assert_eq!(name(&GFX1100, kind(DType::F32, DType::F32, DType::F32, 32)), None);
     // A sum is not cut: neither shorter than an instruction nor with padding.
     for k in [8, 24, 40] {
         assert_eq!(name(&SM_80, kind(DType::F16, DType::F16, DType::F32, k)), None);
@@ -216,6 +230,56 @@ fn instructions_by_types_and_targets() {
     assert_eq!(name(&SM_80, kind(DType::F16, DType::F16, DType::F32, 48)), Some("m16n8k16"));
     assert_eq!(name(&SM_80, kind(DType::F16, DType::F16, DType::F64, 32)), None);
     assert_eq!(name(&SM_80, kind(DType::I8, DType::I8, DType::I64, 32)), None);
+}
+
+/// The fragments of AMD's instructions as the manuals of CDNA3 and RDNA3 draw them. Those of 64 lanes get the factors
+/// exchanged, so what is the column of the manual's result is our row.
+#[test]
+fn fragments_of_amd_are_those_of_the_manuals() {
+    for m in [CDNA2, CDNA3, RDNA3].concat() {
+        let (across, k, lanes) = (1u32 << m.m, 1u32 << m.k, 1u32 << m.lane_bits());
+        let threads = Threads { lane_bits: m.lane_bits(), warp_bits: 0 };
+        let tiles = Tiles::choose(m, [across, across], threads, false).unwrap();
+        let wave = m.form == Form::Wmma;
+        let each = if wave { k } else { across * k / lanes };
+        for side in [0, 1] {
+            let layout = tiles.factor(side, k).layout().unwrap();
+            assert_eq!(layout.registers() as u32, each, "{}", m.name);
+            for (lane, i) in (0..lanes).flat_map(|l| (0..each).map(move |i| (l, i))) {
+                let along = if wave { i } else { each * (lane / across) + i };
+                let mut expected = vec![lane % across, along];
+                if side == 1 {
+                    expected.reverse();
+                }
+                assert_eq!(layout.coords(i as usize, lane, 0), expected, "{} {side} {lane} {i}", m.name);
+            }
+        }
+        let sums = tiles.accumulator().layout().unwrap();
+        for (lane, i) in (0..lanes).flat_map(|l| (0..across * across / lanes).map(move |i| (l, i))) {
+            let (high, low) = (lane / across, lane % across);
+            let expected = match (m.form, m.sum) {
+                (Form::Wmma, _) => vec![2 * i + lane / 16, lane % 16],
+                (_, DType::F64) => vec![low, 4 * i + high],
+                (_, _) if across == 16 => vec![low, 4 * high + i],
+                (_, _) => vec![low, 8 * (i / 4) + 4 * high + i % 4],
+            };
+            assert_eq!(sums.coords(i as usize, lane, 0), expected, "{} {lane} {i}", m.name);
+        }
+        assert_eq!(Tiles::of(m, [across, across], &sums), Some(tiles));
+    }
+}
+
+/// What one product gives is the left factor of the next without a move, of the halves of CDNA.
+#[test]
+fn the_result_of_a_product_of_amd_is_a_factor_of_the_next() {
+    for m in CDNA3.iter().filter(|m| m.factors.contains(&DType::F16)) {
+        let threads = Threads { lane_bits: 6, warp_bits: 2 };
+        let tiles = |columns: u32| Tiles::choose(*m, [128, columns], threads, true).unwrap();
+        let (scores, next) =
+            (tiles(64).accumulator().layout().unwrap(), tiles(128).factor(0, 64).layout().unwrap());
+        let way = in_warp(&scores, &next, 2);
+        assert!(matches!(way, Some(Conversion::Same | Conversion::Registers(_))), "{}: {way:?}", m.name);
+    }
 }
 
 /// The sums of a thread as the PTX manual draws them for `wgmma`.

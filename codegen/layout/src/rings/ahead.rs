@@ -76,12 +76,14 @@ pub struct Plan {
     pub carried: BTreeSet<usize>,
     /// A product that runs on while the next trip begins.
     pub flight: Option<Flight>,
+    /// There are no copies beside the program: lanes hold what they load until the trip is over.
+    pub by_registers: bool,
 }
 
 impl Plan {
     /// Trips between one and that for which it copies.
     pub fn ahead(&self) -> u32 {
-        self.stages - 1 - u32::from(self.flight.is_some())
+        if self.by_registers { 1 } else { self.stages - 1 - u32::from(self.flight.is_some()) }
     }
 }
 
@@ -148,7 +150,8 @@ impl<'a> Ahead<'a> {
         let tail = self.func().blocks[outer].insts.split_off(at);
         let begin = self.prologue(outer);
         let zero = self.int(outer, DType::I32, 0);
-        let skew = if self.meets && self.is_alone() { self.skew() } else { None };
+        let skews = self.meets && self.is_alone() && !self.plan.by_registers;
+        let skew = if skews { self.skew() } else { None };
         let factors = match (&skew, self.kernel.func().insts[id].operands.first().copied()) {
             (Some(skew), Some(lo)) => {
                 let comes = self.comes(id, outer, lo, 0);
@@ -325,6 +328,10 @@ impl<'a> Ahead<'a> {
             let piece = self.int(block, DType::I32, trip.into());
             let (outer, from) = (block, (*lo, *step, trip));
             current = self.branch(outer, comes, &args, &current, from, piece, false);
+            if self.plan.by_registers {
+                self.store(block, &mut current, piece, false);
+                continue;
+            }
             let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
             self.add(block, commit, &[]);
         }
@@ -348,7 +355,8 @@ impl<'a> Ahead<'a> {
     ) -> Vec<ValueId> {
         // Without reads nothing is lost when it is computed for a trip that does not come, and code without branches can
         // be done beside products.
-        let then = if self.plan.pure { outer } else { self.func().add_block() };
+        let straight = self.plan.pure && !self.plan.by_registers;
+        let then = if straight { outer } else { self.func().add_block() };
         let mut renamed = Renamed::new();
         let d = self.dtype(iv);
         let far = self.int(then, d, trips.into());
@@ -359,15 +367,25 @@ impl<'a> Ahead<'a> {
             renamed.extend(args.get(k + 1).map(|a| (*a, *c)));
         }
         self.slice(then, &mut renamed);
-        let when = self.plan.pure.then_some(comes);
-        self.copy(then, &renamed, (when, piece), ahead);
-        let next: Vec<ValueId> = self.ends.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
-        if self.plan.pure {
+        let when = straight.then_some(comes);
+        let loaded = if self.plan.by_registers {
+            self.load(then, &renamed)
+        } else {
+            self.copy(then, &renamed, (when, piece), ahead);
+            vec![]
+        };
+        let ends = self.ends.iter().map(|v| renamed.get(v).copied().unwrap_or(*v));
+        let next: Vec<ValueId> = ends.chain(loaded.iter().copied()).collect();
+        if straight {
             return next;
         }
         self.yields(then, &next);
         let other = self.func().add_block();
-        self.yields(other, current);
+        let held = |v: &ValueId| (self.kernel.func().ty(*v), self.layout_of(*v));
+        let held: Vec<_> = loaded.iter().map(held).collect();
+        let nothing = held.into_iter().map(|like| self.nothing(other, like)).collect::<Vec<_>>();
+        let current: Vec<ValueId> = current.iter().copied().chain(nothing).collect();
+        self.yields(other, &current);
         let results: Vec<_> =
             current.iter().map(|v| (self.kernel.func().ty(*v), self.layout_of(*v))).collect();
         let mut inst = self.inst(Op::Control(ControlOp::If), &[comes], Attrs::new());
@@ -384,6 +402,33 @@ impl<'a> Ahead<'a> {
             let operands = old.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
             let (_, new) = self.add(block, Inst { operands, ..old.clone() }, &results);
             renamed.extend(old.results.iter().copied().zip(new));
+        }
+    }
+
+    /// Loads for a later trip.
+    fn load(&mut self, block: BlockId, renamed: &Renamed) -> Vec<ValueId> {
+        let mut loaded = vec![];
+        for n in 0..self.copies.len() {
+            let Some(c) = self.copies.get(n) else { continue };
+            let operands = c.inst.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
+            let inst = Inst { operands, blocks: vec![], results: vec![], ..c.inst.clone() };
+            let result = (c.ty, c.layout);
+            loaded.extend(self.add(block, inst, &[result]).1);
+        }
+        loaded
+    }
+
+    /// Stores what was loaded, the last of these values, to a piece.
+    fn store(&mut self, block: BlockId, next: &mut Vec<ValueId>, piece: ValueId, ahead: bool) {
+        let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
+        for (n, v) in loaded.into_iter().enumerate() {
+            let Some(c) = self.copies.get(n) else { continue };
+            let mut place = c.place.clone();
+            if ahead {
+                place.set("ahead", Attr::Bool(true));
+            }
+            let inst = self.inst(Op::Machine(MachineOp::SharedStore), &[v, piece], place);
+            self.add(block, inst, &[]);
         }
     }
 
@@ -440,15 +485,23 @@ impl<'a> Ahead<'a> {
         let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| apart);
         let mut behind = rest.split_off(product.map_or(0, |n| n + 1));
         let (next, factors) = match skew {
+            _ if self.plan.by_registers => {
+                self.wait();
+                let (mut next, piece) = self.copies_ahead(slot, ahead);
+                self.func().blocks[body].insts.extend(rest);
+                self.func().blocks[body].insts.append(&mut behind);
+                self.store(body, &mut next, piece, self.plan.stages > 1);
+                (next, vec![])
+            }
             Some(skew) => {
                 rest.pop();
                 self.func().blocks[body].insts.extend(rest);
-                self.multiply(&skew, slot, |e| e.copies_ahead(slot, ahead))
+                self.multiply(&skew, slot, |e| e.copies_ahead(slot, ahead).0)
             }
             None => {
                 self.wait();
                 self.func().blocks[body].insts.extend(rest);
-                (self.copies_ahead(slot, ahead), vec![])
+                (self.copies_ahead(slot, ahead).0, vec![])
             }
         };
         self.func().blocks[body].insts.append(&mut behind);
@@ -466,6 +519,11 @@ impl<'a> Ahead<'a> {
     /// The copies of this trip have arrived, and all have read those of the trip before.
     fn wait(&mut self) {
         let body = self.plan.body;
+        if self.plan.by_registers {
+            let barrier = self.inst(Op::Machine(MachineOp::Barrier), &[], Attrs::new());
+            self.add(body, barrier, &[]);
+            return;
+        }
         let pending = Attrs::new().with("pending", Attr::Int(i64::from(self.plan.ahead()) - 1));
         let wait = self.inst(Op::Machine(MachineOp::AsyncWait), &[], pending);
         self.add(body, wait, &[]);
@@ -475,14 +533,14 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Copies for a later trip; gives what is ahead of it.
-    fn copies_ahead(&mut self, slot: ValueId, ahead: &[ValueId]) -> Vec<ValueId> {
+    /// Copies for a later trip; gives what is ahead of it, and the piece.
+    fn copies_ahead(&mut self, slot: ValueId, ahead: &[ValueId]) -> (Vec<ValueId>, ValueId) {
         let (body, far) = (self.plan.body, self.plan.ahead());
         let args = self.kernel.func().blocks[body].args.clone();
         let step = self.kernel.func().insts[self.plan.at.1].operands.get(2).copied();
-        let (Some(iv), Some(step)) = (args.first().copied(), step) else { return vec![] };
+        let (Some(iv), Some(step)) = (args.first().copied(), step) else { return (vec![], slot) };
         // The piece of the trip before, which nobody reads any more; where products run on, of the trip before that.
-        let back = i64::from(self.plan.stages - far);
+        let back = i64::from(self.plan.stages) - i64::from(far);
         let (by, more) = (self.int(body, DType::I32, back), self.int(body, DType::I32, far.into()));
         let comes = self.edit.comes(self.plan.at.1, body, iv, far);
         let begins = self.compute(body, ElementwiseOp::Lt, &[slot, by], DType::Bool);
@@ -490,9 +548,11 @@ impl<'a> Ahead<'a> {
         let around = self.compute(body, ElementwiseOp::Add, &[slot, more], DType::I32);
         let piece = self.compute(body, ElementwiseOp::Select, &[begins, around, before], DType::I32);
         let next = self.branch(body, comes, &args, ahead, (iv, step, far), piece, true);
-        let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
-        self.add(body, commit, &[]);
-        next
+        if !self.plan.by_registers {
+            let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
+            self.add(body, commit, &[]);
+        }
+        (next, piece)
     }
 
     /// Whether the program is too large for another one to compute meanwhile on its multiprocessor. Then copies stand behind

@@ -48,22 +48,28 @@ use ahead::{Ahead, Plan, Taken, Target};
 /// The pass.
 pub const PASS: Pass = Pass { name: "rings", run, verify: verify_lowered };
 
+/// Without asynchronous copies a lane holds what it loads for the next trip while it multiplies: at most so many bytes, a
+/// quarter of the registers of a lane that has 256.
+const MOST_HELD: u32 = 256;
+/// It is stored while nobody reads that piece, so that more than two are of no use.
+const PIECES_BY_REGISTERS: u32 = 2;
+
 /// The least bytes that an asynchronous copy takes at once.
 const LEAST_BYTES: u32 = 4;
 
 fn run(kernel: &mut Kernel) {
-    if !kernel.setting.spec.has_async_copy {
-        return;
-    }
     for id in loops(kernel, kernel.func().body) {
         let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
         let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
         let fits = plan.ahead() + 1;
-        if let Some(asked) = own.or(kernel.setting.stages).filter(|n| fits < *n) {
+        // Lanes that hold the next trip themselves have use for no more pieces than that.
+        let most = if plan.by_registers { PIECES_BY_REGISTERS } else { u32::MAX };
+        let fits = if plan.by_registers { plan.stages } else { fits };
+        if let Some(asked) = own.or(kernel.setting.stages).filter(|n| fits < (*n).min(most)) {
             let loc = kernel.func().insts[id.1].loc;
             kernel.shallow.push(Shallow { loc, asked, fits });
         }
-        if plan.ahead() > 0 {
+        if plan.ahead() > 0 || plan.by_registers {
             Ahead::new(kernel, plan).apply();
         }
     }
@@ -147,15 +153,30 @@ impl<'a> Look<'a> {
         let slice = insts.iter().copied().filter(|i| slice.contains(i)).collect();
         let slice: Vec<InstId> = slice;
         let pure = slice.iter().all(|i| of_inst(func, *i) == Effects::Pure);
+        let by_registers = !self.kernel.setting.spec.has_async_copy;
+        if by_registers {
+            taken.retain(|t| t.target.buffer().is_some());
+            if taken.is_empty() || taken.iter().map(|t| self.held(t.load)).sum::<u32>() > MOST_HELD {
+                return None;
+            }
+        }
         let room = self.fitting(&taken);
         let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
         // While one trip is multiplied, the next one begins: that takes one piece more.
         let flight = flight::product(self.kernel, self.body, &rings).filter(|_| room >= flight::LEAST_PIECES);
-        let stages = (self.stages + u32::from(flight.is_some())).min(room);
-        Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried, flight })
+        let most = if by_registers { PIECES_BY_REGISTERS } else { u32::MAX };
+        let stages = (self.stages + u32::from(flight.is_some())).min(room).min(most);
+        Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried, flight, by_registers })
     }
 
-    /// Whether a load can be an asynchronous copy.
+    /// Bytes that a thread holds of what is loaded.
+    fn held(&self, load: InstId) -> u32 {
+        let Some(r) = self.kernel.func().insts[load].results.first() else { return 0 };
+        let bytes = element_bytes(self.kernel.module.types.get(self.kernel.func().ty(*r)).elem()) as u32;
+        self.kernel.layout(*r).map_or(0, |l| l.registers() as u32 * bytes)
+    }
+
+    /// Whether a load can be an asynchronous copy, or read for a later trip.
     fn can_copy(&self, id: InstId) -> bool {
         let func = self.kernel.func();
         let inst = &func.insts[id];
@@ -165,7 +186,8 @@ impl<'a> Look<'a> {
         }
         let wide = access(&self.kernel.module, func, &self.axis, self.kernel.setting.spec, inst)
             .is_some_and(|a| a.bytes * a.vector.min(self.vector(*r, &a)) >= LEAST_BYTES);
-        wide && self.may_read(*place)
+        // What a lane holds in between may be as narrow as it likes.
+        (wide || !self.kernel.setting.spec.has_async_copy) && self.may_read(*place)
     }
 
     /// Neighbours in memory that a thread holds in consecutive registers.
@@ -288,7 +310,7 @@ impl<'a> Look<'a> {
                 )
             }
         };
-        i64::from(vector) * bytes >= i64::from(LEAST_BYTES)
+        i64::from(vector) * bytes >= i64::from(LEAST_BYTES) || !self.kernel.setting.spec.has_async_copy
     }
 
     /// The trips that shared memory has room for, beside what else is kept there while the loop runs; at least one.

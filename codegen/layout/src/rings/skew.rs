@@ -102,12 +102,12 @@ impl Ahead<'_> {
     pub(crate) fn first_factors(&mut self, block: BlockId, skew: &Skew, comes: ValueId) -> Vec<ValueId> {
         let pending = i64::from(self.plan.stages) - 2;
         self.arrive(block, pending);
-        let acc = self.nothing(block, skew.acc);
+        let acc = self.nothing(block, (skew.acc.0, Some(skew.acc.1)));
         let piece = self.int(block, DType::I32, 0);
         let (then, other) = (self.func().add_block(), self.func().add_block());
         let found = self.read(then, skew, (acc, piece), 0);
         self.yields(then, &found);
-        let none: Vec<ValueId> = skew.parts.iter().map(|p| self.nothing(other, *p)).collect();
+        let none: Vec<ValueId> = skew.parts.iter().map(|p| self.nothing(other, (p.0, Some(p.1)))).collect();
         self.yields(other, &none);
         let mut inst = self.inst(Op::Control(ControlOp::If), &[comes], Attrs::new());
         inst.blocks = vec![then, other];
@@ -167,11 +167,11 @@ impl Ahead<'_> {
     }
 
     /// A tile of zeros.
-    fn nothing(&mut self, block: BlockId, (ty, layout): (TypeId, LayoutId)) -> ValueId {
+    pub(super) fn nothing(&mut self, block: BlockId, (ty, layout): (TypeId, Option<LayoutId>)) -> ValueId {
         let d = self.kernel.module.types.get(ty).dtype().unwrap_or(DType::F32);
         let attrs = Attrs::new().with("value", Attr::Scalar(Scalar::zero(d)));
         let inst = self.inst(Op::Create(CreateOp::Const), &[], attrs);
-        self.add(block, inst, &[(ty, Some(layout))]).1.first().copied().unwrap_or(ValueId(0))
+        self.add(block, inst, &[(ty, layout)]).1.first().copied().unwrap_or(ValueId(0))
     }
 
     /// What one instruction multiplies of both factors.

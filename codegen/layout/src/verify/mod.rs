@@ -30,7 +30,7 @@
 //! | S04 | Every access stays in its buffer, and `bases` send no two elements to one place. |
 //! | S05 | Buffers begin at multiples of 16 bytes, factors of groups where their order repeats, end below 4 GiB, and share no place while both are alive: from the first store to the last read, and through loops that only some of the accesses stand in. |
 //! | S06 | What is read from a buffer was stored to it before, in the same block or around it, or by a copy that runs ahead. |
-//! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies `ahead` into other pieces of a ring follow each other without. |
+//! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies and stores `ahead` into other pieces of a ring follow each other without. |
 
 mod channels;
 mod copies;

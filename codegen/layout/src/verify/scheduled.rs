@@ -136,7 +136,9 @@ const MOST_RANK: usize = 64;
 fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static [&'static str]) {
     match op {
         MachineOp::Convert => (1..=1, 1, &[]),
-        MachineOp::SharedStore => (1..=1, 0, &["bases", "buffer", "piecewise", "slots", "start", "strides"]),
+        MachineOp::SharedStore => {
+            (1..=1, 0, &["ahead", "bases", "buffer", "piecewise", "slots", "start", "strides"])
+        }
         MachineOp::SharedLoad => (0..=0, 1, &["bases", "buffer", "own", "slots", "start", "strides"]),
         MachineOp::SharedGather => (1..=1, 1, &["axis", "buffer", "k", "start", "strides"]),
         MachineOp::SharedScatter => (2..=2, 0, &["axis", "buffer", "start", "strides"]),

@@ -6,7 +6,7 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_layout::layout::cut;
-use tk_layout::matrix::{LANE_BITS, Tiles};
+use tk_layout::matrix::Tiles;
 use tk_layout::panels::{self, Panels};
 use tk_layout::shared;
 use tk_tile::Inst;
@@ -76,7 +76,7 @@ impl Together<'_> {
 /// Words of the left factor that a thread holds for an instruction.
 fn words_of(product: &Product) -> usize {
     let m = product.matrix;
-    1 << (m.m + m.k - LANE_BITS - m.warps - m.packed())
+    1 << (m.m + m.k - m.lane_bits() - m.warps - m.packed())
 }
 
 impl<'c> Emit<'_, 'c> {

@@ -134,14 +134,15 @@ impl<'c> Emit<'_, 'c> {
         let sides = self.sides(inst, &product, &tiles, k)?;
         let [a, b] = &sides;
         let along = cut(k).repeats as usize;
-        let split = inst.attrs.str("precision") == Some("tf32x3");
+        let rounds = product.matrix.rounds;
+        let split = rounds && inst.attrs.str("precision") == Some("tf32x3");
         for atom in 0..along {
             for step in 0..1 << a.fragment.steps {
                 let left = (0..atoms[0])
-                    .map(|m| self.factor_step(a, split, m * along + atom, step))
+                    .map(|m| self.factor_step(a, (rounds, split), m * along + atom, step))
                     .collect::<Res<Vec<_>>>()?;
                 let right = (0..atoms[1])
-                    .map(|n| self.factor_step(b, split, atom * atoms[1] + n, step))
+                    .map(|n| self.factor_step(b, (rounds, split), atom * atoms[1] + n, step))
                     .collect::<Res<Vec<_>>>()?;
                 for (m, left) in left.iter().enumerate() {
                     for (n, right) in right.iter().enumerate() {
@@ -178,11 +179,15 @@ impl<'c> Emit<'_, 'c> {
         sums: &mut [BasicValueEnum<'c>],
         own: usize,
     ) -> Res<()> {
+        let exchanged = product.matrix.form.exchanges();
+        let [x, y] = product.factors;
+        let product = &if exchanged { Product { factors: [y, x], ..*product } } else { *product };
         for (n, c) in sums.chunks_mut(1 << own).enumerate() {
             let (Some(a), Some(b)) = (left.get(n / right.len().max(1)), right.get(n % right.len().max(1)))
             else {
                 return bug("a step lacks a fragment");
             };
+            let (a, b) = if exchanged { (b, a) } else { (a, b) };
             let next = self.machine.multiply(self, product, a, b, c)?;
             for (c, x) in c.iter_mut().zip(next) {
                 *c = x;
@@ -309,12 +314,18 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// A factor for one step of an atom; f32 as one tf32 or, with `split`, in two parts.
-    fn factor_step(&self, side: &Side<'c>, split: bool, atom: usize, step: usize) -> Res<Step<'c>> {
+    /// A factor for one step of an atom; where the instruction rounds an f32, as one tf32 or, with `split`, in two parts.
+    fn factor_step(
+        &self,
+        side: &Side<'c>,
+        (rounds, split): (bool, bool),
+        atom: usize,
+        step: usize,
+    ) -> Res<Step<'c>> {
         let words = self.factor_words(side, atom, step)?;
         let each = 1 << (side.fragment.own - side.packed);
         let grouped = |words: &[BasicValueEnum<'c>]| words.chunks(each).map(<[_]>::to_vec).collect();
-        if side.dtype != DType::F32 {
+        if !rounds {
             return Ok(Step { all: grouped(&words), rest: None });
         }
         if !split {

@@ -9,7 +9,7 @@
 //! How a factor lies is read from its descriptor as the PTX manual has it ("Matrix Descriptor Format", "Strides"), not taken
 //! from [`tk_layout::panels`], so that a mistake there shows.
 
-use tk_layout::matrix::{ALL, Matrix};
+use tk_layout::matrix::{Matrix, all};
 use tk_ops::DType;
 
 use super::Global;
@@ -46,7 +46,7 @@ struct Kind {
 impl Kind {
     fn of(call: &GroupCall) -> Result<Kind, Wrong> {
         let wrong = || Wrong::new(FaultKind::Call, "an unknown matrix instruction of groups is called");
-        let matrix = usize::try_from(call.kind).ok().and_then(|k| ALL.get(k)).ok_or_else(wrong)?;
+        let matrix = usize::try_from(call.kind).ok().and_then(|k| all().nth(k)).ok_or_else(wrong)?;
         let dtype = |code: i32| {
             let d = usize::try_from(code).ok().and_then(|c| DType::ALL.get(c)).copied();
             d.filter(|d| matrix.factors.contains(d)).ok_or_else(wrong)
@@ -54,7 +54,7 @@ impl Kind {
         let factors = [dtype(call.factors[0])?, dtype(call.factors[1])?];
         let columns = usize::try_from(call.columns).unwrap_or(0);
         let fits = matrix.is_group() && (8..=1 << matrix.n).contains(&columns) && columns.is_multiple_of(8);
-        if fits { Ok(Kind { matrix: *matrix, factors, columns }) } else { Err(wrong()) }
+        if fits { Ok(Kind { matrix, factors, columns }) } else { Err(wrong()) }
     }
 
     fn rows(&self) -> usize {

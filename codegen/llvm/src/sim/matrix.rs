@@ -1,12 +1,13 @@
 //! Owns the matrix instructions of a warp: matrices from shared memory, and products.
 //!
-//! Which lane holds what is written here as the PTX manual has it ("Matrix Fragments for mma", "ldmatrix"), not taken from
+//! Which lane holds what is written here as the PTX manual has it ("Matrix Fragments for mma", "ldmatrix"), and the manuals of
+//! CDNA3 and RDNA3 ("Matrix Arithmetic Instructions", "Wave Matrix Multiply Accumulate"), not taken from
 //! [`tk_layout::matrix`], so that a mistake there shows.
 //!
 //! Guarantees sums of f32 that are as exact as an f64 is, rounded once for each instruction: machines leave open in which
 //! order and how exactly they add. Sums of f64 are fused multiply-adds in the order of K, sums of integers modulo 2^32.
 
-use tk_layout::matrix::{ALL, Matrix};
+use tk_layout::matrix::{Form, Matrix, all};
 use tk_ops::{DType, Scalar};
 
 use super::access::Who;
@@ -15,7 +16,7 @@ use super::calls::{MatrixCall, Space};
 use super::fault::{FaultKind, Wrong};
 use super::grid::Env;
 
-/// Lanes of the warps that have such instructions.
+/// Lanes of the warps that load and store matrices.
 const LANES: u32 = 32;
 /// Rows of a matrix that is loaded, and bytes of each.
 const ROWS: u32 = 8;
@@ -39,7 +40,11 @@ impl Block {
     /// All lanes of a warp have come.
     pub fn matrices(&mut self, number: u32, what: MatrixCall, env: &mut Env<'_>) -> Result<(), Wrong> {
         let size = self.meetings.warp_size;
-        if size != LANES {
+        let lanes = match what {
+            MatrixCall::Load { .. } | MatrixCall::Store { .. } => LANES,
+            MatrixCall::Multiply { kind, .. } => instruction(kind).map_or(LANES, |m| 1 << m.lane_bits()),
+        };
+        if size != lanes {
             let message = format!("a matrix instruction is called in a warp of {size} lanes");
             return Err(Wrong::new(FaultKind::Call, message));
         }
@@ -128,8 +133,6 @@ pub(super) enum Element {
 
 /// An element by its bits; more bits above it do not count.
 pub(super) fn element(d: DType, bits: u64) -> Element {
-    // Of a tf32 the upper 19 bits count.
-    let bits = if d == DType::F32 { bits & !0x1FFF } else { bits };
     let x = Scalar::from_bits(d, bits);
     match d {
         DType::I8 => Element::Int(i64::from(bits as u8 as i8)),
@@ -138,44 +141,97 @@ pub(super) fn element(d: DType, bits: u64) -> Element {
     }
 }
 
+/// The instruction with this number.
+fn instruction(kind: i32) -> Option<Matrix> {
+    usize::try_from(kind).ok().and_then(|k| all().nth(k))
+}
+
+/// How an instruction holds its matrices.
+struct Held {
+    matrix: Matrix,
+    /// Bytes of a word, and elements of a factor in one.
+    size: usize,
+    packed: usize,
+}
+
+impl Held {
+    /// Elements of a factor in a lane, with so many rows or columns.
+    fn of_factor(&self, across: usize) -> usize {
+        let (k, lanes) = (1usize << self.matrix.k, 1usize << self.matrix.lane_bits());
+        match self.matrix.form {
+            Form::Quads | Form::Mfma => across * k / lanes,
+            Form::Wmma => k,
+        }
+    }
+
+    /// The row or column, and the position along K, of an element of a factor in a lane.
+    fn factor(&self, across: usize, lane: usize, element: usize) -> (usize, usize) {
+        match self.matrix.form {
+            Form::Quads => {
+                let (word, j, rows) = (element / self.packed, element % self.packed, across / 8);
+                (lane / 4 + 8 * (word % rows), lane % 4 * self.packed + j + 4 * self.packed * (word / rows))
+            }
+            Form::Mfma => (lane % across, self.of_factor(across) * (lane / across) + element),
+            Form::Wmma => (lane % 16, element),
+        }
+    }
+
+    /// The row and column of an element of the accumulator in a lane.
+    fn sum(&self, lane: usize, i: usize) -> (usize, usize) {
+        let columns = 1usize << self.matrix.n;
+        match self.matrix.form {
+            Form::Quads => (lane / 4 + 8 * (i / 2), 2 * (lane % 4) + i % 2),
+            Form::Mfma if self.matrix.sum == DType::F64 => (4 * i + lane / columns, lane % columns),
+            // Four rows in each lane of a column, then the next lanes; of 32 x 32 that four times.
+            Form::Mfma => ((64 / columns) * 4 * (i / 4) + 4 * (lane / columns) + i % 4, lane % columns),
+            Form::Wmma => (2 * i + lane / 16, lane % 16),
+        }
+    }
+}
+
 fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong> {
     let wrong = || Wrong::new(FaultKind::Call, "an unknown matrix instruction is called");
-    let matrix = usize::try_from(kind).ok().and_then(|k| ALL.get(k)).ok_or_else(wrong)?;
+    let matrix = instruction(kind).ok_or_else(wrong)?;
     let dtype = |code: i32| {
         let d = usize::try_from(code).ok().and_then(|c| DType::ALL.get(c)).copied();
         d.filter(|d| matrix.factors.contains(d)).ok_or_else(wrong)
     };
     let [x, y] = [dtype(factors[0])?, dtype(factors[1])?];
     let (m, n, k) = (1usize << matrix.m, 1usize << matrix.n, 1usize << matrix.k);
-    let (rows, size) = (m / 8, word_bytes(matrix));
-    // Elements of a word; words of a lane.
-    let p = (size / x.bytes()).max(1);
-    let (of_a, of_b, of_c) = (m * k / 32 / p, k * n / 32 / p, m * n / 32);
+    let size = word_bytes(&matrix);
+    let packed = (size / x.bytes()).max(1);
+    let held = Held { matrix, size, packed };
+    let (of_a, of_b) = (held.of_factor(m), held.of_factor(n));
+    let (words_a, words_b) = (of_a / packed, of_b / packed);
     let zero = Element::Int(0);
     let (mut a, mut b) = (vec![zero; m * k], vec![zero; k * n]);
     let read = |lane: &Brought, word: usize| -> u64 {
         let mut bytes = [0; 8];
         // SAFETY: the lane waits, and says that these words may be read there.
-        unsafe { std::ptr::copy_nonoverlapping(lane.room.add(word * size), bytes.as_mut_ptr(), size) };
+        unsafe {
+            std::ptr::copy_nonoverlapping(lane.room.add(word * held.size), bytes.as_mut_ptr(), held.size)
+        };
         u64::from_le_bytes(bytes)
     };
-    let part = |word: u64, j: usize, d: DType| element(d, word >> (j * 8 * d.bytes()));
+    let part = |lane: &Brought, first: usize, i: usize, d: DType| {
+        let bits = read(lane, first + i / held.packed) >> (i % held.packed * 8 * d.bytes());
+        // Of a tf32 the upper 19 bits count.
+        element(d, if held.matrix.rounds { bits & !0x1FFF } else { bits })
+    };
     for (lane, number) in lanes.iter().zip(0usize..) {
-        let (group, within) = (number / 4, number % 4);
-        for (w, j) in (0..of_a).flat_map(|w| (0..p).map(move |j| (w, j))) {
-            let (row, column) = (group + 8 * (w % rows), within * p + j + 4 * p * (w / rows));
-            a.get_mut(row * k + column).into_iter().for_each(|e| *e = part(read(lane, w), j, x));
+        for i in 0..of_a {
+            let (row, along) = held.factor(m, number, i);
+            a.get_mut(row * k + along).into_iter().for_each(|e| *e = part(lane, 0, i, x));
         }
-        for (w, j) in (0..of_b).flat_map(|w| (0..p).map(move |j| (w, j))) {
-            let row = within * p + j + 4 * p * w;
-            b.get_mut(row * n + group).into_iter().for_each(|e| *e = part(read(lane, of_a + w), j, y));
+        for i in 0..of_b {
+            let (column, along) = held.factor(n, number, i);
+            b.get_mut(along * n + column).into_iter().for_each(|e| *e = part(lane, words_a, i, y));
         }
     }
     for (lane, number) in lanes.iter().zip(0usize..) {
-        let (group, within) = (number / 4, number % 4);
-        for i in 0..of_c {
-            let (row, column) = (group + 8 * (i / 2), 2 * within + i % 2);
-            let word = of_a + of_b + i;
+        for i in 0..m * n / lanes.len().max(1) {
+            let (row, column) = held.sum(number, i);
+            let word = words_a + words_b + i;
             let factors = (0..k).filter_map(|s| Some((*a.get(row * k + s)?, *b.get(s * n + column)?)));
             let sum = add(matrix.sum, read(lane, word), factors).to_le_bytes();
             // SAFETY: the lane waits, and says that the result may be written there.

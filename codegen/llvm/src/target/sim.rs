@@ -409,7 +409,7 @@ impl<'c> Machine<'c> for Sim {
             let x = if x.get_type() == ty { *x } else { e.builder.build_bit_cast(*x, ty, "")? };
             e.builder.build_store(self.element(e, &access, room, i)?, x)?;
         }
-        let kind = tk_layout::matrix::ALL.iter().position(|m| *m == product.matrix).unwrap_or(usize::MAX);
+        let kind = tk_layout::matrix::all().position(|m| m == product.matrix).unwrap_or(usize::MAX);
         let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
         let [x, y] = product.factors.map(code);
         let args = [e.int(kind as u32).into(), x.into(), y.into(), room.into(), self.place(e).into()];
@@ -433,7 +433,7 @@ impl<'c> Machine<'c> for Sim {
         let room = self.words_room(e, sums)?;
         let left_room = self.words_room(e, &vec![e.int(0).into(); what.words()])?;
         let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
-        let kind = tk_layout::matrix::ALL.iter().position(|m| m.is_like(&matrix)).unwrap_or(usize::MAX);
+        let kind = tk_layout::matrix::all().position(|m| m.is_like(&matrix)).unwrap_or(usize::MAX);
         let [x, y] = what.product.factors.map(code);
         for step in &what.steps {
             let left = match &what.left {

@@ -2,7 +2,7 @@
 //! lack one thing, which the last argument names.
 
 use super::*;
-use tk_layout::matrix::ALL;
+use tk_layout::matrix::all;
 use tk_llvm::sim::{Dimension, TensorMap};
 
 struct Calls {
@@ -76,7 +76,7 @@ kernel!(multiplies, l, {
     let mut sums = [2.0f32; 4];
     let at = sums.as_mut_ptr().cast::<u8>();
     let half = DType::ALL.iter().position(|d| *d == DType::F16).expect("a type") as i32;
-    let kind = ALL.iter().position(|m| m.name == "m64k16").expect("an instruction") as i32;
+    let kind = all().position(|m| m.name == "m64k16").expect("an instruction") as i32;
     let (a, b) = (descriptor(0), descriptor(RIGHT));
     unsafe { (OWN.multiply)(l.0, kind, half, half, 8, a, b, 0, std::ptr::null(), at, 7) };
     unsafe { (OWN.commit)(l.0) };
