@@ -120,10 +120,12 @@ pub enum Emit {
 pub enum DeviceName {
     /// The interpreter, on all cores
     Cpu,
-    /// The code for GPUs, simulated lane by lane, with warps of 32 lanes
+    /// The code for GPUs, simulated lane by lane: warps of 32 lanes and the instructions of Hopper
     Sim,
-    /// The same with warps of 64 lanes
+    /// The same with warps of 64 lanes and the matrix instructions of CDNA
     Sim64,
+    /// The same with warps of 32 lanes and the matrix instructions of RDNA
+    SimWmma,
     /// NVIDIA GPUs
     Cuda,
     /// AMD GPUs (planned)
@@ -137,6 +139,7 @@ impl DeviceName {
             DeviceName::Cpu => "cpu",
             DeviceName::Sim => "sim",
             DeviceName::Sim64 => "sim64",
+            DeviceName::SimWmma => "sim-wmma",
             DeviceName::Cuda => "cuda",
             DeviceName::Hip => "hip",
         }
@@ -235,14 +238,14 @@ pub struct BuildArgs {
     /// Where text comes from.
     #[command(flatten)]
     pub input: InputArgs,
-    /// What to compile for, such as sm_90a; several times for several
+    /// What to compile for, such as sm_90a or gfx942; several times for several
     #[arg(long = "target", required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
     /// Value of a compile-time parameter: a number, true, false, a type or a function
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub sets: Vec<String>,
     /// What to write, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [BuildForm::Cubin, BuildForm::Report], value_name = "FORM")]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = BuildForm::DEFAULT, value_name = "FORM")]
     pub emit: Vec<BuildForm>,
     /// Put the source and every form in between into the bundle, for `tk inspect --html`
     #[arg(long)]
@@ -265,10 +268,14 @@ pub enum BuildForm {
     Sched,
     /// LLVM IR
     Llvm,
-    /// The text for the assembler
+    /// For NVIDIA, the text for the assembler
     Ptx,
-    /// Machine code
+    /// For AMD, the assembly of the machine code
+    Gcn,
+    /// For NVIDIA, machine code
     Cubin,
+    /// For AMD, machine code
+    Hsaco,
     /// What the kernel needs and takes, as JSON
     Report,
     /// All kernels of the file in one, for `tk inspect` and for programs in Rust
@@ -277,6 +284,11 @@ pub enum BuildForm {
     Manifest,
     /// A C header and a C source file that holds the binaries and launches them
     Header,
+}
+
+impl BuildForm {
+    /// What is written if nothing is said: binaries, of which each target has its own, and what they need.
+    pub const DEFAULT: [BuildForm; 3] = [BuildForm::Cubin, BuildForm::Hsaco, BuildForm::Report];
 }
 
 /// `tk inspect`

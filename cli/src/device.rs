@@ -12,7 +12,7 @@ use crate::args::DeviceName;
 pub fn open(name: DeviceName, sources: &SourceMap, path: &str) -> Result<Option<Arc<dyn Device>>, String> {
     match name {
         DeviceName::Cpu => Ok(None),
-        DeviceName::Sim | DeviceName::Sim64 => simulator(name).map(Some),
+        DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => simulator(name).map(Some),
         DeviceName::Cuda => cuda(sources, Path::new(path)).map(Some),
         DeviceName::Hip => Err("this version of tk has no device `hip`".into()),
     }
@@ -25,7 +25,9 @@ fn simulator(name: DeviceName) -> Result<Arc<dyn Device>, String> {
         Ok(text) => text.parse().map_err(|_| format!("TK_SIM_SEED is `{text}`, which is no number"))?,
         Err(_) => 0,
     };
-    let spec = if name == DeviceName::Sim64 { &tk_layout::spec::SIM_64 } else { &tk_layout::spec::SIM_32 };
+    let Some(spec) = tk_layout::spec::target(name.name()) else {
+        return Err(format!("there is no simulator `{}`", name.name()));
+    };
     Ok(Arc::new(tk_driver::Simulator::new(spec, seed)))
 }
 

@@ -49,22 +49,24 @@ fn column(name: &str) -> String {
 /// LLVM, the assembler, the cache.
 #[cfg(feature = "llvm")]
 fn compiler(terminal: &Terminal) -> Outcome {
-    use tk_driver::{Cache, Environment, Ptxas};
+    use tk_driver::{Cache, Environment, Lld, Ptxas, ToolError};
     let llvm = tk_driver::llvm_version();
     let tool = Tool { name: "LLVM", version: Some(&llvm), path: None, works: true, message: llvm.clone() };
     tool.show(terminal)?;
     let cache = Cache::of_process();
-    match Ptxas::find(&Environment::of_process(None), &cache) {
-        Ok(ptxas) => {
-            let message = format!("{}, {}", ptxas.version, ptxas.path.display());
-            let (version, path) = (Some(ptxas.version.as_str()), ptxas.path.to_str());
-            Tool { name: "ptxas", version, path, works: true, message }.show(terminal)?;
+    let environment = Environment::of_process(None);
+    let show = |name: &str, found: Result<(String, std::path::PathBuf), ToolError>| match found {
+        Ok((version, path)) => {
+            let message = format!("{version}, {}", path.display());
+            Tool { name, version: Some(&version), path: path.to_str(), works: true, message }.show(terminal)
         }
         Err(e) => {
             let message = format!("{}; {}", e.message, e.notes.join("; "));
-            Tool { name: "ptxas", version: None, path: None, works: false, message }.show(terminal)?;
+            Tool { name, version: None, path: None, works: false, message }.show(terminal)
         }
-    }
+    };
+    show("ptxas", Ptxas::find(&environment, &cache).map(|p| (p.version, p.path)))?;
+    show("ld.lld", Lld::find(&environment, &cache).map(|l| (l.version, l.path)))?;
     crate::cache::show(terminal, &cache, &column("cache"))
 }
 

@@ -2,7 +2,7 @@
 
 use tk_layout::layout::Threads;
 use tk_layout::linear::InDim;
-use tk_layout::matrix::{self, Tiles};
+use tk_layout::matrix::Tiles;
 use tk_layout::{Layout, TargetSpec, picture, spec, text};
 use tk_ops::DType;
 use tk_runtime::files::write_all;
@@ -97,15 +97,12 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
             Ok(Layout::blocked(shape, &order, power(vector, "neighbours")?, threads(warps)?))
         }
         (part @ ("acc" | "a" | "b"), [instruction, warps]) => {
-            let names: Vec<&str> = matrix::ALL.iter().map(|m| m.name).collect();
-            let found = matrix::ALL.into_iter().find(|m| m.name == *instruction);
+            let names: Vec<&str> = target.matrices.iter().map(|m| m.name).collect();
+            let found = target.matrices.iter().copied().find(|m| m.name == *instruction);
             let found = found.ok_or_else(|| {
-                format!("there is no instruction `{instruction}`{}", hint(instruction, &names))
+                format!("`{}` has no instruction `{instruction}`{}", target.name, hint(instruction, &names))
             })?;
             let [m, n] = shape else { return Err(format!("`{text}`: a tile of two dimensions is needed")) };
-            if !target.has_mma || found.is_group() && !target.has_async_mma {
-                return Err(format!("`{}` has no such instruction", target.name));
-            }
             if found.is_group() && part == "b" {
                 return Err(format!("`{text}`: the right factor of `{instruction}` lies in shared memory"));
             }

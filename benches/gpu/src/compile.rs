@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tk_driver::{
-    ArgFacts, Cache, Environment, Ptxas, Request, assemble, build_cached, compile_for, warps_for,
+    ArgFacts, Assembler, Cache, Environment, Request, Tools, build_cached, compile_for, warps_for,
 };
 use tk_layout::spec::SM_90A;
 use tk_layout::{Setting, pipeline};
@@ -104,11 +104,12 @@ pub fn run(args: &Args, cases: &[Case], report: &mut Report) -> Result<(), Stop>
     }
     let switched_off = Cache::at(Path::new(""), 0);
     let environment = Environment::of_process(Some(&args.root.join("examples/add.tk")));
-    let ptxas = Ptxas::find(&environment, &switched_off)
-        .map_err(|e| Stop::Missing(first(&[e.at(Span::default())])))?;
-    report.put("assembler", json!(ptxas.version))?;
+    let tools = Tools::new(environment, switched_off);
+    let assembler = tools.assembler(&SM_90A).map_err(|e| Stop::Missing(first(&[e.at(Span::default())])))?;
+    report.put("assembler", json!(assembler.version()))?;
     for case in cases {
-        let result = measure(&args.root, case, &ptxas).map_err(|e| format!("compiling {}: {e}", case.name));
+        let result =
+            measure(&args.root, case, assembler).map_err(|e| format!("compiling {}: {e}", case.name));
         report.put_in("compile", case.name, or_error(result))?;
     }
     Ok(())
@@ -128,10 +129,10 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-fn measure(root: &Path, case: &Case, ptxas: &Ptxas) -> Result<Value, String> {
+fn measure(root: &Path, case: &Case, assembler: &Assembler) -> Result<Value, String> {
     // The first time starts what is started once.
-    once(root, case, ptxas)?;
-    let steps: Vec<Steps> = (0..TRIES).map(|_| once(root, case, ptxas)).collect::<Result<_, _>>()?;
+    once(root, case, assembler)?;
+    let steps: Vec<Steps> = (0..TRIES).map(|_| once(root, case, assembler)).collect::<Result<_, _>>()?;
     let of = |part: fn(&Steps) -> f64| median(&steps.iter().map(part).collect::<Vec<f64>>());
     Ok(json!({
         "ms": of(|s| s.check + s.specialize + s.layout + s.llvm + s.ptxas),
@@ -141,7 +142,7 @@ fn measure(root: &Path, case: &Case, ptxas: &Ptxas) -> Result<Value, String> {
         "layout_ms": of(|s| s.layout),
         "llvm_ms": of(|s| s.llvm),
         "ptxas_ms": of(|s| s.ptxas),
-        "cache_hit_us": hit(root, case, ptxas)?,
+        "cache_hit_us": hit(root, case)?,
     }))
 }
 
@@ -182,7 +183,7 @@ impl Front {
     }
 }
 
-fn once(root: &Path, case: &Case, ptxas: &Ptxas) -> Result<Steps, String> {
+fn once(root: &Path, case: &Case, assembler: &Assembler) -> Result<Steps, String> {
     let begin = Instant::now();
     let checked = check(root, &format!("examples/{}.tk", case.name))?;
     let checking = begin.elapsed();
@@ -194,7 +195,7 @@ fn once(root: &Path, case: &Case, ptxas: &Ptxas) -> Result<Steps, String> {
     let kernel = compile_for(&request, false, Span::default()).map_err(|wrong| first(&wrong))?;
     let compiling = begin.elapsed();
     let begin = Instant::now();
-    assemble(&kernel, ptxas).map_err(|e| first(&[e.at(Span::default())]))?;
+    assembler.assemble(&kernel).map_err(|e| first(&[e.at(Span::default())]))?;
     let assembling = begin.elapsed();
     let laying = layout(&request)?.min(compiling);
     Ok(Steps {
@@ -217,13 +218,13 @@ fn layout(request: &Request<'_>) -> Result<Duration, String> {
 }
 
 /// Microseconds from tile IR to a binary that is in the cache: the key, the file, its checksum, its contents.
-fn hit(root: &Path, case: &Case, ptxas: &Ptxas) -> Result<f64, String> {
+fn hit(root: &Path, case: &Case) -> Result<f64, String> {
     let folder = std::env::temp_dir().join(format!("tk-gpu-bench-{}", std::process::id()));
-    let cache = Cache::at(&folder, CACHE);
+    let environment = Environment::of_process(Some(&root.join("examples/add.tk")));
+    let tools = Tools::new(environment, Cache::at(&folder, CACHE));
     let front = Front::new(check(root, &format!("examples/{}.tk", case.name))?, case)?;
     let request = front.request();
-    let build =
-        || build_cached(&request, false, ptxas, &cache, Span::default()).map_err(|wrong| first(&wrong));
+    let build = || build_cached(&request, false, &tools, Span::default()).map_err(|wrong| first(&wrong));
     let times = build().and_then(|_| {
         let mut times = vec![];
         for _ in 0..HITS {

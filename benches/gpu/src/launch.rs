@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tk_bundle::Bundle;
-use tk_driver::{Cache, Environment, Ptxas, ship, specializations};
+use tk_driver::{Cache, Environment, Tools, ship, specializations};
 use tk_ops::DType;
 use tk_runtime::Session;
 use tk_runtime::cuda::{Arg, Device, Kernels, Stream};
@@ -76,10 +76,9 @@ fn shipped(args: &Args, device: &Device) -> Result<Kernels, String> {
     let target = tk_driver::TARGETS.into_iter().find(|t| Some(t.name) == device.target());
     let specials = specializations(&session, file, None, &[], &target.into_iter().collect::<Vec<_>>());
     let (specials, _) = specials.map_err(|e| format!("{e:?}"))?;
-    let cache = Cache::of_process();
-    let ptxas = Ptxas::find(&Environment::of_process(Some(&args.root.join(file))), &cache)
-        .map_err(|e| format!("{e:?}"))?;
-    let shipped = ship(&session, &specials, (&ptxas, &cache), false).map_err(|wrong| first(&wrong))?;
+    let environment = Environment::of_process(Some(&args.root.join(file)));
+    let tools = Tools::new(environment, Cache::of_process());
+    let shipped = ship(&session, &specials, &tools, false).map_err(|wrong| first(&wrong))?;
     let bundle = Bundle::from_vec(shipped.bundle()).map_err(|e| e.to_string())?;
     Ok(Kernels::new(device.clone(), bundle.into()))
 }

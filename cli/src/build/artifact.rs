@@ -21,7 +21,9 @@ pub fn is_one(form: BuildForm) -> bool {
         | BuildForm::Sched
         | BuildForm::Llvm
         | BuildForm::Ptx
+        | BuildForm::Gcn
         | BuildForm::Cubin
+        | BuildForm::Hsaco
         | BuildForm::Report => false,
     }
 }
@@ -33,10 +35,10 @@ pub fn build(
     path: &str,
     chosen: &[Specialization],
 ) -> Result<(Files, Vec<Row>), Failure> {
-    let Some((ptxas, cache)) = &builder.tools else { return Ok((vec![], vec![])) };
+    let Some(tools) = &builder.tools else { return Ok((vec![], vec![])) };
     let sources = &builder.session.checked().sources;
-    let mut shipped = ship(builder.session, chosen, (ptxas, cache), args.listing)
-        .map_err(|wrong| builder.refused(&wrong))?;
+    let mut shipped =
+        ship(builder.session, chosen, tools, args.listing).map_err(|wrong| builder.refused(&wrong))?;
     builder.terminal.diagnostics(sources, &shipped.notes)?;
     let mut rows = vec![];
     for unit in &shipped.units {
@@ -91,7 +93,8 @@ fn beside(shipped: &mut Shipped, chosen: &[Specialization]) -> Files {
         let Some(special) = chosen.get(unit.special) else { continue };
         let stem =
             format!("{}{}.{}", special.file_stem(unit.variant), without(unit, ".without_"), variant.target);
-        for (blob, extension) in [(&mut variant.binary, "cubin"), (&mut variant.tile, "tile")] {
+        let binary = extension(if special.target.has_gcn { BuildForm::Hsaco } else { BuildForm::Cubin });
+        for (blob, extension) in [(&mut variant.binary, binary), (&mut variant.tile, "tile")] {
             let name = format!("{stem}.{extension}");
             let bytes = shipped.contents.get(&blob.blake3).cloned().unwrap_or_default();
             files.push((name.clone(), bytes));

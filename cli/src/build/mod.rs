@@ -7,17 +7,17 @@ mod artifact;
 mod table;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tk_driver::{
-    ArgFacts, Built, Cache, Environment, Kernel, Ptxas, Refused, Request, Specialization, Stages, Variant,
+    ArgFacts, Built, Cache, Environment, Kernel, Refused, Request, Specialization, Stages, Tools, Variant,
     build_cached, compile_for, describe, shallow, specializations, spilled, warps_for,
 };
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
 use tk_runtime::{Session, pass};
 use tk_sema::contract::{self, Preferred};
-use tk_syntax::{Diagnostic, Span};
+use tk_syntax::Diagnostic;
 use tk_tile::{FuncId, TileModule, text};
 
 use crate::args::{BuildArgs, BuildForm};
@@ -29,6 +29,17 @@ use table::Row;
 /// Builds kernels.
 pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let targets = targets(&args.targets)?;
+    if let Some(form) = args.emit.iter().find(|f| !targets.iter().any(|t| has_form(t, **f))) {
+        // The default names the binaries of all targets.
+        if !(args.emit == BuildForm::DEFAULT) {
+            let names: Vec<&str> = targets.iter().map(|t| t.name).collect();
+            return Err(Failure::Sentence(format!(
+                "there is no {} of {}",
+                extension(*form),
+                names.join(" or ")
+            )));
+        }
+    }
     let (path, name) = front::split_target(&args.source);
     let checked = front::check(&Inputs::new(&args.input, [path])?, path)?;
     front::report(terminal, &checked)?;
@@ -40,7 +51,13 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let first = chosen.first().map(|s| s.place).unwrap_or_default();
     let mut builder = Builder { terminal, session: &session, forms: &args.emit, tools: None };
     if builder.needs_binary() {
-        builder.tools = Some(builder.tools(path, first)?);
+        let environment = Environment::of_process(Some(Path::new(path)));
+        let tools = Tools::new(environment, Cache::of_process());
+        // What is missing is said before anything is compiled.
+        for target in &targets {
+            tools.assembler(target).map_err(|e| builder.refused(&[e.at(first)]))?;
+        }
+        builder.tools = Some(tools);
     }
     let (mut files, mut rows, sources): (Files, Vec<Row>, _) = (vec![], vec![], &session.checked().sources);
     if args.emit.iter().any(|f| artifact::is_one(*f)) {
@@ -116,8 +133,8 @@ struct Builder<'a> {
     terminal: &'a Terminal,
     session: &'a Session,
     forms: &'a [BuildForm],
-    /// The assembler and the cache, where a binary is made.
-    tools: Option<(Ptxas, Cache)>,
+    /// Assemblers and the cache, where a binary is made.
+    tools: Option<Tools>,
 }
 
 /// The files of one kernel by their names in the folder.
@@ -125,8 +142,9 @@ type Files = Vec<(String, Vec<u8>)>;
 
 impl Builder<'_> {
     fn needs_binary(&self) -> bool {
-        let binary =
-            |f: &BuildForm| matches!(f, BuildForm::Cubin | BuildForm::Report) || artifact::is_one(*f);
+        let binary = |f: &BuildForm| {
+            matches!(f, BuildForm::Cubin | BuildForm::Hsaco | BuildForm::Report) || artifact::is_one(*f)
+        };
         self.forms.iter().any(binary)
     }
 
@@ -138,17 +156,15 @@ impl Builder<'_> {
     /// Whether a form is asked for that only compiling gives.
     fn needs_stages(&self) -> bool {
         self.forms.iter().any(|f| {
-            matches!(f, BuildForm::Layout | BuildForm::LayoutSvg | BuildForm::Sched | BuildForm::Llvm)
+            matches!(
+                f,
+                BuildForm::Layout
+                    | BuildForm::LayoutSvg
+                    | BuildForm::Sched
+                    | BuildForm::Llvm
+                    | BuildForm::Gcn
+            )
         })
-    }
-
-    fn tools(&self, path: &str, place: Span) -> Result<(Ptxas, Cache), Failure> {
-        let source = PathBuf::from(path);
-        let cache = Cache::of_process();
-        match Ptxas::find(&Environment::of_process(Some(&source)), &cache) {
-            Ok(ptxas) => Ok((ptxas, cache)),
-            Err(e) => Err(self.refused(&[e.at(place)])),
-        }
     }
 
     fn refused(&self, wrong: &[tk_syntax::Diagnostic]) -> Failure {
@@ -180,9 +196,9 @@ impl Builder<'_> {
         let sources = &self.session.checked().sources;
         let (stages, place) = (self.needs_stages(), special.place);
         let (kernel, built) = match &self.tools {
-            Some((ptxas, cache)) => {
-                let built = build_cached(request, stages, ptxas, cache, place)
-                    .map_err(|wrong| self.refused(&wrong))?;
+            Some(tools) => {
+                let built =
+                    build_cached(request, stages, tools, place).map_err(|wrong| self.refused(&wrong))?;
                 let warning = spilled(&special.variant_label(variant), &built, place);
                 let mut warnings = shallow(&special.variant_label(variant), &built.kernel, place);
                 warnings.extend(warning);
@@ -194,7 +210,7 @@ impl Builder<'_> {
         };
         let mut files = vec![];
         for form in self.each() {
-            if form == BuildForm::Tile && variant != Variant::General {
+            if form == BuildForm::Tile && variant != Variant::General || !has_form(request.target, form) {
                 continue;
             }
             let stem = special.file_stem(variant);
@@ -222,6 +238,23 @@ fn missing(form: BuildForm) -> Failure {
     Failure::Internal { pass: pass::current().into(), what: format!("there is no {}", extension(form)) }
 }
 
+/// Whether there is such a file for a target.
+fn has_form(target: &TargetSpec, form: BuildForm) -> bool {
+    match form {
+        BuildForm::Ptx | BuildForm::Cubin => target.has_ptx,
+        BuildForm::Gcn | BuildForm::Hsaco => target.has_gcn,
+        BuildForm::Tile
+        | BuildForm::Layout
+        | BuildForm::LayoutSvg
+        | BuildForm::Sched
+        | BuildForm::Llvm
+        | BuildForm::Report
+        | BuildForm::Bundle
+        | BuildForm::Manifest
+        | BuildForm::Header => true,
+    }
+}
+
 /// What stands behind the last dot of a file.
 fn extension(form: BuildForm) -> &'static str {
     match form {
@@ -231,7 +264,9 @@ fn extension(form: BuildForm) -> &'static str {
         BuildForm::Sched => "sched",
         BuildForm::Llvm => "ll",
         BuildForm::Ptx => "ptx",
+        BuildForm::Gcn => "gcn",
         BuildForm::Cubin => "cubin",
+        BuildForm::Hsaco => "hsaco",
         BuildForm::Report | BuildForm::Manifest => "json",
         BuildForm::Bundle => "tkb",
         BuildForm::Header => "h",
@@ -251,8 +286,8 @@ fn contents(
         BuildForm::LayoutSvg => stage(|s| &s.pictures),
         BuildForm::Sched => stage(|s| &s.sched),
         BuildForm::Llvm => stage(|s| &s.llvm),
-        BuildForm::Ptx => Some(kernel?.asm.clone().into_bytes()),
-        BuildForm::Cubin => Some(built?.cubin.bytes.clone()),
+        BuildForm::Ptx | BuildForm::Gcn => Some(kernel?.asm.clone().into_bytes()),
+        BuildForm::Cubin | BuildForm::Hsaco => Some(built?.cubin.bytes.clone()),
         BuildForm::Report => {
             Some(describe(&special.name, &special.values, (variant, &request.facts), built?).into_bytes())
         }

@@ -9,11 +9,11 @@ use tk_layout::{ArgFacts, TargetSpec};
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::text;
 
-use crate::cache::{Cache, Key};
+use crate::assembler::{Assembler, Tools};
+use crate::cache::Key;
 use crate::compile::{compile, name_in_code};
 use crate::encode::{decode, encode};
 use crate::kernel::{Cubin, Kernel, Request};
-use crate::ptxas::{Ptxas, assemble};
 
 /// A compiled and assembled kernel.
 #[derive(Clone, Debug)]
@@ -52,9 +52,7 @@ impl Work {
 
 /// Compiles a kernel and checks that it fits the machine. `place` is where the kernel stands.
 pub fn compile_for(request: &Request<'_>, keep_stages: bool, place: Span) -> Result<Kernel, Vec<Diagnostic>> {
-    let kernel = compile(request, keep_stages).map_err(|wrong| placed(wrong, place))?;
-    fits(&kernel.name, kernel.shared_bytes, request.target, place)?;
-    Ok(kernel)
+    compile(request, keep_stages).map_err(|wrong| placed(wrong, place))
 }
 
 /// Whether a target has the shared memory that a kernel needs.
@@ -88,26 +86,26 @@ fn placed(mut wrong: Vec<Diagnostic>, place: Span) -> Vec<Diagnostic> {
 pub fn build_cached(
     request: &Request<'_>,
     keep_stages: bool,
-    ptxas: &Ptxas,
-    cache: &Cache,
+    tools: &Tools,
     place: Span,
 ) -> Result<Built, Vec<Diagnostic>> {
+    let assembler = tools.assembler(request.target).map_err(|e| vec![e.at(place)])?;
     let begin = Instant::now();
-    let key = key(request, ptxas);
-    if !keep_stages && let Some((kernel, cubin)) = cache.get(&key).as_deref().and_then(decode) {
+    let key = key(request, assembler);
+    if !keep_stages && let Some((kernel, cubin)) = tools.cache.get(&key).as_deref().and_then(decode) {
         return Ok(Built { kernel, cubin, work: Work::Found(begin.elapsed()) });
     }
     let kernel = compile_for(request, keep_stages, place)?;
     let compile = begin.elapsed();
-    let cubin = assemble(&kernel, ptxas).map_err(|e| vec![e.at(place)])?;
+    let cubin = assembler.assemble(&kernel).map_err(|e| vec![e.at(place)])?;
     if let Some(bytes) = encode(&kernel, &cubin) {
-        cache.put(&key, &bytes);
+        tools.cache.put(&key, &bytes);
     }
     Ok(Built { kernel, cubin, work: Work::Done { compile, assemble: begin.elapsed() - compile } })
 }
 
 /// Everything that the result depends on. `TK_SOURCE` is a hash of the sources of this compiler.
-fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
+fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
     let ir = text::print(request.module, text::Options { locs: true });
     let fact = |f: &ArgFacts| {
         // All of them, so that a new one is not forgotten.
@@ -135,6 +133,6 @@ fn key(request: &Request<'_>, ptxas: &Ptxas) -> Key {
         env!("CARGO_PKG_VERSION").as_bytes(),
         env!("TK_SOURCE").as_bytes(),
         crate::llvm_version().as_bytes(),
-        ptxas.version.as_bytes(),
+        assembler.version().as_bytes(),
     ])
 }

@@ -6,19 +6,24 @@
 use tk_layout::channels::maps::{Dimension, TensorMap, Word};
 use tk_layout::{Layout, Setting, picture, pipeline, text};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
+use tk_llvm::gpu;
 use tk_llvm::lines::{FileLines, Lines};
-use tk_llvm::module;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 use tk_tile::text::Options;
 use tk_tile::{Elem, Id, Type, ValueId};
 
+use crate::build::fits;
 use crate::kernel::{Kernel, Param, ParamKind, Request, Stages};
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
     let stages = schedule(request)?;
-    let made = module::ptx(&stages.scheduled, &lines(request.sources))
+    // LLVM ends the process where a kernel has more shared memory than the target.
+    let shared_bytes = stages.scheduled.shared_bytes() + gpu::own_shared_bytes(&stages.scheduled);
+    let symbol = tk_llvm::module::symbol(&stages.scheduled.func().name);
+    fits(&symbol, shared_bytes, request.target, Span::default())?;
+    let made = gpu::text(&stages.scheduled, &lines(request.sources), keep_stages)
         .map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| Stages {
         layout: stages.laid_out.to_string(),
@@ -32,7 +37,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         name: made.symbol,
         target: request.target,
         threads: stages.scheduled.block_threads(),
-        shared_bytes: stages.scheduled.shared_bytes(),
+        shared_bytes,
         programs_per_block: 1,
         params: made.params.iter().map(param).collect(),
         maps: made.maps.iter().map(described).collect(),
@@ -40,6 +45,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         meets: made.meets,
         shallow: stages.scheduled.shallow.clone(),
         asm: made.asm,
+        object: made.object,
         stages: texts,
     })
 }

@@ -102,6 +102,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
         meets: head.meets,
         shallow: head.shallow.into_iter().map(loop_of).collect(),
         asm: std::str::from_utf8(asm).ok()?.to_string(),
+        object: None,
         stages: None,
     };
     Some((kernel, Cubin { bytes: binary.to_vec(), report: head.report }))
@@ -153,6 +154,7 @@ mod tests {
             meets: true,
             shallow: vec![Shallow { loc: Some(Loc { file: 1, start: 2, end: 3 }), asked: 4, fits: 2 }],
             asm: "// ü\n.version 8.5\n".into(),
+            object: None,
             stages: None,
         };
         let report =

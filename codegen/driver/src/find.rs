@@ -1,4 +1,4 @@
-//! Owns where the assembler of NVIDIA may lie, and its disassembler.
+//! Owns where the assembler of NVIDIA may lie, its disassembler, and the linker of LLVM.
 //!
 //! Only looks at folders: no process is started. Guarantees the same order for the same machine.
 
@@ -17,11 +17,18 @@ const PACKAGES: [&str; 3] = ["nvidia/cuda_nvcc/bin", "nvidia/cu13/bin", "triton/
 /// The same of the disassembler.
 const DISASSEMBLER: [&str; 2] = ["nvidia/cuda_nvdisasm/bin", "nvidia/cu13/bin"];
 
+/// The linker by its names in `PATH`: that of LLVM 19 first, whose objects it links.
+const LLD: [&str; 3] = ["ld.lld-19", "ld.lld", "lld"];
+/// Folders outside of `PATH` that it is installed to: Debian's package of LLVM 19, and ROCm.
+const LLD_FOLDERS: [&str; 2] = ["/usr/lib/llvm-19/bin", "/opt/rocm/llvm/bin"];
+
 /// The variables of the environment that the search reads; a value that is empty counts as not set.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// `TK_PTXAS`: the one to use, whatever else there is.
     pub tk_ptxas: Option<PathBuf>,
+    /// `TK_LLD`: the same for the linker.
+    pub tk_lld: Option<PathBuf>,
     /// `CUDA_HOME`
     pub cuda_home: Option<PathBuf>,
     /// `VIRTUAL_ENV`
@@ -44,6 +51,7 @@ impl Environment {
         let current = std::env::current_dir().ok();
         Environment {
             tk_ptxas: path("TK_PTXAS"),
+            tk_lld: path("TK_LLD"),
             cuda_home: path("CUDA_HOME"),
             virtual_env: path("VIRTUAL_ENV"),
             path: set("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default(),
@@ -60,6 +68,13 @@ impl Environment {
     /// The disassembler.
     pub fn nvdisasm(&self) -> Option<PathBuf> {
         self.tool(NVDISASM, &DISASSEMBLER)
+    }
+
+    /// The linker: what `TK_LLD` says, or the first that exists.
+    pub fn lld(&self) -> Option<PathBuf> {
+        let folders = || self.path.iter().cloned().chain(LLD_FOLDERS.map(PathBuf::from));
+        let found = || LLD.iter().find_map(|n| folders().map(|f| f.join(n)).find(|p| p.is_file()));
+        self.tk_lld.clone().or_else(found)
     }
 
     /// A program by its name: in CUDA's folder, in these folders of Python packages, in `PATH`.

@@ -1,7 +1,5 @@
 //! Owns compiling at run time: the driver as the [`Compile`] of the runtime.
 
-use std::sync::OnceLock;
-
 use tk_runtime::compile::{Binary, Compile, CompileOptions, ParamKind};
 use tk_sema::target::Target;
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
@@ -9,20 +7,18 @@ use tk_tile::{FuncId, TileModule};
 
 use crate::kernel::{Request, facts, warps_for};
 use crate::target::facts_about;
-use crate::{Cache, Environment, Ptxas, ToolError, build_cached};
+use crate::{Cache, Environment, Tools, build_cached};
 
 /// Compiles kernels when they are launched, through the cache.
 pub struct Jit {
     sources: SourceMap,
-    environment: Environment,
-    cache: Cache,
-    ptxas: OnceLock<Result<Ptxas, ToolError>>,
+    tools: Tools,
 }
 
 impl Jit {
     /// For the kernels of a program with these files; the assembler is looked for when it is needed.
     pub fn new(sources: SourceMap, environment: Environment, cache: Cache) -> Jit {
-        Jit { sources, environment, cache, ptxas: OnceLock::new() }
+        Jit { sources, tools: Tools::new(environment, cache) }
     }
 }
 
@@ -42,13 +38,11 @@ impl Compile for Jit {
             let message = format!("there is no target `{}`", options.target);
             return Err(vec![Diagnostic::error(codes::NOT_COMPILED, place, message, "")]);
         };
-        let ptxas = self.ptxas.get_or_init(|| Ptxas::find(&self.environment, &self.cache));
-        let ptxas = ptxas.as_ref().map_err(|e| vec![e.clone().at(place)])?;
         let facts = facts(&options.facts);
         let warps = warps_for(target, options.warps.into());
         let request =
             Request { module, entry, target, warps, stages: options.stages, facts, sources: &self.sources };
-        let built = build_cached(&request, false, ptxas, &self.cache, place)?;
+        let built = build_cached(&request, false, &self.tools, place)?;
         let kind = |p: &crate::Param| match p.kind {
             crate::ParamKind::Pointer => ParamKind::Pointer,
             crate::ParamKind::Scalar | crate::ParamKind::Extent | crate::ParamKind::Stride => {

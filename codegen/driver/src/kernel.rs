@@ -83,8 +83,10 @@ pub struct Kernel {
     pub meets: bool,
     /// Loops that have fewer trips on their way than was asked for.
     pub shallow: Vec<Shallow>,
-    /// What the assembler reads.
+    /// What the assembler reads; of an object, only if the texts of all stages were asked for.
     pub asm: String,
+    /// What the linker reads, where LLVM assembles. What comes from the cache has none.
+    pub object: Option<Vec<u8>>,
     /// What it went through, if that was asked for.
     pub stages: Option<Stages>,
 }

@@ -3,6 +3,7 @@
 //!
 //! The only crate that starts an assembler or keeps a cache of compiled kernels.
 
+mod assembler;
 mod build;
 mod c_source;
 mod cache;
@@ -14,6 +15,7 @@ mod instance;
 mod jit;
 mod kernel;
 mod listing;
+mod lld;
 mod ptxas;
 mod report;
 mod ship;
@@ -22,6 +24,7 @@ mod target;
 mod tool;
 mod variant;
 
+pub use assembler::{Assembler, TARGETS, Tools};
 pub use build::{Built, Work, build_cached, compile_for};
 pub use c_source::{CSource, c_source};
 pub use cache::{Cache, Key, Size};
@@ -30,7 +33,8 @@ pub use find::Environment;
 pub use instance::{Refused, Specialization, specializations};
 pub use jit::Jit;
 pub use kernel::{Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
-pub use ptxas::{Ptxas, TARGETS, assemble};
+pub use lld::Lld;
+pub use ptxas::Ptxas;
 pub use report::{describe, shallow, spilled};
 pub use ship::{Shipped, Unit, ship};
 pub use simulator::Simulator;

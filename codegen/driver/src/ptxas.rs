@@ -5,21 +5,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::UNIX_EPOCH;
+use std::process::{Command, ExitStatus};
 
-use tk_layout::TargetSpec;
-use tk_layout::spec::{SM_80, SM_90A};
 use tk_syntax::codes;
 
 use crate::cache::{Cache, Key};
 use crate::find::Environment;
 use crate::kernel::{Cubin, Kernel, Resources};
-use crate::tool::{ToolError, reason};
-
-/// The targets whose code `ptxas` assembles.
-pub const TARGETS: [&TargetSpec; 2] = [&SM_80, &SM_90A];
+use crate::tool::{Files, ToolError, ending, identity, reason, said};
 
 /// How to get it: the package with the smallest download that has it.
 const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name one";
@@ -67,7 +60,7 @@ impl Ptxas {
 /// Assembles a kernel.
 pub fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
     let files = Files::new().map_err(|e| ptxas.broken(&format!("no temporary files: {}", reason(&e))))?;
-    let (source, target) = (files.0.join("kernel.ptx"), files.0.join("kernel.cubin"));
+    let (source, target) = (files.path().join("kernel.ptx"), files.path().join("kernel.cubin"));
     fs::write(&source, &kernel.asm)
         .map_err(|e| ptxas.broken(&format!("cannot write its input: {}", reason(&e))))?;
     // The names of these files do not reach the binary: two runs give the same bytes.
@@ -85,36 +78,6 @@ pub fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
     Ok(Cubin { bytes, report })
 }
 
-/// A folder of temporary files, removed when it goes out of scope.
-struct Files(PathBuf);
-
-impl Files {
-    fn new() -> std::io::Result<Files> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tk-ptxas-{}-{number}", std::process::id()));
-        // A process that was killed may have left one of that name.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path)?;
-        Ok(Files(path))
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        // Nobody is there to be told.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// What tells one file from another without reading it.
-fn identity(path: &Path) -> Option<String> {
-    let metadata = fs::metadata(path).ok()?;
-    let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let path = path.canonicalize().ok()?;
-    Some(format!("{} {} {}", path.display(), metadata.len(), changed.as_nanos()))
-}
-
 fn ask_version(path: &Path) -> Result<String, ToolError> {
     let output = Command::new(path).arg("--version").output().map_err(|e| broken(path, &reason(&e)))?;
     let said = said(&output);
@@ -127,11 +90,6 @@ fn ask_version(path: &Path) -> Result<String, ToolError> {
         number.starts_with(|c: char| c.is_ascii_digit()).then(|| number.to_string())
     });
     version.ok_or_else(|| broken(path, "its answer to --version is not that of ptxas"))
-}
-
-/// Both outputs as text: which of them it uses differs between versions.
-fn said(output: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
 }
 
 fn broken(path: &Path, what: &str) -> ToolError {
@@ -154,11 +112,6 @@ fn refused(kernel: &Kernel, ptxas: &Ptxas, said: &str, status: ExitStatus) -> To
     let message = format!("ptxas {version} refuses kernel `{}`: {error}", kernel.name);
     let note = "if the kernel has no `inline_asm`, this is a mistake in tk: please report it";
     ToolError::new(codes::ASSEMBLER, message, note)
-}
-
-/// How a program ended that said nothing.
-fn ending(status: ExitStatus) -> String {
-    status.code().map_or("it was killed".to_string(), |code| format!("it ends with exit code {code}"))
 }
 
 /// The first line that reports an error, without the name of the temporary file; else the first line.

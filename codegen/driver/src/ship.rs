@@ -21,13 +21,12 @@ use tk_syntax::{Diagnostic, FileId, SourceMap, Span, codes};
 use tk_tile::message::{self, Form, control};
 use tk_tile::{Elem, Type, text};
 
+use crate::assembler::Tools;
 use crate::build::{Built, build_cached};
-use crate::cache::Cache;
 use crate::guard::{known, mapped, positive};
 use crate::instance::Specialization;
 use crate::kernel::{Request, warps_for};
 use crate::listing::listing;
-use crate::ptxas::Ptxas;
 use crate::variant::Variant;
 
 /// Optional arguments that a shipped kernel may have: each doubles the number of its binaries.
@@ -67,7 +66,7 @@ pub struct Shipped {
 pub fn ship(
     session: &Session,
     specials: &[Specialization],
-    tools: (&Ptxas, &Cache),
+    tools: &Tools,
     listings: bool,
 ) -> Result<Shipped, Vec<Diagnostic>> {
     let versions = Versions {
@@ -116,7 +115,7 @@ impl Shipped {
 struct Shipping<'a> {
     session: &'a Session,
     specials: &'a [Specialization],
-    tools: (&'a Ptxas, &'a Cache),
+    tools: &'a Tools,
     listings: bool,
     kernel: FnId,
     shipped: &'a mut Shipped,
@@ -214,7 +213,7 @@ impl Shipping<'_> {
                 facts: facts.clone(),
                 sources,
             };
-            let built = build_cached(&request, self.listings, self.tools.0, self.tools.1, special.place)?;
+            let built = build_cached(&request, self.listings, self.tools, special.place)?;
             let mut made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
             if let Some(stages) = &built.kernel.stages {
                 // Text and numbers can always be written.

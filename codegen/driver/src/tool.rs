@@ -1,6 +1,10 @@
 //! Owns what is said about tools and files that the driver needs and does not find as expected.
 
-use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::UNIX_EPOCH;
+use std::{fs, io};
 
 use tk_syntax::{Code, Diagnostic, Span};
 
@@ -43,4 +47,49 @@ pub(crate) fn reason(error: &io::Error) -> String {
     let text = text.split(" (os error").next().unwrap_or_default();
     let mut chars = text.chars();
     chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
+}
+
+/// A folder of temporary files, removed when it goes out of scope.
+pub(crate) struct Files(PathBuf);
+
+impl Files {
+    pub(crate) fn new() -> io::Result<Files> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("tk-tool-{}-{number}", std::process::id()));
+        // A process that was killed may have left one of that name.
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path)?;
+        Ok(Files(path))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // Nobody is there to be told.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What tells one file from another without reading it.
+pub(crate) fn identity(path: &Path) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let path = path.canonicalize().ok()?;
+    Some(format!("{} {} {}", path.display(), metadata.len(), changed.as_nanos()))
+}
+
+/// Both outputs as text: which of them it uses differs between versions.
+pub(crate) fn said(output: &Output) -> String {
+    format!("{}\n{}", String::from_utf8_lossy(&output.stderr), String::from_utf8_lossy(&output.stdout))
+}
+
+/// How a program ended that said nothing.
+pub(crate) fn ending(status: ExitStatus) -> String {
+    status.code().map_or("it was killed".to_string(), |code| format!("it ends with exit code {code}"))
 }

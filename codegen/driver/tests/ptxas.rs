@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tk_driver::{Cache, Environment, Kernel, Ptxas, TARGETS, assemble};
+use tk_driver::{Assembler, Cache, Cubin, Environment, Kernel, Ptxas, TARGETS, ToolError};
 
 /// An empty folder that is removed at the end of its test. One test at a time has one: a process that another test
 /// starts holds the scripts that are just being written, and the system refuses to run what is open for writing.
@@ -61,8 +61,13 @@ fn kernel(asm: &str) -> Kernel {
         maps: vec![],
         meets: false,
         asm: asm.into(),
+        object: None,
         stages: None,
     }
+}
+
+fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
+    Assembler::Ptxas(ptxas.clone()).assemble(kernel)
 }
 
 const STORE: &str = "
@@ -92,6 +97,7 @@ fn the_first_place_that_has_one_wins() {
     let at = |name: &str| folder.0.join(name);
     let mut environment = Environment {
         tk_ptxas: Some(at("own")),
+        tk_lld: None,
         cuda_home: Some(at("cuda")),
         virtual_env: Some(at("venv")),
         path: vec![at("shims"), at("usr/bin"), at("bin")],

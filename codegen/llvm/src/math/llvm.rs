@@ -25,6 +25,8 @@ pub enum Approximations {
     None,
     /// Those of PTX from compute capability 7.5 on.
     Ptx,
+    /// Those of AMD GPUs: within one unit in the last place, and subnormal numbers count as zero.
+    Gcn,
 }
 
 /// Emits arithmetic at the place of a builder.
@@ -362,11 +364,20 @@ impl<'ctx> Math for LlvmMath<'_, 'ctx> {
                 Approx::CosFlush => self.intrinsic("llvm.nvvm.cos.approx.ftz.f", &[x]),
                 Approx::Tanh => self.assembly("tanh.approx.f32", &[x]),
             },
+            Approximations::Gcn => match function {
+                Approx::Exp2Flush => self.intrinsic("llvm.amdgcn.exp2", &[x]),
+                Approx::Log2Flush => self.intrinsic("llvm.amdgcn.log", &[x]),
+                Approx::RecipFlush => self.intrinsic("llvm.amdgcn.rcp", &[x]),
+                Approx::RsqrtFlush => self.intrinsic("llvm.amdgcn.rsq", &[x]),
+                Approx::SqrtFlush => self.intrinsic("llvm.amdgcn.sqrt", &[x]),
+                // It has one that leaves out subnormal numbers, and none that takes radians.
+                Approx::Rsqrt | Approx::SinFlush | Approx::CosFlush | Approx::Tanh => None,
+            },
         }
     }
     fn saturated_fma(&mut self, a: Self::V, b: Self::V, c: Self::V) -> Option<Self::V> {
         match self.approximations {
-            Approximations::None => None,
+            Approximations::None | Approximations::Gcn => None,
             Approximations::Ptx => self.assembly("fma.rn.sat.f32", &[a, b, c]),
         }
     }

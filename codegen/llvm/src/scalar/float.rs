@@ -72,7 +72,7 @@ impl<'c> Scalars<'_, 'c> {
         use ElementwiseOp::*;
         let all = match d {
             DType::F16 => self.spec.has_f16_arithmetic,
-            DType::BF16 => self.spec.has_f16_arithmetic && self.spec.has_bf16_arithmetic,
+            DType::BF16 => self.spec.has_bf16_arithmetic,
             DType::Bool
             | DType::I8
             | DType::I16
@@ -90,7 +90,7 @@ impl<'c> Scalars<'_, 'c> {
             | DType::E8M0 => return false,
         };
         match op {
-            Fma | Maximum | Minimum | MaxNum | MinNum | Clamp => self.spec.has_f16_arithmetic,
+            Fma | Maximum | Minimum | MaxNum | MinNum | Clamp => all || self.spec.has_bf16_fma,
             Add | Sub | Mul | Eq | Ne | Lt | Le | Gt | Ge => all,
             Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Select | Exp | Exp2 | Log | Log2 | Sin
             | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | UmulHi

@@ -72,7 +72,7 @@ impl<'c> Scalars<'_, 'c> {
 
     /// Whether conversions of f16 and bf16 from and to f32 are instructions.
     fn converts(&self, d: DType) -> bool {
-        self.spec.has_f16_arithmetic && matches!(d, DType::F16 | DType::BF16)
+        d == DType::F16 && self.spec.has_f16_arithmetic || d == DType::BF16 && self.spec.has_bf16_fma
     }
 
     /// The value of a narrow float in f32, exactly.

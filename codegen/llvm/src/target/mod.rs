@@ -2,8 +2,11 @@
 //!
 //! Whatever can be said in LLVM instructions that every target has is not here.
 
+pub mod amdgcn;
+pub mod message;
 pub mod nvptx;
 pub mod sim;
+pub mod swap;
 
 use inkwell::AddressSpace;
 use inkwell::builder::Builder;

@@ -1,0 +1,70 @@
+//! Owns which tool makes binaries for a target, and when it is looked for: the first time that one is needed.
+
+use std::sync::OnceLock;
+
+use tk_layout::TargetSpec;
+use tk_layout::spec::{GFX90A, GFX942, GFX1100, SM_80, SM_90A};
+
+use crate::cache::Cache;
+use crate::find::Environment;
+use crate::kernel::{Cubin, Kernel};
+use crate::lld::Lld;
+use crate::ptxas::Ptxas;
+use crate::tool::ToolError;
+
+/// The targets that binaries can be made for.
+pub const TARGETS: [&TargetSpec; 5] = [&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100];
+
+/// What makes a binary of what code generation gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assembler {
+    /// The assembler of NVIDIA.
+    Ptxas(Ptxas),
+    /// The linker of LLVM.
+    Lld(Lld),
+}
+
+impl Assembler {
+    /// Its name and version: a binary depends on them.
+    pub fn version(&self) -> String {
+        match self {
+            Assembler::Ptxas(ptxas) => ptxas.version.clone(),
+            Assembler::Lld(lld) => format!("lld {}", lld.version),
+        }
+    }
+
+    /// The binary of a kernel.
+    pub fn assemble(&self, kernel: &Kernel) -> Result<Cubin, ToolError> {
+        match self {
+            Assembler::Ptxas(ptxas) => crate::ptxas::assemble(kernel, ptxas),
+            Assembler::Lld(lld) => crate::lld::link(kernel, lld),
+        }
+    }
+}
+
+/// The tools of this machine, and the cache.
+#[derive(Debug)]
+pub struct Tools {
+    environment: Environment,
+    /// The cache.
+    pub cache: Cache,
+    ptxas: OnceLock<Result<Assembler, ToolError>>,
+    lld: OnceLock<Result<Assembler, ToolError>>,
+}
+
+impl Tools {
+    /// Those that an environment leads to.
+    pub fn new(environment: Environment, cache: Cache) -> Tools {
+        Tools { environment, cache, ptxas: OnceLock::new(), lld: OnceLock::new() }
+    }
+
+    /// The one for a target.
+    pub fn assembler(&self, target: &TargetSpec) -> Result<&Assembler, ToolError> {
+        let found = if target.has_gcn {
+            self.lld.get_or_init(|| Lld::find(&self.environment, &self.cache).map(Assembler::Lld))
+        } else {
+            self.ptxas.get_or_init(|| Ptxas::find(&self.environment, &self.cache).map(Assembler::Ptxas))
+        };
+        found.as_ref().map_err(Clone::clone)
+    }
+}

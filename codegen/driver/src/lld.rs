@@ -1,0 +1,142 @@
+//! Owns the linker of LLVM, `ld.lld`, which makes code objects of AMD: its version, running it, and reading what a code
+//! object says of itself.
+//!
+//! May assume nothing about the program that is found under that name. Guarantees that the same object gives the same
+//! bytes, that no temporary file stays, and that every failure is a [`ToolError`] with one thing to do.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::elf::NoteType;
+use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
+use rmpv::Value;
+use tk_syntax::codes;
+
+use crate::cache::{Cache, Key};
+use crate::find::Environment;
+use crate::kernel::{Cubin, Kernel, Resources};
+use crate::tool::{Files, ToolError, ending, identity, reason, said};
+
+/// How to get it.
+const INSTALL: &str = "install it with `apt install lld-19`, or let TK_LLD name one";
+
+/// The type of the note that holds the metadata of kernels, and whose note it is: LLVM's guide to the AMDGPU target, "Code
+/// Object V3 and above Note Records".
+const METADATA: NoteType = NoteType(32);
+const OWNER: &[u8] = b"AMDGPU";
+
+/// A linker that answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lld {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Such as `19.1.7`.
+    pub version: String,
+}
+
+impl Lld {
+    /// Finds the linker and asks for its version; the answer is kept in the cache.
+    pub fn find(environment: &Environment, cache: &Cache) -> Result<Lld, ToolError> {
+        let Some(path) = environment.lld() else {
+            let message = "there is no `ld.lld`, the linker of LLVM, which makes code objects for AMD GPUs";
+            return Err(ToolError::new(codes::NO_ASSEMBLER, message, INSTALL));
+        };
+        let key = identity(&path).map(|id| Key::of(&[b"lld version", id.as_bytes()]));
+        let known = key.and_then(|key| cache.get(&key)).and_then(|bytes| String::from_utf8(bytes).ok());
+        let version = match known {
+            Some(version) => version,
+            None => {
+                let version = ask_version(&path)?;
+                if let Some(key) = key {
+                    cache.put(&key, version.as_bytes());
+                }
+                version
+            }
+        };
+        Ok(Lld { path, version })
+    }
+}
+
+/// Makes a code object.
+pub fn link(kernel: &Kernel, lld: &Lld) -> Result<Cubin, ToolError> {
+    let broken = |what: &str| broken(&lld.path, what);
+    let Some(object) = &kernel.object else { return Err(broken("there is no object to link")) };
+    let files = Files::new().map_err(|e| broken(&format!("no temporary files: {}", reason(&e))))?;
+    let (source, target) = (files.path().join("kernel.o"), files.path().join("kernel.hsaco"));
+    fs::write(&source, object).map_err(|e| broken(&format!("cannot write its input: {}", reason(&e))))?;
+    let output = Command::new(&lld.path)
+        .args(["-flavor", "gnu"].iter().filter(|_| lld.path.file_name().is_some_and(|n| n == "lld")))
+        .args(["-shared", "--no-undefined", "--build-id=none", "-o"])
+        .args([&target, &source])
+        .output()
+        .map_err(|e| broken(&reason(&e)))?;
+    if !output.status.success() {
+        let said = said(&output);
+        let line = said.lines().map(str::trim).find(|l| !l.is_empty());
+        let what = line.map_or_else(|| ending(output.status), ToString::to_string);
+        let message = format!("ld.lld {} refuses kernel `{}`: {what}", lld.version, kernel.name);
+        let note = "if the kernel has no `inline_asm`, this is a mistake in tk: please report it";
+        return Err(ToolError::new(codes::ASSEMBLER, message, note));
+    }
+    let bytes = fs::read(&target).map_err(|_| broken("it ends without an error and writes nothing"))?;
+    let report = resources(&bytes).ok_or_else(|| broken("its code object says nothing about the kernel"))?;
+    Ok(Cubin { bytes, report: Resources { assembler: format!("lld {}", lld.version), ..report } })
+}
+
+fn ask_version(path: &Path) -> Result<String, ToolError> {
+    let output = Command::new(path).arg("--version").output().map_err(|e| broken(path, &reason(&e)))?;
+    let said = said(&output);
+    if !output.status.success() {
+        return Err(broken(path, &ending(output.status)));
+    }
+    // `Debian LLD 19.1.7 (compatible with GNU linkers)`
+    let behind = said.split_once("LLD ").and_then(|(_, rest)| rest.split_whitespace().next());
+    let version = behind.filter(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+    version.map(ToString::to_string).ok_or_else(|| broken(path, "its answer to --version is not that of lld"))
+}
+
+fn broken(path: &Path, what: &str) -> ToolError {
+    let message = format!("the linker {} does not work: {what}", path.display());
+    ToolError::new(codes::ASSEMBLER, message, INSTALL)
+}
+
+/// What the metadata of the first kernel of a code object says.
+fn resources(bytes: &[u8]) -> Option<Resources> {
+    let file: ElfFile64<'_> = ElfFile64::parse(bytes).ok()?;
+    let (header, endian) = (file.elf_header(), file.endian());
+    let sections = header.sections(endian, bytes).ok()?;
+    let mut found = None;
+    for section in sections.iter() {
+        let Ok(Some(mut notes)) = section.notes(endian, bytes) else { continue };
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == OWNER && note.n_type(endian) == METADATA {
+                found = Some(note.desc());
+            }
+        }
+    }
+    let metadata = rmpv::decode::read_value(&mut found?).ok()?;
+    let field = |of: &Value, name: &str| -> Option<Value> {
+        of.as_map()?.iter().find(|(k, _)| k.as_str() == Some(name)).map(|(_, v)| v.clone())
+    };
+    let kernels = field(&metadata, "amdhsa.kernels")?;
+    let kernel = kernels.as_array()?.first()?.clone();
+    let number = |name: &str| {
+        field(&kernel, name).and_then(|v| v.as_u64()).and_then(|n| u32::try_from(n).ok()).unwrap_or(0)
+    };
+    /// Bytes of a register.
+    const WORD: u32 = 4;
+    // LLVM counts registers that it stored, scalar ones as well; each is read back at least once.
+    let spilled = WORD * (number(".vgpr_spill_count") + number(".sgpr_spill_count"));
+    Some(Resources {
+        // On CDNA those of the accumulators are part of them.
+        registers: number(".vgpr_count").max(number(".agpr_count")),
+        static_shared_bytes: number(".group_segment_fixed_size"),
+        stack_bytes: number(".private_segment_fixed_size"),
+        spill_store_bytes: spilled,
+        spill_load_bytes: spilled,
+        barriers: 0,
+        advice: vec![],
+        assembler: String::new(),
+    })
+}

@@ -1,0 +1,112 @@
+//! The linker of LLVM: where it is found, what is said when it does not work, and what it makes.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tk_driver::{Assembler, Cache, Environment, Kernel, Lld, TARGETS};
+use tk_syntax::codes;
+
+/// A folder of its own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("tk-lld-test-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    /// A program of the shell.
+    fn script(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn named(path: &Path) -> Environment {
+    Environment { tk_lld: Some(path.to_path_buf()), ..Environment::default() }
+}
+
+fn no_cache() -> Cache {
+    Cache::at(Path::new(""), 0)
+}
+
+fn kernel(object: Option<&[u8]>) -> Kernel {
+    Kernel {
+        name: "k".into(),
+        target: TARGETS.into_iter().find(|t| t.has_gcn).unwrap(),
+        threads: 64,
+        shared_bytes: 0,
+        programs_per_block: 1,
+        params: vec![],
+        messages: vec![],
+        shallow: vec![],
+        maps: vec![],
+        meets: false,
+        asm: String::new(),
+        object: object.map(<[u8]>::to_vec),
+        stages: None,
+    }
+}
+
+#[test]
+fn the_first_name_in_path_wins() {
+    let folder = Folder::new("order");
+    let path = vec![folder.0.join("a"), folder.0.join("b")];
+    let environment = Environment { path, ..Environment::default() };
+    let old = folder.script("a/ld.lld", "");
+    assert_eq!(environment.lld(), Some(old));
+    let fitting = folder.script("b/ld.lld-19", "");
+    assert_eq!(environment.lld(), Some(fitting), "that of the same LLVM comes first, wherever it lies");
+    let own = folder.0.join("own");
+    assert_eq!(Environment { tk_lld: Some(own.clone()), ..environment }.lld(), Some(own));
+}
+
+#[test]
+fn what_does_not_work_is_one_sentence() {
+    let folder = Folder::new("broken");
+    for (name, text, says) in [
+        ("silent", "exit 3", "it ends with exit code 3"),
+        ("other", "echo gold 1.0", "its answer to --version is not that of lld"),
+    ] {
+        let path = folder.script(name, text);
+        let e = Lld::find(&named(&path), &no_cache()).unwrap_err();
+        assert_eq!(e.code, codes::ASSEMBLER);
+        assert!(e.message.contains(says), "{}", e.message);
+        assert!(e.notes[0].contains("TK_LLD"), "{:?}", e.notes);
+    }
+    let e = Lld::find(&named(&folder.0.join("nothing")), &no_cache()).unwrap_err();
+    assert!(e.message.contains("no such file"), "{}", e.message);
+    let version = "if [ \"$1\" = --version ]; then echo 'Debian LLD 19.1.7 (compatible with GNU linkers)'; exit 0; fi\n";
+    for (name, text, object, says) in [
+        ("refuses", "echo 'ld.lld: error: undefined symbol: foo' >&2; exit 1", true, "undefined symbol: foo"),
+        ("writes", "exit 0", true, "writes nothing"),
+        (
+            "strange",
+            "while [ \"$1\" != -o ]; do shift; done; echo no >\"$2\"",
+            true,
+            "says nothing about the kernel",
+        ),
+        ("unused", "", false, "no object"),
+    ] {
+        let lld = Lld::find(&named(&folder.script(name, &format!("{version}{text}"))), &no_cache()).unwrap();
+        assert_eq!(lld.version, "19.1.7");
+        let object = object.then_some(b"object".as_slice());
+        let e = Assembler::Lld(lld).assemble(&kernel(object)).unwrap_err();
+        assert!(e.message.contains(says), "{}", e.message);
+    }
+}

@@ -1,0 +1,281 @@
+//! Owns kernels for GPUs: what their functions look like to LLVM, and the text or the object that it makes of them.
+//!
+//! May assume a scheduled kernel whose shared memory fits the target, since LLVM ends the process otherwise. Guarantees the same
+//! text and bytes for the same kernel.
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::context::Context;
+use inkwell::module::{FlagBehavior, Module};
+use inkwell::targets::{FileType, InitializationConfig, RelocMode, Target};
+use inkwell::types::{AnyType, BasicMetadataTypeEnum};
+use inkwell::values::FunctionValue;
+use tk_layout::Kernel;
+use tk_layout::channels::maps::{TensorMap, maps};
+use tk_ops::{DType, MachineOp, Op};
+use tk_tile::message::{Kind, Message};
+use tk_tile::walk;
+
+use crate::emit::value::word;
+use crate::emit::{Res, Slot, Stop, emit, first_loc, slots};
+use crate::lines::{LineTable, Lines};
+use crate::module::{PASSES, Processor, optimise, symbol};
+use crate::target::amdgcn::Amdgcn;
+use crate::target::message::Needs;
+use crate::target::nvptx::Nvptx;
+
+/// LLVM's numbers of the calling conventions of kernels.
+const PTX_KERNEL: u32 = 71;
+const AMDGPU_KERNEL: u32 = 91;
+
+/// Bytes of a tensor map and where it may begin: `CUtensorMap` of `cuda.h`.
+pub const MAP_BYTES: u32 = 128;
+const MAP_ALIGN: u32 = 64;
+
+/// A kernel as text.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// The symbol.
+    pub symbol: String,
+    /// The parameters in order, without the three numbers of programs that follow them, and without the address of
+    /// control memory that comes last if the kernel has some.
+    pub params: Vec<Slot>,
+    /// What the launch describes to the copy engine; the descriptions are the last parameters.
+    pub maps: Vec<TensorMap>,
+    /// What the kernel may say.
+    pub messages: Vec<Message>,
+    /// Whether all programs of a launch meet.
+    pub meets: bool,
+    /// LLVM IR, optimised.
+    pub llvm: String,
+    /// What the assembler reads, or what the object holds.
+    pub asm: String,
+    /// What the linker reads, where LLVM assembles.
+    pub object: Option<Vec<u8>>,
+}
+
+/// Whether a kernel multiplies matrices of 8-bit floats by an instruction.
+fn multiplies_f8(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().map(|i| &func.insts[i]).any(|i| {
+        let mut elems = i.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse);
+        i.op == Op::Machine(MachineOp::Mma) && elems.any(DType::is_f8)
+    })
+}
+
+/// The LLVM type in which a parameter is passed.
+fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
+    match d {
+        DType::F16 => context.f16_type().into(),
+        DType::BF16 => context.bf16_type().into(),
+        DType::F32 => context.f32_type().into(),
+        DType::F64 => context.f64_type().into(),
+        DType::Bool => context.i8_type().into(),
+        DType::I8
+        | DType::U8
+        | DType::I16
+        | DType::U16
+        | DType::I32
+        | DType::U32
+        | DType::I64
+        | DType::U64
+        | DType::F8E4M3
+        | DType::F8E5M2
+        | DType::E2M1
+        | DType::E8M0 => word(context, d.bits().max(8)).into(),
+    }
+}
+
+/// Shared memory that emission takes beside that of the schedule: where warps vote through it.
+pub fn own_shared_bytes(kernel: &Kernel) -> u32 {
+    const WORD: u32 = 4;
+    if kernel.setting.spec.has_gcn && Needs::of(kernel).asserts { WORD } else { 0 }
+}
+
+/// A kernel for a GPU, with the lines of its source. `with_text` asks for the assembly of an object as well.
+pub fn text(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
+    let context = Context::create();
+    let symbol = symbol(&kernel.func().name);
+    let module = context.create_module(&symbol);
+    let has_gcn = kernel.setting.spec.has_gcn;
+    let machine = if has_gcn { gcn(kernel) } else { nvidia(kernel) }.machine()?;
+    module.set_triple(&machine.get_triple());
+    module.set_data_layout(&machine.get_target_data().get_data_layout());
+    let params = slots(kernel);
+    let mut types: Vec<BasicMetadataTypeEnum<'_>> =
+        params.iter().map(|s| passed(&context, s.kind.dtype())).collect();
+    types.extend([BasicMetadataTypeEnum::from(context.i32_type()); 3]);
+    let needs = Needs::of(kernel);
+    types.extend(needs.any().then(|| BasicMetadataTypeEnum::from(context.i64_type())));
+    let maps = maps(kernel);
+    let first_map = types.len() as u32;
+    let pointer = context.ptr_type(inkwell::AddressSpace::default());
+    types.extend(maps.iter().map(|_| BasicMetadataTypeEnum::from(pointer)));
+    let function = module.add_function(&symbol, context.void_type().fn_type(&types, false), None);
+    if has_gcn {
+        amd_kernel(&context, &module, function, kernel);
+    } else {
+        ptx_kernel(&context, &module, function, kernel, (first_map, maps.len()))?;
+    }
+    let builder = context.create_builder();
+    builder.position_at_end(context.append_basic_block(function, "entry"));
+    let table = LineTable::new(&context, &module, function, lines, first_loc(kernel.func()));
+    let mut messages = if has_gcn {
+        let gcn = Amdgcn::default();
+        emit(&context, &builder, &module, kernel, &gcn, function, table.as_ref())?;
+        gcn.into_messages()
+    } else {
+        let nvptx = Nvptx::default();
+        emit(&context, &builder, &module, kernel, &nvptx, function, table.as_ref())?;
+        nvptx.into_messages()
+    };
+    drop(table);
+    // What was inlined everywhere is left behind.
+    optimise(&module, &machine, &if has_gcn { format!("{PASSES},globaldce") } else { PASSES.to_string() })?;
+    let llvm = module.print_to_string().to_string();
+    if needs.any() && messages.is_empty() && !needs.meets {
+        // What stands in a function that no element goes through is never said, but the parameter for it is there.
+        messages.push(Message { text: String::new(), kind: Kind::Assert(vec![]), loc: None });
+    }
+    // Generating code changes a module.
+    let copy = (has_gcn && with_text).then(|| module.clone());
+    let made = |module: &Module<'_>, form| {
+        machine.write_to_memory_buffer(module, form).map_err(|e| Stop::Bug(e.to_string()))
+    };
+    let read = |module: &Module<'_>| -> Res<String> {
+        let buffer = made(module, FileType::Assembly)?;
+        Ok(timeless(String::from_utf8_lossy(buffer.as_slice()).trim_end_matches('\0')))
+    };
+    let (asm, object) = if has_gcn {
+        let asm = copy.as_ref().map(read).transpose()?.unwrap_or_default();
+        (asm, Some(made(&module, FileType::Object)?.as_slice().to_vec()))
+    } else {
+        (read(&module)?, None)
+    };
+    Ok(Text { symbol, params, maps, messages, meets: needs.meets, llvm, asm, object })
+}
+
+fn nvidia(kernel: &Kernel) -> Processor {
+    Target::initialize_nvptx(&InitializationConfig::default());
+    let name = kernel.setting.spec.name;
+    // The oldest version that knows the target, and it has all that is emitted (`ptxas` refuses what it lacks): an older
+    // assembler and driver take it than what LLVM would choose.
+    let features = match name {
+        "sm_90a" if multiplies_f8(kernel) => "+ptx84",
+        "sm_90a" => "+ptx80",
+        _ => "+ptx70",
+    };
+    Processor {
+        triple: "nvptx64-nvidia-cuda".to_string(),
+        cpu: name.to_string(),
+        features: features.to_string(),
+        reloc: RelocMode::Default,
+    }
+}
+
+fn gcn(kernel: &Kernel) -> Processor {
+    Target::initialize_amd_gpu(&InitializationConfig::default());
+    Processor {
+        triple: "amdgcn-amd-amdhsa".to_string(),
+        cpu: kernel.setting.spec.name.to_string(),
+        features: String::new(),
+        reloc: RelocMode::PIC,
+    }
+}
+
+/// What tells LLVM that a function is a kernel of PTX.
+fn ptx_kernel<'c>(
+    context: &'c Context,
+    module: &Module<'c>,
+    function: FunctionValue<'c>,
+    kernel: &Kernel,
+    (first_map, maps): (u32, usize),
+) -> Res<()> {
+    function.set_call_conventions(PTX_KERNEL);
+    let note = |name: &str, value: u32| {
+        let node = context.metadata_node(&[
+            function.as_global_value().as_pointer_value().into(),
+            context.metadata_string(name).into(),
+            context.i32_type().const_int(value.into(), false).into(),
+        ]);
+        module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))
+    };
+    note("kernel", 1)?;
+    note("reqntidx", kernel.block_threads())?;
+    if tk_layout::registers::moves(kernel) {
+        // Otherwise the assembler does not know what lanes begin with.
+        note("maxnreg", kernel.registers_of_launch())?;
+    }
+    if maps > 0 {
+        // They are passed by value and stay where the launch puts them.
+        let bytes = context.i8_type().array_type(MAP_BYTES);
+        for n in (first_map..).take(maps) {
+            let byval = Attribute::get_named_enum_kind_id("byval");
+            let align = Attribute::get_named_enum_kind_id("align");
+            function.add_attribute(
+                AttributeLoc::Param(n),
+                context.create_type_attribute(byval, bytes.as_any_type_enum()),
+            );
+            function.add_attribute(
+                AttributeLoc::Param(n),
+                context.create_enum_attribute(align, MAP_ALIGN.into()),
+            );
+        }
+        let numbers = (first_map + 1..).take(maps);
+        let numbers: Vec<_> = numbers.map(|n| context.i32_type().const_int(n.into(), false).into()).collect();
+        let node = context.metadata_node(&[
+            function.as_global_value().as_pointer_value().into(),
+            context.metadata_string("grid_constant").into(),
+            context.metadata_node(&numbers).into(),
+        ]);
+        module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// What a kernel does not need of what the system could pass it: a launch passes the arguments and nothing else.
+const NOT_PASSED: [&str; 13] = [
+    "amdgpu-no-completion-action",
+    "amdgpu-no-default-queue",
+    "amdgpu-no-dispatch-id",
+    "amdgpu-no-dispatch-ptr",
+    "amdgpu-no-heap-ptr",
+    "amdgpu-no-hostcall-ptr",
+    "amdgpu-no-implicitarg-ptr",
+    "amdgpu-no-lds-kernel-id",
+    "amdgpu-no-multigrid-sync-arg",
+    "amdgpu-no-queue-ptr",
+    "amdgpu-no-workitem-id-y",
+    "amdgpu-no-workitem-id-z",
+    "amdgpu-no-flat-scratch-init",
+];
+
+/// What tells LLVM that a function is a kernel of GCN: blocks of exactly so many threads, all of them whole.
+fn amd_kernel<'c>(context: &'c Context, module: &Module<'c>, function: FunctionValue<'c>, kernel: &Kernel) {
+    function.set_call_conventions(AMDGPU_KERNEL);
+    let threads = kernel.block_threads();
+    let mut all = vec![
+        ("amdgpu-flat-work-group-size", format!("{threads},{threads}")),
+        ("uniform-work-group-size", "true".to_string()),
+        ("amdgpu-implicitarg-num-bytes", "0".to_string()),
+        // Memory that was allocated for the device is not shared finely: its atomic additions of floats are instructions.
+        ("amdgpu-unsafe-fp-atomics", "true".to_string()),
+        ("target-cpu", kernel.setting.spec.name.to_string()),
+    ];
+    all.extend(NOT_PASSED.map(|name| (name, String::new())));
+    for (name, value) in all {
+        function.add_attribute(AttributeLoc::Function, context.create_string_attribute(name, &value));
+    }
+    // The fifth version of code objects, which ROCm 5 and 6 load.
+    let version = context.i32_type().const_int(500, false);
+    module.add_basic_value_flag("amdhsa_code_object_version", FlagBehavior::Error, version);
+}
+
+/// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes when it was
+/// changed into the binary. Any numbers but 0 do; nobody reads them.
+fn timeless(asm: &str) -> String {
+    let line = |line: &str| {
+        let stamp = if line.starts_with("\t.file\t") { ", 1, 1" } else { "" };
+        format!("{line}{stamp}\n")
+    };
+    asm.lines().map(line).collect()
+}

@@ -1,0 +1,454 @@
+//! Owns emission for AMD GPUs, as code of LLVM's AMDGPU target.
+//!
+//! Everything is LLVM's own instructions and intrinsics, so that it counts waits, colours registers and schedules. What needs
+//! a scope of synchronization, which LLVM's C interface cannot say, is a function of IR text that is inlined ([`text`]).
+
+mod atomic;
+mod matrix;
+mod message;
+mod shuffle;
+mod text;
+
+use inkwell::AddressSpace;
+use inkwell::builder::Builder;
+use inkwell::intrinsics::Intrinsic;
+use inkwell::module::{Linkage, Module};
+use inkwell::types::{BasicType, BasicTypeEnum};
+use inkwell::values::{
+    BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
+};
+use tk_layout::TargetSpec;
+use tk_ops::{DType, ElementwiseOp};
+use tk_tile::Loc;
+use tk_tile::message::{Form, Message};
+
+use super::message::{Speaker, Speaks};
+use super::{Access, Atomic, Entry, Failing, Lane, Machine, PlacedBox, Space, Start};
+use crate::emit::group::Together;
+use crate::emit::mma::Product;
+use crate::emit::print::Part;
+use crate::emit::value::vector_of;
+use crate::emit::{Emit, Res, Stop, bug, slots};
+use crate::math::{Approximations, LlvmMath};
+use crate::scalar::Width;
+
+/// Address spaces of LLVM's AMDGPU target.
+const GLOBAL: u16 = 1;
+const LOCAL: u16 = 3;
+const CONSTANT: u16 = 4;
+
+/// Where the shared memory of a program begins: any access is aligned to its size behind it.
+const ALIGN: u32 = 16;
+
+/// AMD GPUs.
+#[derive(Debug, Default)]
+pub struct Amdgcn<'c> {
+    speaker: Speaker<'c>,
+}
+
+/// Whether a machine is of the RDNA family, whose waves have 32 lanes and other ways between them.
+fn is_rdna(spec: &TargetSpec) -> bool {
+    spec.name.starts_with("gfx1")
+}
+
+/// Calls an intrinsic; `types` are those by which it is overloaded.
+fn intrinsic<'c>(
+    builder: &Builder<'c>,
+    module: &Module<'c>,
+    name: &str,
+    types: &[BasicTypeEnum<'c>],
+    args: &[BasicValueEnum<'c>],
+) -> Res<Option<BasicValueEnum<'c>>> {
+    let Some(found) = Intrinsic::find(name) else { return bug(format!("LLVM has no `{name}`")) };
+    let types = if found.is_overloaded() { types } else { &[] };
+    let Some(declared) = found.get_declaration(module, types) else {
+        return bug(format!("LLVM has no `{name}` of these types"));
+    };
+    let args: Vec<BasicMetadataValueEnum<'c>> = args.iter().map(|x| (*x).into()).collect();
+    Ok(builder.build_call(declared, &args, "")?.try_as_basic_value().basic())
+}
+
+/// A 32-bit number that the hardware gives a program, such as `workitem.id.x`.
+fn special<'c>(builder: &Builder<'c>, module: &Module<'c>, name: &str) -> Res<IntValue<'c>> {
+    match intrinsic(builder, module, &format!("llvm.amdgcn.{name}"), &[], &[])? {
+        Some(x) => Ok(x.into_int_value()),
+        None => bug("a register gave nothing"),
+    }
+}
+
+impl<'c> Amdgcn<'c> {
+    /// What the kernel may say.
+    pub fn into_messages(self) -> Vec<Message> {
+        self.speaker.into_messages()
+    }
+
+    /// Calls an intrinsic that gives something.
+    fn given(
+        &self,
+        e: &Emit<'_, 'c>,
+        name: &str,
+        types: &[BasicTypeEnum<'c>],
+        args: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>> {
+        match intrinsic(e.builder, e.module, name, types, args)? {
+            Some(x) => Ok(x),
+            None => bug(format!("`{name}` gave nothing")),
+        }
+    }
+
+    /// Shared memory of the program: a variable of a known size, so that the code object says how much it takes.
+    fn shared(&self, e: &Emit<'_, 'c>) -> PointerValue<'c> {
+        const NAME: &str = "shared";
+        let found = e.module.get_global(NAME).unwrap_or_else(|| {
+            let bytes = e.context.i8_type().array_type(e.kernel.shared_bytes());
+            let memory = e.module.add_global(bytes, Some(AddressSpace::from(LOCAL)), NAME);
+            memory.set_linkage(Linkage::Internal);
+            memory.set_initializer(&bytes.get_undef());
+            memory.set_alignment(ALIGN);
+            memory
+        });
+        found.as_pointer_value()
+    }
+
+    /// An address with bytes behind it as LLVM has it.
+    fn pointer(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        address: IntValue<'c>,
+        offset: i64,
+    ) -> Res<PointerValue<'c>> {
+        let byte = e.context.i8_type();
+        let base = match space {
+            Space::Global => {
+                let ty = e.context.ptr_type(AddressSpace::from(GLOBAL));
+                e.builder.build_int_to_ptr(address, ty, "")?
+            }
+            // SAFETY: an access lies in the shared memory of the program.
+            Space::Shared => unsafe { e.builder.build_gep(byte, self.shared(e), &[address], "")? },
+        };
+        if offset == 0 {
+            return Ok(base);
+        }
+        let by = address.get_type().const_int(offset.cast_unsigned(), true);
+        // SAFETY: as above, or the memory of the device that the program was given.
+        Ok(unsafe { e.builder.build_gep(byte, base, &[by], "")? })
+    }
+
+    /// The type of all elements of an access.
+    fn whole(&self, access: &Access<'c>) -> Res<BasicTypeEnum<'c>> {
+        Ok(if access.count == 1 { access.ty } else { vector_of(access.ty, access.count)?.into() })
+    }
+
+    /// Elements of an access as one value.
+    fn joined(
+        &self,
+        e: &Emit<'_, 'c>,
+        access: &Access<'c>,
+        values: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>> {
+        if let [one] = values {
+            return Ok(*one);
+        }
+        let mut vector = vector_of(access.ty, access.count)?.get_poison();
+        for (i, x) in values.iter().enumerate() {
+            vector = e.builder.build_insert_element(vector, *x, e.int(i as u32), "")?;
+        }
+        Ok(vector.into())
+    }
+
+    /// Does something where a predicate holds; gives `other` elsewhere.
+    fn where_holds(
+        &self,
+        e: &Emit<'_, 'c>,
+        predicate: Option<IntValue<'c>>,
+        other: BasicValueEnum<'c>,
+        act: impl FnOnce() -> Res<BasicValueEnum<'c>>,
+    ) -> Res<BasicValueEnum<'c>> {
+        let Some(p) = predicate else { return act() };
+        let before = e.here()?;
+        let (inside, after) = (e.new_block("lane"), e.new_block("all"));
+        e.builder.build_conditional_branch(p, inside, after)?;
+        e.builder.position_at_end(inside);
+        let x = act()?;
+        let end = e.here()?;
+        e.builder.build_unconditional_branch(after)?;
+        e.builder.position_at_end(after);
+        let both = e.builder.build_phi(other.get_type(), "")?;
+        both.add_incoming(&[(&other, before), (&x, end)]);
+        Ok(both.as_basic_value())
+    }
+}
+
+impl<'c> Machine<'c> for Amdgcn<'c> {
+    fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
+        let mut params = start.function.get_params();
+        let slots = slots(start.kernel);
+        let hidden = params.split_off(slots.len().min(params.len()));
+        let ([x, y, z], control) = match hidden.as_slice() {
+            [x, y, z] => ([x, y, z], None),
+            [x, y, z, control] => ([x, y, z], Some(control.into_int_value())),
+            _other => return bug("the number of programs is passed last"),
+        };
+        self.speaker.begin(start, control)?;
+        let mut values = vec![];
+        for (p, slot) in params.iter().zip(&slots) {
+            values.push(if slot.kind.dtype() == DType::Bool {
+                start.builder.build_int_truncate(p.into_int_value(), start.context.bool_type(), "")?.into()
+            } else {
+                *p
+            });
+        }
+        Ok(Entry {
+            tid: special(start.builder, start.module, "workitem.id.x")?,
+            programs: [x, y, z].map(|n| n.into_int_value()),
+            params: values,
+            maps: vec![],
+        })
+    }
+
+    fn at(&self, loc: Option<Loc>) {
+        self.speaker.loc.set(loc);
+    }
+
+    fn constant_space(&self) -> AddressSpace {
+        AddressSpace::from(CONSTANT)
+    }
+
+    fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>> {
+        let name = ["workgroup.id.x", "workgroup.id.y", "workgroup.id.z"];
+        special(e.builder, e.module, name.get(axis as usize).copied().unwrap_or("workgroup.id.x"))
+    }
+
+    fn load(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        other: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let ty = self.whole(access)?;
+        let pointer = self.pointer(e, space, access.address, access.offset)?;
+        let other = match access.predicate {
+            Some(_) => self.joined(e, access, other)?,
+            None => ty.const_zero(),
+        };
+        let all = self.where_holds(e, access.predicate, other, || {
+            let loaded = e.builder.build_load(ty, pointer, "")?;
+            if let Some(inst) = loaded.as_instruction_value() {
+                aligned(inst, access)?;
+            }
+            Ok(loaded)
+        })?;
+        if access.count == 1 {
+            return Ok(vec![all]);
+        }
+        let one = |i| Ok(e.builder.build_extract_element(all.into_vector_value(), e.int(i), "")?);
+        (0..access.count).map(one).collect()
+    }
+
+    fn store(
+        &self,
+        e: &Emit<'_, 'c>,
+        space: Space,
+        access: &Access<'c>,
+        values: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
+        let pointer = self.pointer(e, space, access.address, access.offset)?;
+        let all = self.joined(e, access, values)?;
+        e.act_where(access.predicate, || aligned(e.builder.build_store(pointer, all)?, access))
+    }
+
+    fn async_copy(&self, _: &Emit<'_, 'c>, _: &Access<'c>, _: &Access<'c>) -> Res<()> {
+        missing("asynchronous copies")
+    }
+
+    fn async_commit(&self, _: &Emit<'_, 'c>) -> Res<()> {
+        missing("asynchronous copies")
+    }
+
+    fn async_wait(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
+        missing("asynchronous copies")
+    }
+
+    fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
+        self.other_lane(e, value, lane)
+    }
+
+    fn load_matrices(
+        &self,
+        _: &Emit<'_, 'c>,
+        _: IntValue<'c>,
+        _: i64,
+        _: u32,
+        _: bool,
+    ) -> Res<Vec<IntValue<'c>>> {
+        missing("loads of matrices")
+    }
+
+    fn store_matrices(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: i64, _: &[BasicValueEnum<'c>]) -> Res<()> {
+        missing("stores of matrices")
+    }
+
+    fn multiply(
+        &self,
+        e: &Emit<'_, 'c>,
+        product: &Product,
+        a: &[BasicValueEnum<'c>],
+        b: &[BasicValueEnum<'c>],
+        c: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        self.matrix_product(e, product, [a, b], c)
+    }
+
+    fn begin_together(
+        &self,
+        _: &Emit<'_, 'c>,
+        _: &Together<'c>,
+        _: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        missing("products of groups of warps")
+    }
+
+    fn wait_together(
+        &self,
+        _: &Emit<'_, 'c>,
+        _: u32,
+        _: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        missing("products of groups of warps")
+    }
+
+    fn anew(&self, _: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        Ok(x)
+    }
+
+    fn elect(&self, _: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        missing("elections")
+    }
+
+    fn hold_registers(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
+        missing("moves of registers")
+    }
+
+    fn phase_begin(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: u32) -> Res<()> {
+        missing("phases of barriers")
+    }
+
+    fn phases_ready(&self, _: &Emit<'_, 'c>) -> Res<()> {
+        missing("phases of barriers")
+    }
+
+    fn phase_expect(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: u32) -> Res<()> {
+        missing("phases of barriers")
+    }
+
+    fn phase_arrive(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: IntValue<'c>) -> Res<()> {
+        missing("phases of barriers")
+    }
+
+    fn phase_wait(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: IntValue<'c>) -> Res<()> {
+        missing("phases of barriers")
+    }
+
+    fn tensor_copy(&self, _: &Emit<'_, 'c>, _: &PlacedBox<'c>, _: IntValue<'c>) -> Res<()> {
+        missing("copies of boxes")
+    }
+
+    fn tensor_store(&self, _: &Emit<'_, 'c>, _: &PlacedBox<'c>) -> Res<()> {
+        missing("copies of boxes")
+    }
+
+    fn tensor_stores_wait(&self, _: &Emit<'_, 'c>, _: bool) -> Res<()> {
+        missing("copies of boxes")
+    }
+
+    fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.barrier(e)
+    }
+
+    fn proxy_fence(&self, _: &Emit<'_, 'c>) -> Res<()> {
+        missing("fences between proxies")
+    }
+
+    fn tf32(&self, _: &Emit<'_, 'c>, _: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
+        missing("products of tf32")
+    }
+
+    fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let is_alone = e.kernel.setting.threads().warp_bits == 0;
+        self.inlined(e, &text::meeting(is_alone), &[]).map(|_| ())
+    }
+
+    fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
+        if waits { self.waits(e) } else { Ok(()) }
+    }
+
+    fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.meet_all(e)
+    }
+
+    fn assembly(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        constraints: &str,
+        out: BasicTypeEnum<'c>,
+        inputs: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>> {
+        let types: Vec<_> = inputs.iter().map(|x| x.get_type().into()).collect();
+        let ty = out.fn_type(&types, false);
+        let constraints = format!("{constraints},~{{memory}}");
+        let code = e.context.create_inline_asm(ty, text.to_string(), constraints, true, false, None, false);
+        let args: Vec<BasicMetadataValueEnum<'c>> = inputs.iter().map(|x| (*x).into()).collect();
+        match e.builder.build_indirect_call(ty, code, &args, "")?.try_as_basic_value().basic() {
+            Some(x) => Ok(x),
+            None => bug("assembly gave nothing"),
+        }
+    }
+
+    fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
+        self.atomic_in_memory(e, a)
+    }
+
+    fn shared_increment(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        predicate: Option<IntValue<'c>>,
+    ) -> Res<()> {
+        let pointer = self.pointer(e, Space::Shared, address, 0)?;
+        let add = text::increment();
+        e.act_where(predicate, || self.inlined(e, &add, &[pointer.into()]).map(|_| ()))
+    }
+
+    fn assert(&self, e: &Emit<'_, 'c>, failing: &Failing<'_, 'c>) -> Res<()> {
+        self.assert_holds(e, failing)
+    }
+
+    fn print(&self, e: &Emit<'_, 'c>, text: &str, values: Vec<Form>, parts: &[Part<'c>]) -> Res<()> {
+        self.print_line(e, text, values, parts)
+    }
+
+    fn math(
+        &self,
+        builder: &Builder<'c>,
+        module: &Module<'c>,
+        op: ElementwiseOp,
+        width: Width,
+        fast: bool,
+        args: &[BasicValueEnum<'c>],
+    ) -> Option<BasicValueEnum<'c>> {
+        super::function(LlvmMath::new(builder, module, Approximations::Gcn), op, width, fast, args)
+    }
+}
+
+/// An access is aligned to its size.
+fn aligned(inst: InstructionValue<'_>, access: &Access<'_>) -> Res<()> {
+    inst.set_alignment(access.bytes * access.count).map_err(|e| Stop::Bug(e.to_string()))
+}
+
+/// Passes ask for the fact before they use such a thing.
+fn missing<T>(what: &str) -> Res<T> {
+    bug(format!("the target has no {what}"))
+}

@@ -1,0 +1,107 @@
+//! Owns matrix instructions of AMD GPUs: MFMA of CDNA, WMMA of RDNA.
+
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::BasicValueEnum;
+use tk_layout::matrix::{Form, Matrix};
+use tk_ops::DType;
+
+use super::Amdgcn;
+use crate::emit::mma::Product;
+use crate::emit::value::vector_of;
+use crate::emit::{Emit, Res, bug};
+
+/// Log2 of the products of the instructions for 8-bit integers of CDNA2, at most.
+const LONG: u32 = 13;
+
+/// The intrinsic for an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 brought have a dot in front of
+/// the type.
+fn name(matrix: &Matrix, factor: DType) -> String {
+    let sum = match matrix.sum {
+        DType::F64 => "f64",
+        DType::I32 => "i32",
+        _ => "f32",
+    };
+    let (family, factor) = match (matrix.form, factor) {
+        (Form::Wmma, DType::F16) => ("wmma", ".f16"),
+        (Form::Wmma, DType::BF16) => ("wmma", ".bf16"),
+        (Form::Wmma, _) => ("wmma", ".iu8"),
+        (_, DType::F16) => ("mfma", "f16"),
+        (_, DType::BF16) => ("mfma", "bf16.1k"),
+        (_, DType::F32) => ("mfma", "f32"),
+        (_, DType::F64) => ("mfma", "f64"),
+        (_, _) if matrix.m + matrix.n + matrix.k > LONG => ("mfma", ".i8"),
+        (_, _) => ("mfma", "i8"),
+    };
+    let [m, n, k] = [matrix.m, matrix.n, matrix.k].map(|bits| 1 << bits);
+    format!("{family}.{sum}.{m}x{n}x{k}{factor}")
+}
+
+impl<'c> Amdgcn<'c> {
+    /// The words of a factor in the type that the instruction takes.
+    fn factor(
+        &self,
+        e: &Emit<'_, 'c>,
+        matrix: &Matrix,
+        dtype: DType,
+        words: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>> {
+        let elements = (words.len() as u32) << matrix.packed();
+        let ty: BasicTypeEnum<'c> = match dtype {
+            DType::F16 => vector_of(e.context.f16_type().into(), elements)?.into(),
+            DType::BF16 => vector_of(e.context.i16_type().into(), elements)?.into(),
+            DType::F32 => e.context.f32_type().into(),
+            DType::F64 => e.context.f64_type().into(),
+            _ => match words.len() {
+                1 => e.i32().into(),
+                2 => e.i64().into(),
+                n => vector_of(e.i32().into(), n as u32)?.into(),
+            },
+        };
+        let whole = match words {
+            [one] => *one,
+            several => {
+                let Some(first) = several.first() else { return bug("a factor of nothing") };
+                let mut vector = vector_of(first.get_type(), several.len() as u32)?.get_poison();
+                for (i, x) in several.iter().enumerate() {
+                    vector = e.builder.build_insert_element(vector, *x, e.int(i as u32), "")?;
+                }
+                vector.into()
+            }
+        };
+        Ok(if whole.get_type() == ty { whole } else { e.builder.build_bit_cast(whole, ty, "")? })
+    }
+
+    pub(super) fn matrix_product(
+        &self,
+        e: &Emit<'_, 'c>,
+        product: &Product,
+        factors: [&[BasicValueEnum<'c>]; 2],
+        sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let ([a, b], Some(first)) = (factors, sums.first()) else { return bug("a product of nothing") };
+        let [x, y] = product.factors;
+        let (a, b) = (self.factor(e, &product.matrix, x, a)?, self.factor(e, &product.matrix, y, b)?);
+        let ty = vector_of(first.get_type(), sums.len() as u32)?;
+        let mut c = ty.get_poison();
+        for (i, sum) in sums.iter().enumerate() {
+            c = e.builder.build_insert_element(c, *sum, e.int(i as u32), "")?;
+        }
+        let c: BasicValueEnum<'c> = c.into();
+        let bit = |on: bool| BasicValueEnum::from(e.context.bool_type().const_int(on.into(), false));
+        let args = match (product.matrix.form, x.is_int()) {
+            (Form::Wmma, true) => {
+                vec![bit(x.is_signed()), a, bit(y.is_signed()), b, c, bit(false)]
+            }
+            (Form::Wmma, false) => vec![a, b, c],
+            // Nothing is broadcast or permuted on the way.
+            (Form::Mfma | Form::Quads, _) => {
+                let none = e.int(0).into();
+                vec![a, b, c, none, none, none]
+            }
+        };
+        let name = format!("llvm.amdgcn.{}", name(&product.matrix, x));
+        let out = self.given(e, &name, &[ty.into(), a.get_type()], &args)?.into_vector_value();
+        let one = |i| Ok(e.builder.build_extract_element(out, e.int(i as u32), "")?);
+        (0..sums.len()).map(one).collect()
+    }
+}

@@ -1,0 +1,153 @@
+//! Owns how lanes of a wave read registers of others: the cheapest instruction for each pattern.
+//!
+//! What stays within sixteen lanes is an operand of an ordinary instruction (DPP) or two, what stays within 32 goes through
+//! the crossbar of shared memory with the pattern in the instruction (`ds_swizzle`), everything else through it with a number
+//! for each lane (`ds_bpermute`). RDNA exchanges rows of sixteen lanes without it (`permlanex16`). Codes of DPP are those of
+//! the manuals of CDNA3 and RDNA3, "DPP".
+
+use inkwell::IntPredicate;
+use inkwell::values::IntValue;
+
+use super::Amdgcn;
+use crate::emit::{Emit, Res};
+use crate::target::Lane;
+
+/// DPP: lane `i` of four reads lane `pattern[i]` of them.
+const fn quad(pattern: [u32; 4]) -> u32 {
+    pattern[0] | pattern[1] << 2 | pattern[2] << 4 | pattern[3] << 6
+}
+
+/// DPP: eight lanes in reverse order.
+const HALF_MIRROR: u32 = 0x141;
+/// DPP: sixteen lanes in reverse order.
+const MIRROR: u32 = 0x140;
+/// DPP: sixteen lanes are rotated by eight.
+const ROTATE_8: u32 = 0x128;
+/// DPP of RDNA: lane `i` of sixteen reads lane `i ^ n`.
+const XOR: u32 = 0x160;
+
+/// The operands of DPP, one after the other, that exchange lanes whose numbers differ in these bits; `None` if it takes
+/// something else.
+fn exchange(bits: u32, is_rdna: bool) -> Option<Vec<u32>> {
+    let inside = |bits: u32| quad([0, 1, 2, 3].map(|n| n ^ bits));
+    Some(match bits {
+        1..=3 => vec![inside(bits)],
+        n if is_rdna && n < 16 => vec![XOR | n],
+        // Reversed eight lanes are exchanged by 7.
+        4..=6 => vec![HALF_MIRROR, inside(bits ^ 7)],
+        7 => vec![HALF_MIRROR],
+        8 => vec![ROTATE_8],
+        9..=11 => vec![ROTATE_8, inside(bits ^ 8)],
+        12..=14 => vec![MIRROR, inside(bits ^ 15)],
+        15 => vec![MIRROR],
+        _ => return None,
+    })
+}
+
+impl<'c> Amdgcn<'c> {
+    /// 32 bits of another lane.
+    pub(super) fn other_lane(
+        &self,
+        e: &Emit<'_, 'c>,
+        value: IntValue<'c>,
+        lane: Lane<'c>,
+    ) -> Res<IntValue<'c>> {
+        let lanes = e.kernel.setting.spec.warp_size;
+        let own = e.builder.build_and(e.tid, e.int(lanes - 1), "")?;
+        let b = e.builder;
+        match lane {
+            Lane::Xor(bits) => self.exchanged(e, value, own, bits),
+            Lane::Up(n) => {
+                let from = b.build_int_sub(own, e.int(n), "")?;
+                let there = b.build_int_compare(IntPredicate::UGE, own, e.int(n), "")?;
+                self.fetched(e, value, b.build_select(there, from, own, "")?.into_int_value())
+            }
+            Lane::Down(n) => {
+                let from = b.build_int_add(own, e.int(n), "")?;
+                let there = b.build_int_compare(IntPredicate::ULT, from, e.int(lanes), "")?;
+                self.fetched(e, value, b.build_select(there, from, own, "")?.into_int_value())
+            }
+            Lane::Index(from) => self.fetched(e, value, from),
+        }
+    }
+
+    fn exchanged(
+        &self,
+        e: &Emit<'_, 'c>,
+        value: IntValue<'c>,
+        own: IntValue<'c>,
+        bits: u32,
+    ) -> Res<IntValue<'c>> {
+        let is_rdna = super::is_rdna(e.kernel.setting.spec);
+        if bits == 0 {
+            return Ok(value);
+        }
+        if let Some(list) = exchange(bits, is_rdna) {
+            return list.into_iter().try_fold(value, |x, code| self.dpp(e, x, code));
+        }
+        if is_rdna && bits & 16 != 0 {
+            let rows = self.rows_exchanged(e, value)?;
+            return self.exchanged(e, rows, own, bits & 15);
+        }
+        if bits < 32 {
+            // All bits of the number of the lane count, none is set, these are turned around.
+            let pattern = e.int(0x1F | bits << 10);
+            let name = "llvm.amdgcn.ds.swizzle";
+            return Ok(self.given(e, name, &[], &[value.into(), pattern.into()])?.into_int_value());
+        }
+        let from = e.builder.build_xor(own, e.int(bits), "")?;
+        self.fetched(e, value, from)
+    }
+
+    fn dpp(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, code: u32) -> Res<IntValue<'c>> {
+        let all = e.int(0xF).into();
+        let bound = e.context.bool_type().const_int(1, false).into();
+        let args = [e.i32().get_poison().into(), value.into(), e.int(code).into(), all, all, bound];
+        Ok(self.given(e, "llvm.amdgcn.update.dpp", &[e.i32().into()], &args)?.into_int_value())
+    }
+
+    /// Each lane reads the one that stands where it does in the other sixteen of 32.
+    fn rows_exchanged(&self, e: &Emit<'_, 'c>, value: IntValue<'c>) -> Res<IntValue<'c>> {
+        // Four bits for each lane: the number of the lane that it reads.
+        let (low, high) = (e.int(0x7654_3210).into(), e.int(0xFEDC_BA98).into());
+        let no = e.context.bool_type().const_zero().into();
+        let args = [value.into(), value.into(), low, high, no, no];
+        Ok(self.given(e, "llvm.amdgcn.permlanex16", &[e.i32().into()], &args)?.into_int_value())
+    }
+
+    /// Each lane reads the one with this number.
+    fn fetched(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, from: IntValue<'c>) -> Res<IntValue<'c>> {
+        let bytes = e.builder.build_left_shift(from, e.int(2), "")?;
+        Ok(self.given(e, "llvm.amdgcn.ds.bpermute", &[], &[bytes.into(), value.into()])?.into_int_value())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which lane of sixteen a lane reads, by the manual's text on each operand.
+    fn reads(code: u32, lane: u32) -> u32 {
+        match code {
+            0..=0xFF => lane & !3 | code >> (2 * (lane & 3)) & 3,
+            HALF_MIRROR => lane & 8 | (7 - (lane & 7)),
+            MIRROR => 15 - lane,
+            ROTATE_8 => (lane + 8) % 16,
+            code => lane ^ (code & 15),
+        }
+    }
+
+    #[test]
+    fn lanes_of_a_row_are_exchanged() {
+        for is_rdna in [false, true] {
+            for bits in 1..16 {
+                let list = exchange(bits, is_rdna).unwrap_or_default();
+                for lane in 0..16 {
+                    let from = list.iter().rev().fold(lane, |at, code| reads(*code, at));
+                    assert_eq!(from, lane ^ bits, "{bits} {list:x?}");
+                }
+            }
+            assert_eq!(exchange(16, is_rdna), None);
+        }
+    }
+}
