@@ -32,9 +32,9 @@ fn simulator(name: DeviceName) -> Result<Arc<dyn Device>, String> {
 #[cfg(feature = "llvm")]
 fn cuda(sources: &SourceMap, path: &Path) -> Result<Arc<dyn Device>, String> {
     use tk_driver::{Cache, Environment, Jit};
-    let gpu = tk_runtime::cuda::Device::open(0).map_err(|e| e.to_string())?;
+    let gpu = tk_runtime::gpu::Device::open(0).map_err(|e| e.to_string())?;
     let jit = Jit::new(sources.clone(), Environment::of_process(Some(path)), Cache::of_process());
-    let backend = tk_runtime::cuda::Backend::new(gpu, Arc::new(jit)).map_err(|e| e.to_string())?;
+    let backend = tk_runtime::gpu::Backend::new(gpu, Arc::new(jit)).map_err(|e| e.to_string())?;
     Ok(Arc::new(backend))
 }
 

@@ -6,10 +6,10 @@
 pub mod bundled;
 pub mod call;
 pub mod compile;
-pub mod cuda;
 pub mod device;
 mod emit;
 pub mod files;
+pub mod gpu;
 mod host;
 pub mod make;
 pub mod npy;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tk_bundle::{Dimension, TensorMap, Word};
 use tk_ops::DType;
 use tk_runtime::compile::ParamKind;
-use tk_runtime::cuda::{Args, Backend, Device, Module, probe};
+use tk_runtime::gpu::{Args, Backend, Device, Module, probe};
 
 use crate::on_gpu::support::{ByName, image, info, kernel};
 use crate::process::on;

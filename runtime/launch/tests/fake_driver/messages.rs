@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tk_ops::{DType, Scalar};
-use tk_runtime::cuda::{Arg, Args, Device, Launcher};
+use tk_runtime::gpu::{Arg, Args, Device, Launcher};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
 
@@ -144,7 +144,7 @@ fn a_kernel_that_says_something_is_not_launched_bare() {
         let stream = device.stream().unwrap();
         let mut info = crate::on_gpu::support::info("says", &[]);
         info.messages = messages();
-        let kernel = tk_runtime::cuda::Module::lazy(b"image"[..].into()).kernel(info);
+        let kernel = tk_runtime::gpu::Module::lazy(b"image"[..].into()).kernel(info);
         let error = kernel.launch(&stream, [1; 3], &Args::new()).unwrap_err();
         assert_eq!(
             error.to_string(),

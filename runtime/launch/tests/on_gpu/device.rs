@@ -2,7 +2,7 @@
 
 use tk_ops::DType;
 use tk_runtime::compile::ParamKind;
-use tk_runtime::cuda::{Args, CudaError, Device, Module};
+use tk_runtime::gpu::{Args, CudaError, Device, Module};
 
 use super::support::{image, info, kernel};
 

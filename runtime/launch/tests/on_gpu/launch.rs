@@ -10,8 +10,8 @@ use cudarc::driver::sys::{self, CUfunction};
 use tk_interp::Memory;
 use tk_ops::{DType, Scalar};
 use tk_runtime::compile::{ArgFacts, ParamKind};
-use tk_runtime::cuda::{Arg, Args, Device, LaunchError, Launcher, Stream};
 use tk_runtime::device::Device as _;
+use tk_runtime::gpu::{Arg, Args, Device, LaunchError, Launcher, Stream};
 
 use super::support::{ByName, backed, floats, image, kernel, launch, number, read, say, session, tensor};
 

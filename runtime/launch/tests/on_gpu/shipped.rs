@@ -7,7 +7,7 @@ use tk_bundle::{
     Variant, Versions, Writer,
 };
 use tk_ops::DType;
-use tk_runtime::cuda::{Arg, CudaError, Device, Kernels, LaunchError};
+use tk_runtime::gpu::{Arg, CudaError, Device, Kernels, LaunchError};
 
 use super::support::image;
 

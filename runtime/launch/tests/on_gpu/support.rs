@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tk_interp::{Arg as At, Memory};
 use tk_ops::{DType, Scalar};
 use tk_runtime::compile::{ArgFacts, Binary, Compile, CompileOptions, ParamKind, params};
-use tk_runtime::cuda::{Backend, Device, Kernel, KernelInfo, Module};
+use tk_runtime::gpu::{Backend, Device, Kernel, KernelInfo, Module};
 use tk_runtime::{Argument, Session};
 use tk_sema::contract::{HostArg, kernel_named};
 use tk_sema::target::Target;

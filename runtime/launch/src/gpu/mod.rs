@@ -1,4 +1,4 @@
-//! NVIDIA GPUs: devices, streams, memory, kernels.
+//! GPUs: devices, streams, memory, kernels.
 //!
 //! ```text
 //! Driver (libcuda, symbol by symbol) ─ Device ─ Context ─┬─ Stream, Event, Graph
