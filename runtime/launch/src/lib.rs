@@ -1,7 +1,7 @@
 //! Devices, arrays and launches: everything between a checked program and results on the host.
 //!
 //! [`Session`] runs kernels and tests; [`stored`] ([`npy`], [`safetensors`]) and [`make`] give it arrays; [`files`] is
-//! the only way to the file system. Kernels run on the interpreter, or on a [`device`].
+//! the only way to files of the user. Kernels run on the interpreter, or on a [`device`]: [`gpu`] has those of NVIDIA and AMD.
 
 pub mod bundled;
 pub mod call;

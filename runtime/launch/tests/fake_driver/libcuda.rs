@@ -109,6 +109,7 @@ pub unsafe extern "C" fn cuDeviceGetName(out: *mut c_char, _: i32, _: i32) -> u3
 pub unsafe extern "C" fn cuDeviceGetAttribute(out: *mut i32, attribute: i32, _: i32) -> u32 {
     // The numbers are those of `CUdevice_attribute`.
     let value = match attribute {
+        1 => 1024,
         16 => 132,
         75 => {
             if machine() == "next" {
