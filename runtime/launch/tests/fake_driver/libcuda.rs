@@ -1,9 +1,11 @@
-//! A driver for tests: `libcuda` with a GPU whose memory is the host's and whose kernels are the functions below.
+//! A driver for tests: `libcuda`, and with the names of `hip.rs` `libamdhip64`, with a GPU whose memory is the host's and whose
+//! kernels are the functions below.
 //!
 //! May assume that it is used as a driver should be, and answers with an error where it is not: a call without a current
 //! context, a kernel that is not loaded. `FAKE_CUDA` says what is wrong with the machine. Built by `process.rs`.
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
+mod hip;
 mod tensor_maps;
 
 use std::cell::Cell;

@@ -26,24 +26,26 @@ fn saying() -> ByName {
     ByName { messages: messages(), ..ByName::default() }
 }
 
+pub fn lines() {
+    let (session, _, _) = backed(saying());
+    let memory = tk_interp::Memory::new();
+    let (_, arg) = tensor(&memory, DType::I32, vec![0; 8]);
+    // Twice: what was said is not said again.
+    for _ in 0..2 {
+        launch(&session, "says", std::slice::from_ref(&arg), &memory).unwrap();
+        assert_eq!(
+            session.printed(),
+            "program 0, 0, 0: x = null\n\
+             program 1, 0, 0: x = x + 1\n\
+             program 1, 0, 0: [7, 8, 9] and -1\n\
+             1 more lines were printed and are left out\n"
+        );
+    }
+}
+
 #[test]
 fn lines_are_in_the_order_of_programs_and_whole() {
-    on("", || {
-        let (session, _, _) = backed(saying());
-        let memory = tk_interp::Memory::new();
-        let (_, arg) = tensor(&memory, DType::I32, vec![0; 8]);
-        // Twice: what was said is not said again.
-        for _ in 0..2 {
-            launch(&session, "says", std::slice::from_ref(&arg), &memory).unwrap();
-            assert_eq!(
-                session.printed(),
-                "program 0, 0, 0: x = null\n\
-                 program 1, 0, 0: x = x + 1\n\
-                 program 1, 0, 0: [7, 8, 9] and -1\n\
-                 1 more lines were printed and are left out\n"
-            );
-        }
-    });
+    on("", lines);
 }
 
 #[test]
