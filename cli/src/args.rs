@@ -126,7 +126,7 @@ pub enum DeviceName {
     Sim64,
     /// NVIDIA GPUs
     Cuda,
-    /// AMD GPUs (planned)
+    /// AMD GPUs
     Hip,
 }
 
