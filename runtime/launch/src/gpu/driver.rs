@@ -20,6 +20,14 @@ use super::error::CudaError;
 use super::maps::Encode;
 use super::vendor::{Api, Vendor};
 
+/// Any type, in the place of a known one.
+#[cfg(feature = "hip-sys")]
+macro_rules! any {
+    ($ty:ty) => {
+        _
+    };
+}
+
 /// One row for each entry point: the name here, the symbols of CUDA and HIP, the types of its parameters.
 macro_rules! entry_points {
     ($($name:ident = $cuda:ident $hip:ident ($($ty:ty),*);)*) => {
@@ -52,6 +60,18 @@ macro_rules! entry_points {
                 },)* })
             }
         }
+
+        #[cfg(feature = "hip-sys")]
+        const _: () = {
+            use super::hip::signature::{Signature, of, same};
+            $(assert!(
+                same(
+                    of(&(hip_sys::hiprt::$hip as unsafe extern "C" fn($(any!($ty)),*) -> _)),
+                    <unsafe extern "C" fn($($ty),*) -> u32 as Signature>::SIZES,
+                ),
+                concat!("hip-sys has another type for ", stringify!($hip))
+            );)*
+        };
     };
 }
 

@@ -5,6 +5,9 @@
 //! ROCm 5 and 6, so the kernel driver is asked instead. On a wild access the runtime may end the process, which nothing
 //! here can turn into an error.
 
+#[cfg(feature = "hip-sys")]
+pub(crate) mod signature;
+
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
