@@ -128,7 +128,7 @@ pub enum DeviceName {
     SimWmma,
     /// NVIDIA GPUs
     Cuda,
-    /// AMD GPUs (planned)
+    /// AMD GPUs
     Hip,
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tk_runtime::device::Device;
+use tk_runtime::gpu::Api;
 use tk_syntax::SourceMap;
 
 use crate::args::DeviceName;
@@ -13,8 +14,8 @@ pub fn open(name: DeviceName, sources: &SourceMap, path: &str) -> Result<Option<
     match name {
         DeviceName::Cpu => Ok(None),
         DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => simulator(name).map(Some),
-        DeviceName::Cuda => cuda(sources, Path::new(path)).map(Some),
-        DeviceName::Hip => Err("this version of tk has no device `hip`".into()),
+        DeviceName::Cuda => gpu(Api::Cuda, sources, Path::new(path)).map(Some),
+        DeviceName::Hip => gpu(Api::Hip, sources, Path::new(path)).map(Some),
     }
 }
 
@@ -32,11 +33,11 @@ fn simulator(name: DeviceName) -> Result<Arc<dyn Device>, String> {
 }
 
 #[cfg(feature = "llvm")]
-fn cuda(sources: &SourceMap, path: &Path) -> Result<Arc<dyn Device>, String> {
+fn gpu(api: Api, sources: &SourceMap, path: &Path) -> Result<Arc<dyn Device>, String> {
     use tk_driver::{Cache, Environment, Jit};
-    let gpu = tk_runtime::cuda::Device::open(0).map_err(|e| e.to_string())?;
+    let gpu = tk_runtime::gpu::Device::open_on(api, 0).map_err(|e| e.to_string())?;
     let jit = Jit::new(sources.clone(), Environment::of_process(Some(path)), Cache::of_process());
-    let backend = tk_runtime::cuda::Backend::new(gpu, Arc::new(jit)).map_err(|e| e.to_string())?;
+    let backend = tk_runtime::gpu::Backend::new(gpu, Arc::new(jit)).map_err(|e| e.to_string())?;
     Ok(Arc::new(backend))
 }
 
@@ -46,6 +47,6 @@ fn simulator(_: DeviceName) -> Result<Arc<dyn Device>, String> {
 }
 
 #[cfg(not(feature = "llvm"))]
-fn cuda(_: &SourceMap, _: &Path) -> Result<Arc<dyn Device>, String> {
+fn gpu(_: Api, _: &SourceMap, _: &Path) -> Result<Arc<dyn Device>, String> {
     Err("this tk was built without LLVM, so kernels run on `cpu` alone".into())
 }

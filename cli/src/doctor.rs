@@ -2,7 +2,7 @@
 //!
 //! Guarantees that what is missing is no failure: each line says what does not work then, and what to do.
 
-use tk_runtime::cuda;
+use tk_runtime::gpu::{self, Api};
 
 use crate::report::Line;
 use crate::terminal::{Outcome, Terminal};
@@ -13,9 +13,11 @@ pub fn run(terminal: &Terminal) -> Outcome {
     let tk = Tool { name: "tk", version: Some(version), path: None, works: true, message: version.into() };
     tk.show(terminal)?;
     compiler(terminal)?;
-    for found in cuda::probe() {
-        let message = found.text;
-        Tool { name: "CUDA", version: None, path: None, works: found.works, message }.show(terminal)?;
+    for api in Api::ALL {
+        for found in gpu::probe(api) {
+            let (name, message) = (api.name(), found.text);
+            Tool { name, version: None, path: None, works: found.works, message }.show(terminal)?;
+        }
     }
     Ok(())
 }

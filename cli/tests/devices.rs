@@ -100,33 +100,64 @@ kernel small(x: view[f32, 2], y: mut view[f32, 2]) {
 }
 ";
 
-/// The folder of a driver for tests; `None` without a Rust compiler.
-fn driver() -> Option<&'static Path> {
+/// The folder with the folders `cuda` and `hip` of a driver for tests; `None` without a Rust compiler.
+fn drivers() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     let build = || {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fake-cuda-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let name = format!("fake-driver-{}", std::process::id());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        ["cuda", "hip"].iter().for_each(|name| fs::create_dir_all(folder.join(name)).unwrap());
         let source =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../runtime/launch/tests/fake_driver/libcuda.rs");
         let mut command = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
         command.args(["--edition", "2024", "--crate-type", "cdylib", "-A", "warnings", "-o"]);
-        let status = command.arg(folder.join("libcuda.so")).arg(source).status().ok()?;
+        let library = folder.join("cuda/libcuda.so");
+        let status = command.arg(&library).arg(source).status().ok()?;
         assert!(status.success(), "the driver does not compile");
+        fs::copy(library, folder.join("hip/libamdhip64.so.7")).unwrap();
         Some(folder)
     };
     FOLDER.get_or_init(build).as_deref()
 }
 
-/// Runs the command on a machine with that driver; `machine` says what is wrong with it. `None` without one.
+/// Runs the command on a machine with NVIDIA's driver; `machine` says what is wrong with it. `None` without one.
 fn on(machine: &str, folder: &Folder, args: &[&str], variables: &[(&str, &str)]) -> Option<Ran> {
-    let Some(library) = driver() else {
+    with("cuda", machine, folder, args, variables)
+}
+
+/// The same with AMD's runtime and a GPU of this architecture, as the kernel driver numbers it.
+fn on_amd(
+    machine: &str,
+    version: u32,
+    folder: &Folder,
+    args: &[&str],
+    variables: &[(&str, &str)],
+) -> Option<Ran> {
+    let node = folder.path("sys/class/kfd/kfd/topology/nodes/1");
+    fs::create_dir_all(&node).unwrap();
+    // Plugged in at 0000:c1:00.
+    let text = format!("gfx_target_version {version}\nlocation_id {}\ndomain 0\n", 0xc1 << 8);
+    fs::write(node.join("properties"), text).unwrap();
+    let system = folder.path("sys").to_string_lossy().into_owned();
+    let variables = [&[("TK_SYSFS", system.as_str())][..], variables].concat();
+    with("hip", machine, folder, args, &variables)
+}
+
+fn with(
+    driver: &str,
+    machine: &str,
+    folder: &Folder,
+    args: &[&str],
+    variables: &[(&str, &str)],
+) -> Option<Ran> {
+    let Some(libraries) = drivers() else {
         eprintln!("left out: there is no Rust compiler to build a driver with");
         return None;
     };
     let mut command = command::command(&folder.path(""), args);
     command
         .env("FAKE_CUDA", machine)
-        .env("LD_LIBRARY_PATH", library)
+        .env("LD_LIBRARY_PATH", libraries.join(driver))
         .env("TK_CACHE_DIR", folder.path("cache"));
     Some(Ran::new(command.envs(variables.iter().copied()).output().unwrap()))
 }
@@ -158,6 +189,33 @@ fn a_machine_that_runs_no_kernels_is_one_sentence_with_what_to_do() {
     }
     let doctor = on("next", &folder, &["doctor", "--message-format", "json"], &[]).unwrap();
     doctor.code(0).out_has("12.0").out_has("\"works\":false,\"message\":\"GPU 0: Paper GPU");
+}
+
+#[test]
+fn a_machine_of_amd_that_runs_no_kernels_is_one_sentence_with_what_to_do() {
+    let folder = tiles("machines-of-amd");
+    let args = [&SMALL[..], &["--device", "hip"]].concat();
+    let test = ["test", "tiles.tk", "--device", "hip"];
+    let cases = [
+        ("none", 90_010, "the runtime finds no AMD GPU", "look at `rocminfo`"),
+        ("old", 90_010, "it is for HIP 5.2, and kernels need 5.5", "update ROCm"),
+        ("", 100_300, "the Paper GPU: it has architecture gfx1030", "use one of gfx90a, gfx942 or gfx1100"),
+        ("", 0, "which architecture the AMD GPU at 0000:c1:00 has", "load the kernel driver `amdgpu`"),
+    ];
+    for (machine, version, what, fix) in cases {
+        let Some(ran) = on_amd(machine, version, &folder, &args, &[]) else { return };
+        ran.code(2).says(&[what, fix]);
+        on_amd(machine, version, &folder, &["doctor"], &[]).unwrap().code(0).out_has("\nHIP     ");
+        on_amd(machine, version, &folder, &test, &[]).unwrap().code(0);
+    }
+    folder.write("add.tk", ADD);
+    let test = ["test", "add.tk", "--device", "hip"];
+    on_amd("none", 90_010, &folder, &test, &[]).unwrap().code(0).out_has("1 left out");
+    let required = [("TK_REQUIRE_DEVICE", "hip")];
+    let ran = on_amd("none", 90_010, &folder, &test, &required).unwrap();
+    ran.code(2).err_has("TK_REQUIRE_DEVICE=hip").err_has("the runtime finds no AMD GPU");
+    let doctor = on_amd("", 90_402, &folder, &["doctor"], &[]).unwrap();
+    doctor.code(0).out_has("AMD runtime for HIP 6.1").out_has("architecture gfx942").out_has("target gfx942");
 }
 
 #[test]

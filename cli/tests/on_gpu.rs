@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tk_driver::{Cache, Environment, Jit};
 use tk_runtime::Session;
-use tk_runtime::cuda::{Arg, Backend, CallSite, Device, LaunchError, Launcher};
 use tk_runtime::device;
+use tk_runtime::gpu::{Arg, Backend, CallSite, Device, LaunchError, Launcher};
 use tk_syntax::SourceMap;
 
 use everything::{Program, differences, on_large_stack};

@@ -1,6 +1,6 @@
-//! Builds, for every NVIDIA target, the kernels of everything of `support/everything.rs` and of the tests of the examples
+//! Builds, for every target, the kernels of everything of `support/everything.rs` and of the tests of the examples
 //! and the library, as their launches specialize them: nothing panics, nothing is refused that is not in [`REFUSED`], and
-//! the assembler, where there is one, takes all of it.
+//! the assembler or linker, where there is one, takes all of it. LLVM verifies the machine code that it generates itself.
 #![cfg(feature = "llvm")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -18,10 +18,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use tk_driver::{Cache, Environment, Ptxas, Request, assemble, compile, facts_about, warps_for};
+use tk_driver::{Cache, Environment, Request, Tools, compile, facts_about, warps_for};
 use tk_interp::{Arg, Fault, Memory, Options};
 use tk_layout::TargetSpec;
-use tk_layout::spec::{SM_80, SM_90A};
+use tk_layout::spec::{GFX90A, GFX942, GFX1100, SM_80, SM_90A};
 use tk_ops::Op;
 use tk_ops::rows::rows;
 use tk_ops::table::Receiver;
@@ -35,7 +35,7 @@ use tk_tile::{TileModule, pipeline, walk};
 
 use everything::{Program, on_large_stack};
 
-/// What no NVIDIA target has, by the end of its message in front of the name of the target, and why.
+/// What no target has, by the end of its message in front of the name of the target, and why.
 const REFUSED: &[(&str, &str)] = &[];
 
 /// What the compiler computes by itself.
@@ -44,7 +44,8 @@ const COMPILE_TIME: &[&str] = &["next_pow2"];
 /// Builds kernels and runs them on the interpreter.
 struct Building {
     target: &'static TargetSpec,
-    ptxas: Option<Ptxas>,
+    tools: Tools,
+    assembles: bool,
     /// Kernels that were built, by their text: a test may launch one often.
     built: Mutex<BTreeSet<String>>,
     /// The operations that were in them.
@@ -57,15 +58,18 @@ impl Building {
     fn new(target: &'static TargetSpec) -> Building {
         let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
         let folder = std::env::temp_dir().join(format!("tk-targets-{}", std::process::id()));
-        let ptxas = Ptxas::find(&Environment::of_process(Some(&here)), &Cache::at(&folder, 1 << 20)).ok();
+        let tools = Tools::new(Environment::of_process(Some(&here)), Cache::at(&folder, 1 << 20));
+        let found = tools.assembler(target).map(|_| ()).map_err(|e| e.message);
         let _ = std::fs::remove_dir_all(&folder);
-        if ptxas.is_none() {
-            assert!(std::env::var_os("CI").is_none(), "CI has no ptxas");
-            eprintln!("there is no ptxas: PTX is made and not assembled");
+        if let Err(missing) = &found {
+            assert!(std::env::var_os("CI").is_none(), "CI: {missing}");
+            eprintln!("{missing}: text is made and not assembled");
         }
+        tk_driver::verify_machine_code();
         Building {
             target,
-            ptxas,
+            tools,
+            assembles: found.is_ok(),
             built: Mutex::default(),
             operations: Mutex::default(),
             refused: Mutex::default(),
@@ -93,10 +97,11 @@ impl Building {
         };
         let wrong = match compile(&request, false) {
             Err(wrong) => wrong.iter().map(|d| format!("{}: {}", d.code, d.message)).collect(),
-            Ok(kernel) => match &self.ptxas {
-                Some(ptxas) => assemble(&kernel, ptxas).err().map(|e| e.message).into_iter().collect(),
-                None => vec![],
-            },
+            Ok(kernel) if self.assembles => {
+                let made = self.tools.assembler(target).and_then(|a| a.assemble(&kernel));
+                made.err().map(|e| e.message).into_iter().collect()
+            }
+            Ok(_) => vec![],
         };
         for message in wrong {
             self.refused.lock().unwrap().entry(message).or_insert_with(|| func.name.clone());
@@ -174,12 +179,32 @@ fn refused(target: &'static TargetSpec) -> Vec<String> {
     problems
 }
 
-#[test]
-fn the_first_target_has_everything() {
-    on_large_stack(|| refused(&SM_80));
+/// Whatever a target refuses is a mistake.
+fn has_everything(target: &'static TargetSpec) {
+    on_large_stack(move || refused(target));
 }
 
 #[test]
-fn the_second_target_has_everything() {
-    on_large_stack(|| refused(&SM_90A));
+fn sm_80_has_everything() {
+    has_everything(&SM_80);
+}
+
+#[test]
+fn sm_90a_has_everything() {
+    has_everything(&SM_90A);
+}
+
+#[test]
+fn gfx90a_has_everything() {
+    has_everything(&GFX90A);
+}
+
+#[test]
+fn gfx942_has_everything() {
+    has_everything(&GFX942);
+}
+
+#[test]
+fn gfx1100_has_everything() {
+    has_everything(&GFX1100);
 }

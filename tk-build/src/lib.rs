@@ -17,7 +17,7 @@ mod generate;
 
 use std::path::{Path, PathBuf};
 
-use tk_driver::{Cache, Environment, Ptxas, Refused, ship, specializations};
+use tk_driver::{Cache, Environment, Refused, Tools, ship, specializations};
 use tk_runtime::Session;
 use tk_runtime::files::{Files, write_all};
 use tk_sema::contract::SetValue;
@@ -39,7 +39,7 @@ impl Build {
         Build { source: source.into(), targets: vec![], sets: vec![], out: None }
     }
 
-    /// Compiles for a target too: `sm_80`, `sm_90a`.
+    /// Compiles for a target too: `sm_80`, `sm_90a`, `gfx90a`, `gfx942`, `gfx1100`.
     pub fn target(mut self, name: &str) -> Build {
         self.targets.push(name.to_string());
         self
@@ -106,12 +106,8 @@ impl Build {
         for sentence in left_out {
             println!("cargo::warning={path}: left out: {sentence}");
         }
-        let cache = Cache::of_process();
-        let place = specials.first().map(|s| s.place).unwrap_or_default();
-        let environment = Environment::of_process(Some(&self.source));
-        let ptxas = Ptxas::find(&environment, &cache).map_err(|e| shown(&sources, &[e.at(place)]))?;
-        let shipped =
-            ship(&session, &specials, (&ptxas, &cache), false).map_err(|wrong| shown(&sources, &wrong))?;
+        let tools = Tools::new(Environment::of_process(Some(&self.source)), Cache::of_process());
+        let shipped = ship(&session, &specials, &tools, false).map_err(|wrong| shown(&sources, &wrong))?;
         let stem = self.source.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
         let out = self.out.clone().or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
         let out =

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tk_driver::{Cache, Environment, Jit};
 use tk_runtime::Session;
-use tk_runtime::cuda::{Arg, CallSite, Device, LaunchError, Launcher, Stream};
 use tk_runtime::files::Files;
+use tk_runtime::gpu::{Arg, CallSite, Device, LaunchError, Launcher, Stream};
 use tk_sema::contract::SetValue;
 use tk_syntax::Diagnostic;
 use tk_syntax::render;

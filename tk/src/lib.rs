@@ -28,8 +28,8 @@ pub use half;
 pub use tensor::{Pointer, PointerMut, Tensor, View, ViewMut};
 pub use tk_bundle::{Bundle, Error as BundleError, Manifest};
 pub use tk_ops::DType;
-pub use tk_runtime::cuda::{
-    Arg, Bool, Buffer, CudaError, Device, E2M1, E8M0, Element, Event, F8E4M3, F8E5M2, Graph, Kernels,
+pub use tk_runtime::gpu::{
+    Api, Arg, Bool, Buffer, CudaError, Device, E2M1, E8M0, Element, Event, F8E4M3, F8E5M2, Graph, Kernels,
     LaunchError, Pending, Pinned, Stream,
 };
 

@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use tk_runtime::cuda::{Arg, Buffer, CudaError, Device, Element, Stream};
+use tk_runtime::gpu::{Arg, Buffer, CudaError, Device, Element, Stream};
 
 /// A row-major tensor in memory of a GPU that it owns.
 #[derive(Debug)]

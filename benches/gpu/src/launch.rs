@@ -1,4 +1,4 @@
-//! Owns what a launch costs the host: [`tk_runtime::cuda::CallSite`] and [`Kernels`] beside the driver's own call, and one
+//! Owns what a launch costs the host: [`tk_runtime::gpu::CallSite`] and [`Kernels`] beside the driver's own call, and one
 //! of many in a graph.
 //!
 //! Guarantees that both launch an empty kernel of three pointers and an integer in blocks of one size, in turns. What
@@ -12,7 +12,7 @@ use tk_bundle::Bundle;
 use tk_driver::{Cache, Environment, Tools, ship, specializations};
 use tk_ops::DType;
 use tk_runtime::Session;
-use tk_runtime::cuda::{Arg, Device, Kernels, Stream};
+use tk_runtime::gpu::{Arg, Device, Kernels, Stream};
 
 use crate::Args;
 use crate::program::{first, launcher};
@@ -29,7 +29,7 @@ const THREADS: u32 = 128;
 
 /// Measures the cost of a launch.
 pub fn run(args: &Args, device: &Device) -> Result<Value, String> {
-    let gpu = |e: tk_runtime::cuda::CudaError| e.to_string();
+    let gpu = |e: tk_runtime::gpu::CudaError| e.to_string();
     let launcher = launcher(&args.root, "benches/gpu/launch.tk", device)?;
     let mut site = launcher.site("nothing", &[]).map_err(|e| e.to_string())?;
     let (stream, x) = (device.stream().map_err(gpu)?, device.alloc(4096).map_err(gpu)?);
@@ -88,7 +88,7 @@ fn shipped(args: &Args, device: &Device) -> Result<Kernels, String> {
 fn replayed(stream: &Stream, launch: &mut impl FnMut(&Stream) -> Result<(), String>) -> Result<f64, String> {
     const RECORDED: u32 = 1000;
     const REPLAYS: u32 = 20;
-    let gpu = |e: tk_runtime::cuda::CudaError| e.to_string();
+    let gpu = |e: tk_runtime::gpu::CudaError| e.to_string();
     let mut graph = stream
         .capture(|| (0..RECORDED).try_for_each(|_| launch(stream).map_err(Said)))
         .map_err(|e: Said| e.0)?;
@@ -107,8 +107,8 @@ fn replayed(stream: &Stream, launch: &mut impl FnMut(&Stream) -> Result<(), Stri
 /// A sentence as an error of a recording.
 struct Said(String);
 
-impl From<tk_runtime::cuda::CudaError> for Said {
-    fn from(e: tk_runtime::cuda::CudaError) -> Said {
+impl From<tk_runtime::gpu::CudaError> for Said {
+    fn from(e: tk_runtime::gpu::CudaError) -> Said {
         Said(e.to_string())
     }
 }

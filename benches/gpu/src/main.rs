@@ -21,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use serde_json::json;
-use tk_runtime::cuda::Device;
+use tk_runtime::gpu::Device;
 
 use report::Report;
 

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 use tk_ops::{Buf, DType, Scalar};
-use tk_runtime::cuda::{Arg, Buffer, CallSite, CudaError, Device, Launcher, Stream};
+use tk_runtime::gpu::{Arg, Buffer, CallSite, CudaError, Device, Launcher, Stream};
 use tk_sema::contract::SetValue;
 
 use crate::data::{Input, bell, many};

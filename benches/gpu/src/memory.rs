@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 use tk_ops::DType;
-use tk_runtime::cuda::{Arg, Buffer, CallSite, Device, Launcher, Stream};
+use tk_runtime::gpu::{Arg, Buffer, CallSite, Device, Launcher, Stream};
 
 use crate::data::{Input, many, normal, normal_f16};
 use crate::program::{Sets, launcher, shown};
@@ -51,7 +51,7 @@ pub fn run(args: &Args, device: &Device, works: &[Work], report: &mut Report) ->
 
 /// The device copy: bytes read and written.
 fn copy(args: &Args, device: &Device) -> Result<Value, String> {
-    let gpu = |e: tk_runtime::cuda::CudaError| e.to_string();
+    let gpu = |e: tk_runtime::gpu::CudaError| e.to_string();
     let bytes = args.elements as usize * COPIED;
     let (clock, copies) = (Clock::new(device)?, Copies::new()?);
     let (from, to) = (device.alloc(bytes).map_err(gpu)?, device.alloc(bytes).map_err(gpu)?);
@@ -83,7 +83,7 @@ struct Memory {
 
 impl Memory {
     fn new(device: &Device, elements: usize) -> Result<Memory, String> {
-        let gpu = |e: tk_runtime::cuda::CudaError| e.to_string();
+        let gpu = |e: tk_runtime::gpu::CudaError| e.to_string();
         let (clock, copies) = (Clock::new(device)?, Copies::new()?);
         let alloc = |bytes: usize| device.alloc(bytes).map_err(gpu);
         let single = |input| {

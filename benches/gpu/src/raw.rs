@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_uint, c_void};
 use std::ptr::{from_ref, null_mut};
 
 use cudarc::driver::sys::{self, CUfunction, CUmodule, CUstream};
-use tk_runtime::cuda::{Element, Stream};
+use tk_runtime::gpu::{Element, Stream};
 
 type Copy = unsafe extern "C" fn(u64, u64, usize, CUstream) -> u32;
 type ToDevice = unsafe extern "C" fn(u64, *const c_void, usize) -> u32;

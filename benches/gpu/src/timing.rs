@@ -3,7 +3,7 @@
 //! Guarantees that each run begins with an L2 that holds nothing of its inputs, and that the time is the GPU's, between
 //! two events in its queue. The method is that of Triton's `do_bench`, so that the numbers can be put side by side.
 
-use tk_runtime::cuda::{Buffer, Device, Stream};
+use tk_runtime::gpu::{Buffer, Device, Stream};
 
 use crate::report::median;
 
@@ -27,12 +27,12 @@ impl Clock {
     /// Of a device.
     pub fn new(device: &Device) -> Result<Clock, String> {
         let make = || Ok(Clock { stream: device.stream()?, flush: device.alloc(FLUSH)? });
-        make().map_err(|e: tk_runtime::cuda::CudaError| e.to_string())
+        make().map_err(|e: tk_runtime::gpu::CudaError| e.to_string())
     }
 
     /// Milliseconds of one run: the median of as many as fit into the time.
     pub fn median(&self, run: &mut dyn FnMut(&Stream) -> Result<(), String>) -> Result<f64, String> {
-        let gpu = |e: tk_runtime::cuda::CudaError| e.to_string();
+        let gpu = |e: tk_runtime::gpu::CudaError| e.to_string();
         let stream = &self.stream;
         run(stream)?;
         stream.synchronize().map_err(gpu)?;

@@ -91,6 +91,19 @@ pub fn own_shared_bytes(kernel: &Kernel) -> u32 {
     if kernel.setting.spec.has_gcn && Needs::of(kernel).asserts { WORD } else { 0 }
 }
 
+/// From here on LLVM verifies the machine code of this process behind each of its passes, and ends the process where it finds
+/// a mistake. For tests: it takes as long again.
+pub fn verify_machine_code() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let arguments = [c"tk".as_ptr(), c"-verify-machineinstrs".as_ptr()];
+        // SAFETY: two texts that end in a zero, and no description.
+        unsafe {
+            llvm_sys::support::LLVMParseCommandLineOptions(2, arguments.as_ptr(), std::ptr::null());
+        }
+    });
+}
+
 /// A kernel for a GPU, with the lines of its source. `with_text` asks for the assembly of an object as well.
 pub fn text(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
     let context = Context::create();

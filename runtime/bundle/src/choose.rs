@@ -113,7 +113,10 @@ impl Kernel {
             let shipped = listed(targets.into_iter());
             let what =
                 format!("kernel `{}` is shipped for {shipped}, and this device runs none of it", self.name);
-            let hint = format!("build it with --target {}", facts.targets.first().unwrap_or(&"sm_90a"));
+            let hint = match facts.targets.first() {
+                Some(target) => format!("build it with --target {target}"),
+                None => "there is no target for it".to_string(),
+            };
             return Err(Error::new(what, hint));
         }
         let shipped: BTreeSet<String> = self.variants.iter().map(Variant::label).collect();

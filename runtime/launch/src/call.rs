@@ -7,7 +7,7 @@ use tk_syntax::codes;
 use tk_tile::{Elem, Func, Type};
 
 use crate::compile::{ParamKind, flatten};
-use crate::cuda::Args;
+use crate::gpu::Args;
 use crate::session::{Compiled, element_size};
 
 /// The address of an element of a buffer: the buffer, the position of the element, the bytes of one.

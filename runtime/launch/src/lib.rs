@@ -1,15 +1,15 @@
 //! Devices, arrays and launches: everything between a checked program and results on the host.
 //!
 //! [`Session`] runs kernels and tests; [`stored`] ([`npy`], [`safetensors`]) and [`make`] give it arrays; [`files`] is
-//! the only way to the file system. Kernels run on the interpreter, or on a [`device`].
+//! the only way to files of the user. Kernels run on the interpreter, or on a [`device`]: [`gpu`] has those of NVIDIA and AMD.
 
 pub mod bundled;
 pub mod call;
 pub mod compile;
-pub mod cuda;
 pub mod device;
 mod emit;
 pub mod files;
+pub mod gpu;
 mod host;
 pub mod make;
 pub mod npy;

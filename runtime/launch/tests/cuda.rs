@@ -1,7 +1,7 @@
 //! The NVIDIA runtime on a GPU. Without one these tests are left out, which is said, unless TK_REQUIRE_DEVICE names `cuda`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use tk_runtime::cuda::{Args, Device, Module, probe};
+use tk_runtime::gpu::{Api, Args, Device, Module, probe};
 
 mod on_gpu;
 
@@ -34,7 +34,7 @@ fn on_a_gpu() {
         say(&format!("{} tests on a GPU left out: {error}", TESTS.len()));
         return;
     }
-    for line in probe() {
+    for line in probe(Api::Cuda) {
         say(&line.text);
     }
     let mut failed = vec![];

@@ -1,9 +1,11 @@
-//! A driver for tests: `libcuda` with a GPU whose memory is the host's and whose kernels are the functions below.
+//! A driver for tests: `libcuda`, and with the names of `hip.rs` `libamdhip64`, with a GPU whose memory is the host's and whose
+//! kernels are the functions below.
 //!
 //! May assume that it is used as a driver should be, and answers with an error where it is not: a call without a current
 //! context, a kernel that is not loaded. `FAKE_CUDA` says what is wrong with the machine. Built by `process.rs`.
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
+mod hip;
 mod tensor_maps;
 
 use std::cell::Cell;
@@ -109,6 +111,7 @@ pub unsafe extern "C" fn cuDeviceGetName(out: *mut c_char, _: i32, _: i32) -> u3
 pub unsafe extern "C" fn cuDeviceGetAttribute(out: *mut i32, attribute: i32, _: i32) -> u32 {
     // The numbers are those of `CUdevice_attribute`.
     let value = match attribute {
+        1 => 1024,
         16 => 132,
         75 => {
             if machine() == "next" {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tk_bundle::{Dimension, TensorMap, Word};
 use tk_ops::DType;
 use tk_runtime::compile::ParamKind;
-use tk_runtime::cuda::{Args, Backend, Device, Module, probe};
+use tk_runtime::gpu::{Api, Args, Backend, Device, Module, probe};
 
 use crate::on_gpu::support::{ByName, image, info, kernel};
 use crate::process::on;
@@ -13,7 +13,7 @@ use crate::process::on;
 #[test]
 fn a_machine_is_described() {
     on("", || {
-        let found = probe();
+        let found = probe(Api::Cuda);
         assert!(found.iter().all(|p| p.works));
         let lines: Vec<String> = found.into_iter().map(|p| p.text).collect();
         assert_eq!(
@@ -92,7 +92,7 @@ fn a_machine_without_a_gpu() {
             "no kernel can run: the driver finds no NVIDIA GPU (CUDA_ERROR_NO_DEVICE); \
              look at `nvidia-smi` and at CUDA_VISIBLE_DEVICES, or use `--device cpu`"
         );
-        assert_eq!(probe().len(), 1);
+        assert_eq!(probe(Api::Cuda).len(), 1);
     });
 }
 

@@ -1,9 +1,10 @@
-//! The NVIDIA runtime against a driver made for tests (`libcuda.rs`), which any machine can run.
+//! The runtime for GPUs against a driver made for tests (`libcuda.rs`), which any machine can run.
 //!
 //! Each test runs in a process of its own, whose loader finds that driver first. What the real one must do as well is in
 //! `on_gpu`, and `cuda.rs` asks it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod amd;
 mod machine;
 mod messages;
 #[path = "../on_gpu/mod.rs"]

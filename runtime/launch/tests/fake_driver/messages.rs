@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tk_ops::{DType, Scalar};
-use tk_runtime::cuda::{Arg, Args, Device, Launcher};
+use tk_runtime::gpu::{Arg, Args, Device, Launcher};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
 
@@ -26,24 +26,26 @@ fn saying() -> ByName {
     ByName { messages: messages(), ..ByName::default() }
 }
 
+pub fn lines() {
+    let (session, _, _) = backed(saying());
+    let memory = tk_interp::Memory::new();
+    let (_, arg) = tensor(&memory, DType::I32, vec![0; 8]);
+    // Twice: what was said is not said again.
+    for _ in 0..2 {
+        launch(&session, "says", std::slice::from_ref(&arg), &memory).unwrap();
+        assert_eq!(
+            session.printed(),
+            "program 0, 0, 0: x = null\n\
+             program 1, 0, 0: x = x + 1\n\
+             program 1, 0, 0: [7, 8, 9] and -1\n\
+             1 more lines were printed and are left out\n"
+        );
+    }
+}
+
 #[test]
 fn lines_are_in_the_order_of_programs_and_whole() {
-    on("", || {
-        let (session, _, _) = backed(saying());
-        let memory = tk_interp::Memory::new();
-        let (_, arg) = tensor(&memory, DType::I32, vec![0; 8]);
-        // Twice: what was said is not said again.
-        for _ in 0..2 {
-            launch(&session, "says", std::slice::from_ref(&arg), &memory).unwrap();
-            assert_eq!(
-                session.printed(),
-                "program 0, 0, 0: x = null\n\
-                 program 1, 0, 0: x = x + 1\n\
-                 program 1, 0, 0: [7, 8, 9] and -1\n\
-                 1 more lines were printed and are left out\n"
-            );
-        }
-    });
+    on("", lines);
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn a_kernel_that_says_something_is_not_launched_bare() {
         let stream = device.stream().unwrap();
         let mut info = crate::on_gpu::support::info("says", &[]);
         info.messages = messages();
-        let kernel = tk_runtime::cuda::Module::lazy(b"image"[..].into()).kernel(info);
+        let kernel = tk_runtime::gpu::Module::lazy(b"image"[..].into()).kernel(info);
         let error = kernel.launch(&stream, [1; 3], &Args::new()).unwrap_err();
         assert_eq!(
             error.to_string(),

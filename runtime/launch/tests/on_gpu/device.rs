@@ -2,12 +2,12 @@
 
 use tk_ops::DType;
 use tk_runtime::compile::ParamKind;
-use tk_runtime::cuda::{Args, CudaError, Device, Module};
+use tk_runtime::gpu::{Args, CudaError, Device, Module};
 
-use super::support::{image, info, kernel};
+use super::support::{asked, image, info, kernel, named, open};
 
 pub fn memory_is_copied_there_and_back() {
-    let device = Device::open(0).unwrap();
+    let device = open();
     let (stream, other) = (device.stream().unwrap(), device.stream().unwrap());
     let x = device.alloc(16).unwrap();
     x.copy_from(&stream, &[1.0f32, 2.0, 3.0, 4.0]).unwrap();
@@ -33,17 +33,21 @@ pub fn memory_is_copied_there_and_back() {
     let large = device.alloc(1 << 40).unwrap_err();
     assert_eq!(
         large.sentence,
-        "1099511627776 bytes on the GPU cannot be had: the GPU has not enough free memory (CUDA_ERROR_OUT_OF_MEMORY)"
+        format!(
+            "1099511627776 bytes on the GPU cannot be had: the GPU has not enough free memory ({})",
+            named("CUDA_ERROR_OUT_OF_MEMORY")
+        )
     );
     assert!(device.alloc(0).unwrap().is_empty());
 }
 
 pub fn a_kernel_gets_its_arguments_and_the_grid() {
-    let device = Device::open(0).unwrap();
+    let device = open();
     let stream = device.stream().unwrap();
     let out = device.alloc(32).unwrap();
     let mut wanted = info("how", &[ParamKind::Pointer]);
-    (wanted.shared_bytes, wanted.programs_per_block) = (100 << 10, 4);
+    let shared = device.shared_bytes().min(100 << 10);
+    (wanted.shared_bytes, wanted.programs_per_block) = (shared, 4);
     let kernel = Module::lazy(image()).kernel(wanted);
     kernel.fits(&device).unwrap();
     let mut args = Args::new();
@@ -51,7 +55,7 @@ pub fn a_kernel_gets_its_arguments_and_the_grid() {
     let mut seen = [0i32; 8];
     kernel.launch(&stream, [10, 3, 1], &args).unwrap();
     out.copy_to(&stream, &mut seen).unwrap();
-    assert_eq!(seen, [3, 3, 1, 128, 100 << 10, 10, 3, 1]);
+    assert_eq!(seen, [3, 3, 1, 128, asked(shared) as i32, 10, 3, 1]);
     kernel.launch_cooperative(&stream, [8, 1, 1], &args).unwrap();
     out.copy_to(&stream, &mut seen).unwrap();
     assert_eq!(seen[..3], [2, 1, 1]);
@@ -76,7 +80,7 @@ pub fn a_kernel_gets_its_arguments_and_the_grid() {
 }
 
 pub fn a_kernel_that_fails_is_named_and_the_device_recovers() {
-    let device = Device::open(0).unwrap();
+    let device = open();
     let (stream, buffer) = (device.stream().unwrap(), device.alloc(64).unwrap());
     let (good, wild) =
         (kernel("idle", &[]), kernel("wild", &[ParamKind::Pointer, ParamKind::Scalar(DType::I32)]));
@@ -87,13 +91,13 @@ pub fn a_kernel_that_fails_is_named_and_the_device_recovers() {
     stream.synchronize().unwrap();
     wild.launch(&stream, [1; 3], &at).unwrap();
     let error = stream.synchronize().unwrap_err();
+    let named = named("CUDA_ERROR_ILLEGAL_ADDRESS");
+    let failed = format!("kernel `wild` failed: it used an address that is in no buffer ({named})");
     assert_eq!(
         error.to_string(),
-        "kernel `wild` failed: it used an address that is in no buffer (CUDA_ERROR_ILLEGAL_ADDRESS); \
-         run the same with `--device cpu --checked`, which names the place"
+        format!("{failed}; run the same with `--device cpu --checked`, which names the place")
     );
-    let lost = "the device's context is lost: kernel `wild` failed: it used an address that is in no buffer \
-                (CUDA_ERROR_ILLEGAL_ADDRESS)";
+    let lost = format!("the device's context is lost: {failed}");
     assert_eq!(good.launch(&stream, [1; 3], &Args::new()).unwrap_err().sentence, lost);
     assert_eq!(device.alloc(4).unwrap_err().sentence, lost);
     assert_eq!(device.lost().unwrap().sentence, lost);

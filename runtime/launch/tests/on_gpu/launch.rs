@@ -10,10 +10,12 @@ use cudarc::driver::sys::{self, CUfunction};
 use tk_interp::Memory;
 use tk_ops::{DType, Scalar};
 use tk_runtime::compile::{ArgFacts, ParamKind};
-use tk_runtime::cuda::{Arg, Args, Device, LaunchError, Launcher, Stream};
 use tk_runtime::device::Device as _;
+use tk_runtime::gpu::{Arg, Args, LaunchError, Launcher, Stream};
 
-use super::support::{ByName, backed, floats, image, kernel, launch, number, read, say, session, tensor};
+use super::support::{
+    ByName, backed, floats, image, kernel, launch, named, number, open, read, say, session, tensor,
+};
 
 pub fn a_session_launches_on_the_gpu() {
     let (session, backend, compiler) = backed(ByName { shared: 1024, programs: 4, ..ByName::default() });
@@ -66,9 +68,12 @@ pub fn a_failing_launch_of_a_session_is_one_sentence_and_the_next_one_works() {
     let wild = launch(&session, "wild", &[arg.clone(), number(Scalar::int(DType::I32, 7))], &memory);
     assert_eq!(
         wild.unwrap_err(),
-        "E0708: kernel `wild` failed: it used an address that is in no buffer (CUDA_ERROR_ILLEGAL_ADDRESS); \
-         it was launched with the grid [1, 1, 1], x: *mut f32, n = 7; \
-         run the same with `--device cpu --checked`, which names the place"
+        format!(
+            "E0708: kernel `wild` failed: it used an address that is in no buffer ({}); \
+             it was launched with the grid [1, 1, 1], x: *mut f32, n = 7; \
+             run the same with `--device cpu --checked`, which names the place",
+            named("CUDA_ERROR_ILLEGAL_ADDRESS")
+        )
     );
     assert!(backend.device().lost().is_some());
     if !super::device::comes_back(backend.device()) {
@@ -114,7 +119,7 @@ pub fn a_kernel_that_does_not_end() {
 }
 
 pub fn a_launcher_plans_once_for_what_decides() {
-    let device = Device::open(0).unwrap();
+    let device = open();
     let compiler = Arc::new(ByName::default());
     let launcher = Launcher::new(Arc::new(session()), device.clone(), compiler.clone()).unwrap();
     let stream = device.stream().unwrap();
@@ -168,7 +173,7 @@ pub fn a_launcher_plans_once_for_what_decides() {
 /// Host time of a launch beside that of the bare call. With this crate optimised:
 /// `cargo test -p tk-runtime --test cuda --config 'profile.dev.package.tk-runtime.opt-level=3'`.
 pub fn what_a_launch_costs() {
-    let device = Device::open(0).unwrap();
+    let device = open();
     let launcher = Launcher::new(Arc::new(session()), device.clone(), Arc::new(ByName::default())).unwrap();
     let stream = device.stream().unwrap();
     let x = device.alloc(4096).unwrap();

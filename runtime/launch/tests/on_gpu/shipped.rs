@@ -7,17 +7,17 @@ use tk_bundle::{
     Variant, Versions, Writer,
 };
 use tk_ops::DType;
-use tk_runtime::cuda::{Arg, CudaError, Device, Kernels, LaunchError};
+use tk_runtime::gpu::{Arg, CudaError, Device, Kernels, LaunchError};
 
-use super::support::image;
+use super::support::{image, named, open};
 
-/// `twice` for rows of up to 64 elements.
-fn twice(device: &Device) -> Kernels {
+/// `twice` for rows of up to 64 elements, shipped for a target.
+pub fn twice(device: &Device, target: &str) -> Kernels {
     let mut writer = Writer::default();
     let (binary, tile) = (writer.add(image().to_vec()), writer.add(b"nobody reads it".to_vec()));
     let apply = |op, args| Expr::Apply(Operation { op, bits: 64, args });
     let variant = Variant {
-        target: device.target().unwrap().into(),
+        target: target.into(),
         values: vec![tk_bundle::Value { name: "BLOCK".into(), value: "64".into() }],
         dtypes: vec![Some("f32".into())],
         given: vec![],
@@ -69,8 +69,9 @@ fn twice(device: &Device) -> Kernels {
 }
 
 pub fn a_bundle_launches_and_a_graph_replays() {
-    let device = Device::open(0).unwrap();
-    let (stream, kernels, x) = (device.stream().unwrap(), twice(&device), device.alloc(64).unwrap());
+    let device = open();
+    let kernels = twice(&device, device.target().unwrap());
+    let (stream, x) = (device.stream().unwrap(), device.alloc(64).unwrap());
     let read = || {
         let mut host = [0.0f32; 16];
         x.copy_to(&stream, &mut host).unwrap();
@@ -89,7 +90,7 @@ pub fn a_bundle_launches_and_a_graph_replays() {
     assert_eq!(read(), (64.0, 32.0));
     // What cannot be recorded leaves a stream that works.
     let waits = stream.capture::<CudaError>(|| stream.synchronize());
-    assert!(waits.unwrap_err().to_string().contains("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"));
+    assert!(waits.unwrap_err().to_string().contains(named("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED")));
     launch(16).unwrap();
     assert_eq!(read(), (128.0, 64.0));
 

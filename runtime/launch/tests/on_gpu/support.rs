@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tk_interp::{Arg as At, Memory};
 use tk_ops::{DType, Scalar};
 use tk_runtime::compile::{ArgFacts, Binary, Compile, CompileOptions, ParamKind, params};
-use tk_runtime::cuda::{Backend, Device, Kernel, KernelInfo, Module};
+use tk_runtime::gpu::{Api, Backend, Device, Kernel, KernelInfo, Module};
 use tk_runtime::{Argument, Session};
 use tk_sema::contract::{HostArg, kernel_named};
 use tk_sema::target::Target;
@@ -19,6 +19,36 @@ use tk_tile::{FuncId, TileModule};
 pub fn say(line: &str) {
     let mut out = stderr();
     out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).unwrap();
+}
+
+/// The variable that is there where the GPU is AMD's.
+pub const AMD: &str = "FAKE_AMD";
+
+fn api() -> Api {
+    if std::env::var_os(AMD).is_some() { Api::Hip } else { Api::Cuda }
+}
+
+/// The GPU.
+pub fn open() -> Device {
+    Device::open_on(api(), 0).unwrap()
+}
+
+/// What its driver calls an error.
+pub fn named(error: &str) -> &str {
+    match (api(), error) {
+        (Api::Hip, "CUDA_ERROR_OUT_OF_MEMORY") => "hipErrorOutOfMemory",
+        (Api::Hip, "CUDA_ERROR_ILLEGAL_ADDRESS") => "hipErrorIllegalAddress",
+        (Api::Hip, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED") => "hipErrorStreamCaptureUnsupported",
+        (Api::Cuda | Api::Hip, _) => error,
+    }
+}
+
+/// The bytes that a launch asks for where a block needs so many: the blocks of AMD's binaries have theirs by themselves.
+pub fn asked(bytes: u32) -> u32 {
+    match api() {
+        Api::Cuda => bytes,
+        Api::Hip => 0,
+    }
 }
 
 pub fn info(name: &str, params: &[ParamKind]) -> KernelInfo {
@@ -74,7 +104,7 @@ impl Compile for ByName {
     ) -> Result<Binary, Vec<Diagnostic>> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         *self.facts.lock().unwrap() = options.facts.clone();
-        assert!(["sm_80", "sm_90a"].contains(&options.target.as_str()));
+        assert!(["sm_80", "sm_90a", "gfx90a"].contains(&options.target.as_str()));
         let name = module.funcs[entry].name.split(['[', '.']).next().unwrap().to_string();
         if name == "refused" {
             let span = tk_syntax::Span::default();
@@ -127,7 +157,7 @@ pub fn session() -> Session {
 
 pub fn backed(compiler: ByName) -> (Session, Arc<Backend>, Arc<ByName>) {
     let compiler = Arc::new(compiler);
-    let backend = Arc::new(Backend::new(Device::open(0).unwrap(), compiler.clone()).unwrap());
+    let backend = Arc::new(Backend::new(open(), compiler.clone()).unwrap());
     (session().on(backend.clone()), backend, compiler)
 }
 

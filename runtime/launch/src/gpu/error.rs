@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::driver::Driver;
+use super::vendor::Vendor;
 
 /// What went wrong, and what to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub struct CudaError {
     pub sentence: String,
     /// One thing to try.
     pub fix: String,
-    /// The driver's number, `CUresult` of `cuda.h`; none where the driver was not asked.
+    /// The driver's number, `CUresult` of `cuda.h` or `hipError_t`; none where the driver was not asked.
     pub code: Option<u32>,
 }
 
@@ -23,7 +24,7 @@ impl fmt::Display for CudaError {
 
 impl std::error::Error for CudaError {}
 
-/// Numbers of `CUresult` that are told apart; the first entry of [`MEANINGS`] whose number fits explains one.
+/// Numbers that are told apart. HIP has those of CUDA.
 pub(crate) mod code {
     /// There is not enough memory.
     pub const OUT_OF_MEMORY: u32 = 2;
@@ -34,54 +35,20 @@ pub(crate) mod code {
 }
 
 /// A number, what it means, what to try.
-type Meaning = (u32, &'static str, &'static str);
+pub(crate) type Meaning = (u32, &'static str, &'static str);
 
-const UPDATE: &str = "update NVIDIA's driver";
 const REBUILD: &str = "build the kernel for this GPU: `tk build --target` names the targets";
+const ANEW: &str = "build it anew; `tk cache clear` forgets all cached ones";
 const LOOK: &str = "run the same with `--device cpu --checked`, which names the place";
 
-/// What errors mean to whoever starts a kernel; for all others the driver's own text has to do.
+/// What errors mean to whoever starts a kernel, on every GPU; for those that are neither here nor among the facts of a
+/// vendor the driver's own text has to do.
 const MEANINGS: &[Meaning] = &[
     (1, "the driver refuses a value", "report this as a mistake of the runtime"),
-    (
-        code::OUT_OF_MEMORY,
-        "the GPU has not enough free memory",
-        "use smaller arrays or free some; `nvidia-smi` shows who holds memory",
-    ),
-    (
-        34,
-        "`libcuda.so` is the stub that only serves for linking",
-        "let the loader find the driver's own library: take the `stubs` folder out of LD_LIBRARY_PATH",
-    ),
-    (
-        46,
-        "another process has the GPU for itself",
-        "wait for it, or set the compute mode to default with `nvidia-smi -c 0`",
-    ),
-    (
-        code::NO_DEVICE,
-        "the driver finds no NVIDIA GPU",
-        "look at `nvidia-smi` and at CUDA_VISIBLE_DEVICES, or use `--device cpu`",
-    ),
-    (101, "there is no GPU with this number", "`nvidia-smi -L` lists them"),
-    (
-        200,
-        "it is no binary for a GPU, or a damaged one",
-        "build it anew; `tk cache clear` forgets all cached ones",
-    ),
+    (200, "it is no binary for a GPU, or a damaged one", ANEW),
     (209, "its binary is for another GPU architecture", REBUILD),
-    (218, "its PTX is not valid", "report this as a mistake of the compiler"),
-    (222, "the driver is too old for its PTX", UPDATE),
-    (
-        300,
-        "it is no binary for a GPU, or a damaged one",
-        "build it anew; `tk cache clear` forgets all cached ones",
-    ),
-    (
-        500,
-        "its binary has no function of that name",
-        "build it anew; `tk cache clear` forgets all cached ones",
-    ),
+    (300, "it is no binary for a GPU, or a damaged one", ANEW),
+    (500, "its binary has no function of that name", ANEW),
     (700, "it used an address that is in no buffer", LOOK),
     (
         701,
@@ -105,13 +72,6 @@ const MEANINGS: &[Meaning] = &[
         "its programs do not fit on the GPU at the same time, as `cooperative = true` asks for",
         "use a smaller grid, such as one that asks `device.sms`",
     ),
-    (
-        802,
-        "the system around the GPU is not ready",
-        "wait until its services run, such as `nvidia-fabricmanager`",
-    ),
-    (803, "the driver's library and its kernel module have different versions", "restart the machine"),
-    (804, "the GPU does not support the CUDA compatibility package", "take it out of LD_LIBRARY_PATH"),
 ];
 
 /// Whether after this error every call in the same context fails too.
@@ -130,30 +90,34 @@ impl CudaError {
     #[cold]
     pub(crate) fn of(driver: &Driver, code: u32, what: &str) -> CudaError {
         let (name, text) = driver.describe(code);
-        let (meaning, fix) = match MEANINGS.iter().find(|(c, ..)| *c == code) {
+        let vendor = driver.vendor;
+        let (meaning, fix) = match vendor.meanings.iter().chain(MEANINGS).find(|(c, ..)| *c == code) {
             Some((_, meaning, fix)) => ((*meaning).to_string(), (*fix).to_string()),
-            None => (text, "look for this error in NVIDIA's documentation of the driver API".to_string()),
+            None => (text, vendor.reference.to_string()),
         };
         CudaError { sentence: format!("{what}: {meaning} ({name})"), fix, code: Some(code) }
     }
 
     /// There is no driver.
-    pub(crate) fn no_driver() -> CudaError {
-        let sentence = "there is no NVIDIA driver on this machine: its library `libcuda.so` is not found";
-        CudaError::new(sentence, "install NVIDIA's driver, or use `--device cpu`")
+    pub(crate) fn no_driver(vendor: &Vendor) -> CudaError {
+        let Vendor { driver, library, install, .. } = vendor;
+        let sentence = format!("there is no {driver} on this machine: its library `{library}` is not found");
+        CudaError::new(sentence, format!("{install}, or use `--device cpu`"))
     }
 
     /// The driver lacks an entry point.
-    pub(crate) fn incomplete(symbol: &str) -> CudaError {
-        CudaError::new(format!("the NVIDIA driver is too old: it has no `{symbol}`"), UPDATE)
+    pub(crate) fn incomplete(vendor: &Vendor, symbol: &str) -> CudaError {
+        let sentence = format!("the {} is too old: it has no `{symbol}`", vendor.driver);
+        CudaError::new(sentence, vendor.update)
     }
 
-    /// The driver is older than what kernels need. Versions are of CUDA, as `(major, minor)`.
-    pub(crate) fn too_old(found: (u32, u32), needed: (u32, u32)) -> CudaError {
+    /// The driver is older than what kernels need.
+    pub(crate) fn too_old(vendor: &Vendor, (major, minor): (u32, u32)) -> CudaError {
+        let Vendor { driver, platform, needed, .. } = vendor;
         let sentence = format!(
-            "the NVIDIA driver is too old: it is for CUDA {}.{}, and kernels need {}.{}",
-            found.0, found.1, needed.0, needed.1
+            "the {driver} is too old: it is for {platform} {major}.{minor}, and kernels need {}.{}",
+            needed.0, needed.1
         );
-        CudaError::new(sentence, UPDATE)
+        CudaError::new(sentence, vendor.update)
     }
 }

@@ -25,9 +25,6 @@ use crate::compile::{Binary, ParamKind};
 const INLINE: usize = 32;
 /// The same with the three parameters of the grid and control memory; the next larger size that `smallvec` has.
 const INLINE_WITH_GRID: usize = 36;
-/// Dynamic shared memory that a function has without being asked, in bytes; the same for every GPU since compute
-/// capability 2.0, from NVIDIA's programming guide.
-const SHARED_WITHOUT_ASKING: u32 = 48 << 10;
 
 /// The values of the machine parameters of a launch, in order.
 #[derive(Clone, Debug, Default)]
@@ -105,7 +102,7 @@ pub struct KernelInfo {
     pub name: String,
     /// Lanes of a block.
     pub threads: u32,
-    /// Bytes of dynamic shared memory of a block.
+    /// Bytes of shared memory of a block, which the launch asks for or, on other GPUs, the binary has by itself.
     pub shared_bytes: u32,
     /// Programs of axis 0 that a block runs; at least 1.
     pub programs_per_block: u32,
@@ -162,9 +159,9 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
-    /// Of a cubin, or of PTX text, which the driver then assembles. Nothing is read yet.
+    /// Of a cubin, of PTX text, which the driver then assembles, or of a code object. Nothing is read yet.
     pub fn lazy(image: Arc<[u8]>) -> Module {
-        // PTX is text that ends with a zero; behind a cubin one more byte does no harm.
+        // PTX is text that ends with a zero; behind a cubin or a code object one more byte does no harm.
         let bytes = if image.last() == Some(&0) { image } else { image.iter().copied().chain([0]).collect() };
         Module(Arc::new(Image { bytes, loaded: Mutex::new(BTreeMap::new()) }))
     }
@@ -260,7 +257,14 @@ impl Kernel {
 
     /// Fails if a block of it does not fit on the device, without asking the driver.
     pub fn fits(&self, device: &Device) -> Result<(), CudaError> {
-        let (name, needed, most) = (&self.info.name, self.info.shared_bytes, device.shared_bytes());
+        let (name, threads, most) = (&self.info.name, self.info.threads, device.threads());
+        if threads > most {
+            return Err(CudaError::new(
+                format!("kernel `{name}` has blocks of {threads} threads, and the GPU takes at most {most}"),
+                "use fewer warps: `launch(warps = n)`",
+            ));
+        }
+        let (needed, most) = (self.info.shared_bytes, device.shared_bytes());
         if needed <= most {
             return Ok(());
         }
@@ -312,7 +316,7 @@ impl Kernel {
         pointers.extend(values.iter().map(address));
         pointers.extend(grid.iter().map(|n| ptr::from_ref(n).cast_mut().cast::<c_void>()));
         pointers.extend(control.iter().map(address));
-        let maps = self.maps.of(&self.info, values)?;
+        let maps = self.maps.of(&self.info, values, context.driver.encode_map)?;
         pointers.extend(maps.iter().map(|m| ptr::from_ref(m).cast_mut().cast::<c_void>()));
         if cooperative {
             self.fits_at_once(context, function, grid)?;
@@ -334,7 +338,8 @@ impl Kernel {
         cooperative: bool,
     ) -> u32 {
         let (driver, raw) = (stream.context().driver, stream.raw());
-        let (threads, shared, params) = (self.info.threads, self.info.shared_bytes, pointers.as_mut_ptr());
+        let (threads, params) = (self.info.threads, pointers.as_mut_ptr());
+        let shared = driver.vendor.shared.asked(self.info.shared_bytes);
         // SAFETY: stream and function live and belong to the current context, and there is a pointer to 8 readable bytes
         // (4 for the grid) for each parameter. The driver copies the values before it returns.
         unsafe {
@@ -374,7 +379,7 @@ impl Kernel {
         }
         let raw = self.module.function(context, &self.info.name)?;
         let shared = self.info.shared_bytes;
-        if shared > SHARED_WITHOUT_ASKING {
+        if context.driver.vendor.shared.must_tell(shared) {
             let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
             let bytes = i32::try_from(shared).unwrap_or(i32::MAX);
             // SAFETY: the function lives.
@@ -396,8 +401,8 @@ impl Kernel {
         grid: [u32; 3],
     ) -> Result<(), CudaError> {
         let (name, mut each) = (&self.info.name, 0);
-        let (threads, shared) =
-            (i32::try_from(self.info.threads).unwrap_or(i32::MAX), self.info.shared_bytes as usize);
+        let shared = context.driver.vendor.shared.asked(self.info.shared_bytes);
+        let (threads, shared) = (i32::try_from(self.info.threads).unwrap_or(i32::MAX), shared as usize);
         // SAFETY: the place and the function live.
         let code = unsafe { (context.driver.occupancy)(&raw mut each, function, threads, shared) };
         context.check(code, &format!("it is not known how many blocks of kernel `{name}` the GPU holds"))?;

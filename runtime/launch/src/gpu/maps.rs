@@ -5,9 +5,8 @@
 //! 16 bytes, and neighbours along its last axis: the facts for which the code was made say so.
 
 use std::ffi::c_void;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use cudarc::driver::sys;
 use smallvec::SmallVec;
 use tk_bundle::{TensorMap, Word};
 use tk_ops::DType;
@@ -39,8 +38,8 @@ const REMEMBERED: usize = 16;
 /// Maps that need no memory from the heap.
 const INLINE: usize = 4;
 
-/// `cuTensorMapEncodeTiled` of `cuda.h`.
-type Encode = unsafe extern "C" fn(
+/// `cuTensorMapEncodeTiled` of `cuda.h`; drivers before CUDA 12 have none.
+pub(crate) type Encode = unsafe extern "C" fn(
     *mut Encoded,
     u32,
     u32,
@@ -55,25 +54,19 @@ type Encode = unsafe extern "C" fn(
     u32,
 ) -> u32;
 
-/// The encoder of the driver; drivers before CUDA 12 have none.
-fn encoder() -> Option<Encode> {
-    static FOUND: OnceLock<Option<Encode>> = OnceLock::new();
-    *FOUND.get_or_init(|| {
-        // SAFETY: a kernel is launched, so the library was loaded.
-        let library = unsafe { sys::culib() };
-        // SAFETY: the type is that of `cuda.h` for this symbol.
-        unsafe { library.get::<Encode>(b"cuTensorMapEncodeTiled") }.ok().map(|f| *f)
-    })
-}
-
 /// The maps that a kernel was launched with, each with the number of what it describes.
 #[derive(Default)]
 pub(crate) struct Maps(Mutex<Vec<(usize, Tensor, Encoded)>>);
 
 impl Maps {
-    /// Those of a launch with these values.
+    /// Those of a launch with these values, on a device whose driver has this encoder.
     #[inline]
-    pub fn of(&self, info: &KernelInfo, values: &[u64]) -> Result<SmallVec<[Encoded; INLINE]>, CudaError> {
+    pub fn of(
+        &self,
+        info: &KernelInfo,
+        values: &[u64],
+        encoder: Option<Encode>,
+    ) -> Result<SmallVec<[Encoded; INLINE]>, CudaError> {
         if info.maps.is_empty() {
             return Ok(SmallVec::new());
         }
@@ -83,7 +76,7 @@ impl Maps {
             if let Some((.., found)) = known.iter().find(|(n, t, _)| *n == number && *t == tensor) {
                 return Ok(*found);
             }
-            let encoded = encode(info, map, &tensor)?;
+            let encoded = encode(info, map, &tensor, encoder)?;
             if known.len() >= REMEMBERED {
                 known.clear();
             }
@@ -116,9 +109,14 @@ fn tensor(info: &KernelInfo, map: &TensorMap, values: &[u64]) -> Option<Tensor> 
     Some(tensor)
 }
 
-fn encode(info: &KernelInfo, map: &TensorMap, tensor: &Tensor) -> Result<Encoded, CudaError> {
-    let Some(encode) = encoder() else {
-        return Err(refused(info, "the driver has no cuTensorMapEncodeTiled; CUDA 12 or newer is needed"));
+fn encode(
+    info: &KernelInfo,
+    map: &TensorMap,
+    tensor: &Tensor,
+    encoder: Option<Encode>,
+) -> Result<Encoded, CudaError> {
+    let Some(encode) = encoder else {
+        return Err(refused(info, "the driver has no call for that; CUDA 12 and newer have one"));
     };
     let dtype = DType::parse(&map.dtype).ok_or_else(|| refused(info, "its type is unknown"))?;
     let bytes = dtype.bytes() as u64;

@@ -1,9 +1,9 @@
-//! NVIDIA GPUs: devices, streams, memory, kernels.
+//! GPUs: devices, streams, memory, kernels.
 //!
 //! ```text
-//! Driver (libcuda, symbol by symbol) ─ Device ─ Context ─┬─ Stream, Event, Graph
-//!                                                        ├─ Buffer, Pinned
-//!                                                        └─ Module ─ Kernel ─ launch
+//! Vendor (cuda, hip) ─ Driver, symbol by symbol ─ Device ─ Context ─┬─ Stream, Event, Graph
+//!                                                                   ├─ Buffer, Pinned
+//!                                                                   └─ Module ─ Kernel ─ launch
 //! Launcher: launch contract + compiler + Kernel, cached by what the arguments decide
 //! Kernels:  those of a bundle, without a compiler
 //! Backend:  the same for a Session, whose buffers lie in host memory
@@ -13,10 +13,12 @@
 mod backend;
 mod binaries;
 mod buffer;
+mod cuda;
 mod device;
 mod driver;
 mod error;
 mod graph;
+mod hip;
 mod kernel;
 mod kernels;
 mod key;
@@ -25,6 +27,7 @@ mod maps;
 mod messages;
 mod reach;
 mod stream;
+mod vendor;
 mod with_memory;
 
 pub use backend::Backend;
@@ -37,6 +40,7 @@ pub use kernels::Kernels;
 pub use key::Arg;
 pub use launcher::{CallSite, LaunchError, Launcher};
 pub use stream::{Event, Stream};
+pub use vendor::Api;
 
 /// Something that [`probe`] looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,17 +51,19 @@ pub struct Probed {
     pub text: String,
 }
 
-/// What there is: the driver, then each GPU; only the driver if there is none or no GPU.
-pub fn probe() -> Vec<Probed> {
-    let found = driver::Driver::get().and_then(|driver| Ok((device::version(driver)?, Device::count()?)));
+/// Where one way leads: the driver, then each GPU; only the driver if there is none or no GPU.
+pub fn probe(api: Api) -> Vec<Probed> {
+    let vendor = api.vendor();
+    let found =
+        driver::Driver::get(api).and_then(|driver| Ok((device::version(driver)?, Device::count(api)?)));
     let ((major, minor), count) = match found {
         Ok(found) => found,
         Err(error) => return vec![Probed { works: false, text: error.to_string() }],
     };
-    let text = format!("NVIDIA driver for CUDA {major}.{minor}");
+    let text = format!("{} for {} {major}.{minor}", vendor.driver, vendor.platform);
     let mut all = vec![Probed { works: true, text }];
     for ordinal in 0..count {
-        all.push(match Device::open(ordinal) {
+        all.push(match Device::open_on(api, ordinal) {
             Ok(device) => Probed { works: device.target().is_some(), text: describe(&device) },
             Err(error) => Probed { works: false, text: format!("GPU {ordinal}: {error}") },
         });
@@ -66,7 +72,6 @@ pub fn probe() -> Vec<Probed> {
 }
 
 fn describe(device: &Device) -> String {
-    let (major, minor) = device.capability();
     let free = device.free_bytes().map_or_else(
         |error| error.to_string(),
         |bytes| format!("{:.1} GiB free", bytes as f64 / f64::from(1 << 30)),
@@ -74,9 +79,10 @@ fn describe(device: &Device) -> String {
     let target =
         device.target().map_or("no target's binaries run here".to_string(), |t| format!("target {t}"));
     format!(
-        "GPU {}: {}, compute capability {major}.{minor}, {} multiprocessors, {} KiB of shared memory, {free}, {target}",
+        "GPU {}: {}, {}, {} multiprocessors, {} KiB of shared memory, {free}, {target}",
         device.ordinal(),
         device.name(),
+        device.architecture(),
         device.sms(),
         device.shared_bytes() / 1024
     )

@@ -10,21 +10,20 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use cudarc::driver::sys::{CUcontext, CUdevice, CUdevice_attribute as Attribute};
+use cudarc::driver::sys::{CUcontext, CUdevice};
 
 use super::buffer::{Buffer, Pinned};
 use super::driver::Driver;
 use super::error::{CudaError, code, loses_context};
 use super::stream::Stream;
-
-/// The least version of CUDA that the driver must be for: cubins of the 12 series load on each driver of that series.
-const NEEDED: (u32, u32) = (12, 0);
+use super::vendor::{Api, Architecture, Vendor};
 
 /// The most blocks of a grid on the axes 1 and 2; the first one takes as many as a program id can name. From the table
-/// of technical specifications in NVIDIA's programming guide: the same for every GPU since compute capability 3.0.
+/// of technical specifications in NVIDIA's programming guide: the same for every GPU since compute capability 3.0. Those of
+/// AMD take one more.
 pub(crate) const MOST_BLOCKS: u32 = 65535;
 
-/// An NVIDIA GPU. Clones are the same one.
+/// A GPU. Clones are the same one.
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
@@ -41,9 +40,10 @@ struct Facts {
     raw: CUdevice,
     name: String,
     version: (u32, u32),
-    capability: (u32, u32),
+    architecture: Architecture,
     sms: u32,
     shared_bytes: u32,
+    threads: u32,
 }
 
 impl fmt::Debug for Device {
@@ -53,31 +53,34 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// The GPU with this number, counted as `CUDA_VISIBLE_DEVICES` leaves them.
+    /// The NVIDIA GPU with this number, counted as `CUDA_VISIBLE_DEVICES` leaves them.
     pub fn open(ordinal: usize) -> Result<Device, CudaError> {
-        let driver = Driver::get()?;
-        let version = version(driver)?;
-        if version < NEEDED {
-            return Err(CudaError::too_old(version, NEEDED));
+        Device::open_on(Api::Cuda, ordinal)
+    }
+
+    /// The GPU with this number, of those that one way leads to.
+    pub fn open_on(api: Api, ordinal: usize) -> Result<Device, CudaError> {
+        let driver = Driver::get(api)?;
+        let (vendor, version) = (driver.vendor, version(driver)?);
+        if version < vendor.needed {
+            return Err(CudaError::too_old(vendor, version));
         }
         let count = count(driver)?;
         if ordinal >= count {
             let there = if count == 1 { "there is 1".to_string() } else { format!("there are {count}") };
+            let maker = vendor.maker;
             let sentence =
-                format!("there is no NVIDIA GPU with the number {ordinal}: {there}, counted from 0");
-            return Err(CudaError::new(
-                sentence,
-                "`nvidia-smi -L` lists them; CUDA_VISIBLE_DEVICES hides some",
-            ));
+                format!("there is no {maker} GPU with the number {ordinal}: {there}, counted from 0");
+            return Err(CudaError::new(sentence, vendor.list));
         }
         let facts = facts(driver, ordinal, version)?;
         let context = RwLock::new(Arc::new(Context::retain(driver, facts.raw)?));
         Ok(Device(Arc::new(Inner { driver, facts, context })))
     }
 
-    /// How many GPUs there are.
-    pub fn count() -> Result<usize, CudaError> {
-        count(Driver::get()?)
+    /// How many GPUs one way leads to.
+    pub fn count(api: Api) -> Result<usize, CudaError> {
+        count(Driver::get(api)?)
     }
 
     /// Its number.
@@ -85,7 +88,7 @@ impl Device {
         self.0.facts.ordinal
     }
 
-    /// What NVIDIA calls it.
+    /// What its maker calls it.
     pub fn name(&self) -> &str {
         &self.0.facts.name
     }
@@ -95,29 +98,39 @@ impl Device {
         self.0.facts.sms
     }
 
-    /// The most bytes of shared memory of one block, with opt-in.
+    /// The most bytes of shared memory of one block, with opt-in where there is one.
     pub fn shared_bytes(&self) -> u32 {
         self.0.facts.shared_bytes
     }
 
-    /// Compute capability: major and minor.
-    pub fn capability(&self) -> (u32, u32) {
-        self.0.facts.capability
+    /// The most threads of one block.
+    pub fn threads(&self) -> u32 {
+        self.0.facts.threads
     }
 
-    /// The version of CUDA that the driver is for: major and minor.
+    /// The first two numbers of its architecture: the compute capability of an NVIDIA GPU.
+    pub fn capability(&self) -> (u32, u32) {
+        self.0.facts.architecture.number
+    }
+
+    /// What code it runs, for a person to read: `compute capability 9.0`, `architecture gfx90a`.
+    pub fn architecture(&self) -> &str {
+        &self.0.facts.architecture.text
+    }
+
+    /// The version of CUDA or HIP that the driver is for: major and minor.
     pub fn driver_version(&self) -> (u32, u32) {
         self.0.facts.version
     }
 
-    /// The name of the target whose binaries run here best; `None` if no target's do. A binary for `sm_80` runs on all
-    /// of compute capability 8, one for `sm_90a` on 9.0 alone.
+    /// The name of the target whose binaries run here best; `None` if no target's do.
     pub fn target(&self) -> Option<&'static str> {
-        match self.0.facts.capability {
-            (9, 0) => Some("sm_90a"),
-            (8, _) => Some("sm_80"),
-            _other => None,
-        }
+        self.0.facts.architecture.target
+    }
+
+    /// In what it differs from GPUs of others.
+    pub(crate) fn vendor(&self) -> &'static Vendor {
+        self.0.driver.vendor
     }
 
     /// Bytes of memory that nobody holds.
@@ -194,13 +207,12 @@ impl Device {
     }
 }
 
-/// The version of CUDA that the driver is for.
+/// The version of CUDA or HIP that the driver is for.
 pub(crate) fn version(driver: &Driver) -> Result<(u32, u32), CudaError> {
     let mut n: c_int = 0;
     // SAFETY: the place lives.
     driver.check(unsafe { (driver.driver_version)(&raw mut n) }, "the driver does not tell its version")?;
-    let n = u32::try_from(n).unwrap_or(0);
-    Ok((n / 1000, n % 1000 / 10))
+    Ok((driver.vendor.version)(u32::try_from(n).unwrap_or(0)))
 }
 
 /// How many GPUs there are; at least one.
@@ -225,17 +237,17 @@ fn facts(driver: &Driver, ordinal: usize, version: (u32, u32)) -> Result<Facts, 
     driver.check(unsafe { (driver.device_name)(name.as_mut_ptr(), 255, raw) }, what)?;
     // SAFETY: the last byte is a zero.
     let name = unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned();
-    let ask = |attribute: Attribute| -> Result<u32, CudaError> {
-        let mut n: c_int = 0;
-        // SAFETY: the place lives.
-        driver.check(unsafe { (driver.device_attribute)(&raw mut n, attribute, raw) }, what)?;
-        Ok(u32::try_from(n).unwrap_or(0))
-    };
-    let major = ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
-    let minor = ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
-    let sms = ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
-    let shared_bytes = ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-    Ok(Facts { ordinal, raw, name, version, capability: (major, minor), sms, shared_bytes })
+    let (vendor, ask) = (driver.vendor, |attribute| driver.attribute(raw, attribute));
+    Ok(Facts {
+        ordinal,
+        raw,
+        name,
+        version,
+        architecture: (vendor.architecture)(driver, raw)?,
+        sms: ask(vendor.attributes.sms)?,
+        shared_bytes: ask(vendor.attributes.shared_bytes)?,
+        threads: ask(vendor.attributes.threads)?,
+    })
 }
 
 /// A context; its number is never used again, unlike the driver's address of one.
@@ -277,7 +289,7 @@ impl Context {
 
     /// The multiprocessors of its device.
     pub fn sms(&self) -> Result<u32, CudaError> {
-        let (mut n, attribute) = (0, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        let (mut n, attribute) = (0, self.driver.vendor.attributes.sms);
         // SAFETY: the place lives.
         let code = unsafe { (self.driver.device_attribute)(&raw mut n, attribute, self.device) };
         self.check(code, "the GPU does not tell how many multiprocessors it has")?;

@@ -71,7 +71,7 @@ impl Stream {
         &self.context
     }
 
-    /// The driver's handle, a `CUstream`, for other libraries.
+    /// The driver's handle, a `CUstream` or a `hipStream_t`, for other libraries.
     pub fn raw(&self) -> CUstream {
         self.raw
     }

@@ -31,12 +31,10 @@ impl fmt::Debug for Binaries {
 impl Binaries {
     /// None yet. Fails if there is no target for the device.
     pub fn new(device: Device, compiler: Arc<dyn Compile>) -> Result<Binaries, CudaError> {
-        let (major, minor) = device.capability();
         let target = device.target().ok_or_else(|| {
-            let name = device.name();
-            let sentence =
-                format!("kernels cannot be made for the {name}: it has compute capability {major}.{minor}");
-            CudaError::new(sentence, "use a GPU of compute capability 8 or 9.0, or `--device cpu`")
+            let (name, architecture) = (device.name(), device.architecture());
+            let sentence = format!("kernels cannot be made for the {name}: it has {architecture}");
+            CudaError::new(sentence, format!("{}, or `--device cpu`", device.vendor().supported))
         })?;
         Ok(Binaries { device, target, compiler, known: Mutex::new(HashMap::new()) })
     }

@@ -148,10 +148,11 @@ impl Kernels {
                 Some(ParamKind::Scalar(DType::parse(dtype)?))
             }
         };
+        let shared = self.0.device.vendor().shared;
         let info = KernelInfo {
             name: variant.symbol.clone(),
             threads: variant.threads,
-            shared_bytes: variant.shared_bytes,
+            shared_bytes: shared.needed(variant.shared_bytes, variant.static_shared_bytes),
             programs_per_block: variant.programs_per_block,
             params: variant.passed.iter().map(kind).collect::<Option<_>>().ok_or_else(damaged)?,
             maps: variant.maps.clone(),

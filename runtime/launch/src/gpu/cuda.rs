@@ -1,0 +1,91 @@
+//! Owns the facts of NVIDIA's driver, [`NVIDIA`].
+
+use std::ffi::c_int;
+
+use cudarc::driver::sys::{self, CUdevice, CUdevice_attribute as Attribute};
+use libloading::Library;
+
+use super::driver::Driver;
+use super::error::{CudaError, Meaning, code};
+use super::vendor::{Api, Architecture, Attributes, Shared, Vendor};
+
+const UPDATE: &str = "update NVIDIA's driver";
+
+/// What is so on NVIDIA's GPUs.
+pub(crate) static NVIDIA: Vendor = Vendor {
+    api: Api::Cuda,
+    maker: "NVIDIA",
+    platform: "CUDA",
+    driver: "NVIDIA driver",
+    library: "libcuda.so",
+    load: library,
+    install: "install NVIDIA's driver",
+    update: UPDATE,
+    list: "`nvidia-smi -L` lists them; CUDA_VISIBLE_DEVICES hides some",
+    reference: "look for this error in NVIDIA's documentation of the driver API",
+    meanings: MEANINGS,
+    version: |n| (n / 1000, n % 1000 / 10),
+    // Cubins of the 12 series load on each driver of that series.
+    needed: (12, 0),
+    attributes: Attributes {
+        sms: Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as c_int,
+        shared_bytes: Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN as c_int,
+        threads: Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK as c_int,
+    },
+    // The same for every GPU since compute capability 2.0, from NVIDIA's programming guide.
+    shared: Shared::Launch { unasked: 48 << 10 },
+    architecture,
+    supported: "use a GPU of compute capability 8 or 9.0",
+    encode_map: Some("cuTensorMapEncodeTiled"),
+};
+
+const MEANINGS: &[Meaning] = &[
+    (
+        code::OUT_OF_MEMORY,
+        "the GPU has not enough free memory",
+        "use smaller arrays or free some; `nvidia-smi` shows who holds memory",
+    ),
+    (
+        34,
+        "`libcuda.so` is the stub that only serves for linking",
+        "let the loader find the driver's own library: take the `stubs` folder out of LD_LIBRARY_PATH",
+    ),
+    (
+        46,
+        "another process has the GPU for itself",
+        "wait for it, or set the compute mode to default with `nvidia-smi -c 0`",
+    ),
+    (
+        code::NO_DEVICE,
+        "the driver finds no NVIDIA GPU",
+        "look at `nvidia-smi` and at CUDA_VISIBLE_DEVICES, or use `--device cpu`",
+    ),
+    (101, "there is no GPU with this number", "`nvidia-smi -L` lists them"),
+    (218, "its PTX is not valid", "report this as a mistake of the compiler"),
+    (222, "the driver is too old for its PTX", UPDATE),
+    (
+        802,
+        "the system around the GPU is not ready",
+        "wait until its services run, such as `nvidia-fabricmanager`",
+    ),
+    (803, "the driver's library and its kernel module have different versions", "restart the machine"),
+    (804, "the GPU does not support the CUDA compatibility package", "take it out of LD_LIBRARY_PATH"),
+];
+
+fn library() -> Option<&'static Library> {
+    // SAFETY: loading the driver's library runs its initialisers, nothing else. It is asked for where it is there alone:
+    // `culib` ends the process without it.
+    unsafe { sys::is_culib_present().then(|| sys::culib()) }
+}
+
+/// A binary for `sm_80` runs on all of compute capability 8, one for `sm_90a` on 9.0 alone.
+fn architecture(driver: &Driver, device: CUdevice) -> Result<Architecture, CudaError> {
+    let major = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as c_int)?;
+    let minor = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as c_int)?;
+    let target = match (major, minor) {
+        (9, 0) => Some("sm_90a"),
+        (8, _) => Some("sm_80"),
+        _other => None,
+    };
+    Ok(Architecture { text: format!("compute capability {major}.{minor}"), number: (major, minor), target })
+}

@@ -1,0 +1,47 @@
+//! Owns the comparison of functions by what a call of them needs: how many parameters they have, and how large each is.
+//!
+//! May assume that all of them are integers, addresses and enums without fields, which are passed alike if they are as large.
+//! So functions of the crate `hip-sys`, whose types have other names than ours, can be compared with the table of
+//! [`super::super::driver`] while this crate is compiled.
+
+/// A function.
+pub(crate) trait Signature {
+    /// The bytes of the result, then of each parameter.
+    const SIZES: &'static [usize];
+}
+
+macro_rules! signatures {
+    ($($($parameter:ident)*;)*) => {$(
+        impl<R, $($parameter),*> Signature for unsafe extern "C" fn($($parameter),*) -> R {
+            const SIZES: &'static [usize] = &[size_of::<R>(), $(size_of::<$parameter>()),*];
+        }
+    )*};
+}
+
+signatures! {
+    A;
+    A B;
+    A B C;
+    A B C D;
+    A B C D E;
+    A B C D E F;
+    A B C D E F G;
+    A B C D E F G H;
+    A B C D E F G H I;
+    A B C D E F G H I J;
+    A B C D E F G H I J K;
+}
+
+/// The sizes of a function whose type is not written.
+pub(crate) const fn of<F: Signature>(_: &F) -> &'static [usize] {
+    F::SIZES
+}
+
+/// Whether two functions are called alike.
+pub(crate) const fn same(a: &[usize], b: &[usize]) -> bool {
+    match (a, b) {
+        ([], []) => true,
+        ([x, a @ ..], [y, b @ ..]) => *x == *y && same(a, b),
+        ([], [_, ..]) | ([_, ..], []) => false,
+    }
+}

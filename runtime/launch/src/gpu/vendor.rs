@@ -1,0 +1,132 @@
+//! Owns [`Api`], the ways to GPUs, and [`Vendor`]: in what they differ beside the symbols of their entry points.
+//!
+//! Each difference is a fact that the code which they share asks for; nothing asks whose GPU it is. Guarantees that a new
+//! way is one variant, one table of facts and one column of symbols in [`super::driver`].
+
+use std::ffi::c_int;
+
+use cudarc::driver::sys::CUdevice;
+use libloading::Library;
+
+use super::driver::Driver;
+use super::error::{CudaError, Meaning};
+use super::{cuda, hip};
+
+/// A way to GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// NVIDIA's driver.
+    Cuda,
+    /// AMD's runtime.
+    Hip,
+}
+
+impl Api {
+    /// All of them.
+    pub const ALL: [Api; 2] = [Api::Cuda, Api::Hip];
+
+    /// What people call it: `CUDA`.
+    pub fn name(self) -> &'static str {
+        self.vendor().platform
+    }
+
+    pub(crate) fn vendor(self) -> &'static Vendor {
+        match self {
+            Api::Cuda => &cuda::NVIDIA,
+            Api::Hip => &hip::AMD,
+        }
+    }
+}
+
+/// The facts of one way to GPUs.
+pub(crate) struct Vendor {
+    pub api: Api,
+    /// Who makes the GPUs.
+    pub maker: &'static str,
+    /// What versions count: `CUDA`.
+    pub platform: &'static str,
+    /// What is asked for everything, behind an article.
+    pub driver: &'static str,
+    /// Its library, as people look for it.
+    pub library: &'static str,
+    /// Finds the library. The initialisers of one that is there run.
+    pub load: fn() -> Option<&'static Library>,
+    /// What to do without a driver.
+    pub install: &'static str,
+    /// What to do with a driver that is too old.
+    pub update: &'static str,
+    /// What shows the GPUs that there are, and what hides some.
+    pub list: &'static str,
+    /// Where errors are explained that are not in [`Vendor::meanings`].
+    pub reference: &'static str,
+    /// What errors mean here and not everywhere, or what to try here.
+    pub meanings: &'static [Meaning],
+    /// Major and minor of the number that the driver calls its version.
+    pub version: fn(u32) -> (u32, u32),
+    /// The least version.
+    pub needed: (u32, u32),
+    pub attributes: Attributes,
+    pub shared: Shared,
+    /// Asks what code a GPU runs.
+    pub architecture: fn(&Driver, CUdevice) -> Result<Architecture, CudaError>,
+    /// The GPUs for which there is a target: `use a GPU ..`.
+    pub supported: &'static str,
+    /// What describes a tensor to a copy engine, where there is one. Old drivers lack it.
+    pub encode_map: Option<&'static str>,
+}
+
+/// Numbers by which a driver is asked about a device.
+pub(crate) struct Attributes {
+    /// Its multiprocessors.
+    pub sms: c_int,
+    /// The most bytes of shared memory of a block.
+    pub shared_bytes: c_int,
+    /// The most threads of a block.
+    pub threads: c_int,
+}
+
+/// Who decides how much shared memory a block has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shared {
+    /// The launch does. A function that is to have more than so many bytes must be told before.
+    Launch { unasked: u32 },
+    /// The binary does.
+    Binary,
+}
+
+impl Shared {
+    /// The bytes that a launch asks for, of a kernel whose blocks need so many.
+    pub fn asked(self, bytes: u32) -> u32 {
+        match self {
+            Shared::Launch { .. } => bytes,
+            Shared::Binary => 0,
+        }
+    }
+
+    /// Whether a function must be told before that it will have so many bytes.
+    pub fn must_tell(self, bytes: u32) -> bool {
+        match self {
+            Shared::Launch { unasked } => bytes > unasked,
+            Shared::Binary => false,
+        }
+    }
+
+    /// The bytes that a block needs, of those that a shipped kernel has by the launch and by its binary.
+    pub fn needed(self, by_launch: u32, by_binary: u32) -> u32 {
+        match self {
+            Shared::Launch { .. } => by_launch,
+            Shared::Binary => by_launch.saturating_add(by_binary),
+        }
+    }
+}
+
+/// What code a GPU runs.
+#[derive(Clone, Debug)]
+pub(crate) struct Architecture {
+    /// For a person to read: `compute capability 9.0`.
+    pub text: String,
+    /// Its first two numbers.
+    pub number: (u32, u32),
+    /// The name of the target whose binaries run here best; `None` if no target's do.
+    pub target: Option<&'static str>,
+}
