@@ -513,7 +513,9 @@ fn listed_kernels_have_registers_enough() {
         let mut args = vec!["build", file.as_str(), "-o", "out", "--emit", "report"];
         args.extend(words);
         if !args.contains(&"--target") {
-            args.extend(["--target", "sm_80", "--target", "sm_90a"]);
+            for target in ["sm_80", "sm_90a", "gfx90a", "gfx942", "gfx1100"] {
+                args.extend(["--target", target]);
+            }
         }
         let ran = tk(&folder, &args, &variables);
         let said = ran.err.clone();

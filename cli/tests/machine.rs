@@ -16,21 +16,31 @@ use std::fs;
 use command::Folder;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-const TARGETS: [&str; 2] = ["sm_80", "sm_90a"];
+/// Each with the form in which its assembly is written.
+const TARGETS: [(&str, &str); 5] =
+    [("sm_80", "ptx"), ("sm_90a", "ptx"), ("gfx90a", "gcn"), ("gfx942", "gcn"), ("gfx1100", "gcn")];
 
 /// How the instructions begin that are counted.
-const COUNTED: [&str; 11] = [
+const COUNTED: [&str; 19] = [
     "atom.",
     "bar.",
+    "buffer_",
     "cp.async",
+    "ds_",
+    "global_",
     "ld.global",
     "ld.shared",
     "ldmatrix",
     "mma.",
     "red.",
+    "s_barrier",
+    "s_waitcnt",
+    "scratch_",
     "shfl.",
     "st.global",
     "st.shared",
+    "v_mfma",
+    "v_wmma",
 ];
 
 /// How often each instruction stands in a text; predicates and braces in front of it do not count.
@@ -47,10 +57,10 @@ fn counts(text: &str) -> BTreeMap<String, usize> {
 }
 
 /// The column of a target: the aligned variant of the only kernel of a file.
-fn column(folder: &Folder, line: &str, target: &str) -> BTreeMap<String, usize> {
+fn column(folder: &Folder, line: &str, (target, form): (&str, &str)) -> BTreeMap<String, usize> {
     let mut words = line.split_whitespace();
     let file = format!("{ROOT}/{}", words.next().unwrap());
-    let mut args = vec!["build", file.as_str(), "--target", target, "--emit", "ptx", "-o", "out"];
+    let mut args = vec!["build", file.as_str(), "--target", target, "--emit", form, "-o", "out"];
     args.extend(words);
     folder.tk(&args).code(0);
     let out = folder.path("out");
@@ -75,10 +85,48 @@ fn kernels_have_the_instructions_that_are_listed() {
         let columns = TARGETS.map(|t| column(&folder, line, t));
         let names: Vec<&String> = columns.iter().flat_map(BTreeMap::keys).collect();
         let names: std::collections::BTreeSet<&String> = names.into_iter().collect();
-        writeln!(new, "    {:<52}{:>8}{:>8}", "", TARGETS[0], TARGETS[1]).unwrap();
+        let heads: String = TARGETS.iter().map(|t| format!("{:>8}", t.0)).collect();
+        writeln!(new, "    {:<52}{heads}", "").unwrap();
         for name in names {
             let n = |i: usize| columns[i].get(name).copied().unwrap_or(0);
-            writeln!(new, "    {name:<52}{:>8}{:>8}", n(0), n(1)).unwrap();
+            let numbers: String = (0..TARGETS.len()).map(|i| format!("{:>8}", n(i))).collect();
+            writeln!(new, "    {name:<52}{numbers}").unwrap();
+        }
+    }
+    if std::env::var("TK_BLESS").is_ok() {
+        fs::write(path, new).unwrap();
+        return;
+    }
+    assert_eq!(old, new, "if the change is meant: TK_BLESS=1");
+}
+
+/// The assembly of the kernels of the same list for AMD's targets, every variant, by a hash: what changes here changes the
+/// code that these targets run. The hash is of the text, which holds the metadata too and no version of a tool.
+#[test]
+fn code_for_amd_is_what_was_reviewed() {
+    let list = fs::read_to_string(format!("{ROOT}/tests/machine/instructions.txt")).unwrap();
+    let path = format!("{ROOT}/tests/machine/amd.txt");
+    let old = fs::read_to_string(&path).unwrap_or_default();
+    let folder = Folder::new("machine-amd");
+    let heads = old.lines().take_while(|l| l.starts_with('#') || l.is_empty());
+    let mut new: String = heads.map(|l| format!("{l}\n")).collect();
+    for line in list.lines().filter(|l| !l.starts_with([' ', '#']) && !l.is_empty()) {
+        writeln!(new, "{line}").unwrap();
+        let mut words = line.split_whitespace();
+        let file = format!("{ROOT}/{}", words.next().unwrap());
+        for (target, form) in TARGETS.iter().filter(|t| t.1 == "gcn") {
+            let mut args = vec!["build", file.as_str(), "--target", target, "--emit", form, "-o", "out"];
+            args.extend(words.clone());
+            folder.tk(&args).code(0);
+            let out = folder.path("out");
+            let mut texts: Vec<_> = fs::read_dir(&out).unwrap().flatten().map(|e| e.path()).collect();
+            texts.sort();
+            for text in texts {
+                let hash = blake3::hash(&fs::read(&text).unwrap()).to_hex();
+                let name = text.file_name().unwrap().to_string_lossy().into_owned();
+                writeln!(new, "    {} {name}", &hash[..16]).unwrap();
+            }
+            fs::remove_dir_all(out).unwrap();
         }
     }
     if std::env::var("TK_BLESS").is_ok() {

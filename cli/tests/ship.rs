@@ -36,17 +36,15 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// TK_BLESS=1 writes what is expected anew.
-#[test]
-fn c_launches_what_the_contract_says() {
-    let folder = Folder::new("ship-c");
+/// What the program in C says with kernels for a target, whose driver is made with these options under this name.
+fn launched(name: &str, target: &str, library: &str, options: &[&str]) -> String {
+    let folder = Folder::new(name);
     let ship = format!("{ROOT}/tests/ship");
-    tk(
-        &folder,
-        &["build", &format!("{ship}/kernels.tk"), "--target", "sm_90a", "--emit", "header", "-o", "."],
-    )
-    .code(0);
-    cc(&folder, &["kernels.c", &format!("{ship}/main.c"), "-I.", "-o", "main", "-ldl"]);
+    tk(&folder, &["build", &format!("{ship}/kernels.tk"), "--target", target, "--emit", "header", "-o", "."])
+        .code(0);
+    let named = format!("-DLIBRARY=\"{library}\"");
+    let main = format!("{ship}/main.c");
+    cc(&folder, &[options, &["kernels.c", &main, &named, "-I.", "-o", "main", "-ldl"]].concat());
     // C++ takes the header too.
     folder
         .write("header.cc", "#include \"kernels.h\"\nint main() { return tk_kernels_error() == nullptr; }\n");
@@ -57,14 +55,38 @@ fn c_launches_what_the_contract_says() {
     if let Ok(done) = done {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
-    cc(&folder, &["-shared", "-fPIC", &format!("{ship}/driver.c"), "-o", "libcuda.so.1"]);
+    let driver = format!("{ship}/driver.c");
+    cc(&folder, &[options, &["-shared", "-fPIC", &driver, "-o", library]].concat());
     let ran = Command::new(folder.path("main")).env("LD_LIBRARY_PATH", folder.path("")).output().unwrap();
     assert!(ran.status.success(), "{ran:?}");
-    let expected = format!("{ship}/expected.txt");
+    text(&ran)
+}
+
+/// TK_BLESS=1 writes what is expected anew.
+fn expected(file: &str, found: &str) {
+    let file = format!("{ROOT}/tests/ship/{file}");
     if std::env::var_os("TK_BLESS").is_some() {
-        fs::write(&expected, text(&ran)).unwrap();
+        fs::write(&file, found).unwrap();
     }
-    assert_eq!(text(&ran), fs::read_to_string(&expected).unwrap_or_default());
+    assert_eq!(found, fs::read_to_string(&file).unwrap_or_default());
+}
+
+#[test]
+fn c_launches_what_the_contract_says() {
+    expected("expected.txt", &launched("ship-c", "sm_90a", "libcuda.so.1", &[]));
+}
+
+#[test]
+fn c_launches_on_amd_too() {
+    expected("expected_amd.txt", &launched("ship-c-amd", "gfx942", "libamdhip64.so.6", &["-DHIP"]));
+}
+
+#[test]
+fn one_c_file_is_for_one_vendor() {
+    let folder = Folder::new("ship-c-both");
+    let file = format!("{ROOT}/tests/ship/kernels.tk");
+    let args = ["build", &file, "--target", "sm_90a", "--target", "gfx942", "--emit", "header", "-o", "."];
+    tk(&folder, &args).code(2).err_has("build those for NVIDIA and for AMD apart");
 }
 
 #[test]

@@ -4,6 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The same as AMD's runtime. */
+#ifdef HIP
+#define cuInit hipInit
+#define cuGetErrorName hipDrvGetErrorName
+#define cuGetErrorString hipDrvGetErrorString
+#define cuCtxGetDevice hipGetDevice
+#define cuDeviceGetAttribute hipDeviceGetAttribute
+#define cuModuleLoadData hipModuleLoadData
+#define cuModuleUnload hipModuleUnload
+#define cuThreadExchangeStreamCaptureMode hipThreadExchangeStreamCaptureMode
+#define cuModuleGetFunction hipModuleGetFunction
+#define cuLaunchKernel hipModuleLaunchKernel
+#define cuLaunchCooperativeKernel hipModuleLaunchCooperativeKernel
+#define cuMemAllocAsync hipMallocAsync
+#define cuMemFreeAsync hipFreeAsync
+#define cuMemsetD8Async hipMemsetD8Async
+#define MINOR 4
+#define MAJOR_ATTRIBUTE 23
+#define MINOR_ATTRIBUTE 61
+#define SMS_ATTRIBUTE 63
+#define SHARED 65536
+#else
+#define MINOR 0
+#define MAJOR_ATTRIBUTE 75
+#define MINOR_ATTRIBUTE 76
+#define SMS_ATTRIBUTE 16
+#define SHARED 232448
+#endif
+
 static uint64_t next = 0x7000;
 static int words = 0, major = 9, refuse = 0;
 static void *context = &next;
@@ -28,12 +57,16 @@ int cuGetErrorName(int code, const char **out) { (void)code; *out = "CUDA_ERROR_
 int cuGetErrorString(int code, const char **out) { (void)code; *out = "it was told to fail"; return 0; }
 int cuCtxGetCurrent(void **out) { *out = context; return 0; }
 int cuCtxGetId(void *c, unsigned long long *out) { (void)c; *out = (unsigned long long)major; return 0; }
+#ifdef HIP
+int cuCtxGetDevice(int *out) { *out = major; return context == NULL; }
+#else
 int cuCtxGetDevice(int *out) { *out = 0; return 0; }
+#endif
 
 int cuDeviceGetAttribute(int *out, int attribute, int device)
 {
     (void)device;
-    *out = attribute == 75 ? major : attribute == 76 ? 0 : attribute == 16 ? 132 : 232448;
+    *out = attribute == MAJOR_ATTRIBUTE ? major : attribute == MINOR_ATTRIBUTE ? MINOR : attribute == SMS_ATTRIBUTE ? 132 : SHARED;
     return 0;
 }
 

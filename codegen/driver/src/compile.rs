@@ -109,6 +109,12 @@ pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
             let message = format!("internal error in emission for `{}`: {what}", request.target.name);
             Diagnostic::error(codes::INTERNAL, Span::default(), message, "")
         }
+        Stop::Refused(what) => {
+            let name = request.module.funcs.get(request.entry).map_or("", |f| f.name.as_str());
+            let message = format!("LLVM refuses kernel `{name}`: {what}");
+            let note = "if the kernel has no `inline_asm`, this is a mistake in tk: please report it";
+            Diagnostic::error(codes::ASSEMBLER, Span::default(), message, "").note(note)
+        }
         Stop::Unsupported { what, loc } => {
             let span =
                 loc.map_or(Span::default(), |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));

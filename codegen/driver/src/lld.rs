@@ -126,8 +126,8 @@ fn resources(bytes: &[u8]) -> Option<Resources> {
     };
     /// Bytes of a register.
     const WORD: u32 = 4;
-    // LLVM counts registers that it stored, scalar ones as well; each is read back at least once.
-    let spilled = WORD * (number(".vgpr_spill_count") + number(".sgpr_spill_count"));
+    // LLVM counts the registers that it stored; each is read back at least once. Scalar ones go to lanes of vector registers.
+    let spilled = WORD * number(".vgpr_spill_count");
     Some(Resources {
         // On CDNA those of the accumulators are part of them.
         registers: number(".vgpr_count").max(number(".agpr_count")),

@@ -394,6 +394,11 @@ impl Tiles {
         part(0, self.warps[0] + self.matrix.warps, self.rows()) * part(1, self.warps[1], self.matrix.n)
     }
 
+    /// Log2 of the warps, or groups of them, that share rows.
+    pub fn shares(&self) -> u32 {
+        self.warps[1]
+    }
+
     /// The rows of an instruction that a warp has.
     fn rows(&self) -> u32 {
         self.matrix.m - self.matrix.warps

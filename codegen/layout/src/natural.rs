@@ -341,10 +341,10 @@ impl<'a> Natural<'a> {
             let kind = kind(self.setting.spec, self.module, self.func, inst)?;
             let [m, n] = shape.as_slice() else { return None };
             let chained = self.chained.contains(&id);
-            // Of equals the first, which does more at once.
+            // Of equals the first, which does more at once; before that, one that keeps rows in a warp where they should be.
             matrix::find(self.setting.spec, kind)
                 .filter_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
-                .min_by_key(Tiles::work)
+                .min_by_key(|t| (t.work(), if chained { t.shares() } else { 0 }))
         };
         match tiles().and_then(|t| t.accumulator().layout()) {
             Some(layout) => self.layouts.intern(layout),

@@ -4,7 +4,8 @@
 
 use crate::matrix::{AMPERE, CDNA2, CDNA3, HOPPER, Matrix, RDNA3};
 
-/// The compute capability of the GPUs that run some code.
+/// The compute capability of the GPUs that run some code, as their driver tells it. Of AMD's, others have the same; they do
+/// not load the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunsOn {
     /// Its first number.
@@ -199,7 +200,7 @@ pub const SM_90A: TargetSpec = TargetSpec {
 /// AMD CDNA2, MI210 to MI250X. Half of the 512 registers of a lane are accumulators, which LLVM gives out with the others.
 pub const GFX90A: TargetSpec = TargetSpec {
     name: "gfx90a",
-    runs_on: None,
+    runs_on: Some(RunsOn { major: 9, minor: 0, exact: true }),
     warp_size: 64,
     max_threads: 1024,
     shared_bytes: 64 << 10,
@@ -237,11 +238,17 @@ pub const GFX90A: TargetSpec = TargetSpec {
 };
 
 /// AMD CDNA3, MI300A to MI325X.
-pub const GFX942: TargetSpec = TargetSpec { name: "gfx942", matrices: CDNA3, ..GFX90A };
+pub const GFX942: TargetSpec = TargetSpec {
+    name: "gfx942",
+    runs_on: Some(RunsOn { major: 9, minor: 4, exact: true }),
+    matrices: CDNA3,
+    ..GFX90A
+};
 
 /// AMD RDNA3, Radeon RX 7900. A block runs on the four SIMDs of two compute units and has at most half of their memory.
 pub const GFX1100: TargetSpec = TargetSpec {
     name: "gfx1100",
+    runs_on: Some(RunsOn { major: 11, minor: 0, exact: true }),
     warp_size: 32,
     registers: 256,
     sm: Multiprocessor {

@@ -19,6 +19,7 @@ use crate::emit::value::word;
 use crate::emit::{Res, Slot, Stop, emit, first_loc, slots};
 use crate::lines::{LineTable, Lines};
 use crate::module::{PASSES, Processor, optimise, symbol};
+use crate::said::Said;
 use crate::target::amdgcn::Amdgcn;
 use crate::target::message::Needs;
 use crate::target::nvptx::Nvptx;
@@ -107,6 +108,7 @@ pub fn verify_machine_code() {
 /// A kernel for a GPU, with the lines of its source. `with_text` asks for the assembly of an object as well.
 pub fn text(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
     let context = Context::create();
+    let said = Said::listen(&context);
     let symbol = symbol(&kernel.func().name);
     let module = context.create_module(&symbol);
     let has_gcn = kernel.setting.spec.has_gcn;
@@ -164,6 +166,9 @@ pub fn text(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
     } else {
         (read(&module)?, None)
     };
+    if let Some(error) = said.error() {
+        return Err(Stop::Refused(error));
+    }
     Ok(Text { symbol, params, maps, messages, meets: needs.meets, llvm, asm, object })
 }
 

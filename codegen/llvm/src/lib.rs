@@ -5,6 +5,7 @@ pub mod gpu;
 pub mod lines;
 pub mod math;
 pub mod module;
+mod said;
 pub mod scalar;
 pub mod sim;
 pub mod target;

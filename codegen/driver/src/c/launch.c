@@ -1,4 +1,19 @@
-/* The driver, found when it is first needed. */
+/* The driver, found when it is first needed. HIP took the form of its calls from CUDA; what differs stands in this table. */
+
+#if TKI_HIP
+#define TKI_VENDOR "AMD runtime"
+#define TKI_OLD "ROCm 5.5 or newer is needed"
+#define TKI_NAME(cuda, hip) hip
+/* Of hipDeviceAttribute_t: compute capability, multiprocessors, the most shared memory of a block. */
+#define TKI_ASKED {23, 61, 63, 74}
+static const char *const tki_libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
+#else
+#define TKI_VENDOR "NVIDIA driver"
+#define TKI_OLD "CUDA 12 or newer is needed"
+#define TKI_NAME(cuda, hip) cuda
+#define TKI_ASKED {75, 76, 16, 97}
+static const char *const tki_libraries[] = {"libcuda.so.1"};
+#endif
 
 typedef int (*tki_call)(void);
 
@@ -6,15 +21,17 @@ typedef struct tki_driver {
     int (*init)(unsigned);
     int (*get_error_name)(int, const char **);
     int (*get_error_string)(int, const char **);
+#if !TKI_HIP
     int (*context)(void **);
     int (*context_id)(void *, unsigned long long *);
+    int (*set_attribute)(void *, int, int);
+#endif
     int (*device)(int *);
     int (*attribute)(int *, int, int);
     int (*load)(void **, const void *);
     int (*unload)(void *);
     int (*capture_mode)(int *);
     int (*function)(void **, void *, const char *);
-    int (*set_attribute)(void *, int, int);
     int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **, void **);
     int (*cooperative)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *, void **);
     int (*alloc)(uint64_t *, size_t, void *);
@@ -133,8 +150,9 @@ static int tki_symbol(void *library, const char *name, void *slot)
 static tk_status tki_find_driver(tki_driver **out)
 {
     static tki_driver driver;
-    void *library;
+    void *library = NULL;
     const char *missing = NULL;
+    size_t i;
     tk_status status = TK_OK;
     int code;
     tki_lock();
@@ -143,42 +161,47 @@ static tk_status tki_find_driver(tki_driver **out)
         tki_unlock();
         return TK_OK;
     }
-    library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    for (i = 0; i < sizeof tki_libraries / sizeof *tki_libraries && library == NULL; i++) {
+        library = dlopen(tki_libraries[i], RTLD_NOW | RTLD_LOCAL);
+    }
     if (library == NULL) {
         const char *why = dlerror();
         tki_unlock();
-        return tki_fail(TK_NO_DRIVER, "there is no NVIDIA driver: %s; install one, or run on a machine with a GPU",
-                       why != NULL ? why : "libcuda.so.1 cannot be loaded");
+        return tki_fail(TK_NO_DRIVER, "there is no " TKI_VENDOR ": %s; install one, or run on a machine with a GPU",
+                       why != NULL ? why : "its library cannot be loaded");
     }
-#define TKI_SYMBOL(field, name) if (!tki_symbol(library, name, &driver.field) && missing == NULL) missing = name
-    TKI_SYMBOL(init, "cuInit");
-    TKI_SYMBOL(get_error_name, "cuGetErrorName");
-    TKI_SYMBOL(get_error_string, "cuGetErrorString");
-    TKI_SYMBOL(context, "cuCtxGetCurrent");
-    TKI_SYMBOL(device, "cuCtxGetDevice");
-    TKI_SYMBOL(attribute, "cuDeviceGetAttribute");
-    TKI_SYMBOL(load, "cuModuleLoadData");
-    TKI_SYMBOL(unload, "cuModuleUnload");
-    TKI_SYMBOL(capture_mode, "cuThreadExchangeStreamCaptureMode");
-    TKI_SYMBOL(function, "cuModuleGetFunction");
-    TKI_SYMBOL(set_attribute, "cuFuncSetAttribute");
-    TKI_SYMBOL(launch, "cuLaunchKernel");
-    TKI_SYMBOL(cooperative, "cuLaunchCooperativeKernel");
-    TKI_SYMBOL(alloc, "cuMemAllocAsync");
-    TKI_SYMBOL(release, "cuMemFreeAsync");
-    TKI_SYMBOL(fill, "cuMemsetD8Async");
-#undef TKI_SYMBOL
+#define TKI_SYMBOL(field, cuda, hip) \
+    if (!tki_symbol(library, TKI_NAME(cuda, hip), &driver.field) && missing == NULL) missing = TKI_NAME(cuda, hip)
+    TKI_SYMBOL(init, "cuInit", "hipInit");
+    TKI_SYMBOL(get_error_name, "cuGetErrorName", "hipDrvGetErrorName");
+    TKI_SYMBOL(get_error_string, "cuGetErrorString", "hipDrvGetErrorString");
+    TKI_SYMBOL(device, "cuCtxGetDevice", "hipGetDevice");
+    TKI_SYMBOL(attribute, "cuDeviceGetAttribute", "hipDeviceGetAttribute");
+    TKI_SYMBOL(load, "cuModuleLoadData", "hipModuleLoadData");
+    TKI_SYMBOL(unload, "cuModuleUnload", "hipModuleUnload");
+    TKI_SYMBOL(capture_mode, "cuThreadExchangeStreamCaptureMode", "hipThreadExchangeStreamCaptureMode");
+    TKI_SYMBOL(function, "cuModuleGetFunction", "hipModuleGetFunction");
+    TKI_SYMBOL(launch, "cuLaunchKernel", "hipModuleLaunchKernel");
+    TKI_SYMBOL(cooperative, "cuLaunchCooperativeKernel", "hipModuleLaunchCooperativeKernel");
+    TKI_SYMBOL(alloc, "cuMemAllocAsync", "hipMallocAsync");
+    TKI_SYMBOL(release, "cuMemFreeAsync", "hipFreeAsync");
+    TKI_SYMBOL(fill, "cuMemsetD8Async", "hipMemsetD8Async");
+#if !TKI_HIP
+    TKI_SYMBOL(context, "cuCtxGetCurrent", "");
+    TKI_SYMBOL(set_attribute, "cuFuncSetAttribute", "");
     /* From CUDA 12 on: contexts have numbers that are never used again. */
     (void)tki_symbol(library, "cuCtxGetId", &driver.context_id);
+#endif
+#undef TKI_SYMBOL
 #if TKI_MAPS > 0
     (void)tki_symbol(library, "cuTensorMapEncodeTiled", &driver.encode);
 #endif
     if (missing != NULL) {
-        status = tki_fail(TK_NO_DRIVER, "the NVIDIA driver is too old: it has no %s; CUDA 12 or newer is needed", missing);
+        status = tki_fail(TK_NO_DRIVER, "the " TKI_VENDOR " is too old: it has no %s; " TKI_OLD, missing);
     } else if ((code = driver.init(0)) != 0) {
         const char *name = NULL;
         (void)driver.get_error_name(code, &name);
-        status = tki_fail(TK_NO_DRIVER, "the NVIDIA driver finds no GPU that it can use: %s", name != NULL ? name : "?");
+        status = tki_fail(TK_NO_DRIVER, "the " TKI_VENDOR " finds no GPU that it can use: %s", name != NULL ? name : "?");
     } else {
         *out = &driver;
         atomic_store_explicit(&tki_found, &driver, memory_order_release);
@@ -200,12 +223,14 @@ static tk_status tki_enter(const tki_driver **out, const tki_device **device)
 {
     tki_driver *driver = atomic_load_explicit(&tki_found, memory_order_acquire);
     tki_device *d;
+#if !TKI_HIP
     void *context = NULL;
     unsigned long long number = 0;
+#endif
     uint64_t id;
     int ordinal = 0, value[4] = {0, 0, 0, 0};
     /* Compute capability, multiprocessors, the most shared memory of a block. */
-    static const int asked[4] = {75, 76, 16, 97};
+    static const int asked[4] = TKI_ASKED;
     size_t i;
     if (driver == NULL) {
         tk_status status = tki_find_driver(&driver);
@@ -214,6 +239,13 @@ static tk_status tki_enter(const tki_driver **out, const tki_device **device)
         }
     }
     *out = driver;
+#if TKI_HIP
+    /* A device has one context, which its first use makes. */
+    if (driver->device(&ordinal) != 0) {
+        return tki_fail(TK_NO_CONTEXT, "this thread has no HIP device; call hipSetDevice");
+    }
+    id = (uint64_t)ordinal + 1;
+#else
     if (driver->context(&context) != 0 || context == NULL) {
         return tki_fail(TK_NO_CONTEXT, "no CUDA context is current in this thread; call cuCtxSetCurrent or cudaSetDevice");
     }
@@ -221,18 +253,21 @@ static tk_status tki_enter(const tki_driver **out, const tki_device **device)
     if (driver->context_id != NULL && driver->context_id(context, &number) == 0) {
         id = number;
     }
+#endif
     for (d = atomic_load_explicit(&tki_devices, memory_order_acquire); d != NULL; d = d->next) {
         if (d->id == id) {
             *device = d;
             return TK_OK;
         }
     }
+#if !TKI_HIP
     if (driver->device(&ordinal) != 0) {
         return tki_fail(TK_NO_CONTEXT, "the current CUDA context has no device");
     }
+#endif
     for (i = 0; i < 4; i++) {
         if (driver->attribute(&value[i], asked[i], ordinal) != 0) {
-            return tki_fail(TK_FAILED, "the NVIDIA driver does not say what the GPU is");
+            return tki_fail(TK_FAILED, "the " TKI_VENDOR " does not say what the GPU is");
         }
     }
     d = malloc(sizeof *d);
@@ -277,10 +312,12 @@ static tk_status tki_load(const tki_driver *driver, const tki_device *device, tk
     if (code == 0) {
         code = driver->function(function, module, variant->symbol);
     }
+#if !TKI_HIP
     /* A function has 48 KiB without being asked; 8 is CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. */
     if (code == 0 && variant->shared_bytes > 49152) {
         code = driver->set_attribute(*function, 8, (int)variant->shared_bytes);
     }
+#endif
     l = code == 0 ? malloc(sizeof *l) : NULL;
     if (l != NULL) {
         l->id = device->id;
@@ -360,6 +397,8 @@ static tk_status tki_start(const tki_driver *driver, const tki_device *device, t
     tki_encoded maps[TKI_MAPS];
 #endif
     const tki_loaded *l;
+    /* The binaries of AMD have their shared memory themselves. */
+    const unsigned shared_bytes = TKI_HIP ? 0 : variant->shared_bytes;
     unsigned blocks;
     size_t i;
     int code;
@@ -409,10 +448,10 @@ static tk_status tki_start(const tki_driver *driver, const tki_device *device, t
     blocks = ((unsigned)grid[0] + variant->programs_per_block - 1) / variant->programs_per_block;
     if (variant->cooperative) {
         code = driver->cooperative(function, blocks, (unsigned)grid[1], (unsigned)grid[2], variant->threads, 1, 1,
-                                   variant->shared_bytes, stream, pointers);
+                                   shared_bytes, stream, pointers);
     } else {
         code = driver->launch(function, blocks, (unsigned)grid[1], (unsigned)grid[2], variant->threads, 1, 1,
-                              variant->shared_bytes, stream, pointers, NULL);
+                              shared_bytes, stream, pointers, NULL);
     }
     return code == 0 ? TK_OK : tki_refused(driver, code, variant->kernel, "cannot be launched");
 }

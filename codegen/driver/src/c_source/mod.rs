@@ -49,6 +49,13 @@ pub fn c_source(
             vec![Diagnostic::error(codes::NOT_SHIPPED, place(&kernel.name), message, "")]
         })?;
     }
+    let of_gcn = |v: &Variant| spec::target(&v.target).is_some_and(|t| t.has_gcn);
+    let gcn: BTreeSet<bool> = kernels.iter().flat_map(|k| &k.variants).map(of_gcn).collect();
+    if gcn.len() > 1 {
+        let message = "one C file launches kernels of one vendor: build those for NVIDIA and for AMD apart";
+        return Err(vec![Diagnostic::error(codes::NOT_SHIPPED, Span::default(), message, "")]);
+    }
+    let is_gcn = gcn.contains(&true);
     let bodies: String = kernels.iter().zip(&names).map(|(k, n)| file.kernel(k, n)).collect();
     let tk = &shipped.manifest.versions.tk;
     let mut header = format!("/* The kernels of {origin}, for C and C++. tk {tk} wrote this file. */\n");
@@ -74,7 +81,8 @@ pub fn c_source(
     let maps = most_maps(shipped);
     let _ = write!(
         source,
-        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most tensors that one describes to the copy engine. */\n#define TKI_MAPS {maps}\n\n"
+        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most tensors that one describes to the copy engine. */\n#define TKI_MAPS {maps}\n\n/* Whether the GPUs are those of AMD. */\n#define TKI_HIP {}\n\n",
+        u8::from(is_gcn)
     );
     source.push_str(LAUNCH);
     let _ = write!(source, "\nconst char *{error}(void)\n{{\n    return tki_text;\n}}\n");

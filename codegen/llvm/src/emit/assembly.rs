@@ -4,11 +4,11 @@
 //! takes, since it ends the process on other constraints and operands; what instructions there are is the assembler's to
 //! say.
 
-use inkwell::types::{BasicType, BasicTypeEnum};
+use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
 use tk_tile::Inst;
 
-use super::value::{Tile, Val, word};
+use super::value::{Tile, Val};
 use super::{Emit, Res, bug};
 
 impl<'c> Emit<'_, 'c> {
@@ -16,7 +16,7 @@ impl<'c> Emit<'_, 'c> {
         let r = self.result(inst)?;
         let (text, given) =
             (inst.attrs.str("code").unwrap_or_default(), inst.attrs.str("constraints").unwrap_or_default());
-        let types = self.constraint_types(given)?;
+        let types = self.constraint_types(inst, given)?;
         let operands = inst.operands.len() + 1;
         if types.len() != operands {
             return self.unsupported(format!(
@@ -73,27 +73,23 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The type of the register that each constraint names: the result first, as `=r`, then the values, as `r`.
-    fn constraint_types(&self, constraints: &str) -> Res<Vec<BasicTypeEnum<'c>>> {
+    fn constraint_types(&self, inst: &Inst, constraints: &str) -> Res<Vec<BasicTypeEnum<'c>>> {
+        let values = inst.results.iter().chain(&inst.operands);
+        let mut values = values.map(|v| self.zero(self.dtype(*v)).get_type());
         let mut types = vec![];
         for (n, constraint) in constraints.split(',').enumerate() {
             let letter = match n {
                 0 => constraint.strip_prefix("=&").or(constraint.strip_prefix('=')),
                 _ => Some(constraint),
             };
-            types.push(match letter {
-                Some("b") => self.context.bool_type().as_basic_type_enum(),
-                Some("h") => word(self.context, 16).into(),
-                Some("r") => self.i32().into(),
-                Some("l") => self.i64().into(),
-                Some("f") => self.context.f32_type().into(),
-                Some("d") => self.context.f64_type().into(),
-                Some(_) | None => {
-                    return self.unsupported(format!(
-                        "`inline_asm` with the constraint `{constraint}` (there are b, h, r, l, f and d, and the \
-                         first one has a `=` before it)"
-                    ));
-                }
-            });
+            let of = values.next().unwrap_or_else(|| self.i32().into());
+            let Some(found) = letter.and_then(|letter| self.machine.register(self, letter, of)) else {
+                return self.unsupported(format!(
+                    "`inline_asm` with the constraint `{constraint}` (there are {}, and the first one has a `=` before it)",
+                    self.machine.register_letters()
+                ));
+            };
+            types.push(found);
         }
         Ok(types)
     }

@@ -57,6 +57,8 @@ pub enum Stop {
         /// Where it stands.
         loc: Option<Loc>,
     },
+    /// What LLVM says of instructions that the program gives as text.
+    Refused(String),
 }
 
 impl From<BuilderError> for Stop {

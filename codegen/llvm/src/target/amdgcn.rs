@@ -27,7 +27,7 @@ use super::{Access, Atomic, Entry, Failing, Lane, Machine, PlacedBox, Space, Sta
 use crate::emit::group::Together;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
-use crate::emit::value::vector_of;
+use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res, Stop, bug, slots};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
@@ -386,6 +386,20 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
 
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.meet_all(e)
+    }
+
+    /// Vector and scalar registers, of which a value takes as many as it needs.
+    fn register(&self, e: &Emit<'_, 'c>, letter: &str, of: BasicTypeEnum<'c>) -> Option<BasicTypeEnum<'c>> {
+        let bits = match of {
+            BasicTypeEnum::IntType(t) => t.get_bit_width(),
+            BasicTypeEnum::FloatType(t) => t.get_bit_width(),
+            _other => 0,
+        };
+        (matches!(letter, "v" | "s") && matches!(bits, 16 | 32 | 64)).then(|| word(e.context, bits).into())
+    }
+
+    fn register_letters(&self) -> &'static str {
+        "v and s, for values of 16, 32 and 64 bits"
     }
 
     fn assembly(

@@ -282,6 +282,12 @@ pub trait Machine<'c> {
     /// All programs of the launch meet.
     fn grid_barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
+    /// The type of the register that a letter of a constraint names, for a value of this type; `None` if it names none.
+    fn register(&self, e: &Emit<'_, 'c>, letter: &str, of: BasicTypeEnum<'c>) -> Option<BasicTypeEnum<'c>>;
+
+    /// Those letters, for people to read.
+    fn register_letters(&self) -> &'static str;
+
     /// Runs instructions that a program gives as text: one result, of a type that is a register, as are the inputs. Text
     /// and constraints are as LLVM takes them.
     fn assembly(

@@ -707,6 +707,22 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.meet_all(e)
     }
 
+    fn register(&self, e: &Emit<'_, 'c>, letter: &str, _: BasicTypeEnum<'c>) -> Option<BasicTypeEnum<'c>> {
+        Some(match letter {
+            "b" => e.context.bool_type().into(),
+            "h" => word(e.context, 16).into(),
+            "r" => e.i32().into(),
+            "l" => e.i64().into(),
+            "f" => e.context.f32_type().into(),
+            "d" => e.context.f64_type().into(),
+            _ => return None,
+        })
+    }
+
+    fn register_letters(&self) -> &'static str {
+        "b, h, r, l, f and d"
+    }
+
     fn assembly(
         &self,
         e: &Emit<'_, 'c>,

@@ -575,6 +575,14 @@ impl<'c> Machine<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_grid_barrier", None, &[self.place(e).into()]).map(|_| ())
     }
 
+    fn register(&self, _: &Emit<'_, 'c>, _: &str, _: BasicTypeEnum<'c>) -> Option<BasicTypeEnum<'c>> {
+        None
+    }
+
+    fn register_letters(&self) -> &'static str {
+        "none"
+    }
+
     fn assembly(
         &self,
         e: &Emit<'_, 'c>,

@@ -236,13 +236,15 @@ test \"grid_barrier\" {
         ],
         op: Op::Control(ControlOp::InlineAsm),
         doc: "Instructions of the target for each element, with LLVM's constraints; the result is of type `dtype`. \
-              For use under a compile-time `if`, such as `if target.has_ptx`.",
+              For use under a compile-time `if`, such as `if target.has_ptx` or `if target.has_gcn`.",
         example: "kernel twice(y: mut view[i32, 1])
     grid(1)
 {
     let x = arange(0, 4);
     if target.has_ptx {
         y.store([0], inline_asm(\"add.s32 $0, $1, $1;\", \"=r,r\", i32, x));
+    } else if target.has_gcn {
+        y.store([0], inline_asm(\"v_lshlrev_b32 $0, 1, $1\", \"=v,v\", i32, x));
     } else {
         y.store([0], x + x);
     }

@@ -286,13 +286,19 @@ impl Lower<'_, '_> {
             | ControlOp::Condition
             | ControlOp::Return
             | ControlOp::Call => Err(bug(a.span, format!("`{}` is no call", op_.name()))),
-            ControlOp::InlineAsm if self.frame.bindings.target.has_ptx => self.inline_asm(a, want),
+            ControlOp::InlineAsm if self.takes_assembly() => self.inline_asm(a, want),
             ControlOp::InlineAsm => {
                 let message = format!("`{}` is for GPUs, and this is compiled for the CPU", a.row.name);
                 let d = Diagnostic::error(codes::NOT_ON_TARGET, a.span, message, "");
                 Err(Box::new(d.note("put it under a compile-time `if`, such as `if target.has_ptx { .. }`")))
             }
         }
+    }
+
+    /// Whether the target has an assembly that programs can write.
+    fn takes_assembly(&self) -> bool {
+        let target = &self.frame.bindings.target;
+        target.has_ptx || target.has_gcn
     }
 
     /// Each value has the shape of the result.

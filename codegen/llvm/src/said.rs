@@ -1,0 +1,59 @@
+//! Owns what LLVM says about a module while it generates code: errors that would end the process otherwise.
+//!
+//! Guarantees that nothing is printed, and that an error is not lost: whoever generates code asks for it afterwards.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+
+use inkwell::context::Context;
+use llvm_sys::LLVMDiagnosticSeverity;
+use llvm_sys::core::{
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
+};
+use llvm_sys::prelude::LLVMDiagnosticInfoRef;
+
+/// The errors about modules of a context.
+pub struct Said<'c> {
+    context: &'c Context,
+    errors: Box<RefCell<Vec<String>>>,
+}
+
+impl<'c> Said<'c> {
+    /// Listens until it is dropped.
+    pub fn listen(context: &'c Context) -> Said<'c> {
+        let errors = Box::new(RefCell::new(vec![]));
+        let place = std::ptr::from_ref(&*errors).cast_mut().cast::<c_void>();
+        // SAFETY: the place is in a box that does not move and lives until nobody listens; a context is used by one thread.
+        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(hear), place) };
+        Said { context, errors }
+    }
+
+    /// The first error.
+    pub fn error(&self) -> Option<String> {
+        self.errors.borrow().first().cloned()
+    }
+}
+
+impl Drop for Said<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the context is alive.
+        unsafe { LLVMContextSetDiagnosticHandler(self.context.raw(), None, std::ptr::null_mut()) };
+    }
+}
+
+extern "C" fn hear(info: LLVMDiagnosticInfoRef, place: *mut c_void) {
+    // SAFETY: LLVM calls with what it is about, and with the place that was given, which lives.
+    let (severity, errors) =
+        unsafe { (LLVMGetDiagInfoSeverity(info), &*place.cast::<RefCell<Vec<String>>>()) };
+    if !matches!(severity, LLVMDiagnosticSeverity::LLVMDSError) {
+        return;
+    }
+    // SAFETY: a text that ends in a zero and that the caller must give back.
+    let text = unsafe {
+        let raw = LLVMGetDiagInfoDescription(info);
+        let text = CStr::from_ptr(raw).to_string_lossy().into_owned();
+        LLVMDisposeMessage(raw);
+        text
+    };
+    errors.borrow_mut().push(text.lines().next().unwrap_or_default().trim().to_string());
+}
