@@ -40,10 +40,11 @@ kernels: unit
 	$(TK) check $(KERNELS)
 	$(TK) test $(KERNELS)
 
-# The same on the simulated target, with warps of both widths.
+# The same on the simulated targets: what Hopper, CDNA and RDNA have.
 simulated: unit
 	$(TK) test --device sim $(KERNELS) tests/device/*.tk
 	$(TK) test --device sim64 $(KERNELS) tests/device/*.tk
+	$(TK) test --device sim-wmma $(KERNELS) tests/device/*.tk
 
 numpy: unit
 	$(PYTHON) tests/numpy/compare.py --tk $(TK)

@@ -56,7 +56,7 @@ fn counts(text: &str) -> BTreeMap<String, usize> {
     found
 }
 
-/// The column of a target: the aligned variant of the only kernel of a file.
+/// The column of a target: the aligned variant of the first kernel of a file, by name.
 fn column(folder: &Folder, line: &str, (target, form): (&str, &str)) -> BTreeMap<String, usize> {
     let mut words = line.split_whitespace();
     let file = format!("{ROOT}/{}", words.next().unwrap());
@@ -64,7 +64,8 @@ fn column(folder: &Folder, line: &str, (target, form): (&str, &str)) -> BTreeMap
     args.extend(words);
     folder.tk(&args).code(0);
     let out = folder.path("out");
-    let texts: Vec<_> = fs::read_dir(&out).unwrap().flatten().map(|e| e.path()).collect();
+    let mut texts: Vec<_> = fs::read_dir(&out).unwrap().flatten().map(|e| e.path()).collect();
+    texts.sort();
     let aligned = texts.iter().find(|p| p.to_string_lossy().contains(".aligned."));
     let text = fs::read_to_string(aligned.unwrap_or(&texts[0])).unwrap();
     fs::remove_dir_all(out).unwrap();

@@ -16,18 +16,16 @@ pub struct RunsOn {
     pub exact: bool,
 }
 
-/// A multiprocessor has so many, each of which runs a share of the warps of a block with its share of the registers.
-const SCHEDULERS: u32 = 4;
-
 /// What a multiprocessor has. From the table of technical specifications in NVIDIA's programming guide; of AMD's compute
-/// units, and of pairs of them where a block runs on two, from LLVM's guide to the AMDGPU target and from what LLVM knows of
-/// each processor.
+/// units from LLVM's guide to the AMDGPU target and from what LLVM knows of each processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multiprocessor {
     /// 32-bit registers.
     pub registers: u32,
     /// Registers are given out to a warp by so many.
     pub unit: u32,
+    /// Schedulers, each of which runs a share of the warps of a block with its share of the registers.
+    pub schedulers: u32,
     /// Warps that it keeps.
     pub warps: u32,
     /// Blocks that it keeps.
@@ -57,20 +55,20 @@ impl TargetSpec {
     }
 
     /// How many blocks of a kernel a multiprocessor runs at once; 0 if not even one fits. Registers of a lane, threads and
-    /// bytes of shared memory are those of a block. Registers are given out to a warp in pieces, and warps of a block to four
+    /// bytes of shared memory are those of a block. Registers are given out to a warp in pieces, and warps of a block to
     /// schedulers, as in the calculation of NVIDIA's occupancy calculator.
     pub fn blocks_per_sm(&self, registers: u32, threads: u32, shared_bytes: u32) -> u32 {
         let warps = threads.div_ceil(self.warp_size).max(1);
         let of_warp = (registers.max(1) * self.warp_size).next_multiple_of(self.sm.unit);
-        let by_registers = self.sm.registers / SCHEDULERS / of_warp * SCHEDULERS / warps;
+        let by_registers = self.sm.registers / self.sm.schedulers / of_warp * self.sm.schedulers / warps;
         let by_shared = self.sm.shared_bytes / (shared_bytes + self.sm.reserved_bytes).max(1);
         by_registers.min(by_shared).min(self.sm.warps / warps).min(self.sm.blocks)
     }
 
     /// The most registers that a lane can have in a block of so many warps, so that a multiprocessor runs one.
     pub fn registers_of_launch(&self, warps: u32) -> u32 {
-        let of_scheduler = self.sm.registers / SCHEDULERS / self.sm.unit;
-        let of_warp = of_scheduler / warps.div_ceil(SCHEDULERS).max(1) * self.sm.unit;
+        let of_scheduler = self.sm.registers / self.sm.schedulers / self.sm.unit;
+        let of_warp = of_scheduler / warps.div_ceil(self.sm.schedulers).max(1) * self.sm.unit;
         (of_warp / self.warp_size).min(self.registers)
     }
 }
@@ -153,6 +151,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     sm: Multiprocessor {
         registers: 64 << 10,
         unit: 256,
+        schedulers: 4,
         warps: 64,
         blocks: 32,
         shared_bytes: 164 << 10,
@@ -211,6 +210,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     sm: Multiprocessor {
         registers: 128 << 10,
         unit: 512,
+        schedulers: 4,
         warps: 32,
         blocks: 32,
         shared_bytes: 64 << 10,
@@ -245,18 +245,19 @@ pub const GFX942: TargetSpec = TargetSpec {
     ..GFX90A
 };
 
-/// AMD RDNA3, Radeon RX 7900. A block runs on the four SIMDs of two compute units and has at most half of their memory.
+/// AMD RDNA3, Radeon RX 7900. A block runs on one compute unit of a pair: its barriers then wait for shared memory alone.
 pub const GFX1100: TargetSpec = TargetSpec {
     name: "gfx1100",
     runs_on: Some(RunsOn { major: 11, minor: 0, exact: true }),
     warp_size: 32,
     registers: 256,
     sm: Multiprocessor {
-        registers: 192 << 10,
+        registers: 96 << 10,
         unit: 768,
-        warps: 64,
-        blocks: 32,
-        shared_bytes: 128 << 10,
+        schedulers: 2,
+        warps: 32,
+        blocks: 16,
+        shared_bytes: 64 << 10,
         reserved_bytes: 0,
     },
     matrices: RDNA3,

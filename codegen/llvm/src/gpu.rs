@@ -20,7 +20,7 @@ use crate::emit::{Res, Slot, Stop, emit, first_loc, slots};
 use crate::lines::{LineTable, Lines};
 use crate::module::{PASSES, Processor, optimise, symbol};
 use crate::said::Said;
-use crate::target::amdgcn::Amdgcn;
+use crate::target::amdgcn::{Amdgcn, is_rdna};
 use crate::target::message::Needs;
 use crate::target::nvptx::Nvptx;
 
@@ -192,10 +192,12 @@ fn nvidia(kernel: &Kernel) -> Processor {
 
 fn gcn(kernel: &Kernel) -> Processor {
     Target::initialize_amd_gpu(&InitializationConfig::default());
+    // A block on two compute units would wait at barriers for its accesses to device memory too.
+    let features = if is_rdna(kernel.setting.spec) { "+cumode" } else { "" };
     Processor {
         triple: "amdgcn-amd-amdhsa".to_string(),
         cpu: kernel.setting.spec.name.to_string(),
-        features: String::new(),
+        features: features.to_string(),
         reloc: RelocMode::PIC,
     }
 }

@@ -97,21 +97,21 @@ pub fn own_bytes(kernel: &Kernel, load: InstId) -> u32 {
 }
 
 /// A load with the place of its copies.
-struct Copied {
-    inst: Inst,
-    place: Attrs,
-    ty: TypeId,
-    layout: Option<LayoutId>,
+pub(super) struct Copied {
+    pub inst: Inst,
+    pub place: Attrs,
+    pub ty: TypeId,
+    pub layout: Option<LayoutId>,
 }
 
 /// Values of another trip by those of the text.
-type Renamed = BTreeMap<ValueId, ValueId>;
+pub(super) type Renamed = BTreeMap<ValueId, ValueId>;
 
 /// Changes a loop.
 pub struct Ahead<'a> {
     pub(crate) edit: Edit<'a>,
     pub(crate) plan: Plan,
-    copies: Vec<Copied>,
+    pub(super) copies: Vec<Copied>,
     /// What a trip leaves of what is carried for the slice.
     ends: Vec<ValueId>,
     /// Somebody reads what others copied.
@@ -402,33 +402,6 @@ impl<'a> Ahead<'a> {
             let operands = old.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
             let (_, new) = self.add(block, Inst { operands, ..old.clone() }, &results);
             renamed.extend(old.results.iter().copied().zip(new));
-        }
-    }
-
-    /// Loads for a later trip.
-    fn load(&mut self, block: BlockId, renamed: &Renamed) -> Vec<ValueId> {
-        let mut loaded = vec![];
-        for n in 0..self.copies.len() {
-            let Some(c) = self.copies.get(n) else { continue };
-            let operands = c.inst.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
-            let inst = Inst { operands, blocks: vec![], results: vec![], ..c.inst.clone() };
-            let result = (c.ty, c.layout);
-            loaded.extend(self.add(block, inst, &[result]).1);
-        }
-        loaded
-    }
-
-    /// Stores what was loaded, the last of these values, to a piece.
-    fn store(&mut self, block: BlockId, next: &mut Vec<ValueId>, piece: ValueId, ahead: bool) {
-        let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
-        for (n, v) in loaded.into_iter().enumerate() {
-            let Some(c) = self.copies.get(n) else { continue };
-            let mut place = c.place.clone();
-            if ahead {
-                place.set("ahead", Attr::Bool(true));
-            }
-            let inst = self.inst(Op::Machine(MachineOp::SharedStore), &[v, piece], place);
-            self.add(block, inst, &[]);
         }
     }
 

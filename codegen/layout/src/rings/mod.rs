@@ -25,6 +25,7 @@
 mod ahead;
 pub mod edit;
 pub mod flight;
+mod held;
 mod skew;
 
 use std::collections::BTreeSet;

@@ -47,7 +47,7 @@ pub struct Amdgcn<'c> {
 }
 
 /// Whether a machine is of the RDNA family, whose waves have 32 lanes and other ways between them.
-fn is_rdna(spec: &TargetSpec) -> bool {
+pub fn is_rdna(spec: &TargetSpec) -> bool {
     spec.name.starts_with("gfx1")
 }
 
