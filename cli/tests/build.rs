@@ -195,12 +195,19 @@ fn an_assembler_that_does_not_work_is_said_with_what_to_do() {
 fn doctor_shows_what_was_found() {
     let folder = folder("doctor");
     let fake = script(&folder, "ptxas", "echo 'Cuda compilation tools, release 12.9, V12.9.86'");
-    let ran = tk(&folder, &["doctor"], &[("TK_PTXAS", &fake)]);
+    let linker = script(&folder, "lld", "echo 'LLD 19.1.7 (compatible with GNU linkers)'");
+    let variables = [("TK_PTXAS", fake.as_str()), ("TK_LLD", linker.as_str())];
+    let ran = tk(&folder, &["doctor"], &variables);
     let first: Vec<&str> = ran.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
     // A machine with GPUs has a line for each.
-    assert_eq!(first.get(..5), Some(&["tk", "LLVM", "ptxas", "cache", "CUDA"][..]));
-    ran.code(0).out_has(&format!("ptxas   12.9.86, {fake}\n")).out_has("1 entry");
+    assert_eq!(first.get(..6), Some(&["tk", "LLVM", "ptxas", "ld.lld", "cache", "CUDA"][..]));
+    ran.code(0).out_has(&format!("ptxas   12.9.86, {fake}\n")).out_has("2 entries");
     assert_eq!(ran.err, "");
+    let nowhere = folder.path("nowhere").to_string_lossy().into_owned();
+    tk(&folder, &["doctor"], &[("TK_LLD", nowhere.as_str())])
+        .code(0)
+        .out_has("ld.lld  the linker ")
+        .out_has("lld-19");
     let ran = tk(&folder, &["doctor", "--message-format", "json"], &[("TK_PTXAS", &fake)]);
     ran.code(0).out_has("{\"kind\":\"tool\",\"name\":\"ptxas\",\"version\":\"12.9.86\",\"path\":");
     assert!(ran.out.lines().count() >= 5);
@@ -213,7 +220,8 @@ fn cache_is_shown_and_emptied() {
     let place = folder.path("cache").to_string_lossy().into_owned();
     let info = |variables: &[(&str, &str)]| tk(&folder, &["cache", "info"], variables);
     info(&[]).code(0).out_has(&format!("{place}: 0 entries, 0 bytes of 1 GiB\n"));
-    tk(&folder, &["doctor"], &[("TK_PTXAS", &fake)]).code(0);
+    let nowhere = folder.path("nowhere").to_string_lossy().into_owned();
+    tk(&folder, &["doctor"], &[("TK_PTXAS", &fake), ("TK_LLD", &nowhere)]).code(0);
     folder.write("cache/mine.txt", "mine");
     info(&[("TK_CACHE_SIZE", "2M")]).code(0).out_has(": 1 entry, ").out_has(" of 2 MiB\n");
     info(&[("TK_CACHE_SIZE", "lots")]).code(0).err_has("TK_CACHE_SIZE=lots is no size");
@@ -258,7 +266,9 @@ fn a_damaged_entry_is_replaced() {
     let answer = format!("echo x >> {}\necho 'release 12.9, V12.9.86'", calls.display());
     let fake = script(&folder, "ptxas", &answer);
     let count = || fs::read_to_string(&calls).unwrap().lines().count();
-    let doctor = || tk(&folder, &["doctor"], &[("TK_PTXAS", &fake)]).code(0).out_has("12.9.86").code;
+    let nowhere = folder.path("nowhere").to_string_lossy().into_owned();
+    let variables = [("TK_PTXAS", fake.as_str()), ("TK_LLD", nowhere.as_str())];
+    let doctor = || tk(&folder, &["doctor"], &variables).code(0).out_has("12.9.86").code;
     doctor();
     doctor();
     assert_eq!(count(), 1, "the version comes from the cache");

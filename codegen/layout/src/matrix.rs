@@ -87,6 +87,9 @@ pub struct Matrix {
     pub warps: u32,
     /// Whether it takes only the bits of a tf32 of each f32.
     pub rounds: bool,
+    /// Whether it reads the bits of an 8-bit float with an exponent that is smaller by one and without a negative zero, whose
+    /// code is NaN (`fnuz`): half of each number.
+    pub halves: bool,
 }
 
 /// Halves.
@@ -100,6 +103,7 @@ const HALF: Matrix = Matrix {
     k: 4,
     warps: 0,
     rounds: false,
+    halves: false,
 };
 /// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
 const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, rounds: true, ..HALF };
@@ -130,6 +134,10 @@ const MFMA_INT8: Matrix =
 const MFMA_INT8_SMALL: Matrix = Matrix { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG: Matrix = Matrix { name: "32x32x16", k: 4, ..MFMA_INT8 };
 const MFMA_INT8_LONG_SMALL: Matrix = Matrix { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
+/// 8-bit floats of which no number is infinite; of others there is none, since its infinities are other numbers.
+const MFMA_F8: Matrix =
+    Matrix { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
+const MFMA_F8_SMALL: Matrix = Matrix { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
 /// Doubles.
 const MFMA_F64: Matrix =
     Matrix { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
@@ -146,8 +154,17 @@ pub const HOPPER: &[Matrix] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, IN
 pub const CDNA2: &[Matrix] =
     &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8, MFMA_INT8_SMALL, MFMA_F64];
 /// Of CDNA3.
-pub const CDNA3: &[Matrix] =
-    &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8_LONG, MFMA_INT8_LONG_SMALL, MFMA_F64];
+pub const CDNA3: &[Matrix] = &[
+    MFMA_HALF,
+    MFMA_HALF_SMALL,
+    MFMA_F32,
+    MFMA_F32_SMALL,
+    MFMA_INT8_LONG,
+    MFMA_INT8_LONG_SMALL,
+    MFMA_F8,
+    MFMA_F8_SMALL,
+    MFMA_F64,
+];
 /// Of RDNA3.
 pub const RDNA3: &[Matrix] = &[WMMA_HALF, WMMA_INT8];
 

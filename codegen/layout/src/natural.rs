@@ -420,12 +420,11 @@ impl<'a> Natural<'a> {
 pub fn kind<'a>(spec: &TargetSpec, module: &Module, func: &Func, dot: &'a Inst) -> Option<Kind<'a>> {
     let [a, b, acc] = dot.operands.as_slice() else { return None };
     let ty = |v: ValueId| module.types.get(func.ty(v));
-    let factor = |v: ValueId| {
-        let d = ty(v).dtype()?;
-        Some(if d.is_f8() && !spec.has_f8 { DType::F16 } else { d })
-    };
+    let own = [ty(*a).dtype()?, ty(*b).dtype()?];
+    let has = spec.matrices.iter().any(|m| own.iter().all(|d| m.factors.contains(d)));
+    let factors = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
     Some(Kind {
-        factors: [factor(*a)?, factor(*b)?],
+        factors,
         sum: ty(*acc).dtype()?,
         precision: dot.attrs.str("precision"),
         k: *ty(*a).shape()?.get(1)?,

@@ -242,6 +242,7 @@ pub const GFX942: TargetSpec = TargetSpec {
     name: "gfx942",
     runs_on: Some(RunsOn { major: 9, minor: 4, exact: true }),
     matrices: CDNA3,
+    has_f8: true,
     ..GFX90A
 };
 

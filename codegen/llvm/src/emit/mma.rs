@@ -54,6 +54,16 @@ struct Step<'c> {
     rest: Option<(Words<'c>, Words<'c>)>,
 }
 
+/// How an instruction reads the bits of its factors.
+#[derive(Clone, Copy)]
+struct Bits {
+    /// Of an f32, those of a tf32; with `split` what they leave out is multiplied as well.
+    rounds: bool,
+    split: bool,
+    /// Of an 8-bit float, as half of it.
+    halves: bool,
+}
+
 /// Where a factor comes from.
 enum From<'c> {
     /// A value for each register of the layout.
@@ -125,6 +135,10 @@ impl<'c> Emit<'_, 'c> {
                 sums.push(self.converted(x, to, sum)?);
             }
         }
+        let before = product.matrix.halves.then(|| sums.clone());
+        if before.is_some() {
+            sums.iter_mut().for_each(|x| *x = self.zero(Some(sum)));
+        }
         if product.matrix.is_group() {
             let sums = self.multiply_in_groups(inst, (&product, &tiles, k), sums)?;
             let back = |x| self.converted(x, sum, to);
@@ -134,15 +148,16 @@ impl<'c> Emit<'_, 'c> {
         let sides = self.sides(inst, &product, &tiles, k)?;
         let [a, b] = &sides;
         let along = cut(k).repeats as usize;
-        let rounds = product.matrix.rounds;
+        let Matrix { rounds, halves, .. } = product.matrix;
         let split = rounds && inst.attrs.str("precision") == Some("tf32x3");
+        let bits = Bits { rounds, split, halves };
         for atom in 0..along {
             for step in 0..1 << a.fragment.steps {
                 let left = (0..atoms[0])
-                    .map(|m| self.factor_step(a, (rounds, split), m * along + atom, step))
+                    .map(|m| self.factor_step(a, bits, m * along + atom, step))
                     .collect::<Res<Vec<_>>>()?;
                 let right = (0..atoms[1])
-                    .map(|n| self.factor_step(b, (rounds, split), atom * atoms[1] + n, step))
+                    .map(|n| self.factor_step(b, bits, atom * atoms[1] + n, step))
                     .collect::<Res<Vec<_>>>()?;
                 for (m, left) in left.iter().enumerate() {
                     for (n, right) in right.iter().enumerate() {
@@ -156,6 +171,14 @@ impl<'c> Emit<'_, 'c> {
                         self.multiply_step(&product, &left.all, &right.all, part, fragment.own)?;
                     }
                 }
+            }
+        }
+        if let Some(before) = before {
+            // Both factors were half of what they are.
+            let four = self.context.f32_type().const_float(4.0);
+            for (x, before) in sums.iter_mut().zip(before) {
+                let whole = self.builder.build_float_mul(x.into_float_value(), four, "")?;
+                *x = self.builder.build_float_add(before.into_float_value(), whole, "")?.into();
             }
         }
         let mut regs = vec![];
@@ -314,21 +337,19 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// A factor for one step of an atom; where the instruction rounds an f32, as one tf32 or, with `split`, in two parts.
-    fn factor_step(
-        &self,
-        side: &Side<'c>,
-        (rounds, split): (bool, bool),
-        atom: usize,
-        step: usize,
-    ) -> Res<Step<'c>> {
+    /// A factor for one step of an atom.
+    fn factor_step(&self, side: &Side<'c>, bits: Bits, atom: usize, step: usize) -> Res<Step<'c>> {
         let words = self.factor_words(side, atom, step)?;
         let each = 1 << (side.fragment.own - side.packed);
         let grouped = |words: &[BasicValueEnum<'c>]| words.chunks(each).map(<[_]>::to_vec).collect();
-        if !rounds {
+        if bits.halves {
+            let halves = words.iter().map(|x| Ok(self.halves(x.into_int_value())?.into()));
+            return Ok(Step { all: grouped(&halves.collect::<Res<Vec<_>>>()?), rest: None });
+        }
+        if !bits.rounds {
             return Ok(Step { all: grouped(&words), rest: None });
         }
-        if !split {
+        if !bits.split {
             let rounded = words.iter().map(|x| self.machine.tf32(self, x.into_int_value()));
             return Ok(Step { all: grouped(&rounded.collect::<Res<Vec<_>>>()?), rest: None });
         }
@@ -340,6 +361,22 @@ impl<'c> Emit<'_, 'c> {
             finite.push(c);
         }
         Ok(Step { all: grouped(&all), rest: Some((grouped(&rest), grouped(&finite))) })
+    }
+
+    /// Four 8-bit floats as the instruction reads half of each: without the sign of zeros, and with its own code of NaN. A sum of
+    /// two numbers of 7 bits stays in its byte.
+    fn halves(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        let b = self.builder;
+        let of_each = |byte: u32| self.int(byte * 0x0101_0101);
+        let size = b.build_and(x, of_each(0x7F), "")?;
+        // The highest bit of a byte says that it is not zero, and that all others are ones, which is NaN.
+        let some = b.build_and(b.build_int_add(size, of_each(0x7F), "")?, of_each(0x80), "")?;
+        let nan = b.build_and(b.build_int_add(size, of_each(0x01), "")?, of_each(0x80), "")?;
+        let number = b.build_or(size, b.build_and(x, some, "")?, "")?;
+        // 0x80 less 0x01 is 0x7F.
+        let low = b.build_int_sub(nan, b.build_right_shift(nan, self.int(7), false, "")?, "")?;
+        let ones = b.build_or(nan, low, "")?;
+        Ok(b.build_or(b.build_and(number, b.build_not(ones, "")?, "")?, nan, "")?)
     }
 
     /// The bits of an f32 that a tf32 holds, and what they leave out as another tf32. Infinity leaves nothing out; what

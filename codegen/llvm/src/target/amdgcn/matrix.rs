@@ -29,6 +29,7 @@ fn name(matrix: &Matrix, factor: DType) -> String {
         (_, DType::BF16) => ("mfma", "bf16.1k"),
         (_, DType::F32) => ("mfma", "f32"),
         (_, DType::F64) => ("mfma", "f64"),
+        (_, DType::F8E4M3) => ("mfma", ".fp8.fp8"),
         (_, _) if matrix.m + matrix.n + matrix.k > LONG => ("mfma", ".i8"),
         (_, _) => ("mfma", "i8"),
     };

@@ -1,0 +1,172 @@
+//! Building, for a target, the kernels of everything of `everything.rs` and of the tests of the examples and the library, as
+//! their launches specialize them: nothing panics, nothing is refused that is not in [`REFUSED`], and the assembler or linker,
+//! where there is one, takes all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tk_driver::{Cache, Environment, Request, Tools, compile, facts_about, warps_for};
+use tk_interp::{Arg, Fault, Memory, Options};
+use tk_layout::TargetSpec;
+use tk_ops::Op;
+use tk_ops::rows::rows;
+use tk_ops::table::Receiver;
+use tk_runtime::Compiled;
+use tk_runtime::device::{Device, LaunchOptions};
+use tk_sema::contract::{self, kernel_named};
+use tk_sema::eval::Bindings;
+use tk_sema::specialize::specialize;
+use tk_syntax::SourceMap;
+use tk_tile::{TileModule, pipeline, walk};
+
+use crate::everything::{self, Program, on_large_stack};
+use crate::program;
+
+/// What no target has, by the end of its message in front of the name of the target, and why.
+const REFUSED: &[(&str, &str)] = &[];
+
+/// What the compiler computes by itself.
+const COMPILE_TIME: &[&str] = &["next_pow2"];
+
+/// Builds kernels and runs them on the interpreter.
+struct Building {
+    target: &'static TargetSpec,
+    tools: Tools,
+    assembles: bool,
+    /// Kernels that were built, by their text: a test may launch one often.
+    built: Mutex<BTreeSet<String>>,
+    /// The operations that were in them.
+    operations: Mutex<BTreeSet<Op>>,
+    /// What was refused, with one of the kernels.
+    refused: Mutex<BTreeMap<String, String>>,
+}
+
+impl Building {
+    fn new(target: &'static TargetSpec) -> Building {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+        let folder = std::env::temp_dir().join(format!("tk-targets-{}", std::process::id()));
+        let tools = Tools::new(Environment::of_process(Some(&here)), Cache::at(&folder, 1 << 20));
+        let found = tools.assembler(target).map(|_| ()).map_err(|e| e.message);
+        let _ = std::fs::remove_dir_all(&folder);
+        if let Err(missing) = &found {
+            assert!(std::env::var_os("CI").is_none(), "CI: {missing}");
+            eprintln!("{missing}: text is made and not assembled");
+        }
+        Building {
+            target,
+            tools,
+            assembles: found.is_ok(),
+            built: Mutex::default(),
+            operations: Mutex::default(),
+            refused: Mutex::default(),
+        }
+    }
+
+    fn build(&self, compiled: &Compiled, warps: u32, stages: Option<u32>) {
+        let func = &compiled.module.funcs[compiled.entry];
+        let ops = walk::insts(func).into_iter().map(|i| func.insts[i].op);
+        self.operations.lock().unwrap().extend(ops);
+        let text = format!("{warps} {stages:?} {}", *compiled.module);
+        if !self.built.lock().unwrap().insert(text) {
+            return;
+        }
+        let sources = SourceMap::default();
+        let (target, warps) = (self.target, warps_for(self.target, warps.into()));
+        let request = Request {
+            module: &compiled.module,
+            entry: compiled.entry,
+            target,
+            warps,
+            stages,
+            facts: vec![],
+            sources: &sources,
+        };
+        let wrong = match compile(&request, false) {
+            Err(wrong) => wrong.iter().map(|d| format!("{}: {}", d.code, d.message)).collect(),
+            Ok(kernel) if self.assembles => {
+                let made = self.tools.assembler(target).and_then(|a| a.assemble(&kernel));
+                made.err().map(|e| e.message).into_iter().collect()
+            }
+            Ok(_) => vec![],
+        };
+        for message in wrong {
+            self.refused.lock().unwrap().entry(message).or_insert_with(|| func.name.clone());
+        }
+    }
+}
+
+impl Device for Building {
+    fn launch(
+        &self,
+        compiled: &Compiled,
+        args: &[Arg],
+        grid: [u32; 3],
+        options: &LaunchOptions,
+        memory: &Memory,
+    ) -> Result<(), Fault> {
+        self.build(compiled, options.warps, options.stages);
+        let options = Options { printed: options.printed.clone(), ..Options::default() };
+        tk_interp::launch(&compiled.module, compiled.entry, args, grid, memory, &options)
+    }
+
+    fn facts(&self) -> contract::Device {
+        let smem = self.target.shared_bytes.into();
+        contract::Device { smem, target: facts_about(self.target), ..contract::Device::default() }
+    }
+}
+
+/// Builds the example of an operation as it was written: the passes would compute most of it.
+fn unfolded(building: &Building, program: &Program) {
+    let checked = program::checked(&program.text);
+    let id = kernel_named(&checked.hir, "example").unwrap();
+    let special = specialize(&checked.hir, id, &Bindings::default()).unwrap();
+    let module = TileModule::new(special.module).unwrap();
+    let module = pipeline::run_passes(pipeline::CHECKED, module, None).unwrap();
+    let entry = module.find(&special.kernel).unwrap();
+    building.build(&Compiled { id: 0, module, entry, notes: vec![] }, 1, None);
+}
+
+/// The programs in files, which find each other.
+fn in_files(building: &Arc<Building>) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in ["examples", "stdlib"] {
+        let mut paths: Vec<_> =
+            std::fs::read_dir(root.join(folder)).unwrap().flatten().map(|e| e.path()).collect();
+        paths.sort();
+        for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "tk")) {
+            let device: Arc<dyn Device> = building.clone();
+            program::run_on(&std::fs::read_to_string(path).unwrap(), Some(&device));
+        }
+    }
+}
+
+fn refused(target: &'static TargetSpec) -> Vec<String> {
+    let building = Arc::new(Building::new(target));
+    let device: Arc<dyn Device> = building.clone();
+    for program in everything::programs() {
+        program::run_on(&program.text, Some(&device));
+    }
+    in_files(&building);
+    everything::operations().iter().for_each(|p| unfolded(&building, p));
+    let of_target = format!(" cannot be compiled for `{}` yet", target.name);
+    let allowed = |m: &str| REFUSED.iter().any(|(what, _)| *m == format!("E1003: {what}{of_target}"));
+    let refused = building.refused.lock().unwrap();
+    let mut problems: Vec<String> =
+        refused.iter().filter(|(m, _)| !allowed(m)).map(|(m, k)| format!("{k}: {m}")).collect();
+    let needless =
+        REFUSED.iter().filter(|(what, _)| !refused.contains_key(&format!("E1003: {what}{of_target}")));
+    problems.extend(needless.map(|(what, _)| format!("{what} is not refused any more")));
+    let seen = building.operations.lock().unwrap();
+    let wanted = rows().filter(|r| !matches!(r.receiver, Receiver::Test | Receiver::Buffer));
+    let missing: BTreeSet<&str> =
+        wanted.filter(|r| !matches!(r.op, Op::Host(_)) && !seen.contains(&r.op)).map(|r| r.name).collect();
+    let missing = missing.into_iter().filter(|name| !COMPILE_TIME.contains(name));
+    problems.extend(missing.map(|name| format!("no kernel has `{name}`")));
+    problems
+}
+
+/// Whatever a target refuses is a mistake.
+pub fn has_everything(target: &'static TargetSpec) {
+    on_large_stack(move || refused(target));
+}

@@ -1,0 +1,39 @@
+//! Every AMD target has everything: `support/building.rs`. LLVM verifies the machine code behind each of its passes; a process
+//! of its own, since what it gives to assemblers of others does not hold to that (PTX has no machine registers).
+#![cfg(feature = "llvm")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+#[path = "support/building.rs"]
+mod building;
+#[allow(dead_code, reason = "another test runs the programs")]
+#[path = "support/everything.rs"]
+mod everything;
+#[allow(dead_code, reason = "another test writes pages")]
+#[path = "support/markdown.rs"]
+mod markdown;
+#[allow(dead_code, reason = "another test shows diagnostics")]
+#[path = "support/program.rs"]
+mod program;
+
+use building::has_everything;
+use tk_layout::spec::{GFX90A, GFX942, GFX1100};
+
+fn has_everything_verified(target: &'static tk_layout::TargetSpec) {
+    tk_driver::verify_machine_code();
+    has_everything(target);
+}
+
+#[test]
+fn gfx90a_has_everything() {
+    has_everything_verified(&GFX90A);
+}
+
+#[test]
+fn gfx942_has_everything() {
+    has_everything_verified(&GFX942);
+}
+
+#[test]
+fn gfx1100_has_everything() {
+    has_everything_verified(&GFX1100);
+}
