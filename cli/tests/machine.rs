@@ -136,3 +136,44 @@ fn code_for_amd_is_what_was_reviewed() {
     }
     assert_eq!(old, new, "if the change is meant: TK_BLESS=1");
 }
+
+/// What a code object says of a kernel is what a launch does: the arguments lie as C would lay them, the three numbers of
+/// programs behind them, and blocks have their lanes and shared memory.
+#[test]
+fn metadata_for_amd_is_what_a_launch_does() {
+    let folder = Folder::new("machine-metadata");
+    folder.write(
+        "k.tk",
+        "kernel k(p: *mut f32, a: i8, b: f64, x: view[f16, 1], on: bool)\n    grid(1)\n    launch(warps = 2)\n{\n    \
+         let s = sum(x.load([0], [1024]) as f32, axis = 0);\n    \
+         store(p, s + (a as f32) + (b as f32) + (if on { 1.0 } else { 0.0 }));\n}\n",
+    );
+    for (target, lanes) in [("gfx90a", 64), ("gfx942", 64), ("gfx1100", 32)] {
+        let args = ["build", "k.tk", "--target", target, "--emit", "gcn,hsaco,report", "-o", "out"];
+        folder.tk(&args).code(0);
+        let name = format!("out/k.{target}");
+        let text = fs::read_to_string(folder.path(&format!("{name}.gcn"))).unwrap();
+        let report = fs::read_to_string(folder.path(&format!("{name}.json"))).unwrap();
+        let metadata = text.split_once(".amdgpu_metadata").unwrap().1;
+        let value = |line: &str, field: &str| -> Option<u64> {
+            let line = line.trim().trim_start_matches("- ");
+            line.strip_prefix(field)?.strip_prefix(':')?.trim().parse().ok()
+        };
+        let all = |field: &str| -> Vec<u64> { metadata.lines().filter_map(|l| value(l, field)).collect() };
+        // The address, a byte, a double, a view of one dimension, a bool, three numbers of programs.
+        assert_eq!(all(".offset"), [0, 8, 16, 24, 32, 40, 48, 52, 56, 60], "{target}");
+        assert_eq!(all(".size"), [8, 1, 8, 8, 4, 8, 1, 4, 4, 4], "{target}");
+        assert!(!metadata.contains("hidden"), "{target}: the launch passes nothing else");
+        assert_eq!(all(".kernarg_segment_size"), [64], "{target}");
+        assert_eq!(all(".max_flat_workgroup_size"), [2 * lanes], "{target}");
+        assert_eq!(all(".wavefront_size"), [lanes], "{target}");
+        assert_eq!(all(".private_segment_fixed_size"), [0], "{target}");
+        let shared = all(".group_segment_fixed_size");
+        assert!(shared[0] > 0, "{target}: warps meet in a sum");
+        // What the binary has is what the schedule gave it.
+        assert!(report.contains(&format!("\"shared_bytes\": {}", shared[0])), "{target}: {report}");
+        let object = fs::read(folder.path(&format!("{name}.hsaco"))).unwrap();
+        assert!(object.starts_with(b"\x7fELF"), "{target}");
+        fs::remove_dir_all(folder.path("out")).unwrap();
+    }
+}

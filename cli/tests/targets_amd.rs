@@ -15,25 +15,23 @@ mod markdown;
 #[path = "support/program.rs"]
 mod program;
 
-use building::has_everything;
+use building::{has_everything, has_operations};
 use tk_layout::spec::{GFX90A, GFX942, GFX1100};
 
-fn has_everything_verified(target: &'static tk_layout::TargetSpec) {
-    tk_driver::verify_machine_code();
-    has_everything(target);
-}
-
 #[test]
-fn gfx90a_has_everything() {
-    has_everything_verified(&GFX90A);
+fn gfx90a_has_every_operation() {
+    tk_driver::verify_machine_code();
+    has_operations(&GFX90A);
 }
 
 #[test]
 fn gfx942_has_everything() {
-    has_everything_verified(&GFX942);
+    tk_driver::verify_machine_code();
+    has_everything(&GFX942);
 }
 
 #[test]
-fn gfx1100_has_everything() {
-    has_everything_verified(&GFX1100);
+fn gfx1100_has_every_operation() {
+    tk_driver::verify_machine_code();
+    has_operations(&GFX1100);
 }

@@ -29,17 +29,7 @@ use table::Row;
 /// Builds kernels.
 pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let targets = targets(&args.targets)?;
-    if let Some(form) = args.emit.iter().find(|f| !targets.iter().any(|t| has_form(t, **f))) {
-        // The default names the binaries of all targets.
-        if !(args.emit == BuildForm::DEFAULT) {
-            let names: Vec<&str> = targets.iter().map(|t| t.name).collect();
-            return Err(Failure::Sentence(format!(
-                "there is no {} of {}",
-                extension(*form),
-                names.join(" or ")
-            )));
-        }
-    }
+    can_be_made(&args.emit, &targets)?;
     let (path, name) = front::split_target(&args.source);
     let checked = front::check(&Inputs::new(&args.input, [path])?, path)?;
     front::report(terminal, &checked)?;
@@ -111,6 +101,23 @@ fn said(terminal: &Terminal, session: &Session, refused: Refused) -> Failure {
         Refused::Sentence(sentence) => Failure::Sentence(sentence),
         Refused::Wrong(wrong) => front::refused(terminal, session, &wrong).err().unwrap_or(Failure::Reported),
     }
+}
+
+/// Whether there are such forms of code for these targets.
+fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), String> {
+    // The default names the binaries of all targets.
+    let missing = forms.iter().find(|f| !targets.iter().any(|t| has_form(t, **f)));
+    if let Some(form) = missing.filter(|_| *forms != BuildForm::DEFAULT) {
+        let names: Vec<&str> = targets.iter().map(|t| t.name).collect();
+        return Err(format!("there is no {} of {}", extension(*form), names.join(" or ")));
+    }
+    let gcn = targets.iter().filter(|t| t.has_gcn).count();
+    if forms.contains(&BuildForm::Header) && gcn > 0 && gcn < targets.len() {
+        return Err(
+            "one C file launches kernels of one vendor: build those for NVIDIA and for AMD apart".into()
+        );
+    }
+    Ok(())
 }
 
 /// The targets by name, each once.

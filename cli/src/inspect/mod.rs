@@ -88,8 +88,13 @@ impl Artifact {
 /// An artifact for a terminal.
 fn text(manifest: &Manifest, name: &str) -> String {
     let v = &manifest.versions;
-    let mut out =
-        format!("{name}: format {}, tk {}, LLVM {}, ptxas {}\n", manifest.format, v.tk, v.llvm, v.ptxas);
+    let mut out = format!(
+        "{name}: format {}, tk {}, LLVM {}, {}\n",
+        manifest.format,
+        v.tk,
+        v.llvm,
+        assembled(&v.ptxas)
+    );
     for kernel in &manifest.kernels {
         out.push_str(&format!("\nkernel {}\n", signature(kernel)));
         kernel.doc.lines().for_each(|line| out.push_str(&format!("    {line}\n")));
@@ -155,4 +160,10 @@ pub fn resources(v: &Variant) -> String {
         "{} threads, {} registers, {shared} bytes of shared memory, {spills} spilled, {} blocks on a multiprocessor, {} bytes",
         v.threads, v.registers, v.blocks_per_sm, v.binary.bytes
     )
+}
+
+/// The tools that made the binaries: a version alone is that of `ptxas`.
+fn assembled(versions: &str) -> String {
+    let named = |v: &str| if v.starts_with("lld ") { v.to_string() } else { format!("ptxas {v}") };
+    versions.split(", ").map(named).collect::<Vec<_>>().join(", ")
 }

@@ -15,7 +15,8 @@ pub fn page(artifact: &Artifact, name: &str) -> String {
     let manifest = artifact.manifest();
     let kernels: Vec<Value> = manifest.kernels.iter().map(|k| kernel(artifact, k)).collect();
     let v = &manifest.versions;
-    let made = format!("format {}, tk {}, LLVM {}, ptxas {}", manifest.format, v.tk, v.llvm, v.ptxas);
+    let made =
+        format!("format {}, tk {}, LLVM {}, {}", manifest.format, v.tk, v.llvm, super::assembled(&v.ptxas));
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let data = json!({ "name": name, "made": made, "kernels": kernels }).to_string();
     // `<` only stands inside of strings.

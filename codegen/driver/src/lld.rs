@@ -92,7 +92,9 @@ fn ask_version(path: &Path) -> Result<String, ToolError> {
     }
     // `Debian LLD 19.1.7 (compatible with GNU linkers)`
     let behind = said.split_once("LLD ").and_then(|(_, rest)| rest.split_whitespace().next());
-    let version = behind.filter(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+    // The same program links for other systems under other names.
+    let is_gnu = said.contains("compatible with GNU linkers");
+    let version = behind.filter(|v| is_gnu && v.starts_with(|c: char| c.is_ascii_digit()));
     version.map(ToString::to_string).ok_or_else(|| broken(path, "its answer to --version is not that of lld"))
 }
 
@@ -131,7 +133,8 @@ fn resources(bytes: &[u8]) -> Option<Resources> {
     Some(Resources {
         // On CDNA those of the accumulators are part of them.
         registers: number(".vgpr_count").max(number(".agpr_count")),
-        static_shared_bytes: number(".group_segment_fixed_size"),
+        // All of it is what the schedule says, which the kernel carries already.
+        static_shared_bytes: 0,
         stack_bytes: number(".private_segment_fixed_size"),
         spill_store_bytes: spilled,
         spill_load_bytes: spilled,

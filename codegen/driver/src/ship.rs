@@ -3,7 +3,7 @@
 //! Guarantees that the result depends on the program, the options and the versions of the tools alone, and that whatever
 //! a launcher without a compiler could not decide is a diagnostic here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tk_bundle::{
     Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Machine, Manifest, Message, MessageForm,
@@ -92,9 +92,9 @@ pub fn ship(
         let kernel = one.finish();
         shipped.manifest.kernels.push(kernel);
     }
-    if let Some(unit) = shipped.units.first() {
-        shipped.manifest.versions.ptxas.clone_from(&unit.built.cubin.report.assembler);
-    }
+    let used: BTreeSet<&str> =
+        shipped.units.iter().map(|u| u.built.cubin.report.assembler.as_str()).collect();
+    shipped.manifest.versions.ptxas = used.into_iter().collect::<Vec<_>>().join(", ");
     Ok(shipped)
 }
 

@@ -82,6 +82,7 @@ fn what_does_not_work_is_one_sentence() {
     for (name, text, says) in [
         ("silent", "exit 3", "it ends with exit code 3"),
         ("other", "echo gold 1.0", "its answer to --version is not that of lld"),
+        ("ld64.lld", "echo LLD 19.1.7", "its answer to --version is not that of lld"),
     ] {
         let path = folder.script(name, text);
         let e = Lld::find(&named(&path), &no_cache()).unwrap_err();

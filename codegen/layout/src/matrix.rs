@@ -264,6 +264,9 @@ pub fn product(kernel: &Kernel, inst: &Inst, acc: ValueId) -> Option<(u32, Tiles
 /// The bases of a fragment: coordinates in an atom.
 type Basis = [u32; 2];
 
+/// A dimension and a bit of its coordinate.
+type Unit = (usize, u32);
+
 /// What a thread holds of a matrix for all instructions of a product. Register numbers count zero bases too: there several
 /// instructions, or several registers of one, have the same element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -455,7 +458,7 @@ impl Tiles {
         let cuts = self.shape.map(cut);
         let bits = cuts.map(|c| c.log2);
         let at = |d: usize, i: u32| unit(bits, d, i);
-        let (register, lane) = self.own_sums();
+        let [register, lane] = self.own_sums();
         let mut register: Vec<Basis> = register.into_iter().map(|(d, i)| at(d, i)).collect();
         let lane = lane.into_iter().map(|(d, i)| at(d, i)).collect();
         let own = register.len();
@@ -470,25 +473,25 @@ impl Tiles {
     }
 
     /// What registers and lanes stand for in the accumulator of one instruction: dimensions and bits of them.
-    fn own_sums(&self) -> (Vec<(usize, u32)>, Vec<(usize, u32)>) {
+    fn own_sums(&self) -> [Vec<Unit>; 2] {
         let rows = |bits: std::ops::Range<u32>| bits.map(|i| (0, i));
         let columns = |bits: std::ops::Range<u32>| bits.map(|i| (1, i));
         let Matrix { m, n, .. } = self.matrix;
         match self.matrix.form {
             Form::Quads => {
                 let register = columns(0..1).chain(rows(3..self.rows())).chain(columns(3..n));
-                (register.collect(), columns(1..3).chain(rows(0..3)).collect())
+                [register.collect(), columns(1..3).chain(rows(0..3)).collect()]
             }
             Form::Mfma if self.matrix.sum == DType::F64 => {
-                (columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect())
+                [columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect()]
             }
             Form::Mfma => {
                 // The lanes that are left behind the rows have columns from 4 on.
                 let end = 2 + self.matrix.lane_bits() - m;
                 let register = columns(0..2).chain(columns(end..n));
-                (register.collect(), rows(0..m).chain(columns(2..end)).collect())
+                [register.collect(), rows(0..m).chain(columns(2..end)).collect()]
             }
-            Form::Wmma => (rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()),
+            Form::Wmma => [rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()],
         }
     }
 

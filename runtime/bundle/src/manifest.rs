@@ -26,7 +26,8 @@ pub struct Versions {
     pub tk: String,
     /// Of LLVM.
     pub llvm: String,
-    /// Of the assembler, `ptxas`; empty if no binary was made.
+    /// Of the assembler, `ptxas`, and where binaries are linked of the linker: `lld 19.1.7`; both, separated by a comma; empty
+    /// if no binary was made.
     pub ptxas: String,
 }
 

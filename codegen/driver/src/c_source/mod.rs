@@ -30,7 +30,7 @@ pub struct CSource {
     pub source: String,
 }
 
-/// The C form of what is shipped; `name` is that of the files, and `origin` of the `.tk` file. `place` is where what
+/// The C form of what is shipped, for targets of one vendor; `name` is that of the files, and `origin` of the `.tk` file. `place` is where what
 /// cannot be launched from C is reported, for a kernel by its name.
 pub fn c_source(
     shipped: &Shipped,
@@ -50,12 +50,7 @@ pub fn c_source(
         })?;
     }
     let of_gcn = |v: &Variant| spec::target(&v.target).is_some_and(|t| t.has_gcn);
-    let gcn: BTreeSet<bool> = kernels.iter().flat_map(|k| &k.variants).map(of_gcn).collect();
-    if gcn.len() > 1 {
-        let message = "one C file launches kernels of one vendor: build those for NVIDIA and for AMD apart";
-        return Err(vec![Diagnostic::error(codes::NOT_SHIPPED, Span::default(), message, "")]);
-    }
-    let is_gcn = gcn.contains(&true);
+    let is_gcn = kernels.iter().flat_map(|k| &k.variants).any(of_gcn);
     let bodies: String = kernels.iter().zip(&names).map(|(k, n)| file.kernel(k, n)).collect();
     let tk = &shipped.manifest.versions.tk;
     let mut header = format!("/* The kernels of {origin}, for C and C++. tk {tk} wrote this file. */\n");

@@ -1,13 +1,31 @@
 //! Owns atomic operations on device memory: one for each element, by the first of the threads that hold it.
 
-use tk_ops::{AtomicOp, DType};
-use tk_tile::{Inst, Type, ValueId};
+use tk_ops::{AtomicOp, ControlOp, DType, Op};
+use tk_tile::{Inst, Type, ValueId, walk};
 
 use super::global::Place;
 use super::{Emit, Res};
 use crate::target::Atomic;
 
 impl<'c> Emit<'_, 'c> {
+    /// For whom an instruction, or one in its blocks, publishes what the program has written before: the widest scope that is
+    /// wider than the program. `None` if it publishes nothing.
+    pub(super) fn released(&self, inst: &Inst) -> Option<&'static str> {
+        let func = self.func();
+        let inner = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).map(|i| &func.insts[i]);
+        let elements = matches!(inst.op, Op::Control(ControlOp::Map) | Op::Reduce(_) | Op::Scan(_));
+        let releases = |i: &Inst| {
+            let order = i.attrs.str("order").unwrap_or("relaxed");
+            matches!(i.op, Op::Atomic(_)) && matches!(order, "release" | "acq_rel")
+        };
+        let all = std::iter::once(inst).chain(inner.filter(|_| elements)).filter(|i| releases(i));
+        let scopes: Vec<&str> = all.map(|i| i.attrs.str("scope").unwrap_or("device")).collect();
+        if scopes.contains(&"system") {
+            return Some("system");
+        }
+        scopes.iter().any(|s| *s != "block").then_some("device")
+    }
+
     pub(super) fn atomic(&mut self, inst: &Inst, op: AtomicOp) -> Res<()> {
         let place = self.operand(inst, 0)?;
         let rank = match self.ty(place) {

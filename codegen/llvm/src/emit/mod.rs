@@ -407,6 +407,11 @@ impl<'a, 'c> Emit<'a, 'c> {
 
     fn inst(&mut self, inst: &Inst) -> Res<()> {
         self.allowed(inst)?;
+        if self.nested.is_none()
+            && let Some(scope) = self.released(inst)
+        {
+            self.machine.release(self, scope)?;
+        }
         match inst.op {
             Op::Elementwise(op) => self.elementwise(inst, op),
             Op::Create(op) => self.create(inst, op),

@@ -375,6 +375,13 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         missing("products of tf32")
     }
 
+    /// A wave counts its own accesses alone: each waits for its stores before it meets the others.
+    fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()> {
+        let of = if scope == "system" { "" } else { "agent" };
+        self.inlined(e, &text::release(of), &[])?;
+        self.barrier(e)
+    }
+
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let is_alone = e.kernel.setting.threads().warp_bits == 0;
         self.inlined(e, &text::meeting(is_alone), &[]).map(|_| ())
@@ -410,6 +417,12 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         out: BasicTypeEnum<'c>,
         inputs: &[BasicValueEnum<'c>],
     ) -> Res<BasicValueEnum<'c>> {
+        // LLVM ends the process on data between instructions, and a section would take the rest of the kernel with it.
+        let statements = text.split(['\n', ';']).map(str::trim);
+        if let Some(directive) = statements.into_iter().find(|s| s.starts_with('.')) {
+            let name = directive.split_whitespace().next().unwrap_or(directive);
+            return e.unsupported(format!("`inline_asm` with the directive `{name}`"));
+        }
         let types: Vec<_> = inputs.iter().map(|x| x.get_type().into()).collect();
         let ty = out.fn_type(&types, false);
         let constraints = format!("{constraints},~{{memory}}");

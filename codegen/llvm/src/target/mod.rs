@@ -273,6 +273,10 @@ pub trait Machine<'c> {
     /// The bits of an f32, rounded to those of a tf32, ties away from zero.
     fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>>;
 
+    /// What any thread of the program has written is seen, with what the next atomic operation of one of them publishes, by
+    /// whoever acquires it; all threads come here. `scope` is `device` or `system`.
+    fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()>;
+
     /// All threads of the program meet.
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 

@@ -695,6 +695,11 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.round_to_tf32(e, x)
     }
 
+    /// Threads have met, and PTX's release covers what others wrote before that.
+    fn release(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
+        Ok(())
+    }
+
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.asm(e, &self.meeting(e), "", &[], &[], Kind::Meeting).map(|_| ())
     }

@@ -497,6 +497,11 @@ impl<'c> Machine<'c> for Sim {
         Ok(b.build_select(finite, rounded, x, "")?)
     }
 
+    /// Threads have met, and a release covers what others wrote before that.
+    fn release(&self, _: &Emit<'_, 'c>, _: &str) -> Res<()> {
+        Ok(())
+    }
+
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let place = self.place(e).into();
         if e.kernel.setting.threads().warp_bits == 0 {

@@ -10,8 +10,8 @@ use crate::emit::mma::Product;
 use crate::emit::value::vector_of;
 use crate::emit::{Emit, Res, bug};
 
-/// Log2 of the products of the instructions for 8-bit integers of CDNA2, at most.
-const LONG: u32 = 13;
+/// Log2 of the rows and elements along K of the instructions for 8-bit integers of CDNA2.
+const SHORT: u32 = 8;
 
 /// The intrinsic for an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 brought have a dot in front of
 /// the type.
@@ -30,7 +30,7 @@ fn name(matrix: &Matrix, factor: DType) -> String {
         (_, DType::F32) => ("mfma", "f32"),
         (_, DType::F64) => ("mfma", "f64"),
         (_, DType::F8E4M3) => ("mfma", ".fp8.fp8"),
-        (_, _) if matrix.m + matrix.n + matrix.k > LONG => ("mfma", ".i8"),
+        (_, _) if matrix.m + matrix.k > SHORT => ("mfma", ".i8"),
         (_, _) => ("mfma", "i8"),
     };
     let [m, n, k] = [matrix.m, matrix.n, matrix.k].map(|bits| 1 << bits);
@@ -104,5 +104,22 @@ impl<'c> Amdgcn<'c> {
         let out = self.given(e, &name, &[ty.into(), a.get_type()], &args)?.into_vector_value();
         let one = |i| Ok(e.builder.build_extract_element(out, e.int(i as u32), "")?);
         (0..sums.len()).map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tk_layout::matrix::{CDNA2, CDNA3, RDNA3};
+
+    use super::*;
+
+    #[test]
+    fn every_instruction_has_an_intrinsic() {
+        for m in [CDNA2, CDNA3, RDNA3].into_iter().flatten() {
+            for d in m.factors {
+                let name = format!("llvm.amdgcn.{}", name(m, *d));
+                assert!(inkwell::intrinsics::Intrinsic::find(&name).is_some(), "{name}");
+            }
+        }
     }
 }

@@ -52,7 +52,7 @@ impl<'c> Speaks<'c> for Amdgcn<'c> {
         Ok(flag.into_int_value())
     }
 
-    /// Warps have no vote together: one word of shared memory is cleared, set by whom it holds for, and read.
+    /// Warps have no vote together: one word of shared memory is cleared, marked by whom it holds for, and read.
     fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>> {
         const NAME: &str = "vote";
         let b = e.builder;
@@ -64,13 +64,12 @@ impl<'c> Speaks<'c> for Amdgcn<'c> {
         });
         let vote = vote.as_pointer_value();
         let leads = b.build_int_compare(IntPredicate::EQ, e.tid, e.int(0), "")?;
-        let put = |n: u32| {
-            b.build_store(vote, e.int(n))?;
+        e.act_where(Some(leads), || {
+            b.build_store(vote, e.int(0))?;
             Ok(())
-        };
-        e.act_where(Some(leads), || put(0))?;
+        })?;
         self.barrier(e)?;
-        e.act_where(Some(holds), || put(1))?;
+        e.act_where(Some(holds), || self.inlined(e, &text::mark(), &[vote.into()]).map(|_| ()))?;
         self.barrier(e)?;
         let found = b.build_load(e.i32(), vote, "")?;
         // The next vote clears the word.
@@ -87,7 +86,7 @@ impl<'c> Speaks<'c> for Amdgcn<'c> {
         stops: bool,
     ) -> Res<IntValue<'c>> {
         let b = e.builder;
-        self.barrier(e)?;
+        self.release(e, "device")?;
         let before = e.here()?;
         let (leads, again, after) = (e.new_block("leads"), e.new_block("again"), e.new_block("met"));
         let is_first = b.build_int_compare(IntPredicate::EQ, e.tid, e.int(0), "")?;

@@ -42,11 +42,24 @@ pub fn meeting(is_alone: bool) -> Function {
     made
 }
 
+/// What this thread has written is there for all of a scope.
+pub fn release(of: &str) -> Function {
+    let body = format!("  fence {}release\n  ret void\n", scope(of));
+    Function::new(format!("tk.release.{of}"), "void", "", &body)
+}
+
 /// Adds one to an i32 in shared memory.
 pub fn increment() -> Function {
     let body =
         "  %old = atomicrmw add ptr addrspace(3) %at, i32 1 syncscope(\"workgroup\") monotonic\n  ret void\n";
     Function::new("tk.shared.increment".into(), "void", "ptr addrspace(3) %at", body)
+}
+
+/// Sets the lowest bit of an i32 in shared memory; several threads may at once.
+pub fn mark() -> Function {
+    let body =
+        "  %old = atomicrmw or ptr addrspace(3) %at, i32 1 syncscope(\"workgroup\") monotonic\n  ret void\n";
+    Function::new("tk.shared.mark".into(), "void", "ptr addrspace(3) %at", body)
 }
 
 /// An operation in memory of the device that gives the old value: `add`, `xchg`, `fadd` of `i32`, `double`.
