@@ -63,10 +63,10 @@ macro_rules! entry_points {
 
         #[cfg(feature = "hip-sys")]
         const _: () = {
-            use super::hip::signature::{Signature, of, same};
+            use super::hip::signature::{Signature, known, of, same};
             $(assert!(
                 same(
-                    of(&(hip_sys::hiprt::$hip as unsafe extern "C" fn($(any!($ty)),*) -> _)),
+                    of(&(known::$hip as unsafe extern "C" fn($(any!($ty)),*) -> _)),
                     <unsafe extern "C" fn($($ty),*) -> u32 as Signature>::SIZES,
                 ),
                 concat!("hip-sys has another type for ", stringify!($hip))

@@ -4,6 +4,28 @@
 //! So functions of the crate `hip-sys`, whose types have other names than ours, can be compared with the table of
 //! [`super::super::driver`] while this crate is compiled.
 
+/// The functions of the crate, and what its version lacks, by the header of HIP 5.5.
+pub(crate) mod known {
+    use std::ffi::{c_uint, c_void};
+
+    pub(crate) use hip_sys::hiprt::*;
+
+    unsafe extern "C" {
+        pub(crate) fn hipModuleLaunchCooperativeKernel(
+            function: hipFunction_t,
+            grid_x: c_uint,
+            grid_y: c_uint,
+            grid_z: c_uint,
+            block_x: c_uint,
+            block_y: c_uint,
+            block_z: c_uint,
+            shared_bytes: c_uint,
+            stream: hipStream_t,
+            parameters: *mut *mut c_void,
+        ) -> hipError_t;
+    }
+}
+
 /// A function.
 pub(crate) trait Signature {
     /// The bytes of the result, then of each parameter.
