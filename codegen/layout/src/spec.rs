@@ -96,6 +96,8 @@ pub struct TargetSpec {
     pub registers: u32,
     /// What a multiprocessor has for all blocks that it runs at once.
     pub sm: Multiprocessor,
+    /// An access by 32 bits behind an address that all lanes share does nothing where these are too many.
+    pub has_bounded_access: bool,
     /// Copies to shared memory run beside the program.
     pub has_async_copy: bool,
     /// Whole tiles are copied by one instruction.
@@ -157,6 +159,7 @@ pub const SM_80: TargetSpec = TargetSpec {
         shared_bytes: 164 << 10,
         reserved_bytes: 1 << 10,
     },
+    has_bounded_access: false,
     has_async_copy: true,
     has_tma: false,
     has_mma: true,
@@ -216,6 +219,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
         shared_bytes: 64 << 10,
         reserved_bytes: 0,
     },
+    has_bounded_access: true,
     has_async_copy: false,
     has_tma: false,
     has_mma: true,

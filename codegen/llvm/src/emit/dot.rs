@@ -126,6 +126,7 @@ impl<'c> Emit<'_, 'c> {
             bytes: factor.dtype.bytes() as u32,
             count: 1,
             predicate,
+            near: None,
         };
         let zero = inkwell::types::BasicType::as_basic_type_enum(&access.ty).const_zero();
         let loaded = self.machine.load(self, Space::Shared, &access, &[zero])?;

@@ -8,7 +8,7 @@ use tk_tile::{Inst, ValueId};
 
 use super::value::{Tile, Val, element_bytes};
 use super::{Emit, Res, Stop};
-use crate::target::{Access, Space};
+use crate::target::{Access, Near, Space};
 
 /// Where the elements of one wide access lie.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +19,8 @@ pub struct Place<'c> {
     pub offset: i64,
     /// Nothing happens without it.
     pub predicate: Option<IntValue<'c>>,
+    /// The same address, where that is known and the target has use for it.
+    pub near: Option<Near<'c>>,
 }
 
 /// What a load reads.
@@ -141,7 +143,7 @@ impl<'c> Emit<'_, 'c> {
             let (address, offset) = self.address(&pointers, 0)?;
             let predicate =
                 mask.map(|m| self.register(&m, 0)).transpose()?.map(BasicValueEnum::into_int_value);
-            return Ok((1, vec![Place { address, offset, predicate }]));
+            return Ok((1, vec![Place { address, offset, predicate, near: None }]));
         }
         let (layout, shape) = (self.layout_id(p)?, self.shape(p));
         let vector = self.vector(inst, p)?.min(most);
@@ -152,7 +154,7 @@ impl<'c> Emit<'_, 'c> {
             let asked =
                 mask.as_ref().map(|m| self.register(m, n)).transpose()?.map(BasicValueEnum::into_int_value);
             let predicate = self.both(asked.filter(|m| !is_true(*m)), real)?;
-            places.push(Place { address, offset, predicate });
+            places.push(Place { address, offset, predicate, near: None });
         }
         Ok((vector, places))
     }
@@ -222,6 +224,7 @@ impl<'c> Emit<'_, 'c> {
             bytes: dtype.map_or(8, |d| d.bytes() as u32),
             count,
             predicate: place.predicate,
+            near: place.near,
         }
     }
 

@@ -126,6 +126,7 @@ impl<'c> Emit<'_, 'c> {
             bytes: self.bytes_of(tile),
             count: places.vector,
             predicate,
+            near: None,
         }
     }
 

@@ -5,12 +5,18 @@
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
 use tk_layout::kernel::LayoutId;
+use tk_layout::layout::padded;
+use tk_layout::linear::InDim;
 use tk_ops::{DType, MemoryOp};
 use tk_tile::{Inst, Type, ValueId};
 
 use super::global::{Late, Place};
 use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
+use crate::target::Near;
+
+/// The bytes of a row of a box in which lanes are near each other: any place in it is below 2^30 ([`Near`]).
+const LONGEST_ROW: u64 = 1 << 29;
 
 /// What a slice takes of an axis, in numbers of 64 bits.
 pub(super) enum Cut<'c> {
@@ -305,6 +311,41 @@ impl<'c> Emit<'_, 'c> {
         Ok((address, offset))
     }
 
+    /// The address of the element of a register by one that all lanes share, where lanes differ along neighbours in memory alone:
+    /// then they are less than a row of the box apart.
+    fn box_near(
+        &self,
+        view: &View<'c>,
+        corner: &[Corner<'c>],
+        (layout, shape): (LayoutId, &[u32]),
+        n: usize,
+    ) -> Res<Option<Near<'c>>> {
+        let held = self.kernel.layouts.get(layout);
+        let unit = |d: usize| view.strides.get(d).is_some_and(|s| s.get_sign_extended_constant() == Some(1));
+        let atom = held.atom();
+        let bases = |dim: InDim| (0..atom.bits(dim)).filter_map(move |i| atom.basis(dim, i));
+        let Some(fast) = (0..shape.len()).find(|d| unit(*d)) else { return Ok(None) };
+        let mut of_threads = bases(InDim::Lane).chain(bases(InDim::Warp));
+        let along = of_threads.all(|b| b.iter().enumerate().all(|(d, c)| d == fast || *c == 0));
+        let row = u64::from(padded(shape.get(fast).copied().unwrap_or(1))) * u64::from(view.bytes);
+        let has = self.kernel.setting.spec.has_bounded_access;
+        if !has || !held.is_disjoint() || !along || row > LONGEST_ROW {
+            return Ok(None);
+        }
+        let mut base = view.base;
+        for (d, (corner, stride)) in corner.iter().zip(&view.strides).enumerate() {
+            base = self.moved(base, self.extend(corner.at, true)?, *stride, view.bytes)?;
+            let at = i64::from(held.register(n).get(d).copied().unwrap_or(0));
+            if d != fast && at != 0 {
+                base = self.moved(base, self.long(at), *stride, view.bytes)?;
+            }
+        }
+        let coords = self.thread_coords(layout)?;
+        let thread = coords.get(fast).copied().ok_or_else(|| Stop::Bug("no such axis".into()))?;
+        let distance = self.builder.build_int_mul(thread, self.int(view.bytes), "")?;
+        Ok(Some(Near { base, distance }))
+    }
+
     /// Where the wide accesses to a box of a view go, the first register of each; `most` neighbours at once.
     pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, most: u32) -> Res<(u32, Vec<Place<'c>>)> {
         let mut view = self.view(self.operand(inst, 0)?)?;
@@ -324,7 +365,7 @@ impl<'c> Emit<'_, 'c> {
                 let one = self.builder.build_int_compare(IntPredicate::ULT, at.at, *extent, "")?;
                 inside = self.both(inside, Some(one))?;
             }
-            (1, vec![Place { address, offset: 0, predicate: inside }])
+            (1, vec![Place { address, offset: 0, predicate: inside, near: None }])
         } else {
             let layout = self.layout_id(tile)?;
             let vector = self.vector(inst, tile)?.min(most);
@@ -332,7 +373,8 @@ impl<'c> Emit<'_, 'c> {
             for n in (0..self.count(tile)?).step_by(vector as usize) {
                 let (address, offset) = self.box_address(&view, &corner, layout, n)?;
                 let predicate = self.is_inside(&view, &corner, layout, shape, n)?;
-                places.push(Place { address, offset, predicate });
+                let near = self.box_near(&view, &corner, (layout, shape), n)?;
+                places.push(Place { address, offset, predicate, near });
             }
             (vector, places)
         })
@@ -425,7 +467,7 @@ impl<'c> Emit<'_, 'c> {
                 predicate = self.both(predicate, Some(inside))?;
                 address = self.moved(address, x, *stride, view.bytes)?;
             }
-            places.push(Place { address, offset: 0, predicate });
+            places.push(Place { address, offset: 0, predicate, near: None });
         }
         Ok(places)
     }

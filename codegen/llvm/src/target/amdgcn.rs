@@ -4,6 +4,7 @@
 //! a scope of synchronization, which LLVM's C interface cannot say, is a function of IR text that is inlined ([`text`]).
 
 mod atomic;
+mod buffer;
 mod matrix;
 mod message;
 mod shuffle;
@@ -135,6 +136,36 @@ impl<'c> Amdgcn<'c> {
         Ok(unsafe { e.builder.build_gep(byte, base, &[by], "")? })
     }
 
+    /// Where an access goes. LLVM adds 32 bits of a lane to an address of all lanes in the instruction.
+    fn place(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>) -> Res<PointerValue<'c>> {
+        match access.near {
+            Some(near) if space == Space::Global => {
+                let distance = e.extend(near.distance, false)?;
+                let base = self.pointer(e, space, near.base, 0)?;
+                // SAFETY: the memory of the device that the program was given.
+                let lane = unsafe { e.builder.build_gep(e.context.i8_type(), base, &[distance], "")? };
+                let by = e.long(access.offset);
+                // SAFETY: as above.
+                Ok(unsafe { e.builder.build_gep(e.context.i8_type(), lane, &[by], "")? })
+            }
+            Some(_) | None => self.pointer(e, space, access.address, access.offset),
+        }
+    }
+
+    /// The elements of an access that were one value.
+    fn apart(
+        &self,
+        e: &Emit<'_, 'c>,
+        access: &Access<'c>,
+        all: BasicValueEnum<'c>,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        if access.count == 1 {
+            return Ok(vec![all]);
+        }
+        let one = |i| Ok(e.builder.build_extract_element(all.into_vector_value(), e.int(i), "")?);
+        (0..access.count).map(one).collect()
+    }
+
     /// The type of all elements of an access.
     fn whole(&self, access: &Access<'c>) -> Res<BasicTypeEnum<'c>> {
         Ok(if access.count == 1 { access.ty } else { vector_of(access.ty, access.count)?.into() })
@@ -228,7 +259,11 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         other: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let ty = self.whole(access)?;
-        let pointer = self.pointer(e, space, access.address, access.offset)?;
+        if let (Space::Global, Some(near), Some(predicate)) = (space, access.near, access.predicate) {
+            let all = self.bounded_load(e, (access, near, predicate), ty, other)?;
+            return self.apart(e, access, all);
+        }
+        let pointer = self.place(e, space, access)?;
         let other = match access.predicate {
             Some(_) => self.joined(e, access, other)?,
             None => ty.const_zero(),
@@ -240,11 +275,7 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
             }
             Ok(loaded)
         })?;
-        if access.count == 1 {
-            return Ok(vec![all]);
-        }
-        let one = |i| Ok(e.builder.build_extract_element(all.into_vector_value(), e.int(i), "")?);
-        (0..access.count).map(one).collect()
+        self.apart(e, access, all)
     }
 
     fn store(
@@ -254,8 +285,11 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         access: &Access<'c>,
         values: &[BasicValueEnum<'c>],
     ) -> Res<()> {
-        let pointer = self.pointer(e, space, access.address, access.offset)?;
         let all = self.joined(e, access, values)?;
+        if let (Space::Global, Some(near), Some(predicate)) = (space, access.near, access.predicate) {
+            return self.bounded_store(e, (access, near, predicate), all);
+        }
+        let pointer = self.place(e, space, access)?;
         e.act_where(access.predicate, || aligned(e.builder.build_store(pointer, all)?, access))
     }
 

@@ -67,6 +67,17 @@ pub struct Access<'c> {
     pub count: u32,
     /// Nothing happens without it; `None` is always true.
     pub predicate: Option<IntValue<'c>>,
+    /// The same address without `offset`, where it is known that lanes are less than 2^30 bytes apart.
+    pub near: Option<Near<'c>>,
+}
+
+/// An address as one that all lanes of the warp share, and bytes behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Near<'c> {
+    /// The same in all lanes; 64 bits.
+    pub base: IntValue<'c>,
+    /// Not negative and below 2^30, as is the sum with the offset of the access; 32 bits.
+    pub distance: IntValue<'c>,
 }
 
 /// Memory.

@@ -128,7 +128,8 @@ impl Sim {
     fn words_room<'c>(&self, e: &Emit<'_, 'c>, words: &[BasicValueEnum<'c>]) -> Res<PointerValue<'c>> {
         let count = words.len() as u32;
         let ty = e.i32().into();
-        let access = Access { address: e.int(0), offset: 0, ty, bytes: 4, count, predicate: None };
+        let access =
+            Access { address: e.int(0), offset: 0, ty, bytes: 4, count, predicate: None, near: None };
         let room = self.room(e, &access)?;
         for (i, x) in words.iter().enumerate() {
             e.builder.build_store(self.word(e, room, i)?, *x)?;
@@ -182,9 +183,13 @@ impl Sim {
         room: PointerValue<'c>,
         store: bool,
     ) -> Res<()> {
-        let ty = access.address.get_type();
-        let by = ty.const_int(access.offset.cast_unsigned(), true);
-        let address = e.builder.build_int_add(access.address, by, "")?;
+        // The other way to write an address is tried here as well.
+        let address = match access.near {
+            Some(near) => e.builder.build_int_add(near.base, e.extend(near.distance, false)?, "")?,
+            None => access.address,
+        };
+        let by = address.get_type().const_int(access.offset.cast_unsigned(), true);
+        let address = e.builder.build_int_add(address, by, "")?;
         let name = match (space, store) {
             (Space::Global, false) => "tk_sim_load",
             (Space::Global, true) => "tk_sim_store",
@@ -355,7 +360,7 @@ impl<'c> Machine<'c> for Sim {
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
         let at = e.builder.build_int_add(address, by, "")?;
         let ty = e.i32().into();
-        let access = Access { address, offset, ty, bytes: 4, count: matrices, predicate: None };
+        let access = Access { address, offset, ty, bytes: 4, count: matrices, predicate: None, near: None };
         let room = self.room(e, &access)?;
         let turned = e.int(turned.into());
         let args = [at.into(), e.int(matrices).into(), turned.into(), room.into(), self.place(e).into()];
@@ -375,7 +380,8 @@ impl<'c> Machine<'c> for Sim {
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
         let at = e.builder.build_int_add(address, by, "")?;
         let ty = e.i32().into();
-        let access = Access { address, offset, ty, bytes: 4, count: words.len() as u32, predicate: None };
+        let access =
+            Access { address, offset, ty, bytes: 4, count: words.len() as u32, predicate: None, near: None };
         let room = self.room(e, &access)?;
         for (i, word) in words.iter().enumerate() {
             e.builder.build_store(self.element(e, &access, room, i)?, *word)?;
@@ -403,6 +409,7 @@ impl<'c> Machine<'c> for Sim {
             bytes: product.matrix.sum.bytes() as u32,
             count: all.len() as u32,
             predicate: None,
+            near: None,
         };
         let room = self.room(e, &access)?;
         for (i, x) in all.iter().enumerate() {
@@ -619,6 +626,7 @@ impl<'c> Machine<'c> for Sim {
                 bytes: 8,
                 count: 1,
                 predicate: None,
+                near: None,
             },
         )?;
         e.builder.build_store(room, e.i64().const_zero())?;
@@ -708,8 +716,15 @@ impl<'c> Machine<'c> for Sim {
             words.push(part.bits);
         }
         let count = words.len() as u32;
-        let access =
-            Access { address: e.long(0), offset: 0, ty: e.i64().into(), bytes: 8, count, predicate: None };
+        let access = Access {
+            address: e.long(0),
+            offset: 0,
+            ty: e.i64().into(),
+            bytes: 8,
+            count,
+            predicate: None,
+            near: None,
+        };
         let room = self.room(e, &access)?;
         for (i, x) in words.into_iter().enumerate() {
             e.builder.build_store(self.element(e, &access, room, i)?, x)?;

@@ -69,7 +69,12 @@ const MEANINGS: &[Meaning] = &[
         "the runtime finds no AMD GPU",
         "look at `rocminfo`, at HIP_VISIBLE_DEVICES and at who may open /dev/kfd, or use `--device cpu`",
     ),
-    (101, "there is no GPU with this number", "`rocminfo` lists them"),
+    // Without any GPU, `hipInit` says this too.
+    (
+        101,
+        "the runtime finds no AMD GPU, or none with this number",
+        "`rocminfo` lists them; `--device cpu` needs none",
+    ),
     (
         218,
         "it is no binary for a GPU, or a damaged one",

@@ -1,0 +1,102 @@
+//! Owns masked accesses by buffer instructions: an address that all lanes share, 32 bits of each lane behind it, and a bound
+//! that the hardware checks. A lane that is left out gets an offset behind the bound, so there is no branch: loads give 0
+//! there, stores do nothing.
+//!
+//! May assume distances below 2^30 ([`Near`]). The words of a descriptor are those of the manuals of CDNA3 and RDNA3, "Buffer
+//! resource descriptor".
+
+use inkwell::AddressSpace;
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, IntValue};
+
+use super::{Amdgcn, GLOBAL, is_rdna};
+use crate::emit::value::{vector_of, word};
+use crate::emit::{Emit, Res};
+use crate::target::{Access, Near, Space};
+
+/// The bound, in bytes: every distance is below, and [`OUTSIDE`] is not.
+const BOUND: u32 = 0x7FFF_FFFE;
+/// The offset of a lane that is left out.
+const OUTSIDE: u32 = 0x8000_0000;
+
+/// The last word of a descriptor: which channels an element has, and its format, one of 32 bits; neither changes what an
+/// instruction without a format moves.
+const PLAIN: u32 = 7 << 12 | 4 << 15;
+/// Of RDNA besides: a bit that must be set, and that only the offset is compared with the bound.
+const PLAIN_RDNA: u32 = PLAIN | 1 << 24 | 3 << 28;
+
+/// An access with its address and predicate.
+type Bounded<'a, 'c> = (&'a Access<'c>, Near<'c>, IntValue<'c>);
+
+impl<'c> Amdgcn<'c> {
+    /// The operands behind the data: descriptor, offset of the lane, offset of all lanes, how caches are used.
+    fn bounded(
+        &self,
+        e: &Emit<'_, 'c>,
+        (access, near, predicate): Bounded<'_, 'c>,
+    ) -> Res<[BasicValueEnum<'c>; 4]> {
+        let base = self.pointer(e, Space::Global, near.base, 0)?;
+        let flags = if is_rdna(e.kernel.setting.spec) { PLAIN_RDNA } else { PLAIN };
+        let args =
+            [base.into(), word(e.context, 16).const_zero().into(), e.int(BOUND).into(), e.int(flags).into()];
+        let global = e.context.ptr_type(AddressSpace::from(GLOBAL)).into();
+        let resource = self.given(e, "llvm.amdgcn.make.buffer.rsrc", &[global], &args)?;
+        let by = e.i32().const_int(access.offset.cast_unsigned(), false);
+        let inside = e.builder.build_int_add(near.distance, by, "")?;
+        let offset = e.builder.build_select(predicate, inside, e.int(OUTSIDE), "")?;
+        Ok([resource, offset, e.int(0).into(), e.int(0).into()])
+    }
+
+    /// The words that an instruction moves.
+    fn words(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<BasicTypeEnum<'c>> {
+        Ok(match access.bytes * access.count {
+            bytes @ (1 | 2 | 4) => word(e.context, 8 * bytes).into(),
+            bytes => vector_of(e.i32().into(), bytes / 4)?.into(),
+        })
+    }
+
+    /// Loads; `other` where the predicate is false.
+    pub(super) fn bounded_load(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: Bounded<'_, 'c>,
+        ty: BasicTypeEnum<'c>,
+        other: &[BasicValueEnum<'c>],
+    ) -> Res<BasicValueEnum<'c>> {
+        let words = self.words(e, what.0)?;
+        let args = self.bounded(e, what)?;
+        let loaded = self.given(e, "llvm.amdgcn.raw.ptr.buffer.load", &[words], &args)?;
+        let loaded = if words == ty { loaded } else { e.builder.build_bit_cast(loaded, ty, "")? };
+        if other.iter().all(is_zero) {
+            return Ok(loaded);
+        }
+        let other = self.joined(e, what.0, other)?;
+        Ok(e.builder.build_select(what.2, loaded, other, "")?)
+    }
+
+    /// Stores.
+    pub(super) fn bounded_store(
+        &self,
+        e: &Emit<'_, 'c>,
+        what: Bounded<'_, 'c>,
+        all: BasicValueEnum<'c>,
+    ) -> Res<()> {
+        let words = self.words(e, what.0)?;
+        let data = if words == all.get_type() { all } else { e.builder.build_bit_cast(all, words, "")? };
+        let [resource, offset, shared, caches] = self.bounded(e, what)?;
+        let args = [data, resource, offset, shared, caches];
+        super::intrinsic(e.builder, e.module, "llvm.amdgcn.raw.ptr.buffer.store", &[words], &args)?;
+        Ok(())
+    }
+}
+
+/// Whether a value is known to have no bit set.
+fn is_zero(x: &BasicValueEnum<'_>) -> bool {
+    match x {
+        BasicValueEnum::IntValue(x) => x.get_zero_extended_constant() == Some(0),
+        BasicValueEnum::FloatValue(x) => {
+            x.get_constant().is_some_and(|(x, _)| x == 0.0 && x.is_sign_positive())
+        }
+        _other => false,
+    }
+}
