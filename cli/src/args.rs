@@ -307,7 +307,8 @@ const LAYOUT_HELP: &str = "\
 Layouts:
   blocked(8, 4)             each thread holds 8 neighbours of a row, on 4 warps
   blocked(1, 4, columns)    of a column
-  acc(m16n8k16, 4)          the accumulator of a matrix instruction, on 4 warps; also m16n8k8, m16n8k32, m8n8k4
+  acc(m16n8k16, 4)          the accumulator of a matrix instruction, on 4 warps; also m16n8k8,
+                            m16n8k32, m8n8k4, with --target gfx942 32x32x8 and 16x16x16
   a(m16n8k16, 4)            its left factor; b(..): its right one
   '[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []'
                             as in the output of --emit layout: extents as logarithms, then for each bit the
