@@ -13,10 +13,10 @@ use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
 use rmpv::Value;
 use tk_syntax::codes;
 
-use crate::cache::{Cache, Key};
+use crate::cache::Cache;
 use crate::find::Environment;
 use crate::kernel::{Cubin, Kernel, Resources};
-use crate::tool::{Files, ToolError, ending, identity, reason, said};
+use crate::tool::{Files, ToolError, ending, reason, said, version};
 
 /// How to get it.
 const INSTALL: &str = "install it with `apt install lld-19`, or let TK_LLD name one";
@@ -42,18 +42,7 @@ impl Lld {
             let message = "there is no `ld.lld`, the linker of LLVM, which makes code objects for AMD GPUs";
             return Err(ToolError::new(codes::NO_ASSEMBLER, message, INSTALL));
         };
-        let key = identity(&path).map(|id| Key::of(&[b"lld version", id.as_bytes()]));
-        let known = key.and_then(|key| cache.get(&key)).and_then(|bytes| String::from_utf8(bytes).ok());
-        let version = match known {
-            Some(version) => version,
-            None => {
-                let version = ask_version(&path)?;
-                if let Some(key) = key {
-                    cache.put(&key, version.as_bytes());
-                }
-                version
-            }
-        };
+        let version = version("lld version", &path, cache, ask_version)?;
         Ok(Lld { path, version })
     }
 }

@@ -9,10 +9,10 @@ use std::process::{Command, ExitStatus};
 
 use tk_syntax::codes;
 
-use crate::cache::{Cache, Key};
+use crate::cache::Cache;
 use crate::find::Environment;
 use crate::kernel::{Cubin, Kernel, Resources};
-use crate::tool::{Files, ToolError, ending, identity, reason, said};
+use crate::tool::{Files, ToolError, ending, reason, said, version};
 
 /// How to get it: the package with the smallest download that has it.
 const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name one";
@@ -37,18 +37,7 @@ impl Ptxas {
             let message = "there is no `ptxas`, the assembler of NVIDIA, which makes machine code of PTX";
             return Err(ToolError::new(codes::NO_ASSEMBLER, message, INSTALL));
         };
-        let key = identity(&path).map(|id| Key::of(&[b"ptxas version", id.as_bytes()]));
-        let known = key.and_then(|key| cache.get(&key)).and_then(|bytes| String::from_utf8(bytes).ok());
-        let version = match known {
-            Some(version) => version,
-            None => {
-                let version = ask_version(&path)?;
-                if let Some(key) = key {
-                    cache.put(&key, version.as_bytes());
-                }
-                version
-            }
-        };
+        let version = version("ptxas version", &path, cache, ask_version)?;
         Ok(Ptxas { path, version })
     }
 

@@ -8,6 +8,8 @@ use std::{fs, io};
 
 use tk_syntax::{Code, Diagnostic, Span};
 
+use crate::cache::{Cache, Key};
+
 /// Why a tool could not be used: a message without a place, since no source is to blame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolError {
@@ -76,8 +78,28 @@ impl Drop for Files {
     }
 }
 
+/// The version of a tool: what it answered when it was last asked, which the cache keeps under this name, or what it answers
+/// now.
+pub(crate) fn version(
+    name: &str,
+    path: &Path,
+    cache: &Cache,
+    ask: impl FnOnce(&Path) -> Result<String, ToolError>,
+) -> Result<String, ToolError> {
+    let key = identity(path).map(|id| Key::of(&[name.as_bytes(), id.as_bytes()]));
+    let known = key.and_then(|key| cache.get(&key)).and_then(|bytes| String::from_utf8(bytes).ok());
+    if let Some(version) = known {
+        return Ok(version);
+    }
+    let version = ask(path)?;
+    if let Some(key) = key {
+        cache.put(&key, version.as_bytes());
+    }
+    Ok(version)
+}
+
 /// What tells one file from another without reading it.
-pub(crate) fn identity(path: &Path) -> Option<String> {
+fn identity(path: &Path) -> Option<String> {
     let metadata = fs::metadata(path).ok()?;
     let changed = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
     let path = path.canonicalize().ok()?;
