@@ -6,6 +6,7 @@
 mod atomic;
 mod group;
 mod matrix;
+mod message;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
@@ -15,7 +16,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
 use inkwell::{AddressSpace, InlineAsmDialect};
 use tk_ops::{DType, ElementwiseOp};
 use tk_tile::Loc;
-use tk_tile::message::{Form, Message, control};
+use tk_tile::message::{Form, Message};
 
 pub(super) use group::descriptor;
 
@@ -304,85 +305,6 @@ fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
     match call.try_as_basic_value().basic() {
         Some(x) => Ok(x.into_int_value()),
         None => bug("a register gave nothing"),
-    }
-}
-
-impl<'c> Speaks<'c> for Nvptx<'c> {
-    fn speaker(&self) -> &Speaker<'c> {
-        &self.speaker
-    }
-
-    fn count_up(
-        &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
-        by: IntValue<'c>,
-    ) -> Res<IntValue<'c>> {
-        let text = format!("atom.relaxed.gpu.global.add.u64 $0, [$1+{offset}], $2;");
-        let inputs = [address.into(), by.into()];
-        Ok(self.one(e, &text, "=l,l,l", e.i64().into(), &inputs)?.into_int_value())
-    }
-
-    fn publish(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, value: IntValue<'c>) -> Res<()> {
-        let inputs = [address.into(), value.into()];
-        self.asm(e, "st.release.sys.global.b64 [$0], $1;", "l,l", &[], &inputs, Kind::Memory).map(|_| ())
-    }
-
-    fn raise(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, offset: i64) -> Res<()> {
-        let text = format!("st.relaxed.gpu.global.b32 [$0+{offset}], 1;");
-        self.asm(e, &text, "l", &[], &[address.into()], Kind::Memory).map(|_| ())
-    }
-
-    fn raised(
-        &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
-        predicate: IntValue<'c>,
-    ) -> Res<IntValue<'c>> {
-        let text = format!("@$2 ld.relaxed.gpu.global.b32 $0, [$1+{offset}];");
-        let inputs = [address.into(), predicate.into(), e.int(0).into()];
-        Ok(self.one(e, &text, "=r,l,b,0", e.i32().into(), &inputs)?.into_int_value())
-    }
-
-    fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>> {
-        let vote = if e.kernel.setting.threads().warp_bits == 0 {
-            "vote.sync.any.pred %any, $1, -1;"
-        } else {
-            "bar.red.or.pred %any, 0, $1;"
-        };
-        let text = format!("{{ .reg .pred %any; {vote} selp.b32 $0, 1, 0, %any; }}");
-        let out = self.asm(e, &text, "=r,b", &[e.i32().into()], &[holds.into()], Kind::Meeting)?;
-        let Some(out) = out.first() else { return bug("a vote gave nothing") };
-        Ok(e.builder.build_int_compare(inkwell::IntPredicate::NE, out.into_int_value(), e.int(0), "")?)
-    }
-
-    fn meet_others(
-        &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        by: IntValue<'c>,
-        stops: bool,
-    ) -> Res<IntValue<'c>> {
-        let meet = self.meeting(e);
-        let (barrier, stop) = (control::BARRIER, control::STOP);
-        let stops = if stops {
-            format!("ld.relaxed.gpu.global.b32 $0, [$1+{stop}]; setp.eq.and.u32 %again, $0, 0, %again; ")
-        } else {
-            String::new()
-        };
-        let text = format!(
-            "{{ .reg .pred %other, %again; .reg .b32 %old, %now; mov.b32 $0, 0; {meet} \
-             setp.ne.u32 %other, $2, 0; @%other bra DONE; \
-             atom.acq_rel.gpu.global.add.u32 %old, [$1+{barrier}], $3; \
-             AGAIN: ld.acquire.gpu.global.b32 %now, [$1+{barrier}]; xor.b32 %now, %now, %old; \
-             setp.ge.s32 %again, %now, 0; {stops}@%again bra AGAIN; DONE: {meet} }}"
-        );
-        let inputs = [address.into(), e.tid.into(), by.into()];
-        let out = self.asm(e, &text, "=&r,l,r,r", &[e.i32().into()], &inputs, Kind::Meeting)?;
-        let Some(stop) = out.first() else { return bug("a barrier gave nothing") };
-        Ok(stop.into_int_value())
     }
 }
 
