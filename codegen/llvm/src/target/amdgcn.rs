@@ -19,17 +19,16 @@ use inkwell::values::{
     BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
 };
 use tk_layout::TargetSpec;
-use tk_ops::{DType, ElementwiseOp};
+use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
 use tk_tile::message::{Form, Message};
 
 use super::message::{Speaker, Speaks};
-use super::{Access, Atomic, Entry, Failing, Lane, Machine, PlacedBox, Space, Start};
-use crate::emit::group::Together;
+use super::{Access, Atomic, Entry, Failing, Lane, Machine, Passed, Space, Start};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::{vector_of, word};
-use crate::emit::{Emit, Res, Stop, bug, slots};
+use crate::emit::{Emit, Res, Stop, bug};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 
@@ -213,27 +212,12 @@ impl<'c> Amdgcn<'c> {
 
 impl<'c> Machine<'c> for Amdgcn<'c> {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
-        let mut params = start.function.get_params();
-        let slots = slots(start.kernel);
-        let hidden = params.split_off(slots.len().min(params.len()));
-        let ([x, y, z], control) = match hidden.as_slice() {
-            [x, y, z] => ([x, y, z], None),
-            [x, y, z, control] => ([x, y, z], Some(control.into_int_value())),
-            _other => return bug("the number of programs is passed last"),
-        };
+        let Passed { params, programs, control, .. } = Passed::of(start)?;
         self.speaker.begin(start, control)?;
-        let mut values = vec![];
-        for (p, slot) in params.iter().zip(&slots) {
-            values.push(if slot.kind.dtype() == DType::Bool {
-                start.builder.build_int_truncate(p.into_int_value(), start.context.bool_type(), "")?.into()
-            } else {
-                *p
-            });
-        }
         Ok(Entry {
             tid: special(start.builder, start.module, "workitem.id.x")?,
-            programs: [x, y, z].map(|n| n.into_int_value()),
-            params: values,
+            programs,
+            params,
             maps: vec![],
         })
     }
@@ -293,35 +277,8 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         e.act_where(access.predicate, || aligned(e.builder.build_store(pointer, all)?, access))
     }
 
-    fn async_copy(&self, _: &Emit<'_, 'c>, _: &Access<'c>, _: &Access<'c>) -> Res<()> {
-        missing("asynchronous copies")
-    }
-
-    fn async_commit(&self, _: &Emit<'_, 'c>) -> Res<()> {
-        missing("asynchronous copies")
-    }
-
-    fn async_wait(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
-        missing("asynchronous copies")
-    }
-
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
         self.other_lane(e, value, lane)
-    }
-
-    fn load_matrices(
-        &self,
-        _: &Emit<'_, 'c>,
-        _: IntValue<'c>,
-        _: i64,
-        _: u32,
-        _: bool,
-    ) -> Res<Vec<IntValue<'c>>> {
-        missing("loads of matrices")
-    }
-
-    fn store_matrices(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: i64, _: &[BasicValueEnum<'c>]) -> Res<()> {
-        missing("stores of matrices")
     }
 
     fn multiply(
@@ -335,78 +292,8 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         self.matrix_product(e, product, [a, b], c)
     }
 
-    fn begin_together(
-        &self,
-        _: &Emit<'_, 'c>,
-        _: &Together<'c>,
-        _: &[BasicValueEnum<'c>],
-    ) -> Res<Vec<BasicValueEnum<'c>>> {
-        missing("products of groups of warps")
-    }
-
-    fn wait_together(
-        &self,
-        _: &Emit<'_, 'c>,
-        _: u32,
-        _: &[BasicValueEnum<'c>],
-    ) -> Res<Vec<BasicValueEnum<'c>>> {
-        missing("products of groups of warps")
-    }
-
-    fn anew(&self, _: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
-        Ok(x)
-    }
-
-    fn elect(&self, _: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
-        missing("elections")
-    }
-
-    fn hold_registers(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
-        missing("moves of registers")
-    }
-
-    fn phase_begin(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: u32) -> Res<()> {
-        missing("phases of barriers")
-    }
-
-    fn phases_ready(&self, _: &Emit<'_, 'c>) -> Res<()> {
-        missing("phases of barriers")
-    }
-
-    fn phase_expect(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: u32) -> Res<()> {
-        missing("phases of barriers")
-    }
-
-    fn phase_arrive(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: IntValue<'c>) -> Res<()> {
-        missing("phases of barriers")
-    }
-
-    fn phase_wait(&self, _: &Emit<'_, 'c>, _: IntValue<'c>, _: IntValue<'c>) -> Res<()> {
-        missing("phases of barriers")
-    }
-
-    fn tensor_copy(&self, _: &Emit<'_, 'c>, _: &PlacedBox<'c>, _: IntValue<'c>) -> Res<()> {
-        missing("copies of boxes")
-    }
-
-    fn tensor_store(&self, _: &Emit<'_, 'c>, _: &PlacedBox<'c>) -> Res<()> {
-        missing("copies of boxes")
-    }
-
-    fn tensor_stores_wait(&self, _: &Emit<'_, 'c>, _: bool) -> Res<()> {
-        missing("copies of boxes")
-    }
-
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.barrier(e)
-    }
-
-    fn proxy_fence(&self, _: &Emit<'_, 'c>) -> Res<()> {
-        missing("fences between proxies")
-    }
-
-    fn tf32(&self, _: &Emit<'_, 'c>, _: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
-        missing("products of tf32")
     }
 
     /// A wave counts its own accesses alone: each waits for its stores before it meets the others.
@@ -507,9 +394,4 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
 /// An access is aligned to its size.
 fn aligned(inst: InstructionValue<'_>, access: &Access<'_>) -> Res<()> {
     inst.set_alignment(access.bytes * access.count).map_err(|e| Stop::Bug(e.to_string()))
-}
-
-/// Passes ask for the fact before they use such a thing.
-fn missing<T>(what: &str) -> Res<T> {
-    bug(format!("the target has no {what}"))
 }

@@ -22,7 +22,7 @@ use tk_tile::message::Form;
 use crate::emit::group::Together;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
-use crate::emit::{Emit, Res};
+use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
 use crate::scalar::Width;
 
@@ -50,6 +50,39 @@ pub struct Entry<'c> {
     pub params: Vec<BasicValueEnum<'c>>,
     /// The addresses of its tensor maps.
     pub maps: Vec<IntValue<'c>>,
+}
+
+/// What the parameters of a kernel for a GPU are: those of its source, three numbers of programs, the address of control memory
+/// if it has some, tensor maps.
+struct Passed<'c> {
+    params: Vec<BasicValueEnum<'c>>,
+    programs: [IntValue<'c>; 3],
+    control: Option<IntValue<'c>>,
+    maps: Vec<BasicValueEnum<'c>>,
+}
+
+impl<'c> Passed<'c> {
+    fn of(start: &Start<'_, 'c>) -> Res<Passed<'c>> {
+        let slots = slots(start.kernel);
+        let mut passed = start.function.get_params();
+        let mut hidden = passed.split_off(slots.len().min(passed.len()));
+        let of_grid = hidden.len().saturating_sub(tk_layout::channels::maps::maps(start.kernel).len());
+        let maps = hidden.split_off(of_grid);
+        let ([x, y, z], control) = match hidden.as_slice() {
+            [x, y, z] => ([x, y, z], None),
+            [x, y, z, control] => ([x, y, z], Some(control.into_int_value())),
+            _other => return bug("the number of programs is passed last"),
+        };
+        let mut params = vec![];
+        for (p, slot) in passed.iter().zip(&slots) {
+            params.push(if slot.kind.dtype() == DType::Bool {
+                start.builder.build_int_truncate(p.into_int_value(), start.context.bool_type(), "")?.into()
+            } else {
+                *p
+            });
+        }
+        Ok(Passed { params, programs: [x, y, z].map(|n| n.into_int_value()), control, maps })
+    }
 }
 
 /// An access to memory by one thread: `count` neighbours of one type.
@@ -149,7 +182,8 @@ pub struct PlacedBox<'c> {
     pub shared: IntValue<'c>,
 }
 
-/// What a target must offer.
+/// What a target must offer. What only some have, such as copies beside the program, is a mistake of the compiler where there is
+/// none: passes ask for the fact before they use such a thing.
 pub trait Machine<'c> {
     /// Begins the function: reads its parameters.
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>>;
@@ -183,13 +217,19 @@ pub trait Machine<'c> {
 
     /// Begins to copy what is accessed in device memory to shared memory, 0 without the predicate of `from`; nothing
     /// happens without that of `to`.
-    fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()>;
+    fn async_copy(&self, _e: &Emit<'_, 'c>, _from: &Access<'c>, _to: &Access<'c>) -> Res<()> {
+        missing("asynchronous copies")
+    }
 
     /// The copies since the last time are a group.
-    fn async_commit(&self, e: &Emit<'_, 'c>) -> Res<()>;
+    fn async_commit(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        missing("asynchronous copies")
+    }
 
     /// Waits for all groups but the last `pending`.
-    fn async_wait(&self, e: &Emit<'_, 'c>, pending: u32) -> Res<()>;
+    fn async_wait(&self, _e: &Emit<'_, 'c>, _pending: u32) -> Res<()> {
+        missing("asynchronous copies")
+    }
 
     /// 32 bits of another lane of the warp.
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
@@ -198,21 +238,25 @@ pub trait Machine<'c> {
     /// ([`tk_layout::operand`]); gives a word of each. Turned around, of elements of 16 bits.
     fn load_matrices(
         &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
-        matrices: u32,
-        turned: bool,
-    ) -> Res<Vec<IntValue<'c>>>;
+        _e: &Emit<'_, 'c>,
+        _address: IntValue<'c>,
+        _offset: i64,
+        _matrices: u32,
+        _turned: bool,
+    ) -> Res<Vec<IntValue<'c>>> {
+        missing("loads of matrices")
+    }
 
     /// Stores four such matrices: `words` has one of each.
     fn store_matrices(
         &self,
-        e: &Emit<'_, 'c>,
-        address: IntValue<'c>,
-        offset: i64,
-        words: &[BasicValueEnum<'c>],
-    ) -> Res<()>;
+        _e: &Emit<'_, 'c>,
+        _address: IntValue<'c>,
+        _offset: i64,
+        _words: &[BasicValueEnum<'c>],
+    ) -> Res<()> {
+        missing("stores of matrices")
+    }
 
     /// The words of two factors multiplied and added to the elements of an accumulator ([`tk_layout::matrix`]).
     fn multiply(
@@ -228,61 +272,91 @@ pub trait Machine<'c> {
     /// [`Machine::wait_together`].
     fn begin_together(
         &self,
-        e: &Emit<'_, 'c>,
-        what: &Together<'c>,
-        sums: &[BasicValueEnum<'c>],
-    ) -> Res<Vec<BasicValueEnum<'c>>>;
+        _e: &Emit<'_, 'c>,
+        _what: &Together<'c>,
+        _sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        missing("products of groups of warps")
+    }
 
     /// Waits for all products that this thread has begun together but the last `pending`; gives these sums as they are then.
     fn wait_together(
         &self,
-        e: &Emit<'_, 'c>,
-        pending: u32,
-        sums: &[BasicValueEnum<'c>],
-    ) -> Res<Vec<BasicValueEnum<'c>>>;
+        _e: &Emit<'_, 'c>,
+        _pending: u32,
+        _sums: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        missing("products of groups of warps")
+    }
 
     /// The same 64-bit number, of which LLVM does not know that.
-    fn anew(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>>;
+    fn anew(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        Ok(x)
+    }
 
     /// True in one thread of the warp, all of whose threads come here.
-    fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>>;
+    fn elect(&self, _e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        missing("elections")
+    }
 
     /// A lane has so many registers from here on; all threads of a group of warps come here.
-    fn hold_registers(&self, e: &Emit<'_, 'c>, count: u32) -> Res<()>;
+    fn hold_registers(&self, _e: &Emit<'_, 'c>, _count: u32) -> Res<()> {
+        missing("moves of registers")
+    }
 
     /// Makes a barrier in shared memory whose phases end when so many threads have arrived and all bytes that were announced
     /// have come.
-    fn phase_begin(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()>;
+    fn phase_begin(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _arrivals: u32) -> Res<()> {
+        missing("phases of barriers")
+    }
 
     /// Barriers that this thread has made are there for copies, and for others behind a meeting.
-    fn phases_ready(&self, e: &Emit<'_, 'c>) -> Res<()>;
+    fn phases_ready(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        missing("phases of barriers")
+    }
 
     /// Arrives and announces bytes.
-    fn phase_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()>;
+    fn phase_expect(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _bytes: u32) -> Res<()> {
+        missing("phases of barriers")
+    }
 
     /// Arrives, if the predicate holds.
-    fn phase_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()>;
+    fn phase_arrive(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _predicate: IntValue<'c>) -> Res<()> {
+        missing("phases of barriers")
+    }
 
     /// Waits until the phase of this parity is over.
-    fn phase_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()>;
+    fn phase_wait(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _parity: IntValue<'c>) -> Res<()> {
+        missing("phases of barriers")
+    }
 
     /// Begins to copy a box that a tensor map describes to shared memory; its bytes count for a barrier.
-    fn tensor_copy(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()>;
+    fn tensor_copy(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>, _barrier: IntValue<'c>) -> Res<()> {
+        missing("copies of boxes")
+    }
 
     /// Begins to copy such a box from shared memory; what is outside is left out.
-    fn tensor_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()>;
+    fn tensor_store(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>) -> Res<()> {
+        missing("copies of boxes")
+    }
 
     /// Waits until all of them that this thread has begun are there, or have `left` shared memory.
-    fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()>;
+    fn tensor_stores_wait(&self, _e: &Emit<'_, 'c>, _left: bool) -> Res<()> {
+        missing("copies of boxes")
+    }
 
     /// All threads of a block meet, the warp that brings tiles too.
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
     /// What this thread has written to shared memory is there for [`Machine::begin_together`] behind a barrier.
-    fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()>;
+    fn proxy_fence(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        missing("fences between proxies")
+    }
 
     /// The bits of an f32, rounded to those of a tf32, ties away from zero.
-    fn tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>>;
+    fn tf32(&self, _e: &Emit<'_, 'c>, _x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {
+        missing("products of tf32")
+    }
 
     /// What any thread of the program has written is seen, with what the next atomic operation of one of them publishes, by
     /// whoever acquires it; all threads come here. `scope` is `device` or `system`.
@@ -341,6 +415,11 @@ pub trait Machine<'c> {
         fast: bool,
         args: &[BasicValueEnum<'c>],
     ) -> Option<BasicValueEnum<'c>>;
+}
+
+/// Something that the target does not have was asked for.
+fn missing<T>(what: &str) -> Res<T> {
+    bug(format!("the target has no {what}"))
 }
 
 /// Code for a function of floats.

@@ -14,19 +14,19 @@ use inkwell::module::Module;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
 use inkwell::{AddressSpace, InlineAsmDialect};
-use tk_ops::{DType, ElementwiseOp};
+use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
 use tk_tile::message::{Form, Message};
 
 pub(super) use group::descriptor;
 
 use super::message::{Speaker, Speaks};
-use super::{Access, Atomic, Entry, Failing, Lane, Machine, PlacedBox, Space, Start};
+use super::{Access, Atomic, Entry, Failing, Lane, Machine, Passed, PlacedBox, Space, Start};
 use crate::emit::group::Together;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::{vector_of, word};
-use crate::emit::{Emit, Res, bug, slots};
+use crate::emit::{Emit, Res, bug};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 
@@ -310,32 +310,13 @@ fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
 
 impl<'c> Machine<'c> for Nvptx<'c> {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
-        let mut params = start.function.get_params();
-        let count = slots(start.kernel).len();
-        let mut hidden = params.split_off(count.min(params.len()));
-        let of_grid = hidden.len().saturating_sub(tk_layout::channels::maps::maps(start.kernel).len());
-        let maps = hidden.split_off(of_grid);
-        let ([x, y, z], control) = match hidden.as_slice() {
-            [x, y, z] => ([x, y, z], None),
-            [x, y, z, control] => ([x, y, z], Some(control.into_int_value())),
-            _other => return bug("the number of programs is passed last"),
-        };
-        let programs = [x.into_int_value(), y.into_int_value(), z.into_int_value()];
+        let Passed { params, programs, control, maps } = Passed::of(start)?;
         self.speaker.begin(start, control)?;
-        let slots = slots(start.kernel);
-        let mut values = vec![];
-        for (p, slot) in params.iter().zip(&slots) {
-            values.push(if slot.kind.dtype() == DType::Bool {
-                start.builder.build_int_truncate(p.into_int_value(), start.context.bool_type(), "")?.into()
-            } else {
-                *p
-            });
-        }
         let long = start.context.i64_type();
         let maps =
             maps.iter().map(|m| Ok(start.builder.build_ptr_to_int(m.into_pointer_value(), long, "")?));
         let maps = maps.collect::<Res<_>>()?;
-        Ok(Entry { tid: special(start, "tid.x")?, programs, params: values, maps })
+        Ok(Entry { tid: special(start, "tid.x")?, programs, params, maps })
     }
 
     fn at(&self, loc: Option<Loc>) {

@@ -520,10 +520,6 @@ impl<'c> Machine<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
     }
 
-    fn anew(&self, _: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
-        Ok(x)
-    }
-
     /// Lanes have as many as they like.
     fn hold_registers(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
         Ok(())
