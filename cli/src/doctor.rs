@@ -13,7 +13,7 @@ pub fn run(terminal: &Terminal) -> Outcome {
     let tk = Tool { name: "tk", version: Some(version), path: None, works: true, message: version.into() };
     tk.show(terminal)?;
     compiler(terminal)?;
-    for api in Api::ALL {
+    for api in Api::GPUS {
         for found in gpu::probe(api) {
             let (name, message) = (api.name(), found.text);
             Tool { name, version: None, path: None, works: found.works, message }.show(terminal)?;

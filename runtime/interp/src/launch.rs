@@ -71,8 +71,26 @@ pub fn launch(
     memory: &Memory,
     options: &Options,
 ) -> Result<(), Fault> {
+    kernel_of(module, kernel)?;
+    let code = Code::new(module, kernel, options.checked)?;
+    run_grid(module, &code, kernel, args, grid, memory, options)
+}
+
+fn kernel_of(module: &TileModule, kernel: FuncId) -> Result<&Func, Fault> {
     let func = module.funcs.get(kernel).filter(|f| f.kind == FuncKind::Kernel);
-    let func = func.ok_or_else(|| Fault::new("E0701", "what is launched is not a kernel"))?;
+    func.ok_or_else(|| Fault::new("E0701", "what is launched is not a kernel"))
+}
+
+fn run_grid(
+    module: &TileModule,
+    code: &Code<'_>,
+    kernel: FuncId,
+    args: &[Arg],
+    grid: [u32; 3],
+    memory: &Memory,
+    options: &Options,
+) -> Result<(), Fault> {
+    let func = kernel_of(module, kernel)?;
     let mut space = memory.space();
     if options.checked {
         let checker = Checker::of_grid(grid, func.param_names.clone(), options.alias.clone());
@@ -82,12 +100,62 @@ pub fn launch(
     let total = grid.iter().try_fold(1u64, |n, d| n.checked_mul(u64::from(*d))).filter(|n| *n < 1 << 62);
     let total =
         total.ok_or_else(|| Fault::new("E0705", format!("a grid of {grid:?} has too many programs")))?;
-    let code = Code::new(module, kernel, options.checked)?;
     let printed = options.printed.clone();
     let context = Context { program: [0; 3], grid, space: Arc::new(space), printed: printed.clone() };
-    let done = schedule::run(&code, kernel, &values, &context, total, options);
+    let done = schedule::run(code, kernel, &values, &context, total, options);
     printed.end_launch();
     done
+}
+
+self_cell::self_cell!(
+    /// A module and what is computed of it for launches.
+    struct Prepared {
+        owner: TileModule,
+        #[covariant]
+        dependent: Code,
+    }
+);
+
+/// A kernel that is prepared once and launched again and again, without checked mode.
+pub struct Program {
+    kernel: FuncId,
+    prepared: Prepared,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Program").field("kernel", &self.kernel).finish_non_exhaustive()
+    }
+}
+
+impl Program {
+    /// Of a kernel of a module.
+    pub fn new(module: TileModule, kernel: FuncId) -> Result<Program, Fault> {
+        kernel_of(&module, kernel)?;
+        let prepared = Prepared::try_new(module, |module| Code::new(module, kernel, false))?;
+        Ok(Program { kernel, prepared })
+    }
+
+    /// The types of its parameters, in order.
+    pub fn params(&self) -> Vec<&Type> {
+        let module = self.prepared.borrow_owner();
+        let Some(func) = module.funcs.get(self.kernel) else { return vec![] };
+        let params = func.blocks.get(func.body).map_or(&[][..], |b| &b.args);
+        params.iter().map(|p| module.types.get(func.ty(*p))).collect()
+    }
+
+    /// Runs all programs of a grid. An empty grid does nothing.
+    pub fn launch(
+        &self,
+        args: &[Arg],
+        grid: [u32; 3],
+        memory: &Memory,
+        options: &Options,
+    ) -> Result<(), Fault> {
+        let options = Options { checked: false, ..options.clone() };
+        let (module, code) = (self.prepared.borrow_owner(), self.prepared.borrow_dependent());
+        run_grid(module, code, self.kernel, args, grid, memory, &options)
+    }
 }
 
 /// The values of the parameters.

@@ -1,6 +1,7 @@
 //! The interpreter: the CPU device and the meaning of the language.
 //!
-//! [`launch`] runs the programs of a grid on buffers of a [`Memory`], [`run_test`] runs a `test` block.
+//! [`launch`] runs the programs of a grid on buffers of a [`Memory`], a [`Program`] does so again and again, [`run_test`] runs a
+//! `test` block.
 //!
 //! ```text
 //! TileModule ─ code ─→ Code: per function dense registers, last uses, decoded constants   (once per launch)
@@ -36,6 +37,6 @@ mod value;
 
 pub use fault::Fault;
 pub use host::Host;
-pub use launch::{Arg, Options, launch, run_test};
+pub use launch::{Arg, Options, Program, launch, run_test};
 pub use memory::{BufferId, Buffers, Memory, Place};
 pub use print::Printed;

@@ -31,7 +31,7 @@ pub fn bytes(shape: &[usize], element: usize) -> Option<usize> {
 }
 
 /// How much memory can be used without swapping; `None` where the system does not say.
-fn available() -> Option<u64> {
+pub fn available() -> Option<u64> {
     let mut system = System::new();
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
     if system.total_memory() == 0 {

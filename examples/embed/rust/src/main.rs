@@ -4,7 +4,6 @@
 
 use std::error::Error;
 
-use tk::cpu::{self, Array, Value};
 use tk::half::{bf16, f16};
 use tk::{Device, Tensor};
 
@@ -58,14 +57,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let x: Vec<f16> = values(ROWS * COLUMNS).map(f16::from_f32).collect();
     let a: Vec<bf16> = values(M * K).map(bf16::from_f32).collect();
     let b: Vec<bf16> = values(K * N).map(bf16::from_f32).collect();
-    let (y, c) = match Device::open(0) {
-        Ok(device) => on_gpu(&device, &x, &a, &b)?,
+    let device = match Device::open(0) {
+        Ok(device) => device,
         Err(error) => {
             println!("no GPU: {error}");
             println!("running on the CPU");
-            on_cpu(&x, &a, &b)?
+            Device::cpu()?
         }
     };
+    let (y, c) = run(&device, &x, &a, &b)?;
     let y: Vec<f64> = y.into_iter().map(f16::to_f64).collect();
     let c: Vec<f64> = c.into_iter().map(bf16::to_f64).collect();
     compare("softmax", &y, &softmax_reference(&x), 2e-3)?;
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 type Outputs = (Vec<f16>, Vec<bf16>);
 
-fn on_gpu(device: &Device, x: &[f16], a: &[bf16], b: &[bf16]) -> Result<Outputs, Box<dyn Error>> {
+fn run(device: &Device, x: &[f16], a: &[bf16], b: &[bf16]) -> Result<Outputs, Box<dyn Error>> {
     let stream = device.stream()?;
     let (softmax, matmul) = (Softmax::new(device)?, Matmul::new(device)?);
     let shape = |m: usize, n: usize| [m as i64, n as i64];
@@ -90,17 +90,4 @@ fn on_gpu(device: &Device, x: &[f16], a: &[bf16], b: &[bf16]) -> Result<Outputs,
     })?;
     graph.launch(&stream)?;
     Ok((y.to_vec(&stream)?, c.to_vec(&stream)?))
-}
-
-fn on_cpu(x: &[f16], a: &[bf16], b: &[bf16]) -> Result<Outputs, Box<dyn Error>> {
-    let empty = |m: usize, n: usize| vec![f16::ZERO; m * n];
-    let x = Array::of(x, &[ROWS, COLUMNS]);
-    let y = Array::of(&empty(ROWS, COLUMNS), &[ROWS, COLUMNS]);
-    let softmax = cpu::run(&Softmax::bundle()?, "softmax", vec![x.into(), y.into()], &[])?;
-    let (a, b) = (Array::of(a, &[M, K]), Array::of(b, &[K, N]));
-    let c = Array::of(&vec![bf16::ZERO; M * N], &[M, N]);
-    let arguments = vec![a.into(), b.into(), Value::Absent, c.into()];
-    let matmul = cpu::run(&Matmul::bundle()?, "matmul", arguments, &[])?;
-    let y = softmax.array("y").map(Array::to_vec).unwrap_or_default();
-    Ok((y, matmul.array("c").map(Array::to_vec).unwrap_or_default()))
 }

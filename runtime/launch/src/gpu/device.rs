@@ -58,6 +58,12 @@ impl Device {
         Device::open_on(Api::Cuda, ordinal)
     }
 
+    /// The CPU, where the interpreter runs the tile IR of kernels: the same program works without a GPU, slowly. A kernel has
+    /// run when its launch returns, and what it does wrong is the error of its launch.
+    pub fn cpu() -> Result<Device, CudaError> {
+        Device::open_on(Api::Cpu, 0)
+    }
+
     /// The GPU with this number, of those that one way leads to.
     pub fn open_on(api: Api, ordinal: usize) -> Result<Device, CudaError> {
         let driver = Driver::get(api)?;

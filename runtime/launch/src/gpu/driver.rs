@@ -1,6 +1,7 @@
-//! Owns the entry points of drivers: [`Driver`], found once in `libcuda` and once in `libamdhip64`.
+//! Owns the entry points of drivers: [`Driver`], found once in `libcuda` and once in `libamdhip64`; those of the CPU are in
+//! [`super::cpu`].
 //!
-//! Both have the same calls: a row has the symbols of both, and the types of `cuda.h`, which stand for numbers and addresses
+//! Both libraries have the same calls: a row has the symbols of both, and the types of `cuda.h`, which stand for numbers and addresses
 //! of the same size in `hip_runtime_api.h`. The feature `hip-sys` compares the rows with the types of that crate.
 //!
 //! cudarc's own functions end the process where the library or one of its symbols is missing, and a code that they do
@@ -51,6 +52,7 @@ macro_rules! entry_points {
                     let symbol = match vendor.api {
                         Api::Cuda => stringify!($cuda),
                         Api::Hip => stringify!($hip),
+                        Api::Cpu => return Err("a library"),
                     };
                     // SAFETY: the types are those of the vendor's header for this symbol, or as large, which both vendors
                     // keep stable.
@@ -58,6 +60,11 @@ macro_rules! entry_points {
                         unsafe { library.get::<unsafe extern "C" fn($($ty),*) -> u32>(symbol.as_bytes()) };
                     *found.map_err(|_| symbol)?
                 },)* })
+            }
+
+            /// The driver of the CPU, whose entry points are functions of this program.
+            fn of_cpu() -> Driver {
+                Driver { vendor: Api::Cpu.vendor(), encode_map: None, $($name: super::cpu::entry::$name,)* }
             }
         }
 
@@ -131,13 +138,15 @@ entry_points! {
 }
 
 impl Driver {
-    /// The driver of this machine for a way to GPUs, initialised.
+    /// The driver of this machine for a way to devices, initialised.
     pub(crate) fn get(api: Api) -> Result<&'static Driver, CudaError> {
         static CUDA: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
         static HIP: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
+        static CPU: OnceLock<Driver> = OnceLock::new();
         let driver = match api {
             Api::Cuda => &CUDA,
             Api::Hip => &HIP,
+            Api::Cpu => return Ok(CPU.get_or_init(Driver::of_cpu)),
         };
         driver.get_or_init(|| Driver::load(api.vendor())).as_ref().map_err(Clone::clone)
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use smallvec::SmallVec;
-use tk_bundle::{Argument, Bundle, Error, Facts, Variant};
+use tk_bundle::{Argument, Bundle, Error, Facts, Machine, Variant};
 use tk_interp::Printed;
 use tk_ops::DType;
 
@@ -16,6 +16,7 @@ use super::key::Arg;
 use super::launcher::{LaunchError, outside};
 use super::messages::Messages;
 use super::stream::Stream;
+use super::vendor::Api;
 use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::bundled;
 use crate::compile::ParamKind;
@@ -30,11 +31,17 @@ pub struct Kernels(Arc<Inner>);
 struct Inner {
     device: Device,
     bundle: Arc<Bundle>,
-    targets: Vec<&'static str>,
     /// By kernel and variant.
-    loaded: Vec<Vec<OnceLock<Kernel>>>,
+    loaded: Vec<Vec<OnceLock<Loaded>>>,
     printed: Printed,
     spare: Mutex<Option<Messages>>,
+}
+
+/// A variant that can be launched.
+struct Loaded {
+    kernel: Kernel,
+    /// What it is passed.
+    passed: Vec<Machine>,
 }
 
 impl fmt::Debug for Kernels {
@@ -48,13 +55,11 @@ impl Kernels {
     /// The kernels of a bundle on a device. Nothing is loaded yet. The file of a bundle is trusted in nothing, but its machine
     /// code runs: it must come from somebody who may run programs here.
     pub fn new(device: Device, bundle: Arc<Bundle>) -> Kernels {
-        let targets = device.target().into_iter().collect();
         let slots = |k: &tk_bundle::Kernel| k.variants.iter().map(|_| OnceLock::new()).collect();
         let loaded = bundle.manifest().kernels.iter().map(slots).collect();
         Kernels(Arc::new(Inner {
             device,
             bundle,
-            targets,
             loaded,
             printed: Printed::default(),
             spare: Mutex::default(),
@@ -71,9 +76,12 @@ impl Kernels {
         &self.0.bundle
     }
 
-    /// What kernels printed since this was last asked.
+    /// What kernels printed since this was last asked; on the CPU, those of all bundles.
     pub fn printed(&self) -> String {
-        self.0.printed.take()
+        match self.0.device.vendor().api {
+            Api::Cpu => super::cpu::printed().take(),
+            Api::Cuda | Api::Hip => self.0.printed.take(),
+        }
     }
 
     /// Launches a kernel with its arguments in order; numbers that have defaults may be absent. `named` are compile-time
@@ -92,10 +100,15 @@ impl Kernels {
         let (number, k) = bundled::kernel(&inner.bundle, kernel)?;
         let fitted = fitted(k, args)?;
         let arguments: SmallVec<[Argument<'_>; MOST]> = fitted.iter().map(argument).collect();
+        let targets: SmallVec<[&str; MOST]> = match inner.device.vendor().api {
+            // The tile IR of each binary runs there.
+            Api::Cpu => k.variants.iter().map(|v| v.target.as_str()).collect(),
+            Api::Cuda | Api::Hip => inner.device.target().into_iter().collect(),
+        };
         let facts = Facts {
             args: &arguments,
             given: &bundled::given(k, named)?,
-            targets: &inner.targets,
+            targets: &targets,
             sms: inner.device.sms().into(),
             shared_bytes: inner.device.shared_bytes().into(),
         };
@@ -105,13 +118,14 @@ impl Kernels {
         let slot = inner.loaded.get(number).and_then(|variants| variants.get(index));
         let loaded = match slot.and_then(OnceLock::get) {
             Some(loaded) => loaded,
-            None => self.load(slot.ok_or_else(damaged)?, variant)?,
+            None => self.load(slot.ok_or_else(damaged)?, k, variant)?,
         };
-        let mut values = words(variant, &fitted).ok_or_else(damaged)?;
+        let Loaded { kernel: loaded, passed } = loaded;
+        let mut values = words(passed, &fitted).ok_or_else(damaged)?;
         if variant.scratch.is_empty() && !loaded.info().has_control() {
             return Ok(loaded.start(stream, chosen.grid, &values, variant.cooperative, None)?);
         }
-        let scratch = workspaces(variant, &facts)?;
+        let scratch = workspaces(variant, passed, &facts)?;
         let names: Vec<String> = k.params.iter().map(|p| p.name.clone()).collect();
         let launch = WithMemory {
             device: &inner.device,
@@ -135,34 +149,77 @@ impl Kernels {
 
     /// Makes a kernel ready. Two threads may do it at the same time; the first is kept.
     #[cold]
-    fn load<'s>(&self, slot: &'s OnceLock<Kernel>, variant: &Variant) -> Result<&'s Kernel, LaunchError> {
-        let image = self.0.bundle.blob(&variant.binary)?;
-        let kind = |m: &tk_bundle::Machine| match m {
-            tk_bundle::Machine::Address(_) | tk_bundle::Machine::Scratch(_) => Some(ParamKind::Pointer),
-            tk_bundle::Machine::Extent(_, _, 32) => Some(ParamKind::Scalar(DType::I32)),
-            tk_bundle::Machine::Extent(..) | tk_bundle::Machine::Stride(..) => {
-                Some(ParamKind::Scalar(DType::I64))
-            }
-            tk_bundle::Machine::Number(arg) => {
+    fn load<'s>(
+        &self,
+        slot: &'s OnceLock<Loaded>,
+        kernel: &tk_bundle::Kernel,
+        variant: &Variant,
+    ) -> Result<&'s Loaded, LaunchError> {
+        let device = &self.0.device;
+        let (image, passed) = match device.vendor().api {
+            Api::Cpu => (self.0.bundle.blob(&variant.tile)?, in_full(kernel, variant)),
+            Api::Cuda | Api::Hip => (self.0.bundle.blob(&variant.binary)?, variant.passed.clone()),
+        };
+        let kind = |m: &Machine| match m {
+            Machine::Address(_) | Machine::Scratch(_) => Some(ParamKind::Pointer),
+            Machine::Extent(_, _, 32) => Some(ParamKind::Scalar(DType::I32)),
+            Machine::Extent(..) | Machine::Stride(..) => Some(ParamKind::Scalar(DType::I64)),
+            Machine::Number(arg) => {
                 let dtype = variant.dtypes.get(*arg as usize)?.as_deref()?;
                 Some(ParamKind::Scalar(DType::parse(dtype)?))
             }
         };
-        let shared = self.0.device.vendor().shared;
-        let info = KernelInfo {
-            name: variant.symbol.clone(),
-            threads: variant.threads,
-            shared_bytes: shared.needed(variant.shared_bytes, variant.static_shared_bytes),
-            programs_per_block: variant.programs_per_block,
-            params: variant.passed.iter().map(kind).collect::<Option<_>>().ok_or_else(damaged)?,
-            maps: variant.maps.clone(),
-            messages: bundled::messages(variant).ok_or_else(damaged)?.into(),
-            meets: variant.control > 0 && variant.messages.is_empty(),
+        let params = passed.iter().map(kind).collect::<Option<_>>().ok_or_else(damaged)?;
+        let info = match device.vendor().api {
+            Api::Cpu => KernelInfo {
+                name: variant.symbol.clone(),
+                threads: 1,
+                shared_bytes: 0,
+                programs_per_block: 1,
+                params,
+                maps: vec![],
+                messages: Arc::default(),
+                meets: false,
+            },
+            Api::Cuda | Api::Hip => KernelInfo {
+                name: variant.symbol.clone(),
+                threads: variant.threads,
+                shared_bytes: device
+                    .vendor()
+                    .shared
+                    .needed(variant.shared_bytes, variant.static_shared_bytes),
+                programs_per_block: variant.programs_per_block,
+                params,
+                maps: variant.maps.clone(),
+                messages: bundled::messages(variant).ok_or_else(damaged)?.into(),
+                meets: variant.control > 0 && variant.messages.is_empty(),
+            },
         };
         let kernel = Module::lazy(image.into()).kernel(info);
-        kernel.fits(&self.0.device)?;
-        Ok(slot.get_or_init(|| kernel))
+        kernel.fits(device)?;
+        Ok(slot.get_or_init(|| Loaded { kernel, passed }))
     }
+}
+
+/// What the tile IR of a variant is passed: all that there is of each argument that it has, and its workspaces.
+fn in_full(kernel: &tk_bundle::Kernel, variant: &Variant) -> Vec<Machine> {
+    let mut out = vec![];
+    for (arg, param) in (0u32..).zip(&kernel.params) {
+        if variant.dtypes.get(arg as usize).is_none_or(Option::is_none) {
+            continue;
+        }
+        match param.kind {
+            tk_bundle::ParamKind::Number => out.push(Machine::Number(arg)),
+            tk_bundle::ParamKind::Pointer { .. } => out.push(Machine::Address(arg)),
+            tk_bundle::ParamKind::View { rank, .. } => {
+                out.push(Machine::Address(arg));
+                out.extend((0..rank).map(|axis| Machine::Extent(arg, axis, 64)));
+                out.extend((0..rank).map(|axis| Machine::Stride(arg, axis)));
+            }
+        }
+    }
+    out.extend((0u32..).zip(&variant.scratch).map(|(i, _)| Machine::Scratch(i)));
+    out
 }
 
 fn damaged() -> Error {
@@ -196,24 +253,24 @@ fn argument<'a>(arg: &'a Arg<'_>) -> Argument<'a> {
 }
 
 /// What a function is passed, as the bits of each value; workspaces are still 0. `None` if the arguments are others.
-fn words(variant: &Variant, args: &[Arg<'_>]) -> Option<SmallVec<[u64; 2 * MOST]>> {
-    let one = |m: &tk_bundle::Machine| {
+fn words(passed: &[Machine], args: &[Arg<'_>]) -> Option<SmallVec<[u64; 2 * MOST]>> {
+    let one = |m: &Machine| {
         let arg = |i: &u32| args.get(*i as usize);
         Some(match m {
-            tk_bundle::Machine::Address(i) | tk_bundle::Machine::Number(i) => arg(i)?.bits(),
-            tk_bundle::Machine::Extent(i, axis, _) => arg(i)?.extent_of(*axis as usize),
-            tk_bundle::Machine::Stride(i, axis) => arg(i)?.stride_of(*axis as usize),
-            tk_bundle::Machine::Scratch(_) => 0,
+            Machine::Address(i) | Machine::Number(i) => arg(i)?.bits(),
+            Machine::Extent(i, axis, _) => arg(i)?.extent_of(*axis as usize),
+            Machine::Stride(i, axis) => arg(i)?.stride_of(*axis as usize),
+            Machine::Scratch(_) => 0,
         })
     };
-    variant.passed.iter().map(one).collect()
+    passed.iter().map(one).collect()
 }
 
 /// The workspaces of a launch.
-fn workspaces(variant: &Variant, facts: &Facts<'_>) -> Result<Vec<Scratch>, Error> {
+fn workspaces(variant: &Variant, passed: &[Machine], facts: &Facts<'_>) -> Result<Vec<Scratch>, Error> {
     let mut out = vec![];
-    for (value, m) in variant.passed.iter().enumerate() {
-        let tk_bundle::Machine::Scratch(i) = m else { continue };
+    for (value, m) in passed.iter().enumerate() {
+        let Machine::Scratch(i) = m else { continue };
         let s = variant.scratch.get(*i as usize);
         let s = s.ok_or_else(damaged)?;
         let bytes = bundled::scratch_bytes(s, facts)?.max(1);

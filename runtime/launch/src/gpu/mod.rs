@@ -1,7 +1,7 @@
 //! GPUs: devices, streams, memory, kernels.
 //!
 //! ```text
-//! Vendor (cuda, hip) ─ Driver, symbol by symbol ─ Device ─ Context ─┬─ Stream, Event, Graph
+//! Vendor (cuda, hip, cpu) ─ Driver, symbol by symbol ─ Device ─ Context ─┬─ Stream, Event, Graph
 //!                                                                   ├─ Buffer, Pinned
 //!                                                                   └─ Module ─ Kernel ─ launch
 //! Launcher: launch contract + compiler + Kernel, cached by what the arguments decide
@@ -13,6 +13,7 @@
 mod backend;
 mod binaries;
 mod buffer;
+mod cpu;
 mod cuda;
 mod device;
 mod driver;

@@ -1,4 +1,4 @@
-//! Owns [`Api`], the ways to GPUs, and [`Vendor`]: in what they differ beside the symbols of their entry points.
+//! Owns [`Api`], the ways to devices, and [`Vendor`]: in what they differ beside the symbols of their entry points.
 //!
 //! Each difference is a fact that the code which they share asks for; nothing asks whose GPU it is. Guarantees that a new
 //! way is one variant, one table of facts and one column of symbols in [`super::driver`].
@@ -10,20 +10,22 @@ use libloading::Library;
 
 use super::driver::Driver;
 use super::error::{CudaError, Meaning};
-use super::{cuda, hip};
+use super::{cpu, cuda, hip};
 
-/// A way to GPUs.
+/// A way to devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// NVIDIA's driver.
     Cuda,
     /// AMD's runtime.
     Hip,
+    /// No GPU: the interpreter, which runs kernels of bundles.
+    Cpu,
 }
 
 impl Api {
-    /// All of them.
-    pub const ALL: [Api; 2] = [Api::Cuda, Api::Hip];
+    /// Those to GPUs.
+    pub const GPUS: [Api; 2] = [Api::Cuda, Api::Hip];
 
     /// What people call it: `CUDA`.
     pub fn name(self) -> &'static str {
@@ -34,6 +36,7 @@ impl Api {
         match self {
             Api::Cuda => &cuda::NVIDIA,
             Api::Hip => &hip::AMD,
+            Api::Cpu => &cpu::CPU,
         }
     }
 }
