@@ -8,6 +8,7 @@ use tk_sema::eval::{Bindings, CVal, Evaluator};
 use tk_sema::hir::{CKind, CVarId, FnId, HKind, Hir};
 use tk_sema::target::Target;
 use tk_sema::types::{DTerm, Elem, Ty};
+use tk_syntax::FileId;
 
 use crate::session::{Compiled, Session, Wrong};
 
@@ -64,7 +65,8 @@ impl Session {
     ) -> Result<Vec<Vec<(String, SetValue)>>, Wrong> {
         let hir = &self.checked().hir;
         let mut found: Vec<Vec<(String, SetValue)>> = vec![];
-        for export in hir.exports.iter().filter(|e| e.kernel == kernel) {
+        // A file that ships a kernel of another one says what of it.
+        for export in hir.exports.iter().filter(|e| e.kernel == kernel && e.span.file == FileId(0)) {
             for values in contract::instances(hir, export, target).map_err(|d| vec![*d])? {
                 let mut named = contract::as_sets(hir, &values);
                 named.retain(|(name, _)| !sets.iter().any(|(n, _)| n == name));

@@ -150,9 +150,11 @@ impl Session {
         &self.folder
     }
 
-    /// The kernels of the main file, in order.
+    /// The kernels of the main file, and those of other files that it exports.
     pub fn kernels(&self) -> impl Iterator<Item = (FnId, &HFn)> {
-        self.checked.hir.kernels().filter(|(_, f)| f.file == FileId(0))
+        let main = FileId(0);
+        let exports = move |id| self.checked.hir.exports.iter().any(|e| e.kernel == id && e.span.file == main);
+        self.checked.hir.kernels().filter(move |(id, f)| f.file == main || exports(*id))
     }
 
     /// The tests of the main file and their names, in order.

@@ -16,8 +16,12 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("prelude", include_str!("../../../../stdlib/prelude.tk")),
     ("grid", include_str!("../../../../stdlib/grid.tk")),
     ("math", include_str!("../../../../stdlib/math.tk")),
+    ("nn/attention", include_str!("../../../../stdlib/nn/attention.tk")),
+    ("nn/embedding", include_str!("../../../../stdlib/nn/embedding.tk")),
+    ("nn/linear", include_str!("../../../../stdlib/nn/linear.tk")),
     ("nn/matmul", include_str!("../../../../stdlib/nn/matmul.tk")),
     ("nn/norm", include_str!("../../../../stdlib/nn/norm.tk")),
+    ("nn/sampling", include_str!("../../../../stdlib/nn/sampling.tk")),
     ("nn/softmax", include_str!("../../../../stdlib/nn/softmax.tk")),
 ];
 

@@ -1,0 +1,226 @@
+//! Owns the order of kernels in a forward pass: [`Forward`], on [`Rows`] of activations.
+//!
+//! A row is a token. Few rows, as in a step of generation, take as long as reading the weights does, and go through kernels
+//! that read them once; many go through tiles.
+
+use tk::DType;
+
+use super::array::{Array, View, bytes};
+use super::machine::Machine;
+use super::weights::{Linear, Norm, Weights};
+use crate::config::{Activation, Config};
+use crate::failure::{Failure, Result};
+
+/// The most rows for which a product reads the weights again for each row: with more, a tile of 64 rows takes less time
+/// although most of it is padding.
+const FEW: usize = 4;
+
+/// Elements of a row that a kernel holds, of those that were built, in order. The same as in `kernels/model.tk`.
+const BLOCKS: [usize; 3] = [256, 1024, 2048];
+
+/// The elements of a head for which attention was built.
+const HEADS: [usize; 2] = [32, 64];
+
+/// What is computed of some tokens.
+pub struct Rows {
+    pub count: usize,
+    /// The residual stream, `[count, width]`.
+    pub h: Array,
+    /// `h` behind a layer norm, where a product does not do that itself.
+    normed: Array,
+    /// Queries, keys and values of each row, side by side.
+    qkv: Array,
+    /// What attention gave.
+    mixed: Array,
+    /// The middle of a feed-forward layer.
+    inner: Array,
+}
+
+impl Rows {
+    /// Room for so many rows.
+    pub fn new(machine: &Machine, config: &Config, to: DType, count: usize) -> Result<Rows> {
+        let array = |dtype, columns| machine.array(dtype, &[count, columns]);
+        Ok(Rows {
+            count,
+            h: array(DType::F32, config.width)?,
+            normed: array(to, config.width)?,
+            qkv: array(to, 3 * config.width)?,
+            mixed: array(to, config.width)?,
+            inner: array(to, config.inner)?,
+        })
+    }
+
+    /// The bytes that rows have.
+    pub fn bytes(config: &Config, to: DType, count: usize) -> u64 {
+        bytes(DType::F32, &[count, config.width]) + bytes(to, &[count, 5 * config.width + config.inner])
+    }
+
+    /// The bytes of these.
+    pub fn own_bytes(&self) -> u64 {
+        [&self.h, &self.normed, &self.qkv, &self.mixed, &self.inner].iter().map(|a| a.bytes()).sum()
+    }
+}
+
+/// Fails if no kernel was built for the shape of a model.
+pub fn built_for(config: &Config) -> Result<()> {
+    block(config.width)?;
+    let head = config.head_width();
+    if HEADS.contains(&head) {
+        return Ok(());
+    }
+    let sentence =
+        format!("the model has heads of {head} elements, and attention was built for {HEADS:?} elements");
+    Err(Failure::mistake(sentence).advise("An `export` in kernels/model.tk with more values builds more."))
+}
+
+/// The smallest block that holds a row, as the bundle names it.
+fn block(width: usize) -> Result<&'static str> {
+    let names = ["256", "1024", "2048"];
+    let found = BLOCKS.iter().position(|b| *b >= width).and_then(|i| names.get(i));
+    found.copied().ok_or_else(|| {
+        let most = BLOCKS.iter().max().copied().unwrap_or(0);
+        Failure::mistake(format!("the model is {width} elements wide, and its kernels were built for {most}"))
+            .advise("An `export` in kernels/model.tk with more values builds more.")
+    })
+}
+
+/// A model, and where it runs.
+pub struct Forward<'a> {
+    pub machine: &'a Machine,
+    pub config: &'a Config,
+    pub weights: &'a Weights,
+}
+
+impl Forward<'_> {
+    /// The first `h`. The position of a token is its number in `positions` less `back`.
+    pub fn embed(&self, tokens: &Array, positions: &Array, rows: &Rows, back: i32) -> Result<()> {
+        let all = [tokens, positions, &self.weights.tokens, &self.weights.positions, &rows.h];
+        self.launch("embed", all.map(Array::view), &[back.into()], &[])
+    }
+
+    /// A block of the model. `attention` makes `mixed` of `qkv`.
+    pub fn layer(
+        &self,
+        number: usize,
+        rows: &Rows,
+        attention: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let Some(layer) = self.weights.layers.get(number) else { return Ok(()) };
+        self.normed_linear(rows, &layer.attention_norm, &layer.attention_in, "identity", &rows.qkv)?;
+        attention()?;
+        self.added_linear(rows, &rows.mixed, &layer.attention_out)?;
+        let activation = match self.config.activation {
+            Activation::Tanh => "gelu_tanh",
+            Activation::Erf => "gelu",
+        };
+        self.normed_linear(rows, &layer.inner_norm, &layer.inner_in, activation, &rows.inner)?;
+        self.added_linear(rows, &rows.inner, &layer.inner_out)
+    }
+
+    /// `to = activation(norm(h) @ weight.T + bias)`
+    fn normed_linear(
+        &self,
+        rows: &Rows,
+        norm: &Norm,
+        linear: &Linear,
+        activation: &str,
+        to: &Array,
+    ) -> Result<()> {
+        let eps = self.config.epsilon.into();
+        let (block, act) = (("BLOCK", block(self.config.width)?), ("ACT", activation));
+        if rows.count <= FEW {
+            let all = [&rows.h, &norm.gain, &norm.shift, &linear.weight, &linear.bias, to];
+            return self.launch("few_normed", all.map(Array::view), &[eps], &[block, act]);
+        }
+        let all = [&rows.h, &norm.gain, &norm.shift, &rows.normed];
+        self.launch("normed", all.map(Array::view), &[eps], &[block])?;
+        let all = [&rows.normed, &linear.weight, &linear.bias, to];
+        self.launch("wide", all.map(Array::view), &[], &[act])
+    }
+
+    /// `h += x @ weight.T + bias`
+    fn added_linear(&self, rows: &Rows, x: &Array, linear: &Linear) -> Result<()> {
+        let all = [x, &linear.weight, &linear.bias, &rows.h].map(Array::view);
+        if rows.count <= FEW {
+            // As much of a row as the inputs need, at most what a program reads at once.
+            let inputs = linear.weight.bytes() / linear.bias.bytes().max(1);
+            let some = if inputs <= 256 { "256" } else { "1024" };
+            return self.launch("few_added", all, &[], &[("BK", some)]);
+        }
+        self.launch("wide_added", all, &[], &[])
+    }
+
+    /// Attention of prompts: sequence `s` has the rows from `starts[s]` on, and `lengths[s]` keys with them.
+    pub fn attention(
+        &self,
+        rows: &Rows,
+        [keys, values]: [&View; 2],
+        starts: &Array,
+        lengths: &View,
+        longest: usize,
+    ) -> Result<()> {
+        let [q, k, v] = self.heads(rows);
+        let longest = (longest as i32).into();
+        let (starts, lengths) = (starts.view(), lengths.clone());
+        let all = [k, v, keys.clone(), values.clone(), starts.clone(), lengths.clone()];
+        self.launch("remember", all, &[longest], &[])?;
+        let all = [q, keys.clone(), values.clone(), self.mixed(rows), starts, lengths];
+        self.launch("attention", all, &[longest, self.scale()], &[("CAUSAL", "true")])
+    }
+
+    /// Attention of one row of each sequence.
+    pub fn attention_one(&self, rows: &Rows, [keys, values]: [&View; 2], lengths: &View) -> Result<()> {
+        let [q, k, v] = self.heads(rows);
+        let all = [q, k, v, keys.clone(), values.clone(), self.mixed(rows), lengths.clone()];
+        self.launch("attention_one", all, &[self.scale()], &[])
+    }
+
+    /// The logits of few rows.
+    pub fn logits_of_few(&self, rows: &Rows, to: &Array) -> Result<()> {
+        let norm = &self.weights.last_norm;
+        let all = [&rows.h, &norm.gain, &norm.shift, self.head(), to];
+        let named = [("BLOCK", block(self.config.width)?)];
+        self.launch("few_logits", all.map(Array::view), &[self.config.epsilon.into()], &named)
+    }
+
+    /// The logits of many rows.
+    pub fn logits_of_many(&self, rows: &Rows, to: &Array) -> Result<()> {
+        let norm = &self.weights.last_norm;
+        let all = [&rows.h, &norm.gain, &norm.shift, &rows.normed];
+        let named = [("BLOCK", block(self.config.width)?)];
+        self.launch("normed", all.map(Array::view), &[self.config.epsilon.into()], &named)?;
+        self.launch("wide_logits", [&rows.normed, self.head(), to].map(Array::view), &[], &[])
+    }
+
+    fn head(&self) -> &Array {
+        self.weights.head.as_ref().unwrap_or(&self.weights.tokens)
+    }
+
+    fn scale(&self) -> tk::Arg<'static> {
+        (1.0 / (self.config.head_width() as f32).sqrt()).into()
+    }
+
+    /// Queries, keys and values of rows: `[rows, heads, elements]`.
+    fn heads(&self, rows: &Rows) -> [View; 3] {
+        let (width, head) = (self.config.width, self.config.head_width());
+        let shape = [rows.count, self.config.heads, head];
+        [0, width, 2 * width].map(|at| rows.qkv.view().part(at, &shape, &[3 * width, head, 1]))
+    }
+
+    fn mixed(&self, rows: &Rows) -> View {
+        rows.mixed.view().shaped(0, &[rows.count, self.config.heads, self.config.head_width()])
+    }
+
+    /// Launches a kernel on arrays, behind which there are numbers.
+    fn launch<const N: usize>(
+        &self,
+        kernel: &str,
+        views: [View; N],
+        numbers: &[tk::Arg<'_>],
+        named: &[(&str, &str)],
+    ) -> Result<()> {
+        let mut args: Vec<tk::Arg<'_>> = views.iter().map(View::arg).collect();
+        args.extend_from_slice(numbers);
+        self.machine.launch(kernel, &args, named)
+    }
+}

@@ -1,0 +1,60 @@
+//! Owns the file that shows the kernels of a step on a line of time, in the format of chrome://tracing.
+//!
+//! Guarantees that the file is either written as a whole or not touched.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Result};
+use crate::setup::Span;
+
+/// Looks whether the file can be written later on, so that nobody waits for a text first.
+pub fn check(path: &Path) -> Result<()> {
+    let Some(name) = path.file_name() else {
+        return Err(Failure::mistake(format!("{} is not the name of a file", path.display())));
+    };
+    if path.is_dir() {
+        return Err(Failure::mistake(format!("{} is a folder", path.display())));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => {
+            let (folder, name) = (folder.display(), name.to_string_lossy());
+            Err(Failure::mistake(format!("there is no folder {folder} to write {name} to")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the spans.
+pub fn write(path: &Path, spans: &[Span]) -> Result<()> {
+    let events: Vec<Value> = spans.iter().map(event).collect();
+    let text = json!({ "traceEvents": events, "displayTimeUnit": "ns" }).to_string();
+    let beside = beside(path);
+    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+    written.map_err(|error| {
+        // The first error is the one to tell; that nothing was there to remove is none.
+        let _ = std::fs::remove_file(&beside);
+        Failure::file("write", path, &error)
+    })
+}
+
+fn event(span: &Span) -> Value {
+    json!({
+        "name": span.name,
+        "cat": "kernel",
+        "ph": "X",
+        "pid": 0,
+        "tid": 0,
+        "ts": span.start_us,
+        "dur": span.us,
+    })
+}
+
+/// A name in the same folder, because a file can only be renamed within one file system.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.part", std::process::id()));
+    path.with_file_name(name)
+}
