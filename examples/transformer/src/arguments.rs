@@ -178,6 +178,9 @@ pub struct Article {
     /// Write inputs and results to a file.
     #[arg(long, value_name = "FILE.safetensors")]
     pub write: Option<PathBuf>,
+    /// Deviation of the random weights. The article's leaves attention nearly uniform, and a larger one tests it.
+    #[arg(long, value_name = "F", default_value_t = 0.02, value_parser = deviation)]
+    pub deviation: f32,
     /// How often to measure.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: u32,
@@ -200,4 +203,8 @@ fn top_p(text: &str) -> Result<f32, String> {
 
 fn tolerance(text: &str) -> Result<f32, String> {
     number(text, |value| value >= 0.0 && value.is_finite(), "a finite number, at least 0")
+}
+
+fn deviation(text: &str) -> Result<f32, String> {
+    number(text, |value| value > 0.0 && value <= 1.0, "a number above 0, at most 1")
 }

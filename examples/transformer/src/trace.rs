@@ -31,12 +31,16 @@ pub fn check(path: &Path) -> Result<()> {
 pub fn write(path: &Path, spans: &[Span]) -> Result<()> {
     let events: Vec<Value> = spans.iter().map(event).collect();
     let text = json!({ "traceEvents": events, "displayTimeUnit": "ns" }).to_string();
+    write_whole(path, |beside| std::fs::write(beside, text).map_err(|e| Failure::file("write", path, &e)))
+}
+
+/// Lets `write` make a file with another name in the same folder, which then takes the name of this one.
+pub fn write_whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let beside = beside(path);
-    let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-    written.map_err(|error| {
+    let renamed = || std::fs::rename(&beside, path).map_err(|e| Failure::file("write", path, &e));
+    write(&beside).and_then(|()| renamed()).inspect_err(|_| {
         // The first error is the one to tell; that nothing was there to remove is none.
         let _ = std::fs::remove_file(&beside);
-        Failure::file("write", path, &error)
     })
 }
 

@@ -13,7 +13,7 @@ mod forward;
 mod machine;
 mod weights;
 
-pub use array::Array;
+pub use array::{Array, View};
 pub use machine::Machine;
 
 use tk::{DType, Graph};
