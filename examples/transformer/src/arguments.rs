@@ -122,6 +122,9 @@ pub struct Bench {
     /// Where to compute.
     #[command(flatten)]
     pub place: Place,
+    /// Write the kernels of one step to a file, for chrome://tracing.
+    #[arg(long, value_name = "FILE.json")]
+    pub trace: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -15,12 +15,16 @@ use crate::failure::{Failure, Result};
 use crate::generate::load;
 use crate::output::{bytes, print, tokens};
 use crate::setup::{Dtype, Memory, Sampling, Setup};
+use crate::trace;
 
 /// Seed of the random weights. Their values do not matter; that they are the same each time does.
 const SEED: u64 = 1;
 
 /// Runs the command.
 pub fn run(args: &Bench) -> Result<()> {
+    if let Some(path) = &args.trace {
+        trace::check(path)?;
+    }
     let (model, config, checkpoint) = match (&args.source.model, args.source.shape) {
         (Some(folder), _) => {
             let checkpoint = Checkpoint::open(folder)?;
@@ -48,6 +52,11 @@ pub fn run(args: &Bench) -> Result<()> {
         first_ms: Spread::of(samples.iter().map(|sample| sample.first_ms)),
         memory: engine.memory(),
     };
+    if let Some(path) = &args.trace {
+        // The cache is full behind a measurement, and a step in the middle is like most others.
+        engine.prefill(&prompts, &Sampling::greedy())?;
+        trace::write(path, &engine.trace()?)?;
+    }
     if args.json { print(&format!("{:#}\n", found.json(args))) } else { print(&found.table(args)) }
 }
 

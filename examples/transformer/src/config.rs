@@ -17,15 +17,6 @@ const LARGEST: u64 = 1 << 24;
 /// The most layers that are believed: ten times those of the deepest models in use. Every layer is a dozen names.
 const MOST_LAYERS: u64 = 1 << 10;
 
-/// The function between the two products of a feed-forward layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
-    /// GELU by its approximation with a hyperbolic tangent: `gelu_new`, `gelu_pytorch_tanh`.
-    Tanh,
-    /// GELU by the error function: `gelu`.
-    Erf,
-}
-
 /// The shape of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -43,8 +34,6 @@ pub struct Config {
     pub inner: usize,
     /// What layer normalization adds to the variance.
     pub epsilon: f32,
-    /// The function in a feed-forward layer.
-    pub activation: Activation,
     /// The token that ends a text.
     pub end: Option<u32>,
     /// The token in front of a text.
@@ -71,7 +60,7 @@ impl Config {
 
     /// A model that runs in no time, for looking at the program rather than at a model.
     pub fn tiny() -> Config {
-        Config { vocabulary: 512, width: 64, layers: 2, heads: 4, inner: 256, ..Config::gpt2_small() }
+        Config { vocabulary: 512, width: 64, layers: 2, heads: 2, inner: 256, ..Config::gpt2_small() }
     }
 
     /// The smallest of the published GPT-2 models, 124 million parameters.
@@ -84,7 +73,6 @@ impl Config {
             heads: 12,
             inner: 3072,
             epsilon: 1e-5,
-            activation: Activation::Tanh,
             end: None,
             begin: None,
             tied: true,
@@ -97,6 +85,7 @@ impl Config {
             return Err(format!("`model_type` must be \"gpt2\", found {}", shown(kind)));
         }
         refuse_variants(fields)?;
+        check_activation(fields)?;
         let vocabulary = size(fields, "vocab_size", LARGEST)?;
         let context = match given(fields, "n_positions") {
             Some(_) => size(fields, "n_positions", LARGEST)?,
@@ -120,7 +109,6 @@ impl Config {
             heads,
             inner,
             epsilon: epsilon(fields)?,
-            activation: activation(fields)?,
             end: token(fields, "eos_token_id", vocabulary)?,
             begin: token(fields, "bos_token_id", vocabulary)?,
             tied: flag(fields, "tie_word_embeddings", true)?,
@@ -171,14 +159,14 @@ fn epsilon(fields: &Map<String, Value>) -> std::result::Result<f32, String> {
         .ok_or_else(|| format!("`layer_norm_epsilon` must be a number above 0, found {value}"))
 }
 
-fn activation(fields: &Map<String, Value>) -> std::result::Result<Activation, String> {
+/// The function in a feed-forward layer is GELU by its approximation with a hyperbolic tangent, as in all that were published.
+fn check_activation(fields: &Map<String, Value>) -> std::result::Result<(), String> {
     // The default of the library that writes these files.
-    let Some(value) = given(fields, "activation_function") else { return Ok(Activation::Tanh) };
+    let Some(value) = given(fields, "activation_function") else { return Ok(()) };
     match value.as_str() {
-        Some("gelu_new" | "gelu_pytorch_tanh") => Ok(Activation::Tanh),
-        Some("gelu") => Ok(Activation::Erf),
+        Some("gelu_new" | "gelu_pytorch_tanh") => Ok(()),
         _ => Err(format!(
-            "`activation_function` must be \"gelu_new\", \"gelu_pytorch_tanh\" or \"gelu\", found {value}"
+            "`activation_function` must be \"gelu_new\" or \"gelu_pytorch_tanh\", found {value}"
         )),
     }
 }

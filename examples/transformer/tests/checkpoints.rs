@@ -60,7 +60,7 @@ fn sizes_in_the_configuration() {
         json!(1u64 << 60),
         "`n_layer` must be a whole number from 1 to 1024, found 1152921504606846976",
     );
-    wrong_config("n_head", json!(3), "`n_embd` = 4 is not divisible by `n_head` = 3");
+    wrong_config("n_head", json!(3), "`n_embd` = 32 is not divisible by `n_head` = 3");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn other_fields_of_the_configuration() {
     wrong_config(
         "activation_function",
         json!("relu"),
-        "`activation_function` must be \"gelu_new\", \"gelu_pytorch_tanh\" or \"gelu\", found \"relu\"",
+        "`activation_function` must be \"gelu_new\" or \"gelu_pytorch_tanh\", found \"relu\"",
     );
     wrong_config("layer_norm_epsilon", json!(0), "`layer_norm_epsilon` must be a number above 0, found 0");
     wrong_config("eos_token_id", json!([1]), "`eos_token_id` must be the number of a token, found [1]");
@@ -125,15 +125,15 @@ fn tensors_that_do_not_fit() {
 
     let mut model = Model::new();
     *model.tensor("ln_f.weight") = Tensor::f32("ln_f.weight", &[5], |_| 1.0);
-    wrong(&model.write(), "`ln_f.weight` in DIR/model.safetensors has the shape [5], wanted [4]");
+    wrong(&model.write(), "`ln_f.weight` in DIR/model.safetensors has the shape [5], wanted [32]");
 
     let mut model = Model::new();
-    *model.tensor("ln_f.weight") = Tensor::i32("ln_f.weight", &[1, 2, 3, 4]);
+    *model.tensor("ln_f.weight") = Tensor::i32("ln_f.weight", &[1; 32]);
     let sentence = "`ln_f.weight` in DIR/model.safetensors has elements of I32, wanted F32, F16 or BF16";
     wrong(&model.write(), sentence);
 
     let model = Model::new().set("vocab_size", json!(300)).set("n_positions", json!(8));
-    let sentence = "`wte.weight` in DIR/model.safetensors has the shape [256, 4], wanted [300, 4] \
+    let sentence = "`wte.weight` in DIR/model.safetensors has the shape [256, 32], wanted [300, 32] \
                     (and 1 more tensors do not fit)";
     wrong(&model.write(), sentence);
 }
@@ -141,7 +141,7 @@ fn tensors_that_do_not_fit() {
 #[test]
 fn a_layer_too_many() {
     let mut model = Model::new();
-    model.tensors.push(Tensor::f32("h.1.ln_1.weight", &[4], |_| 1.0));
+    model.tensors.push(Tensor::f32("h.1.ln_1.weight", &[32], |_| 1.0));
     let sentence = "DIR/model.safetensors has `h.1.ln_1.weight`, which no model with `n_layer` = 1 has";
     wrong(&model.write(), sentence);
 }
@@ -155,7 +155,7 @@ fn an_output_of_its_own_is_asked_for() {
 #[test]
 fn both_with_and_without_prefix() {
     let mut model = Model::new();
-    model.tensors.push(Tensor::f32("transformer.ln_f.bias", &[4], |_| 1.0));
+    model.tensors.push(Tensor::f32("transformer.ln_f.bias", &[32], |_| 1.0));
     let sentence = "DIR/model.safetensors has both `ln_f.bias` and `transformer.ln_f.bias`";
     wrong(&model.write(), sentence);
 }
@@ -222,6 +222,6 @@ fn tokenizers() {
     wrong(&folder, sentence);
 
     let mut model = Model::new().set("vocab_size", json!(200));
-    *model.tensor("wte.weight") = Tensor::f32("wte.weight", &[200, 4], |_| 1.0);
+    *model.tensor("wte.weight") = Tensor::f32("wte.weight", &[200, 32], |_| 1.0);
     wrong(&model.write(), "DIR/tokenizer.json has tokens up to 255 but the model's vocabulary has 200");
 }

@@ -8,7 +8,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 use support::{
-    CONTEXT, Folder, Model, Tensor, VOCABULARY, assert_mistake, generate, program, safetensors, stderr,
+    CONTEXT, Folder, Model, Tensor, VOCABULARY, WIDTH, assert_mistake, generate, program, safetensors, stderr,
     stdout,
 };
 
@@ -74,7 +74,7 @@ fn prefixes_masks_and_spare_outputs() {
     for tensor in &mut model.tensors {
         tensor.name = format!("transformer.{}", tensor.name);
     }
-    model.tensors.push(Tensor::f32("lm_head.weight", &[VOCABULARY, 4], |_| 1.0));
+    model.tensors.push(Tensor::f32("lm_head.weight", &[VOCABULARY, WIDTH], |_| 1.0));
     let folder = model.write();
     let output = generate(&folder, &["--prompt", "a", "--max-tokens", "1"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output, &folder));
@@ -111,7 +111,6 @@ fn a_trace() {
     let event = &trace["traceEvents"][0];
     assert_eq!(event["ph"], "X");
     assert!(event["name"].is_string() && event["ts"].is_number() && event["dur"].is_number(), "{event}");
-    assert_eq!(event["args"]["grid"].as_array().unwrap().len(), 3);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4, "the file beside it is gone");
 
     let output = generate(&folder, &["--prompt", "0123456789", "--trace", path]);
@@ -122,9 +121,9 @@ fn a_trace() {
 
 #[test]
 fn a_reader_that_goes_away() {
-    let folder = Model::with_context(100_000).write();
+    let folder = Model::with_context(20_000).write();
     let mut command = program();
-    command.args(["generate", "--prompt", "a", "--max-tokens", "90000", "--model"]).arg(folder.path());
+    command.args(["generate", "--prompt", "a", "--max-tokens", "19000", "--model"]).arg(folder.path());
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     drop(child.stdout.take());
@@ -137,9 +136,9 @@ fn a_reader_that_goes_away() {
 #[test]
 fn an_interrupt() {
     use std::io::Read;
-    let folder = Model::with_context(100_000).write();
+    let folder = Model::with_context(20_000).write();
     let mut command = program();
-    command.args(["generate", "--prompt", "a", "--max-tokens", "99999", "--model"]).arg(folder.path());
+    command.args(["generate", "--prompt", "a", "--max-tokens", "19999", "--model"]).arg(folder.path());
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     // More text than a pipe holds, so that even the fastest engine is still at it.

@@ -8,8 +8,9 @@ use tk::DType;
 use super::array::{Array, View, bytes};
 use super::machine::Machine;
 use super::weights::{Linear, Norm, Weights};
-use crate::config::{Activation, Config};
+use crate::config::Config;
 use crate::failure::{Failure, Result};
+use crate::setup::DeviceKind;
 
 /// The most rows for which a product reads the weights again for each row: with more, a tile of 64 rows takes less time
 /// although most of it is padding.
@@ -87,6 +88,8 @@ fn block(width: usize) -> Result<&'static str> {
 /// A model, and where it runs.
 pub struct Forward<'a> {
     pub machine: &'a Machine,
+    /// Of weights and activations.
+    pub dtype: DType,
     pub config: &'a Config,
     pub weights: &'a Weights,
 }
@@ -109,11 +112,7 @@ impl Forward<'_> {
         self.normed_linear(rows, &layer.attention_norm, &layer.attention_in, "identity", &rows.qkv)?;
         attention()?;
         self.added_linear(rows, &rows.mixed, &layer.attention_out)?;
-        let activation = match self.config.activation {
-            Activation::Tanh => "gelu_tanh",
-            Activation::Erf => "gelu",
-        };
-        self.normed_linear(rows, &layer.inner_norm, &layer.inner_in, activation, &rows.inner)?;
+        self.normed_linear(rows, &layer.inner_norm, &layer.inner_in, "gelu_tanh", &rows.inner)?;
         self.added_linear(rows, &rows.inner, &layer.inner_out)
     }
 
@@ -130,7 +129,8 @@ impl Forward<'_> {
         let (block, act) = (("BLOCK", block(self.config.width)?), ("ACT", activation));
         if rows.count <= FEW {
             let all = [&rows.h, &norm.gain, &norm.shift, &linear.weight, &linear.bias, to];
-            return self.launch("few_normed", all.map(Array::view), &[eps], &[block, act]);
+            let named = [block, act, ("ROWS", self.rows("1"))];
+            return self.launch("few_normed", all.map(Array::view), &[eps], &named);
         }
         let all = [&rows.h, &norm.gain, &norm.shift, &rows.normed];
         self.launch("normed", all.map(Array::view), &[eps], &[block])?;
@@ -145,7 +145,7 @@ impl Forward<'_> {
             // As much of a row as the inputs need, at most what a program reads at once.
             let inputs = linear.weight.bytes() / linear.bias.bytes().max(1);
             let some = if inputs <= 256 { "256" } else { "1024" };
-            return self.launch("few_added", all, &[], &[("BK", some)]);
+            return self.launch("few_added", all, &[], &[("BK", some), ("ROWS", self.rows("1"))]);
         }
         self.launch("wide_added", all, &[], &[])
     }
@@ -179,7 +179,7 @@ impl Forward<'_> {
     pub fn logits_of_few(&self, rows: &Rows, to: &Array) -> Result<()> {
         let norm = &self.weights.last_norm;
         let all = [&rows.h, &norm.gain, &norm.shift, self.head(), to];
-        let named = [("BLOCK", block(self.config.width)?)];
+        let named = [("BLOCK", block(self.config.width)?), ("ROWS", self.rows("4"))];
         self.launch("few_logits", all.map(Array::view), &[self.config.epsilon.into()], &named)
     }
 
@@ -190,6 +190,14 @@ impl Forward<'_> {
         let named = [("BLOCK", block(self.config.width)?)];
         self.launch("normed", all.map(Array::view), &[self.config.epsilon.into()], &named)?;
         self.launch("wide_logits", [&rows.normed, self.head(), to].map(Array::view), &[], &[])
+    }
+
+    /// Rows of the weights in a program of the kernels for few rows; `on_gpu` is what a GPU has. See `kernels/model.tk`.
+    fn rows(&self, on_gpu: &'static str) -> &'static str {
+        match (self.machine.kind, self.dtype) {
+            (DeviceKind::Cpu, DType::F32) => "16",
+            (DeviceKind::Cpu | DeviceKind::Cuda | DeviceKind::Hip, _) => on_gpu,
+        }
     }
 
     fn head(&self) -> &Array {

@@ -16,6 +16,7 @@ mod built {
 
 /// A device with a stream, and the kernels of this program.
 pub struct Machine {
+    pub kind: DeviceKind,
     pub device: Device,
     pub stream: Stream,
     kernels: Kernels,
@@ -34,7 +35,7 @@ impl Machine {
         let device = Device::open_on(api, 0)?;
         let stream = device.stream()?;
         let kernels = built::Model::new(&device)?.kernels().clone();
-        Ok(Machine { device, stream, kernels, marks: RefCell::default() })
+        Ok(Machine { kind, device, stream, kernels, marks: RefCell::default() })
     }
 
     /// Launches a kernel. `named` are the compile-time parameters that the arguments leave open.
@@ -51,9 +52,9 @@ impl Machine {
         self.stream.capture(work)
     }
 
-    /// Does work with a look at the clock of the device behind each kernel.
+    /// Does work with a look at the clock of the device behind each kernel. What the stream has to do before should take
+    /// longer than launching the work, or the device waits for the host between two kernels.
     pub fn measured(&self, work: impl FnOnce() -> Result<()>) -> Result<Vec<Span>> {
-        self.stream.synchronize()?;
         *self.marks.borrow_mut() = Some(vec![]);
         let start = self.stream.record()?;
         let done = work();

@@ -26,7 +26,11 @@ use weights::{Loader, Source, Weights};
 use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
-use crate::setup::{Memory, Sampling, Setup, Span};
+use crate::setup::{DeviceKind, Memory, Sampling, Setup, Span};
+
+/// Steps that a GPU does while the host launches one kernel by kernel to measure them: a launch with two looks at the clock takes
+/// the host some 10 us, and a kernel at least 1 us.
+const STEPS_AHEAD: usize = 20;
 
 /// A model on a device.
 pub struct Engine {
@@ -113,7 +117,12 @@ impl Engine {
     }
 
     fn forward(&self) -> Forward<'_> {
-        Forward { machine: &self.machine, config: &self.config, weights: &self.weights }
+        Forward {
+            machine: &self.machine,
+            dtype: dtype(self.setup.dtype),
+            config: &self.config,
+            weights: &self.weights,
+        }
     }
 
     /// Reads the prompts, and gives the first new token of each sequence. What was generated before is forgotten.
@@ -191,6 +200,14 @@ impl Engine {
     pub fn trace(&mut self) -> Result<Vec<Span>> {
         // What is launched for the first time is loaded, which is not the time of a kernel.
         self.step()?;
+        self.machine.stream.synchronize()?;
+        // A device that has enough to do does not wait for the launches that are measured.
+        let ahead = if self.setup.device == DeviceKind::Cpu { 0 } else { STEPS_AHEAD };
+        for _ in 0..ahead {
+            if let Some(graph) = self.step.as_mut() {
+                graph.launch(&self.machine.stream)?;
+            }
+        }
         self.machine.measured(|| self.launch_step())
     }
 

@@ -99,6 +99,8 @@ pub struct Model {
 
 pub const VOCABULARY: usize = 256;
 pub const CONTEXT: usize = 16;
+/// One head of it, for which attention is built.
+pub const WIDTH: usize = 32;
 
 impl Model {
     pub fn new() -> Model {
@@ -107,26 +109,26 @@ impl Model {
 
     pub fn with_context(context: usize) -> Model {
         let config = json!({
-            "model_type": "gpt2", "vocab_size": VOCABULARY, "n_positions": context, "n_embd": 4, "n_layer": 1,
-            "n_head": 2, "n_inner": null, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new",
+            "model_type": "gpt2", "vocab_size": VOCABULARY, "n_positions": context, "n_embd": WIDTH, "n_layer": 1,
+            "n_head": 1, "n_inner": null, "layer_norm_epsilon": 1e-5, "activation_function": "gelu_new",
         });
         let shapes: [(&str, &[usize]); 16] = [
-            ("wte.weight", &[VOCABULARY, 4]),
-            ("wpe.weight", &[context, 4]),
-            ("h.0.ln_1.weight", &[4]),
-            ("h.0.ln_1.bias", &[4]),
-            ("h.0.attn.c_attn.weight", &[4, 12]),
-            ("h.0.attn.c_attn.bias", &[12]),
-            ("h.0.attn.c_proj.weight", &[4, 4]),
-            ("h.0.attn.c_proj.bias", &[4]),
-            ("h.0.ln_2.weight", &[4]),
-            ("h.0.ln_2.bias", &[4]),
-            ("h.0.mlp.c_fc.weight", &[4, 16]),
-            ("h.0.mlp.c_fc.bias", &[16]),
-            ("h.0.mlp.c_proj.weight", &[16, 4]),
-            ("h.0.mlp.c_proj.bias", &[4]),
-            ("ln_f.weight", &[4]),
-            ("ln_f.bias", &[4]),
+            ("wte.weight", &[VOCABULARY, WIDTH]),
+            ("wpe.weight", &[context, WIDTH]),
+            ("h.0.ln_1.weight", &[WIDTH]),
+            ("h.0.ln_1.bias", &[WIDTH]),
+            ("h.0.attn.c_attn.weight", &[WIDTH, 3 * WIDTH]),
+            ("h.0.attn.c_attn.bias", &[3 * WIDTH]),
+            ("h.0.attn.c_proj.weight", &[WIDTH, WIDTH]),
+            ("h.0.attn.c_proj.bias", &[WIDTH]),
+            ("h.0.ln_2.weight", &[WIDTH]),
+            ("h.0.ln_2.bias", &[WIDTH]),
+            ("h.0.mlp.c_fc.weight", &[WIDTH, 4 * WIDTH]),
+            ("h.0.mlp.c_fc.bias", &[4 * WIDTH]),
+            ("h.0.mlp.c_proj.weight", &[4 * WIDTH, WIDTH]),
+            ("h.0.mlp.c_proj.bias", &[WIDTH]),
+            ("ln_f.weight", &[WIDTH]),
+            ("ln_f.bias", &[WIDTH]),
         ];
         let value = |i: usize| (i % 7) as f32 * 0.125 - 0.375;
         let tensors = shapes.iter().map(|(name, shape)| Tensor::f32(name, shape, value)).collect();
