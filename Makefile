@@ -7,23 +7,27 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # Demo and tests use one profile, so that nothing is compiled twice.
 TK := target/debug/tk
+TRANSFORMER := target/debug/tk-transformer
 PYTHON := .venv/bin/python
+
+# The GPU that the kernels of the transformer are compiled for, beside the CPU; `cargo build` alone takes more of them.
+export TK_TARGETS ?= sm_90a
 
 KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 
-.PHONY: demo test setup build format lint unit kernels simulated numpy evidence editors tidy bless
+.PHONY: demo test setup build format lint unit kernels simulated numpy evidence transformer editors tidy bless
 
 demo: build
-	@scripts/demo $(TK)
+	@scripts/demo $(TK) $(TRANSFORMER)
 
-test: setup format lint unit kernels simulated numpy evidence editors tidy
+test: setup format lint unit kernels simulated numpy evidence transformer editors tidy
 	@echo "make test: everything is green"
 
 setup:
 	@scripts/setup
 
 build: setup
-	cargo build --package tk-cli
+	cargo build --package tk-cli --package tk-transformer
 
 format: setup
 	cargo fmt --all --check
@@ -37,7 +41,7 @@ unit: setup
 # `tk` was built by `unit`, for its tests of the command.
 kernels: unit
 	$(TK) fmt --check examples stdlib tests/device
-	$(TK) check $(KERNELS)
+	$(TK) check $(KERNELS) examples/transformer/kernels/*.tk
 	$(TK) test $(KERNELS)
 
 # The same on the simulated targets: what Hopper, CDNA and RDNA have.
@@ -52,6 +56,10 @@ numpy: unit
 # Conversions, integers, orders, random numbers and functions against NumPy, ml_dtypes and mpmath.
 evidence: unit
 	$(PYTHON) tests/evidence/evidence.py --tk $(TK)
+
+# The language model against references in float64.
+transformer: unit
+	@scripts/transformer $(TRANSFORMER) $(PYTHON)
 
 # The grammar, the extension for VS Code, and the language server by two clients that are not ours.
 editors: unit

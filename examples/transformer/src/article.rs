@@ -1,7 +1,7 @@
 //! Owns the command `article`: the model of the article that the language was made for, with random weights.
 //!
-//! Its norms stand behind the sums, its attention has no mask, its linear layers no bias, and everything is f16. The layer
-//! norm is part of the product in front of it, so that a block of the model is five kernels.
+//! Its norms stand behind the sums, its attention has no mask, its linear layers no bias, and everything is f16. The
+//! layer norm is part of the product in front of it, so that a block of the model is five kernels.
 
 use std::path::Path;
 
@@ -113,8 +113,12 @@ impl Model {
         for _ in 0..LAYERS {
             let square = [WIDTH, WIDTH];
             let written = [
-                ("W_q", square), ("W_k", square), ("W_v", square), ("W_o", square),
-                ("W1", [WIDTH, INNER]), ("W2", [INNER, WIDTH]),
+                ("W_q", square),
+                ("W_k", square),
+                ("W_v", square),
+                ("W_o", square),
+                ("W1", [WIDTH, INNER]),
+                ("W2", [INNER, WIDTH]),
             ];
             let mut all = vec![];
             for (name, [rows, columns]) in written {
@@ -214,7 +218,8 @@ fn forward(machine: &Machine, model: &Model, work: &Work) -> Result<()> {
 
     let rows = work.batch * LENGTH;
     let q = qkv.part(0, &[rows, HEADS, HEAD], &[3 * WIDTH, HEAD, 1]);
-    let past = |at| qkv.part(at, &[work.batch, HEADS, LENGTH, HEAD], &[LENGTH * 3 * WIDTH, HEAD, 3 * WIDTH, 1]);
+    let past =
+        |at| qkv.part(at, &[work.batch, HEADS, LENGTH, HEAD], &[LENGTH * 3 * WIDTH, HEAD, 3 * WIDTH, 1]);
     let (k, v) = (past(WIDTH), past(2 * WIDTH));
     let mixed = view(&work.mixed).shaped(0, &[rows, HEADS, HEAD]);
     let scale = 1.0 / (HEAD as f32).sqrt();
@@ -252,7 +257,9 @@ fn write(path: &Path, machine: &Machine, model: &Model, work: &Work) -> Result<(
             all.push((format!("blocks.{i}.{name}"), read(array, shape)?));
         }
         for (name, array) in [
-            ("ln1_weight", &model.gain), ("ln1_bias", &model.shift), ("ln2_weight", &model.gain),
+            ("ln1_weight", &model.gain),
+            ("ln1_bias", &model.shift),
+            ("ln2_weight", &model.gain),
             ("ln2_bias", &model.shift),
         ] {
             all.push((format!("blocks.{i}.{name}"), read(array, &[WIDTH])?));
@@ -260,12 +267,12 @@ fn write(path: &Path, machine: &Machine, model: &Model, work: &Work) -> Result<(
     }
     let ids = work.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     all.push(("ids".to_string(), (Stored::I32, vec![work.batch, LENGTH], ids)));
-    let failed = |e: safetensors::SafeTensorError| {
-        Failure::mistake(format!("cannot write {}: {e}", path.display()))
-    };
+    let failed =
+        |e: safetensors::SafeTensorError| Failure::mistake(format!("cannot write {}: {e}", path.display()));
     let views = all.iter().map(|(name, (dtype, shape, bytes))| {
         TensorView::new(*dtype, shape.clone(), bytes).map(|tensor| (name.clone(), tensor))
     });
-    let views: Vec<(String, TensorView<'_>)> = views.collect::<std::result::Result<_, _>>().map_err(failed)?;
+    let views: Vec<(String, TensorView<'_>)> =
+        views.collect::<std::result::Result<_, _>>().map_err(failed)?;
     trace::write_whole(path, |beside| serialize_to_file(views, None, beside).map_err(failed))
 }

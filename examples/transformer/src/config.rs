@@ -165,9 +165,9 @@ fn check_activation(fields: &Map<String, Value>) -> std::result::Result<(), Stri
     let Some(value) = given(fields, "activation_function") else { return Ok(()) };
     match value.as_str() {
         Some("gelu_new" | "gelu_pytorch_tanh") => Ok(()),
-        _ => Err(format!(
-            "`activation_function` must be \"gelu_new\" or \"gelu_pytorch_tanh\", found {value}"
-        )),
+        _ => {
+            Err(format!("`activation_function` must be \"gelu_new\" or \"gelu_pytorch_tanh\", found {value}"))
+        }
     }
 }
 

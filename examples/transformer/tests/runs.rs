@@ -8,8 +8,8 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 use support::{
-    CONTEXT, Folder, Model, Tensor, VOCABULARY, WIDTH, assert_mistake, generate, program, safetensors, stderr,
-    stdout,
+    CONTEXT, Folder, Model, Tensor, VOCABULARY, WIDTH, assert_mistake, generate, program, safetensors,
+    stderr, stdout,
 };
 
 /// The lines of the statistics, with every number but counts of tokens taken out.

@@ -153,7 +153,8 @@ impl Session {
     /// The kernels of the main file, and those of other files that it exports.
     pub fn kernels(&self) -> impl Iterator<Item = (FnId, &HFn)> {
         let main = FileId(0);
-        let exports = move |id| self.checked.hir.exports.iter().any(|e| e.kernel == id && e.span.file == main);
+        let exports =
+            move |id| self.checked.hir.exports.iter().any(|e| e.kernel == id && e.span.file == main);
         self.checked.hir.kernels().filter(move |(id, f)| f.file == main || exports(*id))
     }
 

@@ -5,6 +5,7 @@
 
 use tk::DType;
 
+use super::State;
 use super::array::{Array, View, bytes};
 use super::machine::Machine;
 use super::weights::{Linear, Norm, Weights};
@@ -102,12 +103,7 @@ impl Forward<'_> {
     }
 
     /// A block of the model. `attention` makes `mixed` of `qkv`.
-    pub fn layer(
-        &self,
-        number: usize,
-        rows: &Rows,
-        attention: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
+    pub fn layer(&self, number: usize, rows: &Rows, attention: impl FnOnce() -> Result<()>) -> Result<()> {
         let Some(layer) = self.weights.layers.get(number) else { return Ok(()) };
         self.normed_linear(rows, &layer.attention_norm, &layer.attention_in, "identity", &rows.qkv)?;
         attention()?;
@@ -129,7 +125,7 @@ impl Forward<'_> {
         let (block, act) = (("BLOCK", block(self.config.width)?), ("ACT", activation));
         if rows.count <= FEW {
             let all = [&rows.h, &norm.gain, &norm.shift, &linear.weight, &linear.bias, to];
-            let named = [block, act, ("ROWS", self.rows("1"))];
+            let named = [block, act, ("ROWS", self.rows("2"))];
             return self.launch("few_normed", all.map(Array::view), &[eps], &named);
         }
         let all = [&rows.h, &norm.gain, &norm.shift, &rows.normed];
@@ -169,9 +165,10 @@ impl Forward<'_> {
     }
 
     /// Attention of one row of each sequence.
-    pub fn attention_one(&self, rows: &Rows, [keys, values]: [&View; 2], lengths: &View) -> Result<()> {
+    pub fn attention_one(&self, rows: &Rows, [keys, values]: [&View; 2], state: &State) -> Result<()> {
         let [q, k, v] = self.heads(rows);
-        let all = [q, k, v, keys.clone(), values.clone(), self.mixed(rows), lengths.clone()];
+        let (lengths, parts, done) = (state.lengths.view(), state.parts.view(), state.done.view());
+        let all = [q, k, v, keys.clone(), values.clone(), self.mixed(rows), lengths, parts, done];
         self.launch("attention_one", all, &[self.scale()], &[])
     }
 

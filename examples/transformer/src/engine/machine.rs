@@ -9,7 +9,10 @@ use crate::failure::{Failure, Result};
 use crate::setup::{DeviceKind, Dtype, Span};
 
 /// What the build script has generated.
-#[allow(dead_code, reason = "kernels are launched by name here: their element types are known when the program runs")]
+#[allow(
+    dead_code,
+    reason = "kernels are launched by name here: their element types are known when the program runs"
+)]
 mod built {
     tk::include_kernels!("model");
 }

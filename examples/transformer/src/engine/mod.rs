@@ -26,7 +26,7 @@ use weights::{Loader, Source, Weights};
 use crate::checkpoint::Checkpoint;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
-use crate::setup::{DeviceKind, Memory, Sampling, Setup, Span};
+use crate::setup::{DeviceKind, Dtype, Memory, Sampling, Setup, Span};
 
 /// Steps that a GPU does while the host launches one kernel by kernel to measure them: a launch with two looks at the clock takes
 /// the host some 10 us, and a kernel at least 1 us.
@@ -43,6 +43,14 @@ pub struct Engine {
     step: Option<Graph>,
 }
 
+/// Programs among which a step divides the keys of a head. One for each head would leave most of a GPU idle.
+fn splits(setup: &Setup) -> usize {
+    match (setup.device, setup.dtype) {
+        (DeviceKind::Cpu, Dtype::F32) => 1,
+        (DeviceKind::Cpu | DeviceKind::Cuda | DeviceKind::Hip, _) => 8,
+    }
+}
+
 /// What generation changes.
 struct State {
     /// Keys, then values, of each layer: `[layers, 2, sequences, heads, capacity, elements of a head]`.
@@ -56,6 +64,9 @@ struct State {
     /// Temperature, top-k, top-p.
     settings: Array,
     seed: Array,
+    /// What programs that share a head tell each other: see `attention_one`.
+    parts: Array,
+    done: Array,
     /// What a step works on.
     rows: Rows,
     logits: Array,
@@ -65,16 +76,21 @@ impl State {
     fn new(machine: &Machine, config: &Config, setup: &Setup) -> Result<State> {
         let batch = setup.batch;
         let cache = [config.layers, 2, batch, config.heads, setup.capacity, config.head_width()];
-        Ok(State {
+        let state = State {
             cache: machine.array(dtype(setup.dtype), &cache)?,
             tokens: machine.array(DType::I32, &[batch])?,
             lengths: machine.array(DType::I32, &[batch])?,
             history: machine.array(DType::I32, &[batch, setup.capacity])?,
             settings: machine.array(DType::F32, &[3])?,
             seed: machine.array(DType::U64, &[1])?,
+            parts: machine
+                .array(DType::F32, &[batch, config.heads, splits(setup), config.head_width() + 4])?,
+            done: machine.array(DType::I32, &[batch, config.heads])?,
             rows: Rows::new(machine, config, dtype(setup.dtype), batch)?,
             logits: machine.array(DType::F32, &[batch, config.vocabulary])?,
-        })
+        };
+        state.done.buffer().fill_zero(&machine.stream)?;
+        Ok(state)
     }
 
     fn cache_bytes(config: &Config, setup: &Setup) -> u64 {
@@ -107,7 +123,8 @@ impl Engine {
         forward::built_for(config)?;
         let machine = Machine::open(setup.device)?;
         let to = dtype(setup.dtype);
-        let work = Rows::bytes(config, to, setup.batch) + bytes(DType::F32, &[setup.batch, config.vocabulary]);
+        let work =
+            Rows::bytes(config, to, setup.batch) + bytes(DType::F32, &[setup.batch, config.vocabulary]);
         let needed = Weights::bytes(config, to) + State::cache_bytes(config, setup) + work;
         machine.room(needed, "the weights, the cache and the rows that are worked on")?;
         let mut loader = Loader { machine: &machine, source, dtype: to, progress, done: 0, all: 0 };
@@ -145,13 +162,17 @@ impl Engine {
         self.state.lengths.buffer().copy_from(&machine.stream, &lengths)?;
 
         let rows = self.prompt(prompts)?;
-        let ends: Vec<i32> = lengths.iter().scan(0, |end, n| Some({ *end += n; *end - 1 })).collect();
+        let ends: Vec<i32> = lengths
+            .iter()
+            .scan(0, |end, n| {
+                Some({
+                    *end += n;
+                    *end - 1
+                })
+            })
+            .collect();
         let (ends, last) = (machine.of(&ends)?, &self.state.rows);
-        machine.launch(
-            "take_rows",
-            &[rows.h.view().arg(), ends.view().arg(), last.h.view().arg()],
-            &[],
-        )?;
+        machine.launch("take_rows", &[rows.h.view().arg(), ends.view().arg(), last.h.view().arg()], &[])?;
         self.forward().logits_of_few(last, &self.state.logits)?;
         self.choose()?;
         self.last()
@@ -188,7 +209,16 @@ impl Engine {
     /// Bytes on the device.
     pub fn memory(&self) -> Memory {
         let state = &self.state;
-        let small = [&state.tokens, &state.lengths, &state.history, &state.settings, &state.seed, &state.logits];
+        let small = [
+            &state.tokens,
+            &state.lengths,
+            &state.history,
+            &state.settings,
+            &state.seed,
+            &state.parts,
+            &state.done,
+            &state.logits,
+        ];
         Memory {
             weights: Weights::bytes(&self.config, dtype(self.setup.dtype)),
             cache: state.cache.bytes(),
@@ -217,7 +247,12 @@ impl Engine {
         let tokens: Vec<i32> = prompts.iter().flatten().map(|t| *t as i32).collect();
         let positions: Vec<i32> = prompts.iter().flat_map(|p| 0..p.len() as i32).collect();
         let mut starts = vec![0];
-        starts.extend(prompts.iter().scan(0, |end, p| Some({ *end += p.len() as i32; *end })));
+        starts.extend(prompts.iter().scan(0, |end, p| {
+            Some({
+                *end += p.len() as i32;
+                *end
+            })
+        }));
         let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
         let (config, to) = (&self.config, dtype(self.setup.dtype));
         machine.room(Rows::bytes(config, to, tokens.len()), "the rows of the prompts")?;
@@ -245,7 +280,7 @@ impl Engine {
         for layer in 0..self.config.layers {
             forward.layer(layer, &state.rows, || {
                 let (keys, values) = self.cache_of(layer);
-                forward.attention_one(&state.rows, [&keys, &values], &state.lengths.view())
+                forward.attention_one(&state.rows, [&keys, &values], state)
             })?;
         }
         forward.logits_of_few(&state.rows, &state.logits)?;

@@ -161,12 +161,28 @@ fn find(buffers: &Buffers, address: u64, size: u64) -> Result<(BufferId, i64), F
 /// Something that a stream does.
 #[derive(Clone)]
 pub(super) enum Task {
-    Launch { function: Arc<Function>, values: Vec<u64>, grid: [u32; 3] },
+    Launch {
+        function: Arc<Function>,
+        values: Vec<u64>,
+        grid: [u32; 3],
+    },
     /// Host memory to a virtual address.
-    Write { to: u64, from: usize, bytes: usize },
+    Write {
+        to: u64,
+        from: usize,
+        bytes: usize,
+    },
     /// A virtual address to host memory.
-    Read { to: usize, from: u64, bytes: usize },
-    Fill { at: u64, byte: u8, bytes: usize },
+    Read {
+        to: usize,
+        from: u64,
+        bytes: usize,
+    },
+    Fill {
+        at: u64,
+        byte: u8,
+        bytes: usize,
+    },
 }
 
 impl Task {
