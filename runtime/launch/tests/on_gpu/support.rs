@@ -39,7 +39,7 @@ pub fn named(error: &str) -> &str {
         (Api::Hip, "CUDA_ERROR_OUT_OF_MEMORY") => "hipErrorOutOfMemory",
         (Api::Hip, "CUDA_ERROR_ILLEGAL_ADDRESS") => "hipErrorIllegalAddress",
         (Api::Hip, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED") => "hipErrorStreamCaptureUnsupported",
-        (Api::Cuda | Api::Hip, _) => error,
+        (Api::Cuda | Api::Hip | Api::Cpu, _) => error,
     }
 }
 
@@ -47,7 +47,7 @@ pub fn named(error: &str) -> &str {
 pub fn asked(bytes: u32) -> u32 {
     match api() {
         Api::Cuda => bytes,
-        Api::Hip => 0,
+        Api::Hip | Api::Cpu => 0,
     }
 }
 
