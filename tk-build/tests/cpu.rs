@@ -117,7 +117,34 @@ fn what_was_recorded_is_done_when_it_is_replayed() {
     assert_eq!(x.to_vec(&f.stream).unwrap(), [16.0; 4]);
     // Waiting has no meaning while work is recorded.
     assert!(f.stream.capture(|| f.stream.synchronize()).is_err());
+    let ignored = f.stream.capture(|| {
+        let _ = x.buffer().copy_from(&f.stream, &[9.0f32; 4]);
+        Ok::<(), tk::CudaError>(())
+    });
+    assert!(ignored.unwrap_err().to_string().contains("cannot be waited for"));
+    let pinned = f.stream.capture(|| {
+        let _ = x.buffer().copy_to_pinned(&f.stream, f.device.pinned(16)?);
+        Ok::<(), tk::CudaError>(())
+    });
+    assert!(pinned.unwrap_err().to_string().contains("cannot be waited for"));
+    // A recording in a recording is refused, and the outer one goes on.
+    let mut outer = f
+        .stream
+        .capture(|| {
+            assert!(f.stream.capture(|| Ok::<(), tk::CudaError>(())).is_err());
+            launch(&x, &y)
+        })
+        .unwrap();
     assert_eq!(y.to_vec(&f.stream).unwrap(), [8.0; 4]);
+    outer.launch(&f.stream).unwrap();
+    assert_eq!(y.to_vec(&f.stream).unwrap(), [32.0; 4]);
+    // Pinned memory goes there and back.
+    let mut host = f.device.pinned(16).unwrap();
+    host.as_mut_slice::<f32>().copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
+    let host = x.buffer().copy_from_pinned(&f.stream, host).unwrap().wait().unwrap();
+    drop(host);
+    assert_eq!(x.to_vec(&f.stream).unwrap(), [1.0, 2.0, 3.0, 4.0]);
+    assert!(f.device.pinned(1 << 50).is_err());
 }
 
 #[test]

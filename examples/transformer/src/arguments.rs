@@ -83,13 +83,13 @@ pub struct Choice {
     pub temperature: f32,
     // 40 is what the authors of GPT-2 drew their samples with.
     /// Choose among so many of the likeliest tokens; 0 for all.
-    #[arg(long, value_name = "N", default_value_t = 40)]
+    #[arg(long, value_name = "N", default_value_t = 40, allow_negative_numbers = true)]
     pub top_k: u32,
     /// Choose among the likeliest tokens that have this probability together; 1 for all.
     #[arg(long, value_name = "F", default_value_t = 1.0, value_parser = top_p, allow_negative_numbers = true)]
     pub top_p: f32,
     /// The same seed gives the same text.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
     pub seed: u64,
 }
 

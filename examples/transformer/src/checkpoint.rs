@@ -5,7 +5,7 @@
 //! named by a file inside of it. Links are followed, because caches of downloaded models consist of them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use safetensors::Dtype as Stored;
 use serde_json::Value;
@@ -28,6 +28,7 @@ const PREFIX: &str = "transformer.";
 pub struct Checkpoint {
     /// The shape of the model.
     pub config: Config,
+    folder: PathBuf,
     files: Vec<Weights>,
     places: BTreeMap<String, Place>,
 }
@@ -61,7 +62,7 @@ impl Checkpoint {
         }
         let config = Config::open(&folder.join("config.json"))?;
         let (files, places) = places(folder)?;
-        let checkpoint = Checkpoint { config, files, places };
+        let checkpoint = Checkpoint { config, folder: folder.to_path_buf(), files, places };
         checkpoint.verify()?;
         Ok(checkpoint)
     }
@@ -98,11 +99,11 @@ impl Checkpoint {
 
     /// What a sentence about an absent tensor names: the one file, or the folder of the shards.
     fn source(&self) -> String {
-        let one = match self.files.as_slice() {
-            [one] => Some(one.path()),
-            shards => shards.first().and_then(|shard| shard.path().parent()),
+        let source = match self.files.as_slice() {
+            [one] => one.path(),
+            _ => &self.folder,
         };
-        one.map_or_else(|| "the model".into(), |path| path.display().to_string())
+        source.display().to_string()
     }
 
     /// Compares what is there with what the configuration asks for. All of it is looked at, and the first thing that
@@ -237,7 +238,7 @@ fn shards(folder: &Path, index: &Path) -> Result<Places> {
 /// Whether a name that a file mentions means a file in the same folder or below it.
 fn stays_inside(name: &str) -> bool {
     let path = Path::new(name);
-    !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_)))
+    !name.is_empty() && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 fn place(places: &mut BTreeMap<String, Place>, file: &Path, place: Place) -> Result<()> {

@@ -118,7 +118,7 @@ impl Config {
 
 /// Reads a file of JSON.
 pub fn read_json(path: &Path) -> Result<Value> {
-    let text = std::fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    let text = crate::failure::read(path).map_err(|error| Failure::file("read", path, &error))?;
     serde_json::from_slice(&text)
         .map_err(|error| Failure::mistake(format!("{} is not valid JSON: {error}", path.display())))
 }

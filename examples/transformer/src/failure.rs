@@ -72,6 +72,14 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Reads a whole file. What is no file, such as a pipe, is refused: reading one may never end.
+pub fn read(path: &Path) -> std::result::Result<Vec<u8>, io::Error> {
+    if std::fs::metadata(path)?.is_file() {
+        return std::fs::read(path);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"))
+}
+
 /// The words of the system, in the middle of a sentence and without the number that the standard library appends.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();

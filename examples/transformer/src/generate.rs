@@ -1,7 +1,7 @@
 //! Owns the command `generate`: text that appears while it is computed, and what it took.
 //!
-//! Guarantees that no sequence is stepped beyond the room that the engine was given, and that an interrupt during the
-//! text ends with the statistics of what there is. An interrupt while the model is loaded ends the program at once.
+//! Guarantees that no sequence gets more tokens than there is room for, and that an interrupt during the text ends with the
+//! statistics of what there is. An interrupt while the model is loaded ends the program at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,18 +50,14 @@ pub fn run(args: &Generate) -> Result<End> {
     let begin = Instant::now();
     let first = engine.prefill(&prompts, &args.choice.sampling())?;
     let mut times = Times { prefill: begin.elapsed(), steps: Duration::ZERO };
-    let mut writing = Writing::new(&tokenizer, config, prompts.len(), most);
+    engine.check_logits()?;
+    let mut writing = Writing::new(&tokenizer, config, &prompts, most);
     writing.take(&first)?;
-    let room = setup.capacity - longest;
-    let end = write_on(&mut engine, &mut writing, &mut times, room, &stop)?;
+    let end = write_on(&mut engine, &mut writing, &mut times, &stop)?;
     writing.finish(&texts)?;
 
     report(prompts.iter().map(Vec::len).sum(), &writing, &times, engine.memory());
     if let Some(path) = &args.trace {
-        if writing.rounds > room {
-            let sentence = "the context is full, so there is no room for the step that `--trace` measures";
-            return Err(Failure::mistake(sentence).advise("Ask for fewer tokens with `--max-tokens`."));
-        }
         trace::write(path, &engine.trace()?)?;
     }
     Ok(end)
@@ -93,24 +89,16 @@ fn listen() -> Result<Arc<AtomicBool>> {
     }
 }
 
-/// Steps until every sequence ended, the room is used up, or Ctrl-C.
-///
-/// Sequences go in step, so the longest decides when the room is used up. After the prompts and n tokens, the last of
-/// which is not in the cache yet, a step needs a place for that one.
+/// Steps until every sequence ended, or Ctrl-C. Sequences go in step; what a step gives for one that ended is dropped.
 fn write_on(
     engine: &mut Engine,
     writing: &mut Writing,
     times: &mut Times,
-    room: usize,
     stop: &AtomicBool,
 ) -> Result<End> {
     while !writing.ended() {
         if stop.load(Ordering::Relaxed) {
             return Ok(End::Interrupted);
-        }
-        if writing.rounds > room {
-            writing.full = true;
-            return Ok(End::Done);
         }
         let begin = Instant::now();
         let next = engine.step()?;
@@ -130,6 +118,8 @@ struct Sequence<'t> {
     stream: Stream<'t>,
     text: String,
     tokens: usize,
+    /// The tokens that follow its prompt in the context. One more can be written, as nothing follows that one.
+    room: usize,
     ended: bool,
 }
 
@@ -142,23 +132,25 @@ struct Writing<'t> {
     context: usize,
     /// Tokens that each sequence got, those behind its end included.
     rounds: usize,
-    /// Whether the context ended the text.
+    /// Whether the context ended a text.
     full: bool,
     bar: Option<indicatif::ProgressBar>,
 }
 
 impl<'t> Writing<'t> {
-    fn new(tokenizer: &'t Tokenizer, config: &Config, count: usize, most: usize) -> Writing<'t> {
-        let sequence =
-            || Sequence { stream: tokenizer.stream(), text: String::new(), tokens: 0, ended: false };
+    fn new(tokenizer: &'t Tokenizer, config: &Config, prompts: &[Vec<u32>], most: usize) -> Writing<'t> {
+        let sequence = |prompt: &Vec<u32>| {
+            let room = config.context.saturating_sub(prompt.len());
+            Sequence { stream: tokenizer.stream(), text: String::new(), tokens: 0, room, ended: false }
+        };
         Writing {
-            sequences: std::iter::repeat_with(sequence).take(count).collect(),
+            sequences: prompts.iter().map(sequence).collect(),
             end: config.end,
             most,
             context: config.context,
             rounds: 0,
             full: false,
-            bar: (count > 1).then(|| tokens_bar("writing", most as u64)),
+            bar: (prompts.len() > 1).then(|| tokens_bar("writing", most as u64)),
         }
     }
 
@@ -175,6 +167,10 @@ impl<'t> Writing<'t> {
             if self.end == Some(*token) {
                 sequence.ended = true;
                 continue;
+            }
+            if sequence.tokens > sequence.room {
+                sequence.ended = true;
+                self.full |= self.rounds < self.most;
             }
             let piece = sequence.stream.push(*token)?;
             match piece {
@@ -205,7 +201,7 @@ impl<'t> Writing<'t> {
             }
         }
         if self.full {
-            note(&format!("the context of {} is full, so the text ends here", tokens(self.context)));
+            note(&format!("the context of {} is full, so a text ends here", tokens(self.context)));
         }
         Ok(())
     }

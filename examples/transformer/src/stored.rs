@@ -42,12 +42,13 @@ impl Weights {
     /// Maps a file and reads its header.
     pub fn open(path: &Path) -> Result<Weights> {
         let open = |error| Failure::file("read", path, &error);
-        let file = File::open(path).map_err(open)?;
-        let about = file.metadata().map_err(open)?;
         let wrong = |what: String| Failure::mistake(format!("{} {what}", path.display()));
-        if !about.is_file() {
+        // Opening a pipe may never end.
+        if !std::fs::metadata(path).map_err(open)?.is_file() {
             return Err(wrong("is not a file".into()));
         }
+        let file = File::open(path).map_err(open)?;
+        let about = file.metadata().map_err(open)?;
         if about.len() == 0 {
             return Err(wrong("is empty".into()));
         }

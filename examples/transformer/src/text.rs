@@ -23,7 +23,7 @@ impl Tokenizer {
     /// Reads the tokenizer in a model's folder, for a model with so many tokens.
     pub fn open(folder: &Path, vocabulary: usize) -> Result<Tokenizer> {
         let path = folder.join(FILE);
-        let bytes = std::fs::read(&path).map_err(|error| {
+        let bytes = crate::failure::read(&path).map_err(|error| {
             let failure = Failure::file("read", &path, &error);
             if error.kind() == std::io::ErrorKind::NotFound {
                 failure

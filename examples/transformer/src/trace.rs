@@ -17,14 +17,26 @@ pub fn check(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Err(Failure::mistake(format!("{} is a folder", path.display())));
     }
+    if path.exists() && !path.is_file() {
+        return Err(Failure::mistake(format!("{} is not a file", path.display())));
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     match folder {
         Some(folder) if !folder.is_dir() => {
             let (folder, name) = (folder.display(), name.to_string_lossy());
             Err(Failure::mistake(format!("there is no folder {folder} to write {name} to")))
         }
-        _ => Ok(()),
+        _ => {
+            let beside = beside(&target(path));
+            let made = std::fs::File::create(&beside).and_then(|_| std::fs::remove_file(&beside));
+            made.map_err(|e| Failure::file("write", path, &e))
+        }
     }
+}
+
+/// The file itself, where the path is a link to one.
+fn target(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 /// Writes the spans.
@@ -36,8 +48,9 @@ pub fn write(path: &Path, spans: &[Span]) -> Result<()> {
 
 /// Lets `write` make a file with another name in the same folder, which then takes the name of this one.
 pub fn write_whole(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let beside = beside(path);
-    let renamed = || std::fs::rename(&beside, path).map_err(|e| Failure::file("write", path, &e));
+    let target = target(path);
+    let beside = beside(&target);
+    let renamed = || std::fs::rename(&beside, &target).map_err(|e| Failure::file("write", path, &e));
     write(&beside).and_then(|()| renamed()).inspect_err(|_| {
         // The first error is the one to tell; that nothing was there to remove is none.
         let _ = std::fs::remove_file(&beside);

@@ -138,10 +138,16 @@ impl Forward<'_> {
     fn added_linear(&self, rows: &Rows, x: &Array, linear: &Linear) -> Result<()> {
         let all = [x, &linear.weight, &linear.bias, &rows.h].map(Array::view);
         if rows.count <= FEW {
-            // As much of a row as the inputs need, at most what a program reads at once.
+            // As much of a row as there is; a GPU is to have all of it on its way at once.
             let inputs = linear.weight.bytes() / linear.bias.bytes().max(1);
-            let some = if inputs <= 256 { "256" } else { "1024" };
-            return self.launch("few_added", all, &[], &[("BK", some), ("ROWS", self.rows("1"))]);
+            let rows = self.rows("1");
+            let some = match inputs {
+                0..=256 => "256",
+                257..=1024 => "1024",
+                _ if rows == "1" => "4096",
+                _ => "1024",
+            };
+            return self.launch("few_added", all, &[], &[("BK", some), ("ROWS", rows)]);
         }
         self.launch("wide_added", all, &[], &[])
     }

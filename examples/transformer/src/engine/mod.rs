@@ -80,7 +80,8 @@ impl State {
             cache: machine.array(dtype(setup.dtype), &cache)?,
             tokens: machine.array(DType::I32, &[batch])?,
             lengths: machine.array(DType::I32, &[batch])?,
-            history: machine.array(DType::I32, &[batch, setup.capacity])?,
+            // One more than the cache has: nothing follows the last token.
+            history: machine.array(DType::I32, &[batch, setup.capacity + 1])?,
             settings: machine.array(DType::F32, &[3])?,
             seed: machine.array(DType::U64, &[1])?,
             parts: machine
@@ -187,6 +188,17 @@ impl Engine {
             graph.launch(&self.machine.stream)?;
         }
         self.last()
+    }
+
+    /// Fails if the logits of the last step are not numbers, which no choice among them would show.
+    pub fn check_logits(&self) -> Result<()> {
+        let count = self.setup.batch * self.config.vocabulary;
+        let logits: Vec<f32> = self.machine.read(&self.state.logits, count)?;
+        if logits.iter().all(|v| v.is_finite()) {
+            return Ok(());
+        }
+        let sentence = "the model's logits are not numbers: some weights are not, or are too large";
+        Err(Failure::mistake(sentence).advise("`--dtype f32` holds the largest numbers."))
     }
 
     /// The logits behind each of the tokens, `[tokens, vocabulary]`. What was generated before is forgotten.

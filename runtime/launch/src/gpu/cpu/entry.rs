@@ -25,6 +25,8 @@ const DONE: u32 = 0;
 const INVALID: u32 = 1;
 /// `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`
 const NOT_RECORDED: u32 = 900;
+/// `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED`
+const BROKEN: u32 = 901;
 
 fn code(done: Result<(), Fault>) -> u32 {
     done.map_or_else(|fault| fail(&fault), |()| DONE)
@@ -72,14 +74,14 @@ entries! {
         give(to, match number {
             FAULT => last().0,
             OUT_OF_MEMORY => c"not enough memory".as_ptr(),
-            NOT_RECORDED => c"not while a graph is recorded".as_ptr(),
+            NOT_RECORDED | BROKEN => c"not while a graph is recorded".as_ptr(),
             _other => c"refused".as_ptr(),
         })
     }
     error_string(number: u32, to: *mut *const c_char) {
         give(to, match number {
             FAULT | OUT_OF_MEMORY => last().1,
-            NOT_RECORDED => c"work that is recorded cannot be waited for".as_ptr(),
+            NOT_RECORDED | BROKEN => c"work that is recorded cannot be waited for".as_ptr(),
             _other => c"a value has no meaning".as_ptr(),
         })
     }
@@ -124,19 +126,25 @@ entries! {
         place.map_or(INVALID, |place| { machine().memory.free(place.id); DONE })
     }
     alloc_async(to: *mut CUdeviceptr, bytes: usize, stream: CUstream) {
-        if of::<Queue, _>(stream).records() { NOT_RECORDED } else { alloc(to, bytes) }
+        if of::<Queue, _>(stream).is_done() { alloc(to, bytes) } else { NOT_RECORDED }
     }
     free_async(address: CUdeviceptr, stream: CUstream) {
-        if of::<Queue, _>(stream).records() { NOT_RECORDED } else { free(address) }
+        if of::<Queue, _>(stream).is_done() { free(address) } else { NOT_RECORDED }
     }
     alloc_host(to: *mut *mut c_void, bytes: usize, _flags: c_uint) {
-        let mut memory = vec![0u64; bytes.div_ceil(8)].into_boxed_slice();
-        let start = memory.as_mut_ptr();
-        lock(&machine().pinned).insert(start as usize, memory);
+        if let Err(what) = room::check(Some(bytes)) {
+            fail(&Fault::new("E0701", what));
+            return OUT_OF_MEMORY;
+        }
+        let words = bytes.div_ceil(8);
+        let start = Box::into_raw(vec![0u64; words].into_boxed_slice()).cast::<u64>();
+        lock(&machine().pinned).insert(start as usize, words);
         give(to, start.cast())
     }
     free_host(start: *mut c_void) {
-        lock(&machine().pinned).remove(&(start as usize)).map_or(INVALID, |_| DONE)
+        let Some(words) = lock(&machine().pinned).remove(&(start as usize)) else { return INVALID };
+        drop(Box::from_raw(ptr::slice_from_raw_parts_mut(start.cast::<u64>(), words)));
+        DONE
     }
     host_address(_to: *mut CUdeviceptr, _host: *mut c_void, _flags: c_uint) { INVALID }
     to_device(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream) {
@@ -151,14 +159,16 @@ entries! {
     stream_create(to: *mut CUstream, _flags: c_uint) { give(to, handle(Queue::default())) }
     stream_destroy(stream: CUstream) { dropped::<Queue, _>(stream) }
     stream_synchronize(stream: CUstream) { stream_query(stream) }
-    stream_query(stream: CUstream) { if of::<Queue, _>(stream).records() { NOT_RECORDED } else { DONE } }
+    stream_query(stream: CUstream) { if of::<Queue, _>(stream).is_done() { DONE } else { NOT_RECORDED } }
     stream_wait(_stream: CUstream, _event: CUevent, _flags: c_uint) { DONE }
     capture_begin(stream: CUstream, _mode: c_uint) {
-        of::<Queue, _>(stream).record();
-        DONE
+        if of::<Queue, _>(stream).record() { DONE } else { NOT_RECORDED }
     }
     capture_end(stream: CUstream, to: *mut CUgraph) {
-        give(to, handle(Arc::new(of::<Queue, _>(stream).recorded())))
+        match of::<Queue, _>(stream).recorded() {
+            Some(tasks) => give(to, handle(Arc::new(tasks))),
+            None => BROKEN,
+        }
     }
     graph_instantiate(to: *mut CUgraphExec, graph: CUgraph, _flags: u64) {
         give(to, handle(Arc::clone(of::<Arc<Vec<Task>>, _>(graph))))
@@ -171,7 +181,11 @@ entries! {
     graph_destroy(graph: CUgraph) { dropped::<Arc<Vec<Task>>, _>(graph) }
     event_create(to: *mut CUevent, _flags: c_uint) { give(to, handle(std::sync::Mutex::new(Instant::now()))) }
     event_destroy(event: CUevent) { dropped::<std::sync::Mutex<Instant>, _>(event) }
-    event_record(event: CUevent, _stream: CUstream) {
+    // A moment in work that is recorded never comes, and whoever waits for it would go on at once.
+    event_record(event: CUevent, stream: CUstream) {
+        if !of::<Queue, _>(stream).is_done() {
+            return NOT_RECORDED;
+        }
         *lock(of::<std::sync::Mutex<Instant>, _>(event)) = Instant::now();
         DONE
     }

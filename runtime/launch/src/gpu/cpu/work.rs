@@ -23,8 +23,8 @@ pub(crate) struct Machine {
     pub printed: Printed,
     /// The buffer of views without elements.
     nothing: BufferId,
-    /// Memory of the host that was handed out, by its address.
-    pub pinned: Mutex<BTreeMap<usize, Box<[u64]>>>,
+    /// Memory of the host that was handed out: its address, and how many words of 64 bits it has.
+    pub pinned: Mutex<BTreeMap<usize, usize>>,
 }
 
 /// The one that there is.
@@ -215,30 +215,43 @@ impl Task {
 
 /// A queue that is always empty: what is put in it is done at once, or recorded.
 #[derive(Default)]
-pub(super) struct Queue(Mutex<Option<Vec<Task>>>);
+pub(super) struct Queue(Mutex<Option<Recording>>);
+
+/// What was put in a queue instead of being done.
+#[derive(Default)]
+struct Recording {
+    tasks: Vec<Task>,
+    /// Somebody has waited for it. Memory of the host that a copy names may be gone since then.
+    broken: bool,
+}
 
 impl Queue {
-    /// Does or records something.
+    /// Does or records something. One after the other, whichever threads ask for it.
     pub fn put(&self, task: Task) -> Result<(), Fault> {
-        match lock(&self.0).as_mut() {
-            Some(recorded) => recorded.push(task),
+        let mut recording = lock(&self.0);
+        match recording.as_mut() {
+            Some(recording) => recording.tasks.push(task),
             None => return task.run(),
         }
         Ok(())
     }
 
-    /// Whether a recording runs.
-    pub fn records(&self) -> bool {
-        lock(&self.0).is_some()
+    /// Whether all that was put in it is done. While a recording runs that cannot be said, and breaks it.
+    pub fn is_done(&self) -> bool {
+        let mut recording = lock(&self.0);
+        recording.as_mut().map(|r| r.broken = true).is_none()
     }
 
-    /// Begins a recording.
-    pub fn record(&self) {
-        *lock(&self.0) = Some(vec![]);
+    /// Begins a recording; `false` if one runs.
+    pub fn record(&self) -> bool {
+        let mut recording = lock(&self.0);
+        let free = recording.is_none();
+        recording.get_or_insert_default();
+        free
     }
 
-    /// Ends it and gives what was recorded.
-    pub fn recorded(&self) -> Vec<Task> {
-        lock(&self.0).take().unwrap_or_default()
+    /// Ends it and gives what was recorded; nothing if it was broken.
+    pub fn recorded(&self) -> Option<Vec<Task>> {
+        lock(&self.0).take().filter(|r| !r.broken).map(|r| r.tasks)
     }
 }
