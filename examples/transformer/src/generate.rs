@@ -90,12 +90,7 @@ fn listen() -> Result<Arc<AtomicBool>> {
 }
 
 /// Steps until every sequence ended, or Ctrl-C. Sequences go in step; what a step gives for one that ended is dropped.
-fn write_on(
-    engine: &mut Engine,
-    writing: &mut Writing,
-    times: &mut Times,
-    stop: &AtomicBool,
-) -> Result<End> {
+fn write_on(engine: &mut Engine, writing: &mut Writing, times: &mut Times, stop: &AtomicBool) -> Result<End> {
     while !writing.ended() {
         if stop.load(Ordering::Relaxed) {
             return Ok(End::Interrupted);

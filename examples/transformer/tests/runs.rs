@@ -57,8 +57,10 @@ fn the_last_place_of_a_context_is_used() {
     // The same weights with room for more give the same tokens.
     let text = |context: usize, prompt: &str, most: &str| {
         let folder = Model::with_context(context).write();
-        let output =
-            generate(&folder, &["--prompt", prompt, "--max-tokens", most, "--temperature", "9", "--seed", "5"]);
+        let output = generate(
+            &folder,
+            &["--prompt", prompt, "--max-tokens", most, "--temperature", "9", "--seed", "5"],
+        );
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output, &folder));
         stdout(&output)
     };
