@@ -1,4 +1,5 @@
-//! Kernels of a bundle on the CPU, by the interpreter: for machines without a GPU, and to compare with.
+//! Kernels of a bundle on arrays of the host, by the interpreter: to compare with, one launch at a time. For a program that is to
+//! run without a GPU there is [`Device::cpu`](crate::Device::cpu).
 //!
 //! ```no_run
 //! use tk::cpu::{self, Array, Value};

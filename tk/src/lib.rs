@@ -1,7 +1,7 @@
 //! Launch kernels of the tk language from Rust.
 //!
 //! Kernels that `tk build --emit bundle` or a build script ([`tk-build`](../tk_build/index.html)) has compiled are a
-//! [`Bundle`]; [`Kernels`] launches them on a GPU, [`cpu`] on the CPU. With the feature `jit`, `jit::Program` compiles
+//! [`Bundle`]; [`Kernels`] launches them on a [`Device`]: a GPU, or the CPU ([`Device::cpu`]). With the feature `jit`, `jit::Program` compiles
 //! source files when their kernels are launched.
 //!
 //! ```no_run
