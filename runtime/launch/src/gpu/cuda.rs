@@ -7,7 +7,7 @@ use libloading::Library;
 
 use super::driver::Driver;
 use super::error::{CudaError, Meaning, code};
-use super::vendor::{Api, Architecture, Attributes, Shared, Vendor};
+use super::vendor::{Api, Architecture, Attributes, Code, Shared, Vendor};
 
 const UPDATE: &str = "update NVIDIA's driver";
 
@@ -34,6 +34,7 @@ pub(crate) static NVIDIA: Vendor = Vendor {
     },
     // The same for every GPU since compute capability 2.0, from NVIDIA's programming guide.
     shared: Shared::Launch { unasked: 48 << 10 },
+    code: Code::Machine,
     architecture,
     supported: "use a GPU of compute capability 8 or 9.0",
     encode_map: Some("cuTensorMapEncodeTiled"),

@@ -17,7 +17,7 @@ use libloading::Library;
 
 use super::driver::Driver;
 use super::error::{CudaError, Meaning, code};
-use super::vendor::{Api, Architecture, Attributes, Shared, Vendor};
+use super::vendor::{Api, Architecture, Attributes, Code, Shared, Vendor};
 
 /// What is so on AMD's GPUs. Attributes are of `hipDeviceAttribute_t`, the same from the header of ROCm 5.5 to that of 7.
 pub(crate) static AMD: Vendor = Vendor {
@@ -38,6 +38,7 @@ pub(crate) static AMD: Vendor = Vendor {
     needed: (5, 5),
     attributes: Attributes { sms: 63, shared_bytes: 74, threads: 56 },
     shared: Shared::Binary,
+    code: Code::Machine,
     architecture,
     supported: "use one of gfx90a, gfx942 or gfx1100",
     encode_map: None,

@@ -16,7 +16,7 @@ use super::key::Arg;
 use super::launcher::{LaunchError, outside};
 use super::messages::Messages;
 use super::stream::Stream;
-use super::vendor::Api;
+use super::vendor::Code;
 use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::bundled;
 use crate::compile::ParamKind;
@@ -78,9 +78,9 @@ impl Kernels {
 
     /// What kernels printed since this was last asked; on the CPU, those of all bundles.
     pub fn printed(&self) -> String {
-        match self.0.device.vendor().api {
-            Api::Cpu => super::cpu::printed().take(),
-            Api::Cuda | Api::Hip => self.0.printed.take(),
+        match self.0.device.vendor().code {
+            Code::Tile => super::cpu::printed().take(),
+            Code::Machine => self.0.printed.take(),
         }
     }
 
@@ -100,10 +100,10 @@ impl Kernels {
         let (number, k) = bundled::kernel(&inner.bundle, kernel)?;
         let fitted = fitted(k, args)?;
         let arguments: SmallVec<[Argument<'_>; MOST]> = fitted.iter().map(argument).collect();
-        let targets: SmallVec<[&str; MOST]> = match inner.device.vendor().api {
+        let targets: SmallVec<[&str; MOST]> = match inner.device.vendor().code {
             // The tile IR of each binary runs there.
-            Api::Cpu => k.variants.iter().map(|v| v.target.as_str()).collect(),
-            Api::Cuda | Api::Hip => inner.device.target().into_iter().collect(),
+            Code::Tile => k.variants.iter().map(|v| v.target.as_str()).collect(),
+            Code::Machine => inner.device.target().into_iter().collect(),
         };
         let facts = Facts {
             args: &arguments,
@@ -156,9 +156,9 @@ impl Kernels {
         variant: &Variant,
     ) -> Result<&'s Loaded, LaunchError> {
         let device = &self.0.device;
-        let (image, passed) = match device.vendor().api {
-            Api::Cpu => (self.0.bundle.blob(&variant.tile)?, in_full(kernel, variant)),
-            Api::Cuda | Api::Hip => (self.0.bundle.blob(&variant.binary)?, variant.passed.clone()),
+        let (image, passed) = match device.vendor().code {
+            Code::Tile => (self.0.bundle.blob(&variant.tile)?, in_full(kernel, variant)),
+            Code::Machine => (self.0.bundle.blob(&variant.binary)?, variant.passed.clone()),
         };
         let kind = |m: &Machine| match m {
             Machine::Address(_) | Machine::Scratch(_) => Some(ParamKind::Pointer),
@@ -170,8 +170,8 @@ impl Kernels {
             }
         };
         let params = passed.iter().map(kind).collect::<Option<_>>().ok_or_else(damaged)?;
-        let info = match device.vendor().api {
-            Api::Cpu => KernelInfo {
+        let info = match device.vendor().code {
+            Code::Tile => KernelInfo {
                 name: variant.symbol.clone(),
                 threads: 1,
                 shared_bytes: 0,
@@ -181,7 +181,7 @@ impl Kernels {
                 messages: Arc::default(),
                 meets: false,
             },
-            Api::Cuda | Api::Hip => KernelInfo {
+            Code::Machine => KernelInfo {
                 name: variant.symbol.clone(),
                 threads: variant.threads,
                 shared_bytes: device

@@ -70,6 +70,8 @@ pub(crate) struct Vendor {
     pub needed: (u32, u32),
     pub attributes: Attributes,
     pub shared: Shared,
+    /// What it runs of a shipped kernel.
+    pub code: Code,
     /// Asks what code a GPU runs.
     pub architecture: fn(&Driver, CUdevice) -> Result<Architecture, CudaError>,
     /// The GPUs for which there is a target: `use a GPU ..`.
@@ -86,6 +88,15 @@ pub(crate) struct Attributes {
     pub shared_bytes: c_int,
     /// The most threads of a block.
     pub threads: c_int,
+}
+
+/// What runs of a shipped kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// The binary for a target.
+    Machine,
+    /// The tile IR, which is there whatever the target is.
+    Tile,
 }
 
 /// Who decides how much shared memory a block has.

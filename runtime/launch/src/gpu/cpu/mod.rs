@@ -14,7 +14,7 @@ use tk_interp::Printed;
 
 use super::driver::Driver;
 use super::error::CudaError;
-use super::vendor::{Api, Architecture, Attributes, Shared, Vendor};
+use super::vendor::{Api, Architecture, Attributes, Code, Shared, Vendor};
 
 /// What is so on the CPU.
 pub(crate) static CPU: Vendor = Vendor {
@@ -33,6 +33,7 @@ pub(crate) static CPU: Vendor = Vendor {
     needed: (0, 0),
     attributes: Attributes { sms: SMS, shared_bytes: SHARED_BYTES, threads: THREADS },
     shared: Shared::Binary,
+    code: Code::Tile,
     architecture: |_: &Driver, _: CUdevice| -> Result<Architecture, CudaError> {
         Ok(Architecture { text: "interpreted on the CPU".to_string(), number: (0, 0), target: None })
     },
