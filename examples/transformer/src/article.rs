@@ -16,7 +16,7 @@ use crate::engine::{Array, Machine, View};
 use crate::failure::{Failure, Result};
 use crate::output::print;
 use crate::setup::DeviceKind;
-use crate::trace;
+use crate::{prompts, trace};
 
 const VOCABULARY: usize = 1000;
 const WIDTH: usize = 256;
@@ -176,13 +176,7 @@ struct Work {
 impl Work {
     fn new(machine: &Machine, batch: usize) -> Result<Work> {
         let rows = batch * LENGTH;
-        let mut state = 1u32;
-        let mut id = || {
-            // The constants of Numerical Recipes' linear congruential generator.
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            ((u64::from(state) * VOCABULARY as u64) >> 32) as i32
-        };
-        let ids: Vec<i32> = (0..rows).map(|_| id()).collect();
+        let ids: Vec<i32> = prompts::any(VOCABULARY).take(rows).map(u32::cast_signed).collect();
         let positions: Vec<i32> = (0..rows).map(|i| (i % LENGTH) as i32).collect();
         let starts: Vec<i32> = (0..=batch).map(|i| (i * LENGTH) as i32).collect();
         let array = |columns| machine.array(DType::F16, &[rows, columns]);
@@ -207,9 +201,7 @@ const KERNELS: usize = 2 + 5 * LAYERS;
 
 fn forward(machine: &Machine, model: &Model, work: &Work) -> Result<()> {
     let launch = |kernel: &str, views: &[View], numbers: &[tk::Arg<'_>], named: &[(&str, &str)]| {
-        let mut args: Vec<tk::Arg<'_>> = views.iter().map(View::arg).collect();
-        args.extend_from_slice(numbers);
-        machine.launch(kernel, &args, named)
+        machine.launch_on(kernel, views, numbers, named)
     };
     let view = Array::view;
     let (h, qkv) = (view(&work.h), view(&work.qkv));

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Result};
 use crate::generate::load;
 use crate::output::{bytes, print, tokens};
 use crate::setup::{Dtype, Memory, Sampling, Setup};
-use crate::trace;
+use crate::{prompts, trace};
 
 /// Seed of the random weights. Their values do not matter; that they are the same each time does.
 const SEED: u64 = 1;
@@ -75,13 +75,8 @@ fn setup(args: &Bench, config: &Config, checkpoint: Option<&Checkpoint>) -> Resu
 }
 
 fn prompts(args: &Bench, vocabulary: usize) -> Vec<Vec<u32>> {
-    let mut state = 1u32;
-    let mut token = || {
-        // The constants of Numerical Recipes' linear congruential generator, whose upper bits are the better ones.
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        ((u64::from(state) * vocabulary as u64) >> 32) as u32
-    };
-    (0..args.batch).map(|_| (0..args.prompt_tokens).map(|_| token()).collect()).collect()
+    let mut tokens = prompts::any(vocabulary);
+    (0..args.batch).map(|_| tokens.by_ref().take(args.prompt_tokens as usize).collect()).collect()
 }
 
 /// One measurement.

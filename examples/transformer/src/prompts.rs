@@ -66,3 +66,13 @@ fn encode_one(text: &str, tokenizer: &Tokenizer, config: &Config) -> Result<Vec<
     }
     Ok(prompt)
 }
+
+/// Tokens that mean nothing, always the same ones.
+pub fn any(vocabulary: usize) -> impl Iterator<Item = u32> {
+    let mut state = 1u32;
+    std::iter::repeat_with(move || {
+        // The constants of Numerical Recipes' linear congruential generator, whose upper bits are the better ones.
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        ((u64::from(state) * vocabulary as u64) >> 32) as u32
+    })
+}

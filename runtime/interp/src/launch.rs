@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tk_ops::scalar::Scalar;
-use tk_tile::{Elem, Func, FuncId, FuncKind, TileModule, Type};
+use tk_tile::{Elem, Func, FuncId, FuncKind, TileModule, Type, ValueId};
 
 use crate::checked::Checker;
 use crate::code::Code;
@@ -140,8 +140,7 @@ impl Program {
     pub fn params(&self) -> Vec<&Type> {
         let module = self.prepared.borrow_owner();
         let Some(func) = module.funcs.get(self.kernel) else { return vec![] };
-        let params = func.blocks.get(func.body).map_or(&[][..], |b| &b.args);
-        params.iter().map(|p| module.types.get(func.ty(*p))).collect()
+        params(func).iter().map(|p| module.types.get(func.ty(*p))).collect()
     }
 
     /// Runs all programs of a grid. An empty grid does nothing.
@@ -158,9 +157,14 @@ impl Program {
     }
 }
 
+/// The parameters of a function.
+fn params(func: &Func) -> &[ValueId] {
+    func.blocks.get(func.body).map_or(&[][..], |b| &b.args)
+}
+
 /// The values of the parameters.
 fn bind(module: &TileModule, func: &Func, args: &[Arg], space: &mut Space) -> Result<Vec<Value>, Fault> {
-    let params = func.blocks.get(func.body).map_or(&[][..], |b| &b.args);
+    let params = params(func);
     if params.len() != args.len() {
         let message = format!("kernel `{}` takes {} arguments, not {}", func.name, params.len(), args.len());
         return Err(Fault::new("E0701", message));

@@ -229,11 +229,15 @@ fn portable(bundle: &Bundle, variant: &Variant) -> Result<(TileModule, FuncId), 
     let wrong = |what: String| {
         Error::new(format!("the tile IR of this bundle cannot be read: {what}"), "build it again")
     };
-    let bytes = bundle.blob(&variant.tile)?;
-    let source = std::str::from_utf8(&bytes).map_err(|e| wrong(e.to_string()))?;
-    let module: Module = text::parse(source).map_err(|e| wrong(e.to_string()))?;
-    let module = TileModule::new(module).map_err(|e| wrong(e.to_string()))?;
-    let kernels = module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel);
-    let entry = kernels.map(|(id, _)| id).next().ok_or_else(|| wrong("it has no kernel".into()))?;
-    Ok((module, entry))
+    portable_of(&bundle.blob(&variant.tile)?).map_err(wrong)
+}
+
+/// The tile IR of a text, and its kernel. The error is what is wrong.
+pub fn portable_of(text: &[u8]) -> Result<(TileModule, FuncId), String> {
+    let source = std::str::from_utf8(text).map_err(|e| e.to_string())?;
+    let module: Module = text::parse(source).map_err(|e| e.to_string())?;
+    let module = TileModule::new(module).map_err(|e| e.to_string())?;
+    let kernel = module.funcs.iter().find(|(_, f)| f.kind == FuncKind::Kernel).map(|(id, _)| id);
+    let kernel = kernel.ok_or("it has no kernel")?;
+    Ok((module, kernel))
 }

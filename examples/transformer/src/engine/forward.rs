@@ -99,7 +99,7 @@ impl Forward<'_> {
     /// The first `h`. The position of a token is its number in `positions` less `back`.
     pub fn embed(&self, tokens: &Array, positions: &Array, rows: &Rows, back: i32) -> Result<()> {
         let all = [tokens, positions, &self.weights.tokens, &self.weights.positions, &rows.h];
-        self.launch("embed", all.map(Array::view), &[back.into()], &[])
+        self.machine.launch_on("embed", &all.map(Array::view), &[back.into()], &[])
     }
 
     /// A block of the model. `attention` makes `mixed` of `qkv`.
@@ -126,12 +126,12 @@ impl Forward<'_> {
         if rows.count <= FEW {
             let all = [&rows.h, &norm.gain, &norm.shift, &linear.weight, &linear.bias, to];
             let named = [block, act, ("ROWS", self.rows("2"))];
-            return self.launch("few_normed", all.map(Array::view), &[eps], &named);
+            return self.machine.launch_on("few_normed", &all.map(Array::view), &[eps], &named);
         }
         let all = [&rows.h, &norm.gain, &norm.shift, &rows.normed];
-        self.launch("normed", all.map(Array::view), &[eps], &[block])?;
+        self.machine.launch_on("normed", &all.map(Array::view), &[eps], &[block])?;
         let all = [&rows.normed, &linear.weight, &linear.bias, to];
-        self.launch("wide", all.map(Array::view), &[], &[act])
+        self.machine.launch_on("wide", &all.map(Array::view), &[], &[act])
     }
 
     /// `h += x @ weight.T + bias`
@@ -147,9 +147,9 @@ impl Forward<'_> {
                 _ if rows == "1" => "4096",
                 _ => "1024",
             };
-            return self.launch("few_added", all, &[], &[("BK", some), ("ROWS", rows)]);
+            return self.machine.launch_on("few_added", &all, &[], &[("BK", some), ("ROWS", rows)]);
         }
-        self.launch("wide_added", all, &[], &[])
+        self.machine.launch_on("wide_added", &all, &[], &[])
     }
 
     /// Attention of prompts: sequence `s` has the rows from `starts[s]` on, and `lengths[s]` keys with them.
@@ -165,9 +165,9 @@ impl Forward<'_> {
         let longest = (longest as i32).into();
         let (starts, lengths) = (starts.view(), lengths.clone());
         let all = [k, v, keys.clone(), values.clone(), starts.clone(), lengths.clone()];
-        self.launch("remember", all, &[longest], &[])?;
+        self.machine.launch_on("remember", &all, &[longest], &[])?;
         let all = [q, keys.clone(), values.clone(), self.mixed(rows), starts, lengths];
-        self.launch("attention", all, &[longest, self.scale()], &[("CAUSAL", "true")])
+        self.machine.launch_on("attention", &all, &[longest, self.scale()], &[("CAUSAL", "true")])
     }
 
     /// Attention of one row of each sequence.
@@ -175,7 +175,7 @@ impl Forward<'_> {
         let [q, k, v] = self.heads(rows);
         let (lengths, parts, done) = (state.lengths.view(), state.parts.view(), state.done.view());
         let all = [q, k, v, keys.clone(), values.clone(), self.mixed(rows), lengths, parts, done];
-        self.launch("attention_one", all, &[self.scale()], &[])
+        self.machine.launch_on("attention_one", &all, &[self.scale()], &[])
     }
 
     /// The logits of few rows.
@@ -183,7 +183,7 @@ impl Forward<'_> {
         let norm = &self.weights.last_norm;
         let all = [&rows.h, &norm.gain, &norm.shift, self.head(), to];
         let named = [("BLOCK", block(self.config.width)?), ("ROWS", self.rows("4"))];
-        self.launch("few_logits", all.map(Array::view), &[self.config.epsilon.into()], &named)
+        self.machine.launch_on("few_logits", &all.map(Array::view), &[self.config.epsilon.into()], &named)
     }
 
     /// The logits of many rows.
@@ -191,8 +191,8 @@ impl Forward<'_> {
         let norm = &self.weights.last_norm;
         let all = [&rows.h, &norm.gain, &norm.shift, &rows.normed];
         let named = [("BLOCK", block(self.config.width)?)];
-        self.launch("normed", all.map(Array::view), &[self.config.epsilon.into()], &named)?;
-        self.launch("wide_logits", [&rows.normed, self.head(), to].map(Array::view), &[], &[])
+        self.machine.launch_on("normed", &all.map(Array::view), &[self.config.epsilon.into()], &named)?;
+        self.machine.launch_on("wide_logits", &[&rows.normed, self.head(), to].map(Array::view), &[], &[])
     }
 
     /// Rows of the weights in a program of the kernels for few rows; `on_gpu` is what a GPU has. See `kernels/model.tk`.
@@ -220,18 +220,5 @@ impl Forward<'_> {
 
     fn mixed(&self, rows: &Rows) -> View {
         rows.mixed.view().shaped(0, &[rows.count, self.config.heads, self.config.head_width()])
-    }
-
-    /// Launches a kernel on arrays, behind which there are numbers.
-    fn launch<const N: usize>(
-        &self,
-        kernel: &str,
-        views: [View; N],
-        numbers: &[tk::Arg<'_>],
-        named: &[(&str, &str)],
-    ) -> Result<()> {
-        let mut args: Vec<tk::Arg<'_>> = views.iter().map(View::arg).collect();
-        args.extend_from_slice(numbers);
-        self.machine.launch(kernel, &args, named)
     }
 }

@@ -50,6 +50,19 @@ impl Machine {
         Ok(())
     }
 
+    /// Launches a kernel on views, behind which there are numbers.
+    pub fn launch_on(
+        &self,
+        kernel: &str,
+        views: &[View],
+        numbers: &[Arg<'_>],
+        named: &[(&str, &str)],
+    ) -> Result<()> {
+        let mut args: Vec<Arg<'_>> = views.iter().map(View::arg).collect();
+        args.extend_from_slice(numbers);
+        self.launch(kernel, &args, named)
+    }
+
     /// Records launches instead of doing them.
     pub fn capture(&self, work: impl FnOnce() -> Result<()>) -> Result<Graph> {
         self.stream.capture(work)

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use tk_interp::{Arg, BufferId, Buffers, Fault, Memory, Options, Printed, Program};
 use tk_ops::{DType, Scalar};
-use tk_tile::{Elem, FuncKind, Module, TileModule, Type, text};
+use tk_tile::{Elem, Type};
 
+use crate::bundled;
 use crate::session::lock;
 
 /// A fault, whose text [`last`] has.
@@ -84,12 +85,9 @@ impl Param {
 impl Function {
     /// Of the text of tile IR that has one kernel.
     pub fn load(source: &CStr) -> Result<Function, Fault> {
-        let wrong = |what: String| Fault::new("E0701", format!("its tile IR cannot be read: {what}"));
-        let source = source.to_str().map_err(|e| wrong(e.to_string()))?;
-        let module: Module = text::parse(source).map_err(|e| wrong(e.to_string()))?;
-        let module = TileModule::new(module).map_err(|e| wrong(e.to_string()))?;
-        let kernel = module.funcs.iter().find(|(_, f)| f.kind == FuncKind::Kernel).map(|(id, _)| id);
-        let program = Program::new(module, kernel.ok_or_else(|| wrong("it has no kernel".into()))?)?;
+        let wrong = |what| Fault::new("E0701", format!("its tile IR cannot be read: {what}"));
+        let (module, kernel) = bundled::portable_of(source.to_bytes()).map_err(wrong)?;
+        let program = Program::new(module, kernel)?;
         let params = program.params().into_iter().map(param).collect();
         Ok(Function { program, params })
     }
