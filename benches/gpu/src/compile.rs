@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tk_driver::{
-    ArgFacts, Assembler, Cache, Environment, Request, Tools, build_cached, compile_for, warps_for,
+    ArgFacts, Asked, Assembler, Cache, Environment, Request, Shape, Tools, build_cached, compile_for,
 };
 use tk_layout::spec::SM_90A;
 use tk_layout::{Setting, pipeline};
@@ -150,8 +150,7 @@ fn measure(root: &Path, case: &Case, assembler: &Assembler) -> Result<Value, Str
 struct Front {
     session: Session,
     compiled: std::sync::Arc<Compiled>,
-    warps: u32,
-    stages: Option<u32>,
+    shape: Shape,
     facts: Vec<ArgFacts>,
 }
 
@@ -164,7 +163,7 @@ impl Front {
             contract::plan(hir, kernel, &case.arguments, &case.sets).map_err(|e| first(&[*e.diagnostic]))?;
         let (compiled, _) = session.compile(kernel, &plan.bindings).map_err(|wrong| first(&wrong))?;
         let options = LaunchOptions::of(&plan.launch);
-        let (warps, stages) = (warps_for(&SM_90A, options.warps.into()), options.stages);
+        let shape = Shape::of(&SM_90A, Asked::from(&options));
         let kinds = params(&compiled.module, compiled.entry).ok_or("it takes a tile")?;
         if kinds.len() != case.values.len() {
             return Err(format!("it has {} machine parameters, not {}", kinds.len(), case.values.len()));
@@ -172,14 +171,14 @@ impl Front {
         let known = kinds.iter().zip(&case.values).map(|(kind, bits)| Known::of(*kind, *bits));
         let facts =
             known.map(|f| ArgFacts { divisible: f.divisible, one: f.one, positive: f.positive }).collect();
-        Ok(Front { session, compiled, warps, stages, facts })
+        Ok(Front { session, compiled, shape, facts })
     }
 
     fn request(&self) -> Request<'_> {
         let (module, entry) = (&self.compiled.module, self.compiled.entry);
         let sources = &self.session.checked().sources;
-        let (warps, stages, facts) = (self.warps, self.stages, self.facts.clone());
-        Request { module, entry, target: &SM_90A, warps, stages, facts, sources }
+        let (shape, facts) = (self.shape, self.facts.clone());
+        Request { module, entry, target: &SM_90A, shape, facts, sources }
     }
 }
 
@@ -209,8 +208,9 @@ fn once(root: &Path, case: &Case, assembler: &Assembler) -> Result<Steps, String
 
 /// The time of the stages before LLVM, by doing them again.
 fn layout(request: &Request<'_>) -> Result<Duration, String> {
-    let (spec, warps, stages) = (request.target, request.warps, request.stages);
-    let setting = Setting { spec, warps, stages, facts: request.facts.clone() };
+    let Shape { warps, blocks, stages, registers } = request.shape;
+    let facts = request.facts.clone();
+    let setting = Setting { spec: request.target, warps, blocks, stages, registers, facts };
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let begin = Instant::now();
     pipeline::run(request.module, &name, setting, None).map_err(|e| e.to_string())?;

@@ -164,16 +164,58 @@ pub fn works(quick: bool, elements: usize) -> Vec<Work> {
     works
 }
 
+/// Warps and rows of a program that holds rows in registers, and the blocks that it has.
+const SHARED: [(usize, usize, usize); 16] = [
+    (1, 1, 1),
+    (2, 1, 1),
+    (4, 1, 1),
+    (8, 1, 1),
+    (16, 1, 1),
+    (2, 2, 1),
+    (4, 4, 1),
+    (8, 8, 1),
+    (2, 4, 1),
+    (4, 8, 1),
+    (8, 1, 2),
+    (16, 1, 2),
+    (32, 1, 2),
+    (16, 1, 4),
+    (32, 1, 4),
+    (32, 1, 8),
+];
+
 /// A kernel of the library, which chooses its blocks itself. What is tried beside that is how many warps and rows share a
-/// program that holds rows in registers.
+/// program that holds rows in registers, and among how many blocks it is divided.
 fn library(name: &str, kind: Kind, cols: usize, quick: bool, elements: usize) -> Work {
     let block = cols.next_power_of_two();
     let mut others: Vec<Sets> = vec![];
-    for (warps, rows) in [(1, 1), (2, 1), (4, 1), (8, 1), (16, 1), (2, 2), (4, 4), (8, 8), (2, 4), (4, 8)] {
+    for (warps, rows, ctas) in SHARED {
         let held = block * rows / warps;
-        if cols <= IN_REGISTERS && (8 * WARP..=128 * WARP).contains(&held) && !quick {
-            let mut sets = ints(&[("BLOCK", block), ("ROWS", rows), ("WARPS", warps)]);
+        let is_long = block > IN_REGISTERS / 2;
+        if (ctas == 1 || is_long) && (8 * WARP..=128 * WARP).contains(&held) && !quick {
+            let mut sets = ints(&[("BLOCK", block), ("ROWS", rows), ("WARPS", warps), ("CTAS", ctas)]);
             sets.push(("WHOLE".to_string(), SetValue::Bool(true)));
+            others.push(sets);
+        }
+    }
+    for (block, warps, ctas) in [
+        (8192, 16, 2),
+        (8192, 32, 4),
+        (16384, 32, 2),
+        (16384, 32, 4),
+        (16384, 16, 4),
+        (16384, 16, 2),
+        (16384, 32, 8),
+        (32768, 32, 4),
+        (32768, 32, 2),
+        (32768, 32, 8),
+        (8192, 16, 4),
+        (4096, 16, 4),
+        (4096, 8, 4),
+    ] {
+        if cols > IN_REGISTERS && !quick {
+            let mut sets = ints(&[("BLOCK", block), ("WARPS", warps), ("CTAS", ctas)]);
+            sets.push(("WHOLE".to_string(), SetValue::Bool(false)));
             others.push(sets);
         }
     }

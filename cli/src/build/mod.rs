@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use tk_driver::{
-    ArgFacts, Built, Cache, Environment, Kernel, Refused, Request, Specialization, Stages, Tools, Variant,
-    build_cached, compile_for, describe, shallow, specializations, spilled, warps_for,
+    ArgFacts, Built, Cache, Environment, Kernel, Refused, Request, Shape, Specialization, Stages, Tools,
+    Variant, build_cached, compile_for, describe, shallow, specializations, spilled,
 };
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
@@ -72,8 +72,8 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         let prefer = contract::preferred(&session.checked().hir, special.kernel, &special.bindings)
             .map_err(|wrong| builder.refused(&[*wrong]))?;
         for (variant, facts) in builder.variants(module, entry, prefer.as_deref()) {
-            let warps = warps_for(target, special.warps);
-            let request = Request { module, entry, target, warps, stages: special.stages, facts, sources };
+            let shape = Shape::of(target, special.asked);
+            let request = Request { module, entry, target, shape, facts, sources };
             let (row, written) = builder.one(special, variant, &request)?;
             let row = table::named(row, &written);
             files.extend(written);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use tk_driver::{Cache, Environment, Request, Tools, compile, facts_about, warps_for};
+use tk_driver::{Asked, Cache, Environment, Request, Shape, Tools, compile, facts_about};
 use tk_interp::{Arg, Fault, Memory, Options};
 use tk_layout::TargetSpec;
 use tk_ops::Op;
@@ -73,22 +73,22 @@ impl Building {
         }
     }
 
-    fn build(&self, compiled: &Compiled, warps: u32, stages: Option<u32>, assemble: bool) {
+    fn build(&self, compiled: &Compiled, options: &LaunchOptions, assemble: bool) {
         let func = &compiled.module.funcs[compiled.entry];
         let ops = walk::insts(func).into_iter().map(|i| func.insts[i].op);
         self.operations.lock().unwrap().extend(ops);
-        let text = format!("{warps} {stages:?} {}", *compiled.module);
+        let shape = Shape::of(self.target, Asked::from(options));
+        let text = format!("{shape:?} {}", *compiled.module);
         if !self.built.lock().unwrap().insert(text) {
             return;
         }
         let sources = SourceMap::default();
-        let (target, warps) = (self.target, warps_for(self.target, warps.into()));
+        let target = self.target;
         let request = Request {
             module: &compiled.module,
             entry: compiled.entry,
             target,
-            warps,
-            stages,
+            shape,
             facts: vec![],
             sources: &sources,
         };
@@ -116,7 +116,7 @@ impl Device for Building {
         memory: &Memory,
     ) -> Result<(), Fault> {
         // Where LLVM assembles, its linker has little to refuse: the examples of operations are enough for it.
-        self.build(compiled, options.warps, options.stages, self.target.has_ptx);
+        self.build(compiled, options, self.target.has_ptx);
         let options = Options { printed: options.printed.clone(), ..Options::default() };
         tk_interp::launch(&compiled.module, compiled.entry, args, grid, memory, &options)
     }
@@ -135,7 +135,8 @@ fn unfolded(building: &Building, program: &Program) {
     let module = TileModule::new(special.module).unwrap();
     let module = pipeline::run_passes(pipeline::CHECKED, module, None).unwrap();
     let entry = module.find(&special.kernel).unwrap();
-    building.build(&Compiled { id: 0, module, entry, notes: vec![] }, 1, None, true);
+    let options = LaunchOptions { warps: 1, ..LaunchOptions::of(&[]) };
+    building.build(&Compiled { id: 0, module, entry, notes: vec![] }, &options, true);
 }
 
 /// The programs in files, which find each other.

@@ -13,7 +13,7 @@ use crate::assembler::{Assembler, Tools};
 use crate::cache::Key;
 use crate::compile::{compile, name_in_code};
 use crate::encode::{decode, encode};
-use crate::kernel::{Cubin, Kernel, Request};
+use crate::kernel::{Cubin, Kernel, Request, Shape};
 
 /// A compiled and assembled kernel.
 #[derive(Clone, Debug)]
@@ -113,6 +113,12 @@ fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
         (divisible << 2 | u32::from(positive) << 1 | u32::from(one)).to_le_bytes()
     };
     let facts: Vec<u8> = request.facts.iter().flat_map(fact).collect();
+    // All of it, so that something new is not forgotten.
+    let Shape { warps, blocks, stages, registers } = request.shape;
+    let shape: Vec<u8> = [warps, blocks, stages.unwrap_or(0), registers.unwrap_or(0)]
+        .iter()
+        .flat_map(|n| n.to_le_bytes())
+        .collect();
     // Line tables hold names and lines, which follow from the places in the IR and these texts.
     let texts: Vec<Vec<u8>> = request
         .sources
@@ -122,13 +128,12 @@ fn key(request: &Request<'_>, assembler: &Assembler) -> Key {
     let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
     Key::of(&[
         // The number of the form in which a kernel is kept.
-        b"kernel 3",
+        b"kernel 4",
         Key::of(&texts).bytes(),
         ir.as_bytes(),
         &request.entry.0.to_le_bytes(),
         request.target.name.as_bytes(),
-        &request.warps.to_le_bytes(),
-        &request.stages.unwrap_or(0).to_le_bytes(),
+        &shape,
         &facts,
         env!("CARGO_PKG_VERSION").as_bytes(),
         env!("TK_SOURCE").as_bytes(),

@@ -14,7 +14,7 @@ use tk_tile::text::Options;
 use tk_tile::{Elem, Id, Type, ValueId};
 
 use crate::build::fits;
-use crate::kernel::{Kernel, Param, ParamKind, Request, Stages};
+use crate::kernel::{Kernel, Param, ParamKind, Request, Shape, Stages};
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
@@ -38,7 +38,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         target: request.target,
         threads: stages.scheduled.block_threads(),
         shared_bytes,
-        programs_per_block: 1,
+        blocks_per_program: stages.scheduled.setting.blocks,
         params: made.params.iter().map(param).collect(),
         maps: made.maps.iter().map(described).collect(),
         messages: made.messages,
@@ -94,8 +94,9 @@ pub(crate) fn name_in_code(sources: &SourceMap, source: &Source) -> String {
 /// Lays out and schedules a kernel.
 pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
-    let (spec, warps, stages) = (request.target, request.warps, request.stages);
-    let setting = Setting { spec, warps, stages, facts: request.facts.clone() };
+    let Shape { warps, blocks, stages, registers } = request.shape;
+    let facts = request.facts.clone();
+    let setting = Setting { spec: request.target, warps, blocks, stages, registers, facts };
     pipeline::run(request.module, &name, setting, None).map_err(|e| {
         let message = format!("internal error in code generation: {e}");
         vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]

@@ -11,6 +11,7 @@ use tk_sema::eval::Bindings;
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Span};
 
+use crate::kernel::Asked;
 use crate::target::facts_about;
 use crate::variant::Variant;
 
@@ -46,9 +47,7 @@ pub struct Specialization {
     /// The values of its compile-time parameters; optional arguments are there.
     pub bindings: Bindings,
     /// What was asked for.
-    pub warps: u64,
-    /// Trips of a loop that are on their way at once.
-    pub stages: Option<u32>,
+    pub asked: Asked,
     /// Whether all programs of a launch run at the same time.
     pub cooperative: bool,
     /// The compile-time parameters in order, then the options of a launch that were given, with their values.
@@ -155,22 +154,18 @@ fn specialization(
     let options: Sets = sets.iter().filter(|(n, _)| contract::is_launch_option(n)).cloned().collect();
     values.extend(options.iter().map(|(n, v)| (n.clone(), v.to_string())));
     let option = |name| launch_option(session, kernel, &bindings, &options, name);
-    let warps = option("warps")?.unwrap_or(LaunchOptions::WARPS.into());
-    let stages = option("stages")?.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+    let small = |n: Option<u64>| n.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
     let cooperative = session.launch_option(kernel, &bindings, "cooperative")?.is_some_and(|v| v != 0);
+    let asked = Asked {
+        warps: option("warps")?.unwrap_or(LaunchOptions::WARPS.into()),
+        // As for launches that compile.
+        ctas: option("ctas")?.filter(|_| !cooperative).unwrap_or(1),
+        stages: small(option("stages")?),
+        max_regs: small(option("max_regs")?),
+        occupancy: small(option("occupancy")?),
+    };
     let (name, place) = (f.name.clone(), f.span);
-    Ok(Specialization {
-        kernel,
-        name,
-        place,
-        target,
-        bindings,
-        warps,
-        stages,
-        cooperative,
-        values,
-        number: 1,
-    })
+    Ok(Specialization { kernel, name, place, target, bindings, asked, cooperative, values, number: 1 })
 }
 
 /// What `--set NAME=` says of an option of a launch, else the launch clause, if either does.

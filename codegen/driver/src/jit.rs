@@ -5,7 +5,7 @@ use tk_sema::target::Target;
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 use tk_tile::{FuncId, TileModule};
 
-use crate::kernel::{Request, facts, warps_for};
+use crate::kernel::{Asked, Request, Shape, facts};
 use crate::target::facts_about;
 use crate::{Cache, Environment, Tools, build_cached};
 
@@ -39,9 +39,10 @@ impl Compile for Jit {
             return Err(vec![Diagnostic::error(codes::NOT_COMPILED, place, message, "")]);
         };
         let facts = facts(&options.facts);
-        let warps = warps_for(target, options.warps.into());
-        let request =
-            Request { module, entry, target, warps, stages: options.stages, facts, sources: &self.sources };
+        let CompileOptions { warps, ctas, stages, max_regs, occupancy, .. } = *options;
+        let asked = Asked { warps: warps.into(), ctas: ctas.into(), stages, max_regs, occupancy };
+        let shape = Shape::of(target, asked);
+        let request = Request { module, entry, target, shape, facts, sources: &self.sources };
         let built = build_cached(&request, false, &self.tools, place)?;
         let kind = |p: &crate::Param| match p.kind {
             crate::ParamKind::Pointer => ParamKind::Pointer,
@@ -54,7 +55,7 @@ impl Compile for Jit {
             image: built.cubin.bytes.into(),
             threads: built.kernel.threads,
             shared_bytes: built.kernel.shared_bytes,
-            programs_per_block: built.kernel.programs_per_block,
+            blocks_per_program: built.kernel.blocks_per_program,
             params: built.kernel.params.iter().map(kind).collect(),
             maps: built.kernel.maps,
             messages: built.kernel.messages.into(),

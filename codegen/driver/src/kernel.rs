@@ -4,9 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 use tk_bundle::TensorMap;
+use tk_layout::clusters::blocks_for;
 use tk_layout::kernel::Shallow;
 use tk_layout::{ArgFacts, TargetSpec};
 use tk_ops::DType;
+use tk_runtime::device::LaunchOptions;
 use tk_syntax::SourceMap;
 use tk_tile::message::Message;
 use tk_tile::{FuncId, TileModule};
@@ -20,21 +22,64 @@ pub struct Request<'a> {
     pub entry: FuncId,
     /// The machine.
     pub target: &'static TargetSpec,
-    /// Warps of one program, as many lanes each as the target says.
-    pub warps: u32,
-    /// Trips of a loop that are on their way at once, for loops that do not say it.
-    pub stages: Option<u32>,
+    /// How a program is made.
+    pub shape: Shape,
     /// What is known of the parameters, in the order of [`Kernel::params`]; of those behind the end, nothing is.
     pub facts: Vec<ArgFacts>,
     /// The files that the places in the module refer to.
     pub sources: &'a SourceMap,
 }
 
-/// The warps that a program gets for what `launch(warps = ..)` says, which is a hint: the next power of two, as layouts
-/// need, and no more than the target has.
-pub fn warps_for(target: &TargetSpec, hint: u64) -> u32 {
-    let most = target.max_threads / target.warp_size;
-    u32::try_from(hint).unwrap_or(most).clamp(1, most).next_power_of_two().min(most)
+/// What `launch(..)` asks for; hints, all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Warps of a program.
+    pub warps: u64,
+    /// Blocks that a program is divided among.
+    pub ctas: u64,
+    /// Trips of a loop that are on their way at once, for loops that do not say it.
+    pub stages: Option<u32>,
+    /// The most registers of a lane.
+    pub max_regs: Option<u32>,
+    /// Blocks that a multiprocessor should hold at once.
+    pub occupancy: Option<u32>,
+}
+
+impl From<&LaunchOptions> for Asked {
+    fn from(o: &LaunchOptions) -> Asked {
+        let (warps, ctas) = (o.warps.into(), o.ctas.into());
+        Asked { warps, ctas, stages: o.stages, max_regs: o.max_regs, occupancy: o.occupancy }
+    }
+}
+
+/// How a program is made for a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shape {
+    /// Warps of a program, as many lanes each as the target says: a power of two, as layouts need, that the target has.
+    pub warps: u32,
+    /// Blocks that a program is divided among, where it can be ([`tk_layout::clusters`]).
+    pub blocks: u32,
+    /// Trips of a loop that are on their way at once, for loops that do not say it.
+    pub stages: Option<u32>,
+    /// The most registers of a lane, where there is such a limit.
+    pub registers: Option<u32>,
+}
+
+impl Shape {
+    /// The fewest registers to which a lane is limited: no kernel does with fewer than `ptxas` takes for addresses alone.
+    const FEWEST: u32 = 24;
+
+    /// What a program gets on a target for what was asked.
+    pub fn of(target: &TargetSpec, asked: Asked) -> Shape {
+        let most = target.max_threads / target.warp_size;
+        let warps = u32::try_from(asked.warps).unwrap_or(most).clamp(1, most).next_power_of_two().min(most);
+        let blocks = if target.has_clusters { blocks_for(asked.ctas) } else { 1 };
+        let of_block = (warps / blocks).max(1);
+        let held = asked.occupancy.map(|n| target.registers_of_launch(of_block.saturating_mul(n)));
+        let registers = held.into_iter().chain(asked.max_regs).min();
+        let registers = registers.map(|n| n.max(Self::FEWEST)).filter(|n| *n < target.registers);
+        Shape { warps, blocks, stages: asked.stages, registers }
+    }
 }
 
 /// What the runtime knows of the arguments of a launch, in the words of code generation.
@@ -70,8 +115,8 @@ pub struct Kernel {
     pub threads: u32,
     /// Shared memory of a block.
     pub shared_bytes: u32,
-    /// How many programs of the grid one block runs.
-    pub programs_per_block: u32,
+    /// Blocks of a program, next to each other on axis 0.
+    pub blocks_per_program: u32,
     /// The parameters in order.
     pub params: Vec<Param>,
     /// What a launch describes to the copy engine: the very last parameters.

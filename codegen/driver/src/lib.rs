@@ -32,7 +32,7 @@ pub use compile::compile;
 pub use find::Environment;
 pub use instance::{Refused, Specialization, specializations};
 pub use jit::Jit;
-pub use kernel::{Cubin, Kernel, Param, ParamKind, Request, Resources, Stages, warps_for};
+pub use kernel::{Asked, Cubin, Kernel, Param, ParamKind, Request, Resources, Shape, Stages};
 pub use lld::Lld;
 pub use ptxas::Ptxas;
 pub use report::{describe, shallow, spilled};

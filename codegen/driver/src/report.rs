@@ -23,7 +23,7 @@ struct Report<'a> {
     guard: Vec<Guard<'a>>,
     symbol: &'a str,
     threads: u32,
-    programs_per_block: u32,
+    blocks_per_program: u32,
     /// What a launch gives.
     shared_bytes: u32,
     /// What the binary has by itself.
@@ -102,7 +102,7 @@ pub fn describe(
         guard: made.params.iter().zip(facts).filter_map(|(p, f)| guard(p, f)).collect(),
         symbol: &made.name,
         threads: made.threads,
-        programs_per_block: made.programs_per_block,
+        blocks_per_program: made.blocks_per_program,
         shared_bytes: made.shared_bytes,
         static_shared_bytes: resources.static_shared_bytes,
         registers: resources.registers,

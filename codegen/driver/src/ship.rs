@@ -25,7 +25,7 @@ use crate::assembler::Tools;
 use crate::build::{Built, build_cached};
 use crate::guard::{known, mapped, positive};
 use crate::instance::Specialization;
-use crate::kernel::{Request, warps_for};
+use crate::kernel::{Request, Shape};
 use crate::listing::listing;
 use crate::variant::Variant;
 
@@ -203,16 +203,8 @@ impl Shipping<'_> {
         let prefer = contract::preferred(hir, special.kernel, bindings).map_err(|d| vec![*d])?;
         for (variant, facts) in Variant::of(module, entry, prefer.as_deref()) {
             let sources = &session.checked().sources;
-            let warps = warps_for(target, special.warps);
-            let request = Request {
-                module,
-                entry,
-                target,
-                warps,
-                stages: special.stages,
-                facts: facts.clone(),
-                sources,
-            };
+            let shape = Shape::of(target, special.asked);
+            let request = Request { module, entry, target, shape, facts: facts.clone(), sources };
             let built = build_cached(&request, self.listings, self.tools, special.place)?;
             let mut made = self.made(special, bindings, &contract, &compiled, &facts, &built)?;
             if let Some(stages) = &built.kernel.stages {
@@ -306,7 +298,7 @@ impl Shipping<'_> {
             grid: contract.grid.each_ref().map(expr),
             symbol: kernel.name.clone(),
             threads: kernel.threads,
-            programs_per_block: kernel.programs_per_block,
+            blocks_per_program: kernel.blocks_per_program,
             shared_bytes: kernel.shared_bytes,
             cooperative: special.cooperative,
             passed,

@@ -22,11 +22,11 @@ use tk_tile::Loc;
 
 use crate::build::fits;
 use crate::compile::{schedule, stopped};
-use crate::kernel::{Request, facts as facts_of, warps_for};
+use crate::kernel::{Asked, Request, Shape, facts as facts_of};
 use crate::target::facts_about;
 
 /// A specialization for warps and facts about its arguments.
-type Key = (u64, u32, Option<u32>, Vec<ArgFacts>);
+type Key = (u64, Shape, Vec<ArgFacts>);
 
 /// The simulated target.
 pub struct Simulator {
@@ -48,25 +48,19 @@ impl Simulator {
         Simulator { spec, seed, known: Mutex::new(HashMap::new()) }
     }
 
-    fn ready(
-        &self,
-        compiled: &Compiled,
-        (warps, stages): (u32, Option<u32>),
-        facts: Vec<ArgFacts>,
-    ) -> Result<Arc<Ready>, Wrong> {
-        let key = (compiled.id, warps, stages, facts);
+    fn ready(&self, compiled: &Compiled, shape: Shape, facts: Vec<ArgFacts>) -> Result<Arc<Ready>, Wrong> {
+        let key = (compiled.id, shape, facts);
         if let Some(ready) = self.known.lock().unwrap_or_else(|p| p.into_inner()).get(&key) {
             return Ok(Arc::clone(ready));
         }
-        let facts = facts_of(&key.3);
+        let facts = facts_of(&key.2);
         // Faults name places by themselves; code of the host has no line table.
         let sources = SourceMap::default();
         let request = Request {
             module: &compiled.module,
             entry: compiled.entry,
             target: self.spec,
-            warps,
-            stages,
+            shape,
             facts,
             sources: &sources,
         };
@@ -146,7 +140,7 @@ impl Device for Simulator {
         let (kinds, values) = call.pack(&place)?;
         let facts = kinds.iter().zip(values.bits()).map(|(k, v)| ArgFacts::of(*k, *v)).collect();
         let ready = self
-            .ready(compiled, (warps_for(self.spec, options.warps.into()), options.stages), facts)
+            .ready(compiled, Shape::of(self.spec, Asked::from(options)), facts)
             .map_err(|w| fault_of(&w))?;
         let space = Space { buffers: memory.buffers(), said: Mutex::default() };
         let maps: Vec<sim::TensorMap> =

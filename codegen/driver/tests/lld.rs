@@ -51,7 +51,7 @@ fn kernel(object: Option<&[u8]>) -> Kernel {
         target: TARGETS.into_iter().find(|t| t.has_gcn).unwrap(),
         threads: 64,
         shared_bytes: 0,
-        programs_per_block: 1,
+        blocks_per_program: 1,
         params: vec![],
         messages: vec![],
         shallow: vec![],

@@ -54,7 +54,7 @@ fn kernel(asm: &str) -> Kernel {
         target: TARGETS[1],
         threads: 32,
         shared_bytes: 0,
-        programs_per_block: 1,
+        blocks_per_program: 1,
         params: vec![],
         messages: vec![],
         shallow: vec![],

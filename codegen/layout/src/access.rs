@@ -101,6 +101,17 @@ pub fn access(
     })
 }
 
+/// How many neighbours of a `view_inside` are inside or outside together, and along which dimension; as far as accesses to them
+/// could be wide.
+pub fn inside(module: &Module, func: &Func, axis: &AxisInfo, inst: &Inst) -> Option<(usize, u32)> {
+    let (place, r) = (*inst.operands.first()?, *inst.results.first()?);
+    let shape = module.types.get(func.ty(r)).shape()?.to_vec();
+    let at = inst.operands.iter().skip(1).copied().collect();
+    let (order, vector) = of_view(axis, &Parts { place, at, mask: None, shape: shape.clone() }, 1);
+    let fastest = *order.first()?;
+    Some((fastest, u32::try_from(vector.min(power_below(*shape.get(fastest)?))).ok()?))
+}
+
 /// The largest power of two that divides an extent: vectors do not reach into padding.
 fn power_below(extent: u32) -> u64 {
     1 << extent.trailing_zeros().min(24)

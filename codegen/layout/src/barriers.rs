@@ -50,6 +50,8 @@ enum Act {
     Write,
     /// One of several stores that fill one buffer.
     Fill,
+    /// A store for which the load of its buffer waits by itself ([`crate::clusters`]).
+    Posted,
     /// A copy or store that runs ahead into another piece of a ring than is read meanwhile.
     Ahead,
     /// An access of each thread to places of its own in a buffer.
@@ -81,7 +83,9 @@ impl Touch {
                 let fills = self.act == Act::Fill && o.act == Act::Fill;
                 let ahead = self.act == Act::Ahead || o.act == Act::Ahead;
                 let own = self.act == Act::Own && o.act == Act::Own;
-                a < d && c < b && !harmless && !(x == y && (fills || ahead || own))
+                // This one comes first.
+                let posted = self.act == Act::Posted && o.act == Act::Read;
+                a < d && c < b && !harmless && !(x == y && (fills || ahead || own || posted))
             }
             (Place::Global { root: p, own: x }, Place::Global { root: q, own: y }) => {
                 let may_alias = p.is_none() || q.is_none() || p == q;
@@ -306,6 +310,7 @@ impl Barriers<'_> {
                     | MachineOp::ChannelRelease => Act::Own,
                     MachineOp::AsyncCopy if own => Act::Own,
                     MachineOp::AsyncCopy | MachineOp::SharedStore if inst.attrs.flag("ahead") => Act::Ahead,
+                    MachineOp::SharedStore if inst.attrs.flag("posted") => Act::Posted,
                     MachineOp::SharedStore | MachineOp::AsyncCopy => Act::Fill,
                     MachineOp::SharedScatter
                     | MachineOp::SharedLoad

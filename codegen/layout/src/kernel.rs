@@ -58,9 +58,14 @@ pub struct Setting {
     pub spec: &'static TargetSpec,
     /// Warps of a program, as `launch(warps = n)` counts them.
     pub warps: u32,
+    /// Blocks that the warps of a program are divided among, as `launch(ctas = n)` asks for; 1, 2, 4 or 8, and 1 where
+    /// blocks do not reach each other. Layouts know nothing of it: the number of a warp is that in the program.
+    pub blocks: u32,
     /// Trips of a loop that are on their way at once where the loop does not say it, from `launch(stages = n)`; 1 for one
     /// after the other.
     pub stages: Option<u32>,
+    /// The most registers of a lane, where somebody limits them.
+    pub registers: Option<u32>,
     /// What is known of the flattened parameters.
     pub facts: Vec<ArgFacts>,
 }
@@ -131,14 +136,16 @@ impl Kernel {
         self.of.get(v.index()).copied().flatten().and_then(|l| self.layouts.find(l))
     }
 
-    /// Threads of a block: those of the program, and of the warps that bring tiles if there are some.
+    /// Threads of a block: its part of those of the program, and of the warps that bring tiles if there are some.
     pub fn block_threads(&self) -> u32 {
-        self.setting.threads().count() + crate::channels::producers(self) * self.setting.spec.warp_size
+        self.setting.threads().count() / self.setting.blocks.max(1)
+            + crate::channels::producers(self) * self.setting.spec.warp_size
     }
 
     /// The most registers of a lane with which a block can begin.
     pub fn registers_of_launch(&self) -> u32 {
-        self.setting.spec.registers_of_launch(self.block_threads() / self.setting.spec.warp_size)
+        let most = self.setting.spec.registers_of_launch(self.block_threads() / self.setting.spec.warp_size);
+        self.setting.registers.map_or(most, |n| n.min(most))
     }
 
     /// Bytes of shared memory.

@@ -114,6 +114,36 @@ impl Layout {
         Layout::new(LinearLayout::blocked(&bits, order, &register, &lane, &warp), shape)
     }
 
+    /// The same for a tile that is folded along its fastest dimension: warps are first along the others, so that the fold stays
+    /// inside of warps if there are enough of them; lanes are along the others only behind warps.
+    pub fn folded(shape: &[u32], order: &[usize], vector: u32, threads: Threads) -> Layout {
+        let bits: Vec<u32> = shape.iter().map(|n| cut(*n).log2).collect();
+        let (fastest, others) = order.split_at(order.len().min(1));
+        let mut used = vec![0; bits.len()];
+        // Up to so many bases, along these dimensions one after the other.
+        let mut take = |order: &[usize], most: u32| {
+            let mut bases = vec![];
+            for d in order {
+                while bases.len() < most as usize && used.get(*d) < bits.get(*d) {
+                    bases.push((0..bits.len()).map(|i| if i == *d { 1 << used[i] } else { 0 }).collect());
+                    used[*d] += 1;
+                }
+            }
+            bases
+        };
+        let none = vec![0; bits.len()];
+        let mut register = take(fastest, vector.max(1).ilog2());
+        let mut lane = take(fastest, threads.lane_bits);
+        let mut warp = take(&[others, fastest].concat(), threads.warp_bits);
+        warp.resize(threads.warp_bits as usize, none.clone());
+        lane.extend(take(order, threads.lane_bits - lane.len() as u32));
+        // What finds no element holds what others hold.
+        lane.resize(threads.lane_bits as usize, none);
+        register.extend(take(order, u32::MAX));
+        let atom = LinearLayout::new(&bits, register, lane, warp);
+        atom.map_or_else(|_| Layout::blocked(shape, order, vector, threads), |atom| Layout::new(atom, shape))
+    }
+
     /// The atom.
     pub fn atom(&self) -> &LinearLayout {
         &self.atom

@@ -55,6 +55,8 @@ pub struct Natural<'a> {
     held: Vec<Option<Held>>,
     /// Products that follow one another.
     chained: BTreeSet<InstId>,
+    /// Shapes that are folded, and along which dimension.
+    folded: BTreeSet<(&'a [u32], usize)>,
 }
 
 impl<'a> Natural<'a> {
@@ -63,8 +65,10 @@ impl<'a> Natural<'a> {
         let held = vec![None; func.values.len()];
         let threads = setting.threads();
         let chained = chained(func);
-        let mut n =
-            Natural { module, func, axis, setting, threads, layouts: Layouts::default(), held, chained };
+        let layouts = Layouts::default();
+        let folded = BTreeSet::new();
+        let mut n = Natural { module, func, axis, setting, threads, layouts, held, chained, folded };
+        n.folded = tk_tile::walk::insts(func).into_iter().filter_map(|i| n.folds(&func.insts[i])).collect();
         n.block(func.body);
         n
     }
@@ -111,7 +115,26 @@ impl<'a> Natural<'a> {
     fn blocked(&mut self, shape: &[u32], order: &[usize], vector: u32) -> LayoutId {
         // Every thread has work before any has a vector.
         let each = (shape.iter().product::<u32>() / self.threads.count()).max(1);
-        self.layouts.intern(Layout::blocked(shape, order, vector.min(each), self.threads))
+        let vector = vector.min(each);
+        let is_folded = order.first().is_some_and(|d| self.folded.contains(&(shape, *d)));
+        self.layouts.intern(if is_folded {
+            // The lanes of a warp are neighbours all the same.
+            Layout::folded(shape, order, vector, self.threads)
+        } else {
+            Layout::blocked(shape, order, vector, self.threads)
+        })
+    }
+
+    /// Whether a tile of this shape is folded along its last dimension.
+    fn is_folded_along_rows(&self, v: ValueId) -> bool {
+        let shape = self.shape(v);
+        shape.len().checked_sub(1).is_some_and(|last| self.folded.contains(&(shape, last)))
+    }
+
+    /// The shape and the dimension that an instruction folds.
+    fn folds(&self, inst: &Inst) -> Option<(&'a [u32], usize)> {
+        let x = inst.operands.first().filter(|_| matches!(inst.op, Op::Reduce(_)))?;
+        Some((self.shape(*x), axis_of(inst)))
     }
 
     /// The layout for an access to memory.
@@ -302,6 +325,11 @@ impl<'a> Natural<'a> {
                     None => self.default(&shape),
                 };
                 Held::Fixed(layout)
+            }
+            // Who folds it along its rows wants them in warps; positions are free.
+            Op::Memory(MemoryOp::ViewGather) if self.is_folded_along_rows(r) => {
+                let shape = self.shape(r).to_vec();
+                Held::Fixed(self.default(&shape))
             }
             Op::Memory(_) | Op::Atomic(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) | Op::Machine(_) => {
                 Held::Fixed(self.like_or_default(ops, r))

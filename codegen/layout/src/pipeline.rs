@@ -11,7 +11,10 @@ use tk_tile::{Func, FuncId, FuncKind, Module, TileModule, pipeline};
 use crate::assign::assign;
 use crate::kernel::{Kernel, Setting};
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
-use crate::{barriers, boxes, channels, fences, lower, pieces, places, registers, rings, scaled, stores};
+use crate::{
+    barriers, boxes, channels, clusters, early, fences, lower, pieces, places, registers, rings, scaled,
+    stores,
+};
 
 /// A change of a kernel that has layouts.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +53,10 @@ pub const SCHEDULE: &[Pass] = &[
     rings::PASS,
     // Behind both, which look for who writes to device memory.
     stores::PASS,
+    // Behind those who look for loads in front of the stores that take them.
+    early::PASS,
+    // Behind everything that chooses instructions; in front of those who count the registers of a launch.
+    clusters::PASS,
     // Behind `rings`, which copies what it can without registers.
     pieces::PASS,
     // Behind everything that makes buffers or moves accesses, since it looks at how long buffers are alive.

@@ -29,6 +29,7 @@ use tk_tile::text::{Options, ParseError, parse_marked, print_marked};
 use tk_tile::{FuncId, Id, ValueId};
 
 use crate::axis::ArgFacts;
+use crate::clusters;
 use crate::kernel::{Buffer, Kernel, LayoutId, Layouts, Setting};
 use crate::layout::Layout;
 use crate::linear::{InDim, LinearLayout};
@@ -62,8 +63,14 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
     let setting = &kernel.setting;
     writeln!(out, "target {}", setting.spec.name)?;
     writeln!(out, "warps {}", setting.warps)?;
+    if setting.blocks != 1 {
+        writeln!(out, "blocks {}", setting.blocks)?;
+    }
     if let Some(stages) = setting.stages.filter(|s| *s != 1) {
         writeln!(out, "stages {stages}")?;
+    }
+    if let Some(registers) = setting.registers {
+        writeln!(out, "registers {registers}")?;
     }
     for (i, f) in setting.facts.iter().enumerate() {
         let divisible = (f.divisible != 1).then(|| format!("divisible {}", f.divisible));
@@ -132,7 +139,8 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     }
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
-    let setting = Setting { spec, warps, stages: Some(head.stages), facts: head.facts };
+    let Head { blocks, registers, facts, .. } = head;
+    let setting = Setting { spec, warps, blocks, stages: Some(head.stages), registers, facts };
     Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shallow: vec![] })
 }
 
@@ -155,7 +163,9 @@ struct Head<'a> {
     token: Token<'a>,
     target: Option<&'static crate::TargetSpec>,
     warps: Option<u32>,
+    blocks: u32,
     stages: u32,
+    registers: Option<u32>,
     facts: Vec<ArgFacts>,
     layouts: Layouts,
     names: BTreeMap<String, LayoutId>,
@@ -171,7 +181,9 @@ impl<'a> Head<'a> {
             token,
             target: None,
             warps: None,
+            blocks: 1,
             stages: 1,
+            registers: None,
             facts: vec![],
             layouts: Layouts::default(),
             names: BTreeMap::new(),
@@ -270,12 +282,23 @@ impl<'a> Head<'a> {
                 }
                 self.warps = Some(warps);
             }
+            "blocks" => {
+                self.take();
+                self.blocks = self.number()?;
+                if !clusters::SIZES.contains(&self.blocks) {
+                    return self.fail("before this: a program has 1, 2, 4 or 8 blocks");
+                }
+            }
             "stages" => {
                 self.take();
                 self.stages = self.number()?;
                 if self.stages == 0 {
                     return self.fail("before this: a loop has one trip on its way at least");
                 }
+            }
+            "registers" => {
+                self.take();
+                self.registers = Some(self.number()?);
             }
             "fact" => {
                 self.take();
@@ -298,8 +321,9 @@ impl<'a> Head<'a> {
                 self.buffers.push(Buffer { bytes, offset });
             }
             _ => {
-                return self
-                    .fail("expected `target`, `warps`, `stages`, `fact`, `layout`, `buffer` or `kernel`");
+                return self.fail(
+                    "expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer` or `kernel`",
+                );
             }
         }
         Ok(())

@@ -86,9 +86,15 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
     }
 }
 
-/// Shared memory that emission takes beside that of the schedule: where warps vote through it.
+/// Shared memory that emission takes beside that of the schedule: where warps vote through it, and the barriers of buffers that
+/// other blocks fill.
 pub fn own_shared_bytes(kernel: &Kernel) -> u32 {
     const WORD: u32 = 4;
+    let posted = tk_layout::clusters::posted(kernel);
+    if let Some(last) = posted.len().checked_sub(1) {
+        return crate::emit::shared::barrier_of(kernel, last) + crate::emit::shared::BARRIER
+            - kernel.shared_bytes();
+    }
     if kernel.setting.spec.has_gcn && Needs::of(kernel).asserts { WORD } else { 0 }
 }
 
@@ -164,7 +170,7 @@ pub fn text(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
         let asm = copy.as_ref().map(read).transpose()?.unwrap_or_default();
         (asm, Some(made(&module, FileType::Object)?.as_slice().to_vec()))
     } else {
-        (read(&module)?, None)
+        (clustered(read(&module)?, kernel.setting.blocks), None)
     };
     if let Some(error) = said.error() {
         return Err(Stop::Refused(error));
@@ -179,6 +185,8 @@ fn nvidia(kernel: &Kernel) -> Processor {
     // assembler and driver take it than what LLVM would choose.
     let features = match name {
         "sm_90a" if multiplies_f8(kernel) => "+ptx84",
+        // Stores that arrive at a barrier.
+        "sm_90a" if kernel.setting.blocks > 1 => "+ptx81",
         "sm_90a" => "+ptx80",
         _ => "+ptx70",
     };
@@ -221,7 +229,7 @@ fn ptx_kernel<'c>(
     };
     note("kernel", 1)?;
     note("reqntidx", kernel.block_threads())?;
-    if tk_layout::registers::moves(kernel) {
+    if kernel.setting.registers.is_some() || tk_layout::registers::moves(kernel) {
         // Otherwise the assembler does not know what lanes begin with.
         note("maxnreg", kernel.registers_of_launch())?;
     }
@@ -288,6 +296,13 @@ fn amd_kernel<'c>(context: &'c Context, module: &Module<'c>, function: FunctionV
     // The fifth version of code objects, which ROCm 5 and 6 load.
     let version = context.i32_type().const_int(500, false);
     module.add_basic_value_flag("amdhsa_code_object_version", FlagBehavior::Error, version);
+}
+
+/// Says of a kernel in PTX that its blocks are launched in clusters: a launch need not say it then. LLVM 19 has no form for it.
+fn clustered(asm: String, blocks: u32) -> String {
+    const BEHIND: &str = "\n.reqntid ";
+    let clusters = format!("\n.explicitcluster\n.reqnctapercluster {blocks}, 1, 1{BEHIND}");
+    if blocks > 1 { asm.replacen(BEHIND, &clusters, 1) } else { asm }
 }
 
 /// Gives each `.file` a time and a size: without them the assembler looks for a file of that name, and writes when it was

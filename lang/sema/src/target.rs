@@ -145,7 +145,7 @@ pub static TARGET: &[TargetFact] = &[
     },
     TargetFact {
         name: "has_clusters",
-        doc: "the programs of a `ctas` group reach each other's shared memory",
+        doc: "a program may be divided among several blocks, by `launch(ctas = n)`",
         on: |t| FactValue::Bool(t.has_clusters),
     },
     TargetFact { name: "has_ptx", doc: "`inline_asm` takes PTX", on: |t| FactValue::Bool(t.has_ptx) },

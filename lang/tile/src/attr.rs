@@ -61,6 +61,7 @@ pub const NAMES: &[&str] = &[
     "perm",
     "pieces",
     "piecewise",
+    "posted",
     "precision",
     "reverse",
     "rtol",

@@ -32,7 +32,7 @@ fn variant(k: &Kernel, v: &Variant) -> Result<(), String> {
     fails(v.given.len() == k.choices.len(), "a variant has values for other choices")?;
     let chosen = k.choices.iter().zip(&v.given).all(|(c, g)| (g.value as usize) < c.values.len());
     fails(chosen, "a variant has a value that is none of its choice")?;
-    fails(v.threads > 0 && v.programs_per_block > 0, "a block of a variant has no threads or programs")?;
+    fails(v.threads > 0 && v.blocks_per_program > 0, "a variant has no threads or no blocks")?;
     fails(!v.symbol.is_empty() && !v.symbol.contains('\0'), "a variant has no function")?;
     fails(v.messages.iter().all(|m| message(&m.kind)), "a message has a shape that no tile has")?;
     let guards = v.guard.iter().map(|g| &g.condition);

@@ -15,7 +15,7 @@ use crate::manifest::{Blob, Manifest};
 /// What a bundle begins with.
 pub const MAGIC: &[u8; 8] = b"TKBUNDLE";
 /// The number of the format. A change that older readers would misread makes it larger.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// Bytes of the version of `tk` in the header, padded with zeros.
 const VERSION: usize = 16;

@@ -112,8 +112,8 @@ pub struct Variant {
     pub symbol: String,
     /// Threads of a block.
     pub threads: u32,
-    /// Programs of axis 0 that one block runs.
-    pub programs_per_block: u32,
+    /// Blocks of a program, next to each other on axis 0.
+    pub blocks_per_program: u32,
     /// Dynamic shared memory of a block, in bytes, which the launch asks for.
     pub shared_bytes: u32,
     /// Whether all programs must run at the same time.

@@ -80,7 +80,7 @@ fn sound() -> Vec<u8> {
         grid: [Expr::Extent(0, 0), Expr::Int(1), Expr::Int(1)],
         symbol: "k".into(),
         threads: 128,
-        programs_per_block: 1,
+        blocks_per_program: 1,
         shared_bytes: 0,
         cooperative: false,
         passed: vec![
@@ -285,7 +285,7 @@ fn what_does_not_fit_together_is_refused() {
         |v| v.dtypes.clear(),
         |v| v.given[0].value = 2,
         |v| v.threads = 0,
-        |v| v.programs_per_block = 0,
+        |v| v.blocks_per_program = 0,
         |v| v.symbol = "a\0b".into(),
         |v| v.passed.push(Machine::Extent(0, 0, 16)),
         |v| v.passed.push(Machine::Scratch(1)),

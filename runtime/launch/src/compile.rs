@@ -33,6 +33,8 @@ pub struct CompileOptions {
     pub target: String,
     /// Warps of one program, from `launch(warps = n)`.
     pub warps: u32,
+    /// Blocks that a program is divided among, from `launch(ctas = n)`.
+    pub ctas: u32,
     /// The most registers of one lane, from `launch(max_regs = n)`.
     pub max_regs: Option<u32>,
     /// Programs that a multiprocessor should hold at once, from `launch(occupancy = n)`.
@@ -98,8 +100,8 @@ pub struct Binary {
     pub threads: u32,
     /// Bytes of dynamic shared memory of a block.
     pub shared_bytes: u32,
-    /// Programs of axis 0 that a block runs: the device's grid is `ceil(grid.x / programs_per_block)` wide. At least 1.
-    pub programs_per_block: u32,
+    /// Blocks of a program: the device's grid is `grid.x * blocks_per_program` wide. At least 1.
+    pub blocks_per_program: u32,
     /// The parameters. Three more follow them, each an `i32`: the grid as the program sees it; and then the address of
     /// control memory ([`tk_tile::message::control`]) if the kernel says something or its programs meet.
     pub params: Vec<ParamKind>,

@@ -34,6 +34,8 @@ pub trait Device: Send + Sync {
 pub struct LaunchOptions {
     /// Warps of one program.
     pub warps: u32,
+    /// Blocks that a program is divided among; 1 where all programs run at the same time.
+    pub ctas: u32,
     /// Trips of a loop that are on their way at once, for loops that do not say it.
     pub stages: Option<u32>,
     /// The most registers of one lane.
@@ -57,12 +59,14 @@ impl LaunchOptions {
     pub fn of(launch: &[(String, i64)]) -> LaunchOptions {
         let given = |name: &str| launch.iter().find(|(n, _)| n == name).map(|(_, v)| *v);
         let number = |name: &str| given(name).map(|v| u32::try_from(v).unwrap_or(u32::MAX));
+        let cooperative = given("cooperative").is_some_and(|v| v != 0);
         LaunchOptions {
+            ctas: number("ctas").filter(|_| !cooperative).unwrap_or(1),
             warps: number("warps").unwrap_or(Self::WARPS),
             stages: number("stages"),
             max_regs: number("max_regs").filter(|n| *n > 0),
             occupancy: number("occupancy").filter(|n| *n > 0),
-            cooperative: given("cooperative").is_some_and(|v| v != 0),
+            cooperative,
             timeout: None,
             printed: Printed::default(),
         }

@@ -104,7 +104,7 @@ typedef struct tki_variant {
     const unsigned char *binary;
     const char *kernel;
     const char *symbol;
-    unsigned threads, shared_bytes, programs_per_block;
+    unsigned threads, shared_bytes, blocks_per_program;
     int cooperative, control;
 #if TKI_MAPS > 0
     const tki_map *maps;
@@ -445,7 +445,7 @@ static tk_status tki_start(const tki_driver *driver, const tki_device *device, t
         pointers[count + i] = &maps[i];
     }
 #endif
-    blocks = ((unsigned)grid[0] + variant->programs_per_block - 1) / variant->programs_per_block;
+    blocks = (unsigned)grid[0] * variant->blocks_per_program;
     if (variant->cooperative) {
         code = driver->cooperative(function, blocks, (unsigned)grid[1], (unsigned)grid[2], variant->threads, 1, 1,
                                    shared_bytes, stream, pointers);

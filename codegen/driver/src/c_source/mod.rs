@@ -315,7 +315,7 @@ impl<'a> File<'a> {
                 v.symbol,
                 v.threads,
                 v.shared_bytes,
-                v.programs_per_block,
+                v.blocks_per_program,
             );
         }
         out.push_str("};\n");

@@ -228,7 +228,11 @@ impl AxisInfo {
         };
         let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
         let accesses = insts.filter(|i| {
-            matches!(i.op, Op::Memory(_) | Op::Atomic(_)) && i.operands.iter().chain(&i.results).any(is_tile)
+            // What goes by element is never wide.
+            let by_element = matches!(i.op, Op::Memory(MemoryOp::ViewGather | MemoryOp::ViewScatter));
+            !by_element
+                && matches!(i.op, Op::Memory(_) | Op::Atomic(_))
+                && i.operands.iter().chain(&i.results).any(is_tile)
         });
         let capped = |v: &ValueId| {
             let mut known = self.known.get(v.index()).cloned().flatten()?;

@@ -279,7 +279,11 @@ impl Side {
         let registers = Span::of(offsets.register.iter().copied());
         // What threads add to the offset must not reach into an access.
         let aligned = offsets.thread_bases().iter().fold(0, |all, b| all | b).trailing_zeros();
-        let run = (0..cap.min(aligned)).take_while(|i| registers.contains(bit(*i))).count() as u32;
+        // Emission takes neighbours out of consecutive registers; none of the others may reach into an access either.
+        let reaches = |n: u32| offsets.register.iter().skip(n as usize).any(|b| b.trailing_zeros() < n);
+        let follows = |i: &u32| offsets.register.get(*i as usize) == Some(&bit(*i));
+        let most = (0..cap.min(aligned)).take_while(follows).count() as u32;
+        let run = (0..=most).rev().find(|n| !reaches(*n)).unwrap_or(0);
         let vector = bit(run) as u32;
         let access_bytes = vector * element_bytes;
         let lanes: Vec<u32> = offsets.lane.iter().map(|b| (*b as u32).wrapping_mul(element_bytes)).collect();
@@ -355,7 +359,7 @@ impl Search<'_> {
     fn vector(&self, size: u32) -> Option<Vec<u64>> {
         let (src, dst) = (&self.src.register, &self.dst.register);
         let held_by_dst = Span::of(dst.iter().copied());
-        // Bases as they are come first: they need no reordering of registers.
+        // Bases as they are come first: they need no reordering of registers. Who alone accesses vectors has them in order.
         let common = src.iter().copied().filter(|b| held_by_dst.contains(*b)).chain(intersection(src, dst));
         let own: &[u64] = match self.who {
             Vectors::Both => &[],
@@ -363,7 +367,7 @@ impl Search<'_> {
             Vectors::Loads => dst,
         };
         let mut used = Span::of(self.threads());
-        let free = common.chain(own.iter().copied()).filter(|b| used.insert(*b));
+        let free = own.iter().copied().chain(common).filter(|b| used.insert(*b));
         let vector: Vec<u64> = free.take(size as usize).collect();
         (vector.len() == size as usize).then_some(vector)
     }

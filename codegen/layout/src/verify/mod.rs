@@ -31,6 +31,7 @@
 //! | S05 | Buffers begin at multiples of 16 bytes, factors of groups where their order repeats, end below 4 GiB, and share no place while both are alive: from the first store to the last read, and through loops that only some of the accesses stand in. |
 //! | S06 | What is read from a buffer was stored to it before, in the same block or around it, or by a copy that runs ahead. |
 //! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies and stores `ahead` into other pieces of a ring follow each other without. |
+//! | S08 | A program of several blocks does only what [`crate::clusters`] lets it do, with a warp for each block, on a target whose blocks reach each other. What is posted fills its buffer alone, for one load. |
 
 mod channels;
 mod copies;
@@ -47,6 +48,7 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::verify::{is_machine, verify_machine};
 use tk_tile::{FuncKind, Inst, InstId, Loc, walk};
 
+use crate::clusters;
 use crate::kernel::Kernel;
 
 macro_rules! invariants {
@@ -66,7 +68,7 @@ macro_rules! invariants {
     };
 }
 
-invariants! { L01 L02 L03 L04 L05 L06 L07 L08 L09 L10 L11 S01 S02 S03 S04 S05 S06 S07 }
+invariants! { L01 L02 L03 L04 L05 L06 L07 L08 L09 L10 L11 S01 S02 S03 S04 S05 S06 S07 S08 }
 
 /// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +171,18 @@ pub fn verify_laid_out(kernel: &Kernel) -> Result<(), VerifyError> {
 /// The first invariant that does not hold.
 pub fn verify_scheduled(kernel: &Kernel) -> Result<(), VerifyError> {
     verify_placed(kernel)?;
-    waits::check(kernel)
+    waits::check(kernel)?;
+    clusters(kernel).map_err(|(invariant, message)| whole(invariant, message))
+}
+
+/// S08.
+fn clusters(kernel: &Kernel) -> Check {
+    let blocks = kernel.setting.blocks;
+    ensure(clusters::fits(kernel, blocks), Invariant::S08, || format!("it cannot have {blocks} blocks"))?;
+    match clusters::posted(kernel).into_iter().find(|b| !clusters::may_post(kernel, *b)) {
+        Some(buffer) => fault(Invariant::S08, format!("what fills buffer {buffer} cannot be posted")),
+        None => Ok(()),
+    }
 }
 
 /// Checks a kernel in which nobody waits yet: all but S07.

@@ -137,9 +137,11 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
     match op {
         MachineOp::Convert => (1..=1, 1, &[]),
         MachineOp::SharedStore => {
-            (1..=1, 0, &["ahead", "bases", "buffer", "piecewise", "slots", "start", "strides"])
+            (1..=1, 0, &["ahead", "bases", "buffer", "piecewise", "posted", "slots", "start", "strides"])
         }
-        MachineOp::SharedLoad => (0..=0, 1, &["bases", "buffer", "own", "slots", "start", "strides"]),
+        MachineOp::SharedLoad => {
+            (0..=0, 1, &["bases", "buffer", "own", "posted", "slots", "start", "strides"])
+        }
         MachineOp::SharedGather => (1..=1, 1, &["axis", "buffer", "k", "start", "strides"]),
         MachineOp::SharedScatter => (2..=2, 0, &["axis", "buffer", "start", "strides"]),
         MachineOp::SharedRank => {

@@ -22,6 +22,8 @@ enum Kind {
     Read,
     Store,
     Add,
+    /// A store for which the load of its buffer waits by itself.
+    Posted,
     /// A copy into another piece of a ring than is read meanwhile.
     Ahead,
     /// Of each thread to places of its own.
@@ -112,6 +114,7 @@ impl Walk<'_> {
             (true, _) => (Kind::Own, Kind::Own),
             (false, true) => (Kind::Read, Kind::Ahead),
             (false, false) if is_addition(inst) => (Kind::Read, Kind::Add),
+            (false, false) if inst.attrs.flag("posted") => (Kind::Read, Kind::Posted),
             (false, false) => (Kind::Read, Kind::Store),
         };
         let reads = reads.into_iter().map(|b| (id, b, read));
@@ -137,10 +140,12 @@ impl Walk<'_> {
         match (a.2, b.2) {
             (Kind::Read, Kind::Read) => false,
             (Kind::Add, Kind::Add) => meet && a.1 != b.1,
+            // It came first.
+            (Kind::Posted, Kind::Read) if a.1 == b.1 => false,
             (Kind::Store, Kind::Store) if a.1 == b.1 => !self.are_apart(a.0, b.0),
             (Kind::Own, Kind::Own) | (Kind::Ahead, _) | (_, Kind::Ahead) if a.1 == b.1 => false,
-            (Kind::Store | Kind::Own | Kind::Ahead, _)
-            | (_, Kind::Store | Kind::Own | Kind::Ahead)
+            (Kind::Store | Kind::Posted | Kind::Own | Kind::Ahead, _)
+            | (_, Kind::Store | Kind::Posted | Kind::Own | Kind::Ahead)
             | (Kind::Read, Kind::Add)
             | (Kind::Add, Kind::Read) => meet,
         }

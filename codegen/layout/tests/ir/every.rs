@@ -56,11 +56,11 @@ fn facts(module: &TileModule, kernel: &str, divisible: u32) -> Vec<ArgFacts> {
 fn check(place: &str, module: &TileModule) {
     for (_, func) in module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel) {
         for spec in [&spec::SM_90A, &spec::SIM_64] {
-            for (warps, divisible) in [(1, 16), (4, 16), (4, 1), (8, 16)] {
+            for (warps, divisible) in [(1u32, 16), (4, 16), (4, 1), (8, 16)] {
                 let place =
                     format!("{place}: @{} for {} and {warps} warps, facts {divisible}", func.name, spec.name);
-                let setting =
-                    Setting { spec, warps, stages: Some(3), facts: facts(module, &func.name, divisible) };
+                let (blocks, facts) = (warps.div_ceil(2), facts(module, &func.name, divisible));
+                let setting = Setting { spec, warps, blocks, stages: Some(3), registers: None, facts };
                 let stages =
                     run(module, &func.name, setting, None).unwrap_or_else(|e| panic!("{place}: {e}"));
                 let (laid_out, scheduled) = (stages.laid_out.to_string(), stages.scheduled.to_string());

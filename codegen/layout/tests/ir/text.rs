@@ -6,8 +6,19 @@ use tk_layout::verify::{verify_laid_out, verify_scheduled};
 use tk_layout::{LaidOutModule, ScheduledModule};
 use tk_ops::MachineOp;
 
-const FOLDERS: [&str; 9] =
-    ["assign", "lower", "channels", "rings", "stores", "pieces", "places", "barriers", "registers"];
+const FOLDERS: [&str; 11] = [
+    "assign",
+    "lower",
+    "channels",
+    "rings",
+    "stores",
+    "early",
+    "clusters",
+    "pieces",
+    "places",
+    "barriers",
+    "registers",
+];
 
 /// Texts of both stages.
 fn texts() -> Vec<String> {
@@ -79,7 +90,7 @@ fn damaged_texts_give_an_answer() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
     for text in texts() {
         let all: Vec<&str> = text.split_inclusive([' ', '\n', ',', '[', ']']).collect();
-        for _ in 0..200 {
+        for _ in 0..120 {
             let mut some = all.clone();
             for _ in 0..1 + random.below(3) {
                 let at = random.below(some.len());
@@ -123,7 +134,7 @@ fn mistakes_have_places() {
     );
     assert_eq!(
         mistake(&format!("{head}fn @f() {{}}")),
-        "3:1: expected `target`, `warps`, `stages`, `fact`, `layout`, `buffer` or `kernel`"
+        "3:1: expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer` or `kernel`"
     );
     assert_eq!(
         mistake(&format!(

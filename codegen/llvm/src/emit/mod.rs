@@ -33,12 +33,12 @@ use inkwell::builder::{Builder, BuilderError};
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::types::IntType;
-use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
+use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
 use tk_layout::Kernel;
 use tk_layout::axis::AxisInfo;
 use tk_layout::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
-use tk_tile::{BlockId, Elem, Func, Inst, Loc, Type, ValueId};
+use tk_tile::{BlockId, Elem, Func, Inst, InstId, Loc, Type, ValueId};
 
 use crate::lines::LineTable;
 use crate::scalar::{Error as ScalarError, Scalars};
@@ -118,6 +118,10 @@ pub struct Emit<'a, 'c> {
     late: BTreeMap<ValueId, global::Late<'c>>,
     /// Whether this warp is the one that brings tiles, where others go its way.
     brings: Option<IntValue<'c>>,
+    /// In front of which instruction the blocks of a program join.
+    joins: Option<InstId>,
+    /// The parity of the phase for which the load of a buffer waits that other blocks fill.
+    phases: BTreeMap<usize, PointerValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
     pub nested: Option<elements::Nested>,
 }
@@ -158,8 +162,11 @@ pub fn emit<'a, 'c>(
         piecewise: tk_layout::shared::piecewise(kernel),
         late: BTreeMap::new(),
         brings: None,
+        joins: tk_layout::clusters::joins(kernel),
+        phases: BTreeMap::new(),
         nested: None,
     };
+    e.announce()?;
     e.parameters(&entry.params)?;
     e.layouts_at_entry()?;
     e.block(func.body)?;
@@ -389,6 +396,9 @@ impl<'a, 'c> Emit<'a, 'c> {
     pub fn block(&mut self, block: BlockId) -> Res<()> {
         let insts = &self.func().blocks[block].insts;
         for i in insts.iter() {
+            if self.joins == Some(*i) {
+                self.machine.join(self)?;
+            }
             let inst = &self.func().insts[*i];
             self.loc = inst.loc.or(self.loc);
             self.machine.at(self.loc);

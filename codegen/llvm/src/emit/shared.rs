@@ -2,6 +2,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
+use tk_layout::Kernel;
 use tk_layout::linear::InDim;
 use tk_layout::pieces::PIECE;
 use tk_layout::shared::image;
@@ -15,6 +16,14 @@ use crate::target::{Access, Space};
 
 /// Bytes of a row of a matrix that lanes store together.
 const MATRIX_ROW: i64 = 16;
+
+/// Bytes of a barrier in shared memory.
+pub const BARRIER: u32 = 8;
+
+/// Where the barrier of the `n`th buffer lies that other blocks fill: behind what the schedule places.
+pub fn barrier_of(kernel: &Kernel, n: usize) -> u32 {
+    kernel.shared_bytes().next_multiple_of(BARRIER) + n as u32 * BARRIER
+}
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn machine_op(&mut self, inst: &Inst, op: MachineOp) -> Res<()> {
@@ -176,8 +185,56 @@ impl<'c> Emit<'_, 'c> {
         Ok(true)
     }
 
+    /// Makes the barriers of buffers that other blocks fill, and tells the other blocks that this one has begun.
+    pub(super) fn announce(&mut self) -> Res<()> {
+        if self.joins.is_none() {
+            return Ok(());
+        }
+        let posted = tk_layout::clusters::posted(self.kernel);
+        for buffer in &posted {
+            let phase = self.builder.build_alloca(self.i32(), "phase")?;
+            self.builder.build_store(phase, self.int(0))?;
+            self.phases.insert(*buffer, phase);
+        }
+        if !posted.is_empty() {
+            self.act_where(Some(self.is_first_of_block()?), || {
+                for n in 0..posted.len() {
+                    self.machine.phase_begin(self, self.int(barrier_of(self.kernel, n)), 1)?;
+                }
+                self.machine.phases_ready(self)
+            })?;
+        }
+        self.machine.announce(self)
+    }
+
+    /// Whether this is the first thread of its block.
+    fn is_first_of_block(&self) -> Res<IntValue<'c>> {
+        let within = self.kernel.block_threads() - 1;
+        let at = self.builder.build_and(self.tid, self.int(within), "")?;
+        Ok(self.builder.build_int_compare(IntPredicate::EQ, at, self.int(0), "")?)
+    }
+
+    /// The barrier of the buffer of a posted store, or of its load; `None` if the instruction is neither.
+    fn posted(&self, inst: &Inst) -> Res<Option<(usize, IntValue<'c>)>> {
+        if !inst.attrs.flag("posted") {
+            return Ok(None);
+        }
+        let buffer = tk_layout::shared::named(inst).into_iter().flatten().next();
+        let found = buffer.and_then(|b| {
+            let n = tk_layout::clusters::posted(self.kernel).iter().position(|p| *p == b)?;
+            Some((b, self.int(barrier_of(self.kernel, n))))
+        });
+        found.map_or_else(|| bug("a posted store has no buffer"), |found| Ok(Some(found)))
+    }
+
     fn shared_store(&mut self, inst: &Inst) -> Res<()> {
         let v = self.operand(inst, 0)?;
+        let posted = self.posted(inst)?.map(|(_, barrier)| barrier);
+        if let Some(barrier) = posted {
+            let bytes = tk_layout::clusters::posted_bytes(self.kernel, inst);
+            let first = self.is_first_of_block()?;
+            self.act_where(Some(first), || self.machine.phase_expect(self, barrier, bytes))?;
+        }
         if !self.shape(v).is_empty() && !self.late.contains_key(&v) && self.store_matrices(inst, v)? {
             return Ok(());
         }
@@ -192,7 +249,10 @@ impl<'c> Emit<'_, 'c> {
                 let predicate = self.both(self.lies(inst, v, n)?, first)?;
                 let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
                 let access = self.shared_access(v, &places, n, predicate);
-                self.machine.store(self, Space::Shared, &access, &values)?;
+                match posted {
+                    Some(barrier) => self.machine.post(self, &access, &values, barrier)?,
+                    None => self.machine.store(self, Space::Shared, &access, &values)?,
+                }
             }
             Ok(())
         };
@@ -207,6 +267,12 @@ impl<'c> Emit<'_, 'c> {
 
     fn shared_load(&mut self, inst: &Inst) -> Res<()> {
         let r = self.result(inst)?;
+        if let Some((buffer, barrier)) = self.posted(inst)? {
+            let Some(phase) = self.phases.get(&buffer).copied() else { return bug("a barrier was not made") };
+            let parity = self.builder.build_load(self.i32(), phase, "")?.into_int_value();
+            self.machine.phase_wait(self, barrier, parity)?;
+            self.builder.build_store(phase, self.builder.build_xor(parity, self.int(1), "")?)?;
+        }
         let places = self.places_of(inst, r, None)?;
         let step = self.step(inst, r, &places)?;
         let places = Places { vector: step, ..places };

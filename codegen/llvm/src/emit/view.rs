@@ -408,10 +408,13 @@ impl<'c> Emit<'_, 'c> {
             return Ok(());
         }
         let layout = self.layout_id(r)?;
+        let together = tk_layout::access::inside(&self.kernel.module, self.func(), &self.axis, inst);
+        let vector = together.map_or(1, |(d, n)| n.min(self.kernel.layouts.get(layout).vector(d)));
         let mut regs = vec![];
-        for n in 0..self.count(r)? {
+        for n in (0..self.count(r)?).step_by(vector as usize) {
             let inside = self.is_inside(&view, &corner, layout, shape, n)?;
-            regs.push(inside.unwrap_or(self.context.bool_type().const_int(1, false)).into());
+            let inside = inside.unwrap_or(self.context.bool_type().const_int(1, false));
+            regs.resize(regs.len() + vector as usize, inside.into());
         }
         self.define_regs(r, regs)
     }

@@ -362,6 +362,27 @@ pub trait Machine<'c> {
     /// whoever acquires it; all threads come here. `scope` is `device` or `system`.
     fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()>;
 
+    /// This block of a program has begun; all its threads come by.
+    fn announce(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        missing("programs of several blocks")
+    }
+
+    /// Writes these elements to the shared memory of all blocks of the program; they arrive at a barrier of each.
+    fn post(
+        &self,
+        _e: &Emit<'_, 'c>,
+        _access: &Access<'c>,
+        _values: &[BasicValueEnum<'c>],
+        _barrier: IntValue<'c>,
+    ) -> Res<()> {
+        missing("programs of several blocks")
+    }
+
+    /// In front of the first store to shared memory of a program of several blocks, where all its threads come by once.
+    fn join(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+        missing("programs of several blocks")
+    }
+
     /// All threads of the program meet.
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()>;
 

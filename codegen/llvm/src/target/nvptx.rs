@@ -4,6 +4,7 @@
 //! `sideeffect` with a `memory` clobber and, where threads meet, `convergent`; LLVM would merge or move it otherwise.
 
 mod atomic;
+mod cluster;
 mod group;
 mod matrix;
 mod message;
@@ -48,7 +49,9 @@ impl<'c> Nvptx<'c> {
     /// The instruction at which the threads of a program meet. One warp meets by itself.
     fn meeting(&self, e: &Emit<'_, 'c>) -> String {
         let threads = e.kernel.setting.threads();
-        if threads.warp_bits == 0 {
+        if e.kernel.setting.blocks > 1 {
+            "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;".to_string()
+        } else if threads.warp_bits == 0 {
             "bar.warp.sync -1;".to_string()
         } else if tk_layout::channels::producers(e.kernel) > 0 {
             format!("bar.sync 1, {};", threads.count())
@@ -316,7 +319,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         let maps =
             maps.iter().map(|m| Ok(start.builder.build_ptr_to_int(m.into_pointer_value(), long, "")?));
         let maps = maps.collect::<Res<_>>()?;
-        Ok(Entry { tid: special(start, "tid.x")?, programs, params, maps })
+        Ok(Entry { tid: cluster::thread(start)?, programs, params, maps })
     }
 
     fn at(&self, loc: Option<Loc>) {
@@ -335,7 +338,30 @@ impl<'c> Machine<'c> for Nvptx<'c> {
             function: e.function,
             kernel: e.kernel,
         };
-        special(&start, ["ctaid.x", "ctaid.y", "ctaid.z"].get(axis as usize).copied().unwrap_or("ctaid.x"))
+        let names = if e.kernel.setting.blocks > 1 {
+            ["clusterid.x", "clusterid.y", "clusterid.z"]
+        } else {
+            ["ctaid.x", "ctaid.y", "ctaid.z"]
+        };
+        special(&start, names.get(axis as usize).copied().unwrap_or(names[0]))
+    }
+
+    fn announce(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.asm(e, "barrier.cluster.arrive.relaxed.aligned;", "", &[], &[], Kind::Meeting).map(|_| ())
+    }
+
+    fn post(
+        &self,
+        e: &Emit<'_, 'c>,
+        access: &Access<'c>,
+        values: &[BasicValueEnum<'c>],
+        barrier: IntValue<'c>,
+    ) -> Res<()> {
+        self.post_to_all(e, access, values, barrier)
+    }
+
+    fn join(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        self.asm(e, "barrier.cluster.wait.aligned;", "", &[], &[], Kind::Meeting).map(|_| ())
     }
 
     fn load(
@@ -398,12 +424,17 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         for _ in 0..parts.count {
             constraints += &format!(",{}", parts.letter());
         }
-        let mut text = format!("st.{name}{suffix} {}, {};", offset_text(0, access.offset), parts.operands(1));
+        let predicate = access.predicate.map_or(String::new(), |_| format!("@${} ", inputs.len()));
         if let Some(p) = access.predicate {
-            text = format!("@${} {text}", inputs.len());
             constraints += ",b";
             inputs.push(p.into());
         }
+        let text = if space == Space::Shared && e.kernel.setting.blocks > 1 {
+            cluster::store(e.kernel.setting.blocks, &predicate, &suffix, access.offset, &parts.operands(1))
+        } else {
+            let to = offset_text(0, access.offset);
+            format!("{predicate}st.{name}{suffix} {to}, {};", parts.operands(1))
+        };
         self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory)?;
         Ok(())
     }

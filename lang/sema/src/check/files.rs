@@ -21,6 +21,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("nn/linear", include_str!("../../../../stdlib/nn/linear.tk")),
     ("nn/matmul", include_str!("../../../../stdlib/nn/matmul.tk")),
     ("nn/norm", include_str!("../../../../stdlib/nn/norm.tk")),
+    ("nn/rows", include_str!("../../../../stdlib/nn/rows.tk")),
     ("nn/sampling", include_str!("../../../../stdlib/nn/sampling.tk")),
     ("nn/softmax", include_str!("../../../../stdlib/nn/softmax.tk")),
 ];

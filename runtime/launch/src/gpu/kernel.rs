@@ -104,8 +104,8 @@ pub struct KernelInfo {
     pub threads: u32,
     /// Bytes of shared memory of a block, which the launch asks for or, on other GPUs, the binary has by itself.
     pub shared_bytes: u32,
-    /// Programs of axis 0 that a block runs; at least 1.
-    pub programs_per_block: u32,
+    /// Blocks of a program, next to each other on axis 0; at least 1.
+    pub blocks_per_program: u32,
     /// Its machine parameters, without the three of the grid and control memory.
     pub params: Vec<ParamKind>,
     /// What is described to the copy engine.
@@ -236,13 +236,13 @@ impl fmt::Debug for Kernel {
 impl Kernel {
     /// Of what a compiler gave.
     pub fn of(binary: Binary) -> Kernel {
-        let Binary { name, image, threads, shared_bytes, programs_per_block, params, maps, messages, meets } =
+        let Binary { name, image, threads, shared_bytes, blocks_per_program, params, maps, messages, meets } =
             binary;
         Module::lazy(image).kernel(KernelInfo {
             name,
             threads,
             shared_bytes,
-            programs_per_block,
+            blocks_per_program,
             params,
             maps,
             messages,
@@ -362,11 +362,13 @@ impl Kernel {
                 "put the longest axis of the grid first",
             )
         };
+        let each = self.info.blocks_per_program.max(1);
+        let longest = i32::MAX as u32 / each;
         match (x, y, z) {
-            (x, ..) if i32::try_from(x).is_err() => Err(most(0, x, i32::MAX as u32)),
+            (x, ..) if x > longest => Err(most(0, x, longest)),
             (_, y, _) if y > MOST_BLOCKS => Err(most(1, y, MOST_BLOCKS)),
             (.., z) if z > MOST_BLOCKS => Err(most(2, z, MOST_BLOCKS)),
-            (x, y, z) => Ok([x.div_ceil(self.info.programs_per_block.max(1)), y, z]),
+            (x, y, z) => Ok([x * each, y, z]),
         }
     }
 
@@ -407,7 +409,7 @@ impl Kernel {
         let code = unsafe { (context.driver.occupancy)(&raw mut each, function, threads, shared) };
         context.check(code, &format!("it is not known how many blocks of kernel `{name}` the GPU holds"))?;
         let sms = context.sms()?;
-        let each = u64::try_from(each).unwrap_or(0) * u64::from(self.info.programs_per_block.max(1));
+        let each = u64::try_from(each).unwrap_or(0) / u64::from(self.info.blocks_per_program.max(1));
         // No grid that fits is so large that its size is none of 64 bits.
         let wanted = grid.iter().fold(1u64, |n, d| n.saturating_mul((*d).into()));
         let most = each * u64::from(sms);

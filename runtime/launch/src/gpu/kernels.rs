@@ -175,7 +175,7 @@ impl Kernels {
                 name: variant.symbol.clone(),
                 threads: 1,
                 shared_bytes: 0,
-                programs_per_block: 1,
+                blocks_per_program: 1,
                 params,
                 maps: vec![],
                 messages: Arc::default(),
@@ -188,7 +188,7 @@ impl Kernels {
                     .vendor()
                     .shared
                     .needed(variant.shared_bytes, variant.static_shared_bytes),
-                programs_per_block: variant.programs_per_block,
+                blocks_per_program: variant.blocks_per_program,
                 params,
                 maps: variant.maps.clone(),
                 messages: bundled::messages(variant).ok_or_else(damaged)?.into(),

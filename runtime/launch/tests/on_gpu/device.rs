@@ -47,7 +47,7 @@ pub fn a_kernel_gets_its_arguments_and_the_grid() {
     let out = device.alloc(32).unwrap();
     let mut wanted = info("how", &[ParamKind::Pointer]);
     let shared = device.shared_bytes().min(100 << 10);
-    (wanted.shared_bytes, wanted.programs_per_block) = (shared, 4);
+    (wanted.shared_bytes, wanted.blocks_per_program) = (shared, 4);
     let kernel = Module::lazy(image()).kernel(wanted);
     kernel.fits(&device).unwrap();
     let mut args = Args::new();
@@ -55,10 +55,11 @@ pub fn a_kernel_gets_its_arguments_and_the_grid() {
     let mut seen = [0i32; 8];
     kernel.launch(&stream, [10, 3, 1], &args).unwrap();
     out.copy_to(&stream, &mut seen).unwrap();
-    assert_eq!(seen, [3, 3, 1, 128, asked(shared) as i32, 10, 3, 1]);
+    // Four blocks of each program lie next to each other.
+    assert_eq!(seen, [40, 3, 1, 128, asked(shared) as i32, 10, 3, 1]);
     kernel.launch_cooperative(&stream, [8, 1, 1], &args).unwrap();
     out.copy_to(&stream, &mut seen).unwrap();
-    assert_eq!(seen[..3], [2, 1, 1]);
+    assert_eq!(seen[..3], [32, 1, 1]);
 
     let says = |r: Result<(), CudaError>| r.unwrap_err().sentence;
     let over = |grid: [u32; 3]| says(kernel.launch(&stream, grid, &args));

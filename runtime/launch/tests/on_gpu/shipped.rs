@@ -32,7 +32,7 @@ pub fn twice(device: &Device, target: &str) -> Kernels {
         grid: [Expr::Int(1), Expr::Int(1), Expr::Int(1)],
         symbol: "twice".into(),
         threads: 32,
-        programs_per_block: 1,
+        blocks_per_program: 1,
         shared_bytes: 0,
         cooperative: false,
         passed: vec![Machine::Address(0), Machine::Extent(0, 0, 32), Machine::Stride(0, 0)],

@@ -56,7 +56,7 @@ pub fn info(name: &str, params: &[ParamKind]) -> KernelInfo {
         name: name.into(),
         threads: 128,
         shared_bytes: 0,
-        programs_per_block: 1,
+        blocks_per_program: 1,
         params: params.to_vec(),
         messages: Arc::default(),
         maps: vec![],
@@ -83,8 +83,6 @@ pub struct ByName {
     pub facts: Mutex<Vec<ArgFacts>>,
     /// Bytes of shared memory of each kernel.
     pub shared: u32,
-    /// Programs of a block.
-    pub programs: u32,
     /// What each kernel may say.
     pub messages: Arc<[Message]>,
     /// Whether programs meet.
@@ -115,7 +113,7 @@ impl Compile for ByName {
             image: image(),
             threads: options.warps * 32,
             shared_bytes: self.shared,
-            programs_per_block: self.programs.max(1),
+            blocks_per_program: 1,
             params: params(module, entry).unwrap(),
             messages: self.messages.clone(),
             maps: vec![],

@@ -1,0 +1,67 @@
+//! Owns programs of several blocks ([`tk_layout::clusters`]).
+//!
+//! May assume that the launch has the blocks of a program next to each other on axis 0. Guarantees that no block writes to
+//! the memory of one that has not begun: all arrive when they begin, and wait before they write the first time. None ends
+//! while another one writes to it, since a barrier of the schedule stands between a store and who reads it.
+
+use inkwell::values::{BasicValueEnum, IntValue};
+
+use super::{Kind, Nvptx, Parts, offset_text, special};
+use crate::emit::{Emit, Res};
+use crate::target::{Access, Start};
+
+/// The number of this thread in its program.
+pub fn thread<'c>(start: &Start<'_, 'c>) -> Res<IntValue<'c>> {
+    let (kernel, b) = (start.kernel, start.builder);
+    let tid = special(start, "tid.x")?;
+    if kernel.setting.blocks == 1 {
+        return Ok(tid);
+    }
+    let rank = special(start, "cluster.ctarank")?;
+    let each = start.context.i32_type().const_int(kernel.block_threads().into(), false);
+    Ok(b.build_int_nuw_add(b.build_int_nuw_mul(rank, each, "")?, tid, "")?)
+}
+
+/// Stores `values` at `$0` plus `offset` in the memory of all blocks.
+pub fn store(blocks: u32, predicate: &str, suffix: &str, offset: i64, values: &str) -> String {
+    let one = |block| {
+        let to = offset_text(0, offset).replace("$0", "%to");
+        format!(
+            "mapa.shared::cluster.u32 %to, $0, {block}; {predicate}st.shared::cluster{suffix} {to}, {values}; "
+        )
+    };
+    format!("{{ .reg .b32 %to; {}}}", (0..blocks).map(one).collect::<String>())
+}
+
+impl<'c> Nvptx<'c> {
+    /// Stores words in the memory of all blocks, where they count for the barrier of the block.
+    pub(super) fn post_to_all(
+        &self,
+        e: &Emit<'_, 'c>,
+        access: &Access<'c>,
+        values: &[BasicValueEnum<'c>],
+        barrier: IntValue<'c>,
+    ) -> Res<()> {
+        let parts = Parts::of(access);
+        let mut inputs: Vec<BasicValueEnum<'c>> =
+            vec![self.shared_address(e, access.address)?.into(), self.shared_address(e, barrier)?.into()];
+        inputs.extend(self.pack(e, parts, values)?);
+        let mut constraints = format!("r,r{}", format!(",{}", parts.letter()).repeat(parts.count));
+        let predicate = access.predicate.map_or(String::new(), |_| format!("@${} ", inputs.len()));
+        if let Some(p) = access.predicate {
+            constraints += ",b";
+            inputs.push(p.into());
+        }
+        let to = offset_text(0, access.offset).replace("$0", "%to");
+        let (suffix, words) = (parts.suffix(access), parts.operands(2));
+        let one = |block| {
+            format!(
+                "mapa.shared::cluster.u32 %to, $0, {block}; mapa.shared::cluster.u32 %at, $1, {block}; \
+                 {predicate}st.async.weak.shared::cluster.mbarrier::complete_tx::bytes{suffix} {to}, {words}, [%at]; "
+            )
+        };
+        let all: String = (0..e.kernel.setting.blocks).map(one).collect();
+        let text = format!("{{ .reg .b32 %to, %at; {all}}}");
+        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+    }
+}
