@@ -241,7 +241,7 @@ fn an_artifact_is_inspected_or_refused() {
         ("damaged.tkb", "this bundle is damaged; build it again"),
         ("empty.json", "is neither a bundle nor a manifest"),
         ("no.json", "is neither a bundle nor a manifest: missing field `format`"),
-        ("edited.json", "is damaged: kernel `every`: a block of a variant has no threads or programs"),
+        ("edited.json", "is damaged: kernel `every`: a variant has no threads or no blocks"),
         ("nobody.tkb", "cannot read nobody.tkb"),
         ("/dev/zero", "is no file"),
     ] {

@@ -68,7 +68,11 @@ impl<'a> Natural<'a> {
         let layouts = Layouts::default();
         let folded = BTreeSet::new();
         let mut n = Natural { module, func, axis, setting, threads, layouts, held, chained, folded };
-        n.folded = tk_tile::walk::insts(func).into_iter().filter_map(|i| n.folds(&func.insts[i])).collect();
+        let insts = tk_tile::walk::insts(func).into_iter().map(|i| &func.insts[i]);
+        // What is folded beside products is mostly their sums, which lie as the instruction has them.
+        if !insts.clone().any(|i| matches!(i.op, Op::Dot(_))) {
+            n.folded = insts.filter_map(|i| n.folds(i)).collect();
+        }
         n.block(func.body);
         n
     }

@@ -409,10 +409,10 @@ impl Kernel {
         let code = unsafe { (context.driver.occupancy)(&raw mut each, function, threads, shared) };
         context.check(code, &format!("it is not known how many blocks of kernel `{name}` the GPU holds"))?;
         let sms = context.sms()?;
-        let each = u64::try_from(each).unwrap_or(0) / u64::from(self.info.blocks_per_program.max(1));
+        let each = u64::try_from(each).unwrap_or(0);
         // No grid that fits is so large that its size is none of 64 bits.
         let wanted = grid.iter().fold(1u64, |n, d| n.saturating_mul((*d).into()));
-        let most = each * u64::from(sms);
+        let most = each * u64::from(sms) / u64::from(self.info.blocks_per_program.max(1));
         if wanted <= most {
             return Ok(());
         }
