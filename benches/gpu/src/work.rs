@@ -198,27 +198,6 @@ fn library(name: &str, kind: Kind, cols: usize, quick: bool, elements: usize) ->
             others.push(sets);
         }
     }
-    for (block, warps, ctas) in [
-        (8192, 16, 2),
-        (8192, 32, 4),
-        (16384, 32, 2),
-        (16384, 32, 4),
-        (16384, 16, 4),
-        (16384, 16, 2),
-        (16384, 32, 8),
-        (32768, 32, 4),
-        (32768, 32, 2),
-        (32768, 32, 8),
-        (8192, 16, 4),
-        (4096, 16, 4),
-        (4096, 8, 4),
-    ] {
-        if cols > IN_REGISTERS && !quick {
-            let mut sets = ints(&[("BLOCK", block), ("WARPS", warps), ("CTAS", ctas)]);
-            sets.push(("WHOLE".to_string(), SetValue::Bool(false)));
-            others.push(sets);
-        }
-    }
     Work { name: format!("{name}_{cols}"), kind, rows: elements / cols, cols, others }
 }
 

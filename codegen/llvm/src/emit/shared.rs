@@ -221,7 +221,7 @@ impl<'c> Emit<'_, 'c> {
         }
         let buffer = tk_layout::shared::named(inst).into_iter().flatten().next();
         let found = buffer.and_then(|b| {
-            let n = tk_layout::clusters::posted(self.kernel).iter().position(|p| *p == b)?;
+            let n = self.phases.keys().position(|p| *p == b)?;
             Some((b, self.int(barrier_of(self.kernel, n))))
         });
         found.map_or_else(|| bug("a posted store has no buffer"), |found| Ok(Some(found)))
