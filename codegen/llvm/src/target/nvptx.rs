@@ -197,6 +197,30 @@ impl<'c> Nvptx<'c> {
         Ok(out)
     }
 
+    /// Calls assembly that writes values: `text` makes it from what stands in front of an instruction with a predicate, the form
+    /// of an access, and its words. The addresses come first, each with the letter of its register.
+    fn write(
+        &self,
+        e: &Emit<'_, 'c>,
+        access: &Access<'c>,
+        addresses: &[(&str, IntValue<'c>)],
+        values: &[BasicValueEnum<'c>],
+        text: impl FnOnce(&str, &str, &str) -> String,
+    ) -> Res<()> {
+        let parts = Parts::of(access);
+        let mut inputs: Vec<BasicValueEnum<'c>> = addresses.iter().map(|(_, a)| (*a).into()).collect();
+        inputs.extend(self.pack(e, parts, values)?);
+        let words = std::iter::repeat_n(parts.letter(), parts.count);
+        let mut letters: Vec<&str> = addresses.iter().map(|(letter, _)| *letter).chain(words).collect();
+        let predicate = access.predicate.map_or(String::new(), |_| format!("@${} ", inputs.len()));
+        if let Some(p) = access.predicate {
+            letters.push("b");
+            inputs.push(p.into());
+        }
+        let text = text(&predicate, &parts.suffix(access), &parts.operands(addresses.len()));
+        self.asm(e, &text, &letters.join(","), &[], &inputs, Kind::Memory).map(|_| ())
+    }
+
     /// The inverse of [`Nvptx::pack`].
     fn unpack(
         &self,
@@ -414,29 +438,14 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         access: &Access<'c>,
         values: &[BasicValueEnum<'c>],
     ) -> Res<()> {
-        let parts = Parts::of(access);
         let (name, letter) = space_name(space);
-        let suffix = parts.suffix(access);
-        let words = self.pack(e, parts, values)?;
-        let mut inputs: Vec<BasicValueEnum<'c>> = vec![self.address(e, space, access)?.into()];
-        inputs.extend(words);
-        let mut constraints = letter.to_string();
-        for _ in 0..parts.count {
-            constraints += &format!(",{}", parts.letter());
-        }
-        let predicate = access.predicate.map_or(String::new(), |_| format!("@${} ", inputs.len()));
-        if let Some(p) = access.predicate {
-            constraints += ",b";
-            inputs.push(p.into());
-        }
-        let text = if space == Space::Shared && e.kernel.setting.blocks > 1 {
-            cluster::store(e.kernel.setting.blocks, &predicate, &suffix, access.offset, &parts.operands(1))
-        } else {
-            let to = offset_text(0, access.offset);
-            format!("{predicate}st.{name}{suffix} {to}, {};", parts.operands(1))
-        };
-        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory)?;
-        Ok(())
+        let address = self.address(e, space, access)?;
+        self.write(e, access, &[(letter, address)], values, |predicate, suffix, words| {
+            if space == Space::Shared && e.kernel.setting.blocks > 1 {
+                return cluster::store(e.kernel.setting.blocks, predicate, suffix, access.offset, words);
+            }
+            format!("{predicate}st.{name}{suffix} {}, {words};", offset_text(0, access.offset))
+        })
     }
 
     fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {

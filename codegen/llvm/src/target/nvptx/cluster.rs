@@ -6,7 +6,7 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use super::{Kind, Nvptx, Parts, offset_text, special};
+use super::{Nvptx, offset_text, special};
 use crate::emit::{Emit, Res};
 use crate::target::{Access, Start};
 
@@ -42,26 +42,19 @@ impl<'c> Nvptx<'c> {
         values: &[BasicValueEnum<'c>],
         barrier: IntValue<'c>,
     ) -> Res<()> {
-        let parts = Parts::of(access);
-        let mut inputs: Vec<BasicValueEnum<'c>> =
-            vec![self.shared_address(e, access.address)?.into(), self.shared_address(e, barrier)?.into()];
-        inputs.extend(self.pack(e, parts, values)?);
-        let mut constraints = format!("r,r{}", format!(",{}", parts.letter()).repeat(parts.count));
-        let predicate = access.predicate.map_or(String::new(), |_| format!("@${} ", inputs.len()));
-        if let Some(p) = access.predicate {
-            constraints += ",b";
-            inputs.push(p.into());
-        }
         let to = offset_text(0, access.offset).replace("$0", "%to");
-        let (suffix, words) = (parts.suffix(access), parts.operands(2));
-        let one = |block| {
-            format!(
-                "mapa.shared::cluster.u32 %to, $0, {block}; mapa.shared::cluster.u32 %at, $1, {block}; \
-                 {predicate}st.async.weak.shared::cluster.mbarrier::complete_tx::bytes{suffix} {to}, {words}, [%at]; "
-            )
-        };
-        let all: String = (0..e.kernel.setting.blocks).map(one).collect();
-        let text = format!("{{ .reg .b32 %to, %at; {all}}}");
-        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+        let addresses =
+            [("r", self.shared_address(e, access.address)?), ("r", self.shared_address(e, barrier)?)];
+        self.write(e, access, &addresses, values, |predicate, suffix, words| {
+            let one = |block| {
+                format!(
+                    "mapa.shared::cluster.u32 %to, $0, {block}; mapa.shared::cluster.u32 %at, $1, {block}; \
+                     {predicate}st.async.weak.shared::cluster.mbarrier::complete_tx::bytes{suffix} {to}, {words}, \
+                     [%at]; "
+                )
+            };
+            let all: String = (0..e.kernel.setting.blocks).map(one).collect();
+            format!("{{ .reg .b32 %to, %at; {all}}}")
+        })
     }
 }
