@@ -15,12 +15,12 @@ export TK_TARGETS ?= sm_90a
 
 KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 
-.PHONY: demo test setup build format lint unit kernels simulated numpy evidence transformer editors tidy bless
+.PHONY: demo test setup build format lint unit kernels together simulated sim sim64 sim-wmma numpy evidence transformer editors tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
 
-test: setup format lint unit kernels simulated numpy evidence transformer editors tidy
+test: setup format lint unit kernels together editors tidy
 	@echo "make test: everything is green"
 
 setup:
@@ -44,11 +44,15 @@ kernels: unit
 	$(TK) check $(KERNELS) examples/transformer/kernels/*.tk
 	$(TK) test $(KERNELS)
 
+# What runs the commands that `unit` has built, two at a time: most of it takes one core.
+together: unit
+	@$(MAKE) --no-print-directory --old-file=unit --jobs=2 --output-sync=target sim sim64 sim-wmma numpy evidence transformer
+
 # The same on the simulated targets: what Hopper, CDNA and RDNA have.
-simulated: unit
-	$(TK) test --device sim $(KERNELS) tests/device/*.tk
-	$(TK) test --device sim64 $(KERNELS) tests/device/*.tk
-	$(TK) test --device sim-wmma $(KERNELS) tests/device/*.tk
+simulated: sim sim64 sim-wmma
+
+sim sim64 sim-wmma: unit
+	$(TK) test --device $@ $(KERNELS) tests/device/*.tk
 
 numpy: unit
 	$(PYTHON) tests/numpy/compare.py --tk $(TK)

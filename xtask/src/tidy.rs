@@ -63,7 +63,9 @@ fn functions(file: &File) -> Vec<String> {
     let mut problems = vec![];
     for (start, line) in lines.iter().enumerate() {
         let code = line.trim_start();
-        let words = code.split(['(', '<']).next().unwrap_or("");
+        let seen = code.strip_prefix("pub(").and_then(|c| c.split_once(") ")).map_or(code, |(_, rest)| rest);
+        // What stands behind a colon is a type.
+        let words = seen.split(['(', '<', ':']).next().unwrap_or("");
         if !words.split_whitespace().any(|w| w == "fn")
             || code.starts_with("//")
             || code.ends_with([';', '}'])
