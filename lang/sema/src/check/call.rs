@@ -1,5 +1,6 @@
 //! Owns calls: functions with their compile-time arguments inferred, methods, calls of function values.
 
+use tk_ops::table::ParamKind;
 use tk_syntax::ast::{self, ExprKind, Index};
 use tk_syntax::{Diagnostic, Span, codes};
 
@@ -121,10 +122,19 @@ impl Cx<'_, '_> {
     /// Checks arguments whose call means nothing, for their own mistakes.
     pub fn check_rest(&mut self, args: &[ast::Arg]) {
         for a in args {
-            if !matches!(a.value.kind, ExprKind::Lambda(..) | ExprKind::None) {
+            if !matches!(a.value.kind, ExprKind::Lambda(..) | ExprKind::None) && !self.is_word(&a.value) {
                 self.expr(&a.value, None);
             }
         }
+    }
+
+    /// Whether this is no name of a value, but one of the words that some operation takes, such as `acquire`.
+    fn is_word(&self, e: &ast::Expr) -> bool {
+        let ExprKind::Path(p) = &e.kind else { return false };
+        let [n] = p.segments.as_slice() else { return false };
+        let mut kinds = tk_ops::rows::rows().flat_map(|row| row.params.iter().map(|p| p.kind));
+        let known = self.lookup(n).is_some() || self.lookup_item(n).is_some();
+        !known && kinds.any(|k| matches!(k, ParamKind::Word(words) if words.contains(&n.text.as_str())))
     }
 
     fn method(

@@ -70,12 +70,17 @@ impl Cx<'_, '_> {
         self.error(codes::INDEX, at, format!("there is no element {n}: {what} has {len}"), "counted from 0")
     }
 
-    /// Whether a tuple is a compile-time list of scalars of one type.
+    /// Whether a tuple is a compile-time list of scalars of one type, or of lists that are alike.
     fn is_table(&mut self, b: &HExpr) -> bool {
         let Ty::Tuple(ts) = b.ty.clone() else { return false };
-        b.konst
-            && ts.len() > 1
-            && ts.iter().all(|t| self.dterm_of(t).is_some() && ts.first().is_some_and(|f| self.fits(t, f)))
+        b.konst && ts.len() > 1 && ts.iter().all(|t| ts.first().is_some_and(|f| self.is_alike(t, f)))
+    }
+
+    fn is_alike(&mut self, a: &Ty, b: &Ty) -> bool {
+        if let (Ty::Tuple(xs), Ty::Tuple(ys)) = (a, b) {
+            return xs.len() == ys.len() && xs.iter().zip(ys).all(|(x, y)| self.is_alike(x, y));
+        }
+        self.dterm_of(a).is_some() && self.fits(a, b)
     }
 
     /// `TABLE[i]` with a compile-time position: the entry, or a choice among all of them while the position is symbolic.
@@ -90,12 +95,27 @@ impl Cx<'_, '_> {
                 None => self.no_element(base, len, n, i.span),
             };
         }
-        let Some(row) = self.find_row("where") else { return HExpr::err(span) };
-        let mut out = self.field(b, len as u32 - 1);
-        for n in (0..len as u32 - 1).rev() {
-            let number = self.mk(HKind::Int(i128::from(n)), at.ty.clone(), span, true);
+        let entries = (0..len as u32).map(|n| self.field(b, n)).collect();
+        self.chosen(&at, entries, span)
+    }
+
+    /// The entry at a position that is symbolic; of lists each element by itself.
+    fn chosen(&mut self, at: &HExpr, entries: Vec<HExpr>, span: Span) -> HExpr {
+        if let Some(Ty::Tuple(ts)) = entries.first().map(|e| e.ty.clone()) {
+            let mut parts = vec![];
+            for k in 0..ts.len() as u32 {
+                let of = entries.iter().map(|e| self.field(e, k)).collect();
+                parts.push(self.chosen(at, of, span));
+            }
+            return self.mk(HKind::Tuple(parts), Ty::Tuple(ts), span, true);
+        }
+        let mut left = entries.into_iter().enumerate().rev();
+        let (Some(row), Some((_, mut out))) = (self.find_row("where"), left.next()) else {
+            return HExpr::err(span);
+        };
+        for (n, entry) in left {
+            let number = self.mk(HKind::Int(n as i128), at.ty.clone(), span, true);
             let same = self.binary_op(ast::BinOp::Eq, at.clone(), number, span);
-            let entry = self.field(b, n);
             let ty = entry.ty.clone();
             let args = [same, entry, out].map(crate::hir::HArg::Expr).to_vec();
             out = self.mk(HKind::Builtin(row, args), ty, span, true);
