@@ -21,17 +21,20 @@ const TARGETS: [(&str, &str); 5] =
     [("sm_80", "ptx"), ("sm_90a", "ptx"), ("gfx90a", "gcn"), ("gfx942", "gcn"), ("gfx1100", "gcn")];
 
 /// How the instructions begin that are counted.
-const COUNTED: [&str; 19] = [
+const COUNTED: [&str; 22] = [
     "atom.",
     "bar.",
     "buffer_",
     "cp.async",
+    "createpolicy.",
     "ds_",
     "global_",
     "ld.global",
     "ld.shared",
+    "ld.volatile",
     "ldmatrix",
     "mma.",
+    "prefetch.",
     "red.",
     "s_barrier",
     "s_waitcnt",
@@ -43,6 +46,9 @@ const COUNTED: [&str; 19] = [
     "v_wmma",
 ];
 
+/// How AMD's instructions say what they do with caches, behind their operands.
+const OF_CACHES: [&str; 6] = ["dlc", "glc", "nt", "sc0", "sc1", "slc"];
+
 /// How often each instruction stands in a text; predicates and braces in front of it do not count.
 fn counts(text: &str) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
@@ -50,7 +56,8 @@ fn counts(text: &str) -> BTreeMap<String, usize> {
         let mut words = statement.split_whitespace().skip_while(|w| w.starts_with('@'));
         let Some(name) = words.next() else { continue };
         if COUNTED.iter().any(|c| name.starts_with(c)) {
-            *found.entry(name.trim_end_matches(',').to_string()).or_insert(0) += 1;
+            let caches: String = words.filter(|w| OF_CACHES.contains(w)).flat_map(|w| [" ", w]).collect();
+            *found.entry(format!("{}{caches}", name.trim_end_matches(','))).or_insert(0) += 1;
         }
     }
     found

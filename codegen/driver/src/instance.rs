@@ -198,6 +198,8 @@ fn launch_option(
     match count.map(u64::try_from) {
         None => Ok(None),
         Some(Ok(n)) if n > 0 => Ok(Some(n)),
+        // As for launches that compile: no limit.
+        Some(Ok(_)) if matches!(option, "max_regs" | "occupancy") => Ok(None),
         Some(_) => {
             Err(Refused::Sentence(format!("kernel `{name}` cannot have {} {option}", count.unwrap_or(0))))
         }

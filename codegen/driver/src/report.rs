@@ -153,6 +153,7 @@ pub fn spilled(name: &str, built: &Built, place: Span) -> Option<Diagnostic> {
         built.kernel.target.name, r.spill_store_bytes, r.spill_load_bytes
     );
     let d = Diagnostic::error(codes::SPILLS, place, message, "");
-    let note = "more warps for one program, or smaller tiles, leave each lane with less to hold";
+    let note = "more warps for one program, or smaller tiles, leave each lane with less to hold; `max_regs` and \
+                `occupancy` of its launch limit registers, too";
     Some(d.severity(Severity::Warning).note(note))
 }

@@ -54,10 +54,10 @@ pub fn access(
         }
     };
     let parts = match op {
-        MemoryOp::Load | MemoryOp::Store => {
+        MemoryOp::Load | MemoryOp::Store | MemoryOp::Prefetch => {
             let shape = ty(place).shape()?.to_vec();
-            let mask =
-                crate::shared::plain_operands(inst).get(if op == MemoryOp::Load { 1 } else { 2 }).copied();
+            let masks = if op == MemoryOp::Store { 2 } else { 1 };
+            let mask = crate::shared::plain_operands(inst).get(masks).copied();
             Parts { place, at: vec![], mask, shape }
         }
         MemoryOp::ViewLoad | MemoryOp::ViewStore => {
@@ -76,8 +76,7 @@ pub fn access(
         | MemoryOp::ViewPermute
         | MemoryOp::ViewInside
         | MemoryOp::ViewGather
-        | MemoryOp::ViewScatter
-        | MemoryOp::Prefetch => return None,
+        | MemoryOp::ViewScatter => return None,
     };
     if parts.shape.is_empty() {
         return None;

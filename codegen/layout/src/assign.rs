@@ -290,7 +290,7 @@ impl Assign<'_> {
             Op::Memory(op) => same(self.of_access(op, inst, result)),
             Op::Reduce(op) => {
                 let Some(x) = inst.operands.first().copied() else { return vec![] };
-                let layout = if op == ReduceOp::Custom {
+                let layout = if op == ReduceOp::Custom && inst.attrs.flag("ordered") {
                     let shape = self.shape(x).to_vec();
                     self.natural.along(&shape, axis_of(inst))
                 } else {

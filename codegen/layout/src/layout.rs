@@ -193,6 +193,31 @@ impl Layout {
         1 << self.atom.vector_log2(dim)
     }
 
+    /// How often a dimension can be halved so that each thread has its registers of every part.
+    pub fn tops(&self, dim: usize) -> u32 {
+        let bits = self.atom.out_bits().get(dim).copied().unwrap_or(0);
+        (1..=bits).take_while(|n| self.part(dim, *n).is_some()).count() as u32
+    }
+
+    /// The layout of each of `2^log2` parts of a tile along a dimension, if its topmost bits are registers of each thread.
+    pub fn part(&self, dim: usize, log2: u32) -> Option<Layout> {
+        let mut bits = self.atom.out_bits().to_vec();
+        let left = bits.get(dim)?.checked_sub(log2)?;
+        *bits.get_mut(dim)? = left;
+        let of = |in_dim| self.bases(in_dim, |b| b);
+        let above = |b: &Vec<u32>| b.get(dim).is_some_and(|c| c >> left != 0);
+        let alone = |b: &Vec<u32>| {
+            let elsewhere = b.iter().enumerate().any(|(d, c)| d != dim && *c != 0);
+            b.get(dim).is_some_and(|c| c.is_power_of_two()) && !elsewhere
+        };
+        let (cut, register): (Vec<_>, Vec<_>) = of(InDim::Register).into_iter().partition(above);
+        let (lane, warp) = (of(InDim::Lane), of(InDim::Warp));
+        let whole = self.repeats.iter().all(|r| *r == 1) && !lane.iter().chain(&warp).any(above);
+        (whole && cut.len() == log2 as usize && cut.iter().all(alone)).then_some(())?;
+        let atom = LinearLayout::new(&bits, register, lane, warp).ok()?;
+        Some(Layout { atom, repeats: self.repeats.clone() })
+    }
+
     /// The layout of what is left when a dimension is folded away; every thread that held a part holds the result.
     pub fn without(&self, axis: usize) -> Layout {
         let mut repeats = self.repeats.clone();

@@ -30,6 +30,7 @@ pub mod scaled;
 pub mod shared;
 pub mod spec;
 pub mod stores;
+pub mod tails;
 pub mod text;
 pub mod verify;
 

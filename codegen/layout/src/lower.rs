@@ -10,8 +10,9 @@
 //! ```
 //!
 //! A conversion stays one if no warp needs what another holds. A reduction over several warps becomes one inside of each
-//! warp and one over their results. Rearrangements, gathers, sorts, histograms and the factors of plain products go through
-//! shared memory in row-major order; those of matrix instructions as [`factors`] says.
+//! warp and one over their results, with a copy of its function if that is the user's. Rearrangements, gathers, sorts,
+//! histograms and the factors of plain products go through shared memory in row-major order; those of matrix instructions
+//! as [`factors`] says.
 //!
 //! May assume a verified laid-out kernel. Guarantees that every other operation finds its operands in the same warp.
 
@@ -19,7 +20,9 @@ mod factors;
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
-use tk_tile::{Attr, Attrs, BlockId, Id, Inst, InstId, Type, TypeId, ValueId, walk};
+use tk_tile::effects::is_volatile;
+use tk_tile::rewrite::{Renames, copied};
+use tk_tile::{Attr, Attrs, BlockId, Elem, Id, Inst, InstId, Type, TypeId, ValueId, walk};
 
 use crate::axis::{AxisInfo, element_bytes};
 use crate::convert;
@@ -171,15 +174,15 @@ impl Lower<'_> {
         let inst = self.kernel.func().insts[id].clone();
         match inst.op {
             Op::Machine(MachineOp::Convert) => self.convert(block, id, &inst),
-            Op::Reduce(op) if op != ReduceOp::Custom => self.reduce(block, id, &inst, op),
+            Op::Reduce(op) => self.reduce(block, id, &inst, op),
             Op::Shape(op) => self.rearrange(block, id, &inst, op),
             Op::Scan(ScanOp::Gather) => self.gather(block, id, &inst),
             Op::Scan(ScanOp::Histogram) => self.histogram(block, id, &inst),
             Op::Scan(ScanOp::Sort | ScanOp::TopK) => self.sort(block, id, &inst),
             Op::Dot(DotOp::Dot) => self.dot(block, id, &inst),
-            Op::Atomic(_) => self.atomic(block, id, &inst),
+            Op::Atomic(_) => self.agreed(block, id, &inst),
+            Op::Memory(_) if is_volatile(&inst) => self.agreed(block, id, &inst),
             Op::Dot(DotOp::DotScaled)
-            | Op::Reduce(_)
             | Op::Scan(ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom)
             | Op::Elementwise(_)
             | Op::Create(_)
@@ -219,7 +222,8 @@ impl Lower<'_> {
 
     /// One of the threads that hold the same element acts for all of them; what it got goes to the others, who would see
     /// another value if they looked themselves.
-    fn atomic(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+    /// What each thread might find another value for: where several hold the same element, one tells the others.
+    fn agreed(&mut self, block: BlockId, id: InstId, inst: &Inst) {
         let Some(r) = inst.results.first().copied() else { return self.keep(block, id) };
         let alone = self.alone
             || self.kernel.layout(r).is_some_and(|l| {
@@ -267,47 +271,65 @@ impl Lower<'_> {
     }
 
     fn reduce(&mut self, block: BlockId, id: InstId, inst: &Inst, op: ReduceOp) {
-        let (Some(x), Some(r)) = (inst.operands.first().copied(), inst.results.first().copied()) else {
-            return;
-        };
+        let Some(x) = inst.operands.first().copied() else { return };
         let axis = axis_of(inst);
         let Some((part, starts)) = self.kernel.layout(x).map(|l| l.partial(axis)) else { return };
         let warps = starts.len() as u32;
         if warps == 1 {
             return self.keep(block, id);
         }
-        let mut shape = self.shape(x);
-        if let Some(n) = shape.get_mut(axis) {
-            *n = warps;
-        }
-        let from = self.ty(x).dtype().unwrap_or(DType::I32);
-        let to = self.ty(r).dtype().unwrap_or(from);
-        let types = &mut self.kernel.module.types;
-        let states: Vec<TypeId> =
-            state(op, from, to).iter().map(|d| types.intern(Type::tile(*d, &shape))).collect();
         let wide = part.gathered(axis, warps.trailing_zeros());
         let (part, wide) = (self.kernel.layouts.intern(part), self.kernel.layouts.intern(wide));
         let attrs = inst.attrs.clone().with("part", Attr::Bool(true));
+        let states = self.states(inst, op, axis, warps);
         let results: Vec<_> = states.iter().map(|t| (*t, Some(part))).collect();
-        let parts = self.add(block, inst.op, &[x], attrs, &results);
-        let mut merged = vec![];
-        for v in self.kernel.func().insts[parts].results.clone() {
-            let ty = self.kernel.func().ty(v);
-            let id =
-                self.add(block, Op::Machine(MachineOp::Convert), &[v], Attrs::new(), &[(ty, Some(wide))]);
-            let convert = self.kernel.func().insts[id].clone();
-            // It stands at the end of the block, where its lowering goes.
-            self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts.pop();
-            self.convert(block, id, &convert);
-            merged.extend(convert.results.first().copied());
-        }
+        let parts = self.add(block, inst.op, &inst.operands, attrs, &results);
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        func.insts[parts].blocks = inst.blocks.clone();
+        let parts = func.insts[parts].results.clone();
+        let merged = self.exchanged(block, &parts, wide);
         // A warp that holds nothing but padding has no result.
         let extent = self.shape(x).get(axis).copied().unwrap_or(1);
         let real = starts.iter().filter(|s| **s < extent).count();
         let attrs = inst.attrs.clone().with("merge", Attr::Bool(true)).with("k", Attr::Int(real as i64));
-        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
-        let last = self.add(block, inst.op, &merged, attrs, &[(ty, layout)]);
+        let results: Vec<_> =
+            inst.results.iter().map(|r| (self.kernel.func().ty(*r), self.layout_id(*r))).collect();
+        let last = self.add(block, inst.op, &merged, attrs, &results);
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        let copies = inst.blocks.iter().map(|b| copied(func, *b, &mut Renames::default())).collect();
+        func.insts[last].blocks = copies;
         self.becomes(id, last);
+    }
+
+    /// The types of what the warps find along an axis that so many of them share.
+    fn states(&mut self, inst: &Inst, op: ReduceOp, axis: usize, warps: u32) -> Vec<TypeId> {
+        let Some(x) = inst.operands.first().copied() else { return vec![] };
+        let mut shape = self.shape(x);
+        shape.get_mut(axis).into_iter().for_each(|n| *n = warps);
+        let elems: Vec<Elem> = if op == ReduceOp::Custom {
+            inst.operands.iter().map(|v| self.ty(*v).elem().clone()).collect()
+        } else {
+            let from = self.ty(x).dtype().unwrap_or(DType::I32);
+            let to = inst.results.first().and_then(|r| self.ty(*r).dtype()).unwrap_or(from);
+            state(op, from, to).into_iter().map(Elem::Scalar).collect()
+        };
+        let types = &mut self.kernel.module.types;
+        elems.into_iter().map(|elem| types.intern(Type::Tile { elem, shape: shape.clone() })).collect()
+    }
+
+    /// Tiles in another layout, through shared memory: all are stored before the first one is loaded, so that one barrier
+    /// serves for all.
+    fn exchanged(&mut self, block: BlockId, tiles: &[ValueId], layout: LayoutId) -> Vec<ValueId> {
+        let insts = |l: &Self| l.kernel.func().blocks[block].insts.len();
+        let begin = insts(self);
+        let out = tiles.iter().map(|v| self.held_like(block, *v, Some(layout))).collect();
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        let (of, blocks) = (&func.insts, &mut func.blocks);
+        // A stable sort: nothing but stores and loads stands there.
+        if let Some(made) = blocks[block].insts.get_mut(begin..) {
+            made.sort_by_key(|i| of[*i].op == Op::Machine(MachineOp::SharedLoad));
+        }
+        out
     }
 
     fn rearrange(&mut self, block: BlockId, id: InstId, inst: &Inst, op: ShapeOp) {

@@ -342,7 +342,7 @@ impl<'a> Natural<'a> {
             Op::Reduce(op) => {
                 let Some(x) = ops.first() else { return Held::Free(None) };
                 let axis = axis_of(inst);
-                let from = if op == tk_ops::ReduceOp::Custom {
+                let from = if op == tk_ops::ReduceOp::Custom && inst.attrs.flag("ordered") {
                     let shape = self.shape(*x).to_vec();
                     self.along(&shape, axis)
                 } else {

@@ -13,7 +13,7 @@ use crate::kernel::{Kernel, Setting};
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
 use crate::{
     barriers, boxes, channels, clusters, early, fences, lower, pieces, places, registers, rings, scaled,
-    stores,
+    stores, tails,
 };
 
 /// A change of a kernel that has layouts.
@@ -46,8 +46,7 @@ pub const ASSIGN: &str = "assign";
 pub const SCHEDULE: &[Pass] = &[
     // First: it decides what goes through shared memory.
     lower::PASS,
-    // Behind it, since it looks for what goes straight from device memory to shared memory; in front of `rings`, which
-    // takes what is left.
+    // Behind it, since it looks for what goes straight to shared memory; in front of `rings`, which takes what is left.
     channels::PASS,
     // Behind it, since it looks for what goes straight from device memory to shared memory.
     rings::PASS,
@@ -65,6 +64,8 @@ pub const SCHEDULE: &[Pass] = &[
     barriers::PASS,
     // Behind it, since it adds to writes that others wait for.
     fences::PASS,
+    // Behind those who look at whole tiles, whose barriers are enough for pieces.
+    tails::PASS,
     // Last: it looks at what lanes hold of what is left.
     registers::PASS,
 ];

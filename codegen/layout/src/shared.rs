@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_tile::effects::is_volatile;
 use tk_tile::{Def, Inst, InstId, ValueId, walk};
 
 use crate::kernel::Kernel;
@@ -125,7 +126,8 @@ pub fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
     let func = kernel.func();
     let v = *func.insts[store].operands.first()?;
     let Def::Inst(load, _) = func.values[v].def else { return None };
-    let is_load = matches!(func.insts[load].op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad));
+    let inst = &func.insts[load];
+    let is_load = matches!(inst.op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) && !is_volatile(inst);
     let users = walk::insts(func).into_iter().filter(|i| func.insts[*i].operands.contains(&v)).count();
     (is_load && users == 1).then_some(load)
 }

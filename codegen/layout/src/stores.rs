@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
-use tk_tile::effects::of_inst;
+use tk_tile::effects::{hints, of_inst};
 use tk_tile::{Attr, Attrs, Def, Func, FuncId, Inst, InstId, ValueId, walk};
 
 use crate::channels::{self, Known};
@@ -63,7 +63,7 @@ fn run(kernel: &mut Kernel) {
         func.insts[t.fill].attrs = attrs;
         let (places, loc) =
             (func.insts[t.store].operands.iter().take(3).copied().collect(), func.insts[t.store].loc);
-        let attrs = Attrs::new()
+        let attrs = hints(&func.insts[t.store])
             .with("buffer", Attr::Int(t.buffer as i64))
             .with("once", Attr::Bool(t.once))
             .with("shape", Attr::Ints(t.shape))

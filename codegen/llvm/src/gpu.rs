@@ -63,6 +63,12 @@ fn multiplies_f8(kernel: &Kernel) -> bool {
     })
 }
 
+/// Whether an access says when what it touches leaves the cache.
+fn evicts(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().any(|i| func.insts[i].attrs.get("evict").is_some())
+}
+
 /// The LLVM type in which a parameter is passed.
 fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
     match d {
@@ -188,6 +194,8 @@ fn nvidia(kernel: &Kernel) -> Processor {
         // Stores that arrive at a barrier.
         "sm_90a" if kernel.setting.blocks > 1 => "+ptx81",
         "sm_90a" => "+ptx80",
+        // Policies of caches.
+        _ if evicts(kernel) => "+ptx74",
         _ => "+ptx70",
     };
     Processor {

@@ -6,7 +6,8 @@
 use tk_ops::table::Effects;
 use tk_ops::{AtomicOp, ControlOp, CreateOp, HostOp, MachineOp, MemoryOp, Op};
 
-use crate::ir::{Func, InstId};
+use crate::attr::Attrs;
+use crate::ir::{Func, Inst, InstId};
 
 /// What `op` does by itself. The blocks that an instruction owns count too: [`of_inst`].
 pub fn effects(op: Op) -> Effects {
@@ -120,7 +121,25 @@ pub fn of_inst(func: &Func, id: InstId) -> Effects {
     let inst = &func.insts[id];
     let inner = inst.blocks.iter().flat_map(|b| &func.blocks[*b].insts);
     let inner = inner.filter(|i| !is_terminator(func.insts[**i].op)).map(|i| of_inst(func, *i));
-    inner.fold(effects(inst.op), strongest)
+    let own = if is_volatile(inst) { Effects::Ordered } else { effects(inst.op) };
+    inner.fold(own, strongest)
+}
+
+/// Whether an access is done each time that the text says, in its order: what it reads may be written by another program
+/// meanwhile.
+pub fn is_volatile(inst: &Inst) -> bool {
+    inst.attrs.str("cache") == Some("volatile")
+}
+
+/// What an access asks of the caches, for one that takes its place.
+pub fn hints(inst: &Inst) -> Attrs {
+    let mut attrs = Attrs::new();
+    for name in ["cache", "evict"] {
+        if let Some(word) = inst.attrs.get(name) {
+            attrs.set(name, word.clone());
+        }
+    }
+    attrs
 }
 
 fn strongest(a: Effects, b: Effects) -> Effects {

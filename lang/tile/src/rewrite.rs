@@ -7,7 +7,7 @@ use tk_ops::scalar::Scalar;
 use tk_ops::{CreateOp, Op};
 
 use crate::attr::Attr;
-use crate::ir::{Def, Func, Id, Inst, InstId, ValueId};
+use crate::ir::{BlockId, Def, Func, Id, Inst, InstId, ValueId};
 
 /// Which values stand for which others.
 #[derive(Debug, Default)]
@@ -61,6 +61,27 @@ pub fn operand_of(func: &Func, v: ValueId, op: Op) -> Option<ValueId> {
 }
 
 /// The values at the end of a block: the operands of its terminator.
-pub fn yielded(func: &Func, block: crate::ir::BlockId) -> &[ValueId] {
+pub fn yielded(func: &Func, block: BlockId) -> &[ValueId] {
     func.blocks[block].insts.last().map_or(&[], |i| &func.insts[*i].operands)
+}
+
+/// A copy of a block and of all that its instructions own; `renames` learns what stands for their values there.
+pub fn copied(func: &mut Func, block: BlockId, renames: &mut Renames) -> BlockId {
+    let new = func.add_block();
+    for arg in func.blocks[block].args.clone() {
+        let ty = func.ty(arg);
+        renames.set(arg, func.add_arg(new, ty));
+    }
+    for id in func.blocks[block].insts.clone() {
+        let old = func.insts[id].clone();
+        let blocks = old.blocks.iter().map(|b| copied(func, *b, renames)).collect();
+        let operands = old.operands.iter().map(|v| renames.get(*v)).collect();
+        let types: Vec<_> = old.results.iter().map(|v| func.ty(*v)).collect();
+        let inst = Inst { operands, blocks, results: vec![], ..old.clone() };
+        let made = func.add_inst(new, inst, &types);
+        for (from, to) in old.results.iter().zip(func.insts[made].results.clone()) {
+            renames.set(*from, to);
+        }
+    }
+    new
 }

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
+use tk_tile::effects::{hints, is_volatile};
 use tk_tile::rewrite::constant;
 use tk_tile::{
     Attr, Attrs, BlockId, Def, Elem, Func, FuncId, Id, Inst, InstId, Module, Type, TypeId, Types, ValueId,
@@ -99,7 +100,7 @@ impl Look<'_> {
         let mut users = users.filter(|i| i.operands.contains(r));
         let (Some(user), None) = (users.next(), users.next()) else { return false };
         let factor = user.op == Op::Dot(DotOp::Dot) && user.operands.iter().take(2).any(|v| v == r);
-        factor && self.shape(*r).len() == 2
+        factor && self.shape(*r).len() == 2 && !is_volatile(inst)
     }
 
     fn shape(&self, v: ValueId) -> &[u32] {
@@ -271,11 +272,11 @@ impl Change<'_> {
         if b.turned {
             let Type::Tile { elem, shape } = self.types.get(tile).clone() else { return };
             let turned = self.types.intern(Type::Tile { elem, shape: shape.iter().rev().copied().collect() });
-            let loaded = self.add(&old, load, &[view, places[1], places[0]], Attrs::new(), turned);
+            let loaded = self.add(&old, load, &[view, places[1], places[0]], hints(&old), turned);
             let perm = Attrs::new().with("perm", Attr::Ints(vec![1, 0]));
             self.add(&old, Op::Shape(ShapeOp::Permute), &[loaded], perm, tile);
         } else {
-            self.add(&old, load, &[view, places[0], places[1]], Attrs::new(), tile);
+            self.add(&old, load, &[view, places[0], places[1]], hints(&old), tile);
         }
         // The last one stands for the load.
         if let Some(last) = self.made.last().copied() {

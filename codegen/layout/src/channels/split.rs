@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use tk_ops::{ControlOp, DType, ElementwiseOp, MachineOp, Op};
+use tk_tile::effects::hints;
 use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, FuncId, Inst, InstId, ValueId};
 
@@ -170,7 +171,7 @@ impl Bring<'_> {
             let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
             let ty = load.results.first().map(|r| self.edit.kernel.func().ty(*r));
             let shape = ty.and_then(|ty| self.edit.kernel.module.types.get(ty).shape()).unwrap_or(&[]);
-            let attrs = Attrs::new()
+            let attrs = hints(&load)
                 .with("buffers", Attr::Ints(vec![*ring as i64, channel.barriers]))
                 .with("pieces", Attr::Int(channel.pieces.into()))
                 .with("shape", Attr::Ints(shape.iter().map(|n| i64::from(*n)).collect()))

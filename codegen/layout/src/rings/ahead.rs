@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, DType, ElementwiseOp, MachineOp, MemoryOp, Op};
-use tk_tile::effects::of_inst;
+use tk_tile::effects::{hints, of_inst};
 use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, walk};
 
@@ -415,6 +415,9 @@ impl<'a> Ahead<'a> {
         for n in 0..self.copies.len() {
             let Some(c) = self.copies.get(n) else { continue };
             let mut attrs = c.place.clone();
+            for (name, word) in hints(&c.inst).iter() {
+                attrs.set(name, word.clone());
+            }
             if when.is_some() {
                 attrs.set("when", Attr::Bool(true));
             }

@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
-use tk_tile::effects::of_inst;
+use tk_tile::effects::{is_volatile, of_inst};
 use tk_tile::rewrite::{constant, yielded};
 use tk_tile::{BlockId, Inst, InstId, ValueId, walk};
 
@@ -182,7 +182,7 @@ impl<'a> Look<'a> {
         let func = self.kernel.func();
         let inst = &func.insts[id];
         let (Some(place), Some(r)) = (inst.operands.first(), inst.results.first()) else { return false };
-        if !matches!(inst.op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) {
+        if !matches!(inst.op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) || is_volatile(inst) {
             return false;
         }
         let wide = access(&self.kernel.module, func, &self.axis, self.kernel.setting.spec, inst)

@@ -141,7 +141,7 @@ impl<'a> Cx<'a> {
         let axis = axis_of(inst);
         let Some(x) = inst.operands.first() else { return Ok(()) };
         self.one(inst.operands.iter().copied())?;
-        if op == ReduceOp::Custom {
+        if op == ReduceOp::Custom && inst.attrs.flag("ordered") {
             self.in_warp(*x, axis)?;
         }
         inst.results.iter().try_for_each(|r| self.folded(*x, *r, axis))

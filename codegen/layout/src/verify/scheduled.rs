@@ -4,7 +4,7 @@
 
 use tk_ops::{DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::verify::is_machine;
-use tk_tile::{Attr, Attrs, Inst, ValueId};
+use tk_tile::{Attr, Attrs, Elem, Inst, ValueId};
 
 use super::Invariant::{S01, S02, S03, S04};
 use super::layouts::Cx;
@@ -12,7 +12,7 @@ use super::{Check, Fault, VerifyError, channels, copies, each, ensure, fault, pr
 use crate::axis::element_bytes;
 use crate::convert;
 use crate::kernel::Kernel;
-use crate::layout::{cut, padded};
+use crate::layout::{Layout, cut, padded};
 use crate::linear::InDim;
 use crate::linear::gf2::Span;
 use crate::lower::state;
@@ -72,49 +72,63 @@ fn in_place(cx: Cx<'_>, inst: &Inst, op: ShapeOp) -> Check {
         (ShapeOp::Split, Some(a), Some(b)) => {
             b.paired().as_ref() == Some(a) && inst.results.iter().all(|v| cx.id(*v) == cx.id(*r))
         }
-        (ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Cat | ShapeOp::Interleave, Some(_), Some(_)) => false,
+        (ShapeOp::Slice, Some(a), Some(b)) => is_part(inst, (from, a), (to, b)),
+        (ShapeOp::Flip | ShapeOp::Cat | ShapeOp::Interleave, Some(_), Some(_)) => false,
     };
     ensure(ok, S01, || "elements have to move".into())
 }
 
+/// Whether a slice is what each thread has of one of equal parts along a dimension.
+fn is_part(inst: &Inst, (from, a): (&[u32], &Layout), (to, b): (&[u32], &Layout)) -> bool {
+    let starts = inst.attrs.ints("starts").unwrap_or(&[]);
+    let mut cut = (0..from.len()).filter(|d| from.get(*d) != to.get(*d));
+    let (Some(dim), None) = (cut.next(), cut.next()) else { return false };
+    let (Some(whole), Some(part)) = (from.get(dim), to.get(dim)) else { return false };
+    let fits = whole.is_power_of_two() && part.is_power_of_two() && part < whole;
+    let begins = |(d, at): (usize, &i64)| *at == 0 || d == dim && *at % i64::from(*part) == 0;
+    fits && starts.iter().enumerate().all(begins) && a.part(dim, (whole / part).ilog2()).as_ref() == Some(b)
+}
+
 /// S02.
 fn parts(cx: Cx<'_>, inst: &Inst, op: ReduceOp) -> Check {
-    let axis = axis_of(inst);
+    let (axis, custom) = (axis_of(inst), op == ReduceOp::Custom);
     let names = inst.attrs.iter().map(|(n, _)| n);
     let known = names.into_iter().all(|n| ["axis", "fast", "k", "merge", "part"].contains(&n));
-    ensure(known && inst.blocks.is_empty(), S02, || "it has attributes or blocks of its own".into())?;
+    ensure(known && inst.blocks.len() == usize::from(custom), S02, || {
+        "it has attributes or blocks of its own".into()
+    })?;
     let Some(x) = inst.operands.first() else { return fault(S02, "it has no operand") };
     let Some(layout) = cx.layout(*x) else { return fault(S02, "the operand is a scalar") };
-    let from = dtype(cx, *x)?;
-    let types = |list: &[ValueId]| list.iter().map(|v| dtype(cx, *v)).collect::<Result<Vec<_>, _>>();
+    let elems = |list: &[ValueId]| list.iter().map(|v| cx.ty(*v).elem().clone()).collect::<Vec<Elem>>();
     let results = cx.shape(*x).get(axis).copied().map_or(1, i64::from);
-    let real = inst
-        .attrs
-        .int("k")
-        .map_or(!inst.attrs.flag("merge"), |k| inst.attrs.flag("merge") && (1..=results).contains(&k));
+    let merge = inst.attrs.flag("merge");
+    let real = inst.attrs.int("k").map_or(!merge, |k| merge && (1..=results).contains(&k));
     ensure(real, S02, || "`k` is not how many of the results in parts are of elements".into())?;
-    if inst.attrs.flag("merge") {
-        let [r] = inst.results.as_slice() else { return fault(S02, "it has one result") };
-        let to = dtype(cx, *r)?;
-        ensure(types(&inst.operands)? == state(op, from, to), S02, || {
-            "the operands are not what a fold in parts leaves".into()
-        })?;
-        let same = inst.operands.iter().all(|v| cx.id(*v) == cx.id(*x) && cx.shape(*v) == cx.shape(*x));
-        ensure(same, S02, || "the operands differ in shape or layout".into())?;
+    let same = inst.operands.iter().all(|v| cx.id(*v) == cx.id(*x) && cx.shape(*v) == cx.shape(*x));
+    ensure(same, S02, || "the operands differ in shape or layout".into())?;
+    // What is found in parts: one operand has it when these become one, the results before.
+    let (found, single) =
+        if merge { (&inst.operands, &inst.results) } else { (&inst.results, &inst.operands) };
+    let wanted = match single.as_slice() {
+        _ if custom => elems(single),
+        [one] => {
+            let from = dtype(cx, *x)?;
+            let to = if merge { dtype(cx, *one)? } else { op.result().of(from) };
+            state(op, from, to).into_iter().map(Elem::Scalar).collect()
+        }
+        _ => return fault(S02, "it folds one tile"),
+    };
+    ensure(elems(found) == wanted, S02, || "this is not what a fold in parts leaves".into())?;
+    if merge {
         let atom = layout.atom();
         let moves = |d: InDim| {
             (0..atom.bits(d)).filter_map(|i| atom.basis(d, i)).any(|b| b.get(axis).is_some_and(|c| *c != 0))
         };
         let alone = !moves(InDim::Lane) && !moves(InDim::Warp);
         ensure(alone, S02, || "not all of the dimension is in registers of each thread".into())?;
-        return cx.folded(*x, *r, axis).map_err(|(_, message)| (S02, message));
+        let folded = |r: &ValueId| cx.folded(*x, *r, axis).map_err(|(_, message)| (S02, message));
+        return inst.results.iter().try_for_each(folded);
     }
-    let [_] = inst.operands.as_slice() else {
-        return fault(S02, "it has one operand");
-    };
-    ensure(types(&inst.results)? == state(op, from, op.result().of(from)), S02, || {
-        "the results are not what a fold in parts leaves".into()
-    })?;
     let (wanted, starts) = layout.partial(axis);
     let mut shape = cx.shape(*x).to_vec();
     shape.get_mut(axis).into_iter().for_each(|n| *n = starts.len() as u32);
@@ -161,11 +175,12 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
         MachineOp::ChannelSend => (0..=0, 0, &["buffer", "pieces"]),
         MachineOp::ChannelReceive => (0..=0, 1, &["buffer", "pieces"]),
         MachineOp::ChannelRelease => (0..=0, 0, &["buffer", "pieces", "when"]),
-        MachineOp::TensorCopy => (3..=3, 0, &["buffers", "pieces", "shape", "span"]),
-        MachineOp::TensorStore => (3..=3, 0, &["buffer", "once", "shape", "span"]),
+        MachineOp::TensorCopy => (3..=3, 0, &["buffers", "cache", "evict", "pieces", "shape", "span"]),
+        MachineOp::TensorStore => (3..=3, 0, &["buffer", "cache", "evict", "once", "shape", "span"]),
         MachineOp::MmaWait => (1..=1, 1, &["buffers", "pending"]),
         MachineOp::AsyncCopy => {
-            let names = &["ahead", "bases", "buffer", "own", "slots", "start", "strides", "when"];
+            let names =
+                &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides", "when"];
             (1..=MOST_RANK + 1, 1, names)
         }
         MachineOp::Fragments => {

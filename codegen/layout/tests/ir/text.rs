@@ -6,7 +6,7 @@ use tk_layout::verify::{verify_laid_out, verify_scheduled};
 use tk_layout::{LaidOutModule, ScheduledModule};
 use tk_ops::MachineOp;
 
-const FOLDERS: [&str; 11] = [
+const FOLDERS: [&str; 12] = [
     "assign",
     "lower",
     "channels",
@@ -17,6 +17,7 @@ const FOLDERS: [&str; 11] = [
     "pieces",
     "places",
     "barriers",
+    "tails",
     "registers",
 ];
 

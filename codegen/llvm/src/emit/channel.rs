@@ -19,6 +19,7 @@ use super::value::Val;
 use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
 use crate::target::PlacedBox;
+use crate::target::caching::Caching;
 
 /// Bytes of a barrier.
 const BARRIER: u32 = BARRIERS / 2;
@@ -237,7 +238,7 @@ impl<'c> Emit<'_, 'c> {
         let [tall, wide] = [tall, wide].map(|n| cut(u32::try_from(*n).unwrap_or(1)));
         let of_line = map.span / bytes;
         let atom = bytes << (tall.log2 + wide.log2);
-        let mut boxes = vec![];
+        let (mut boxes, caching) = (vec![], Caching::of(&inst.attrs));
         for (m, n) in (0..tall.repeats).flat_map(|m| (0..wide.repeats).map(move |n| (m, n))) {
             let panels = (1 << wide.log2) / of_line;
             let parts = (1 << tall.log2) / map.lines;
@@ -250,7 +251,7 @@ impl<'c> Emit<'_, 'c> {
                     *place = b.build_int_add(*place, self.int(by), "")?;
                 }
                 let shared = b.build_int_add(start, self.int(at), "")?;
-                boxes.push(PlacedBox { map: address, at: places, shared });
+                boxes.push(PlacedBox { map: address, at: places, shared, caching });
             }
         }
         Ok(boxes)

@@ -119,15 +119,10 @@ impl<'c> Emit<'_, 'c> {
             "",
         )?;
         let d = Some(factor.dtype);
-        let access = Access {
-            address: self.builder.build_int_add(factor.base, by, "")?,
-            offset: i64::from(across) * factor.across,
-            ty: self.memory_type(d),
-            bytes: factor.dtype.bytes() as u32,
-            count: 1,
-            predicate,
-            near: None,
-        };
+        let (address, offset) =
+            (self.builder.build_int_add(factor.base, by, "")?, i64::from(across) * factor.across);
+        let bytes = factor.dtype.bytes() as u32;
+        let access = Access { predicate, ..Access::of(address, offset, self.memory_type(d), bytes, 1) };
         let zero = inkwell::types::BasicType::as_basic_type_enum(&access.ty).const_zero();
         let loaded = self.machine.load(self, Space::Shared, &access, &[zero])?;
         let Some(x) = loaded.first().copied() else { return bug("nothing was loaded") };

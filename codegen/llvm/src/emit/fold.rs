@@ -1,13 +1,14 @@
 //! Owns reductions inside of warps.
 //!
 //! What is folded is a *state*, one or more values for each element ([`tk_layout::lower::state`]): in registers first,
-//! then by shuffles between lanes. Elements are combined in the order of their positions wherever the function of the
-//! user sees them, so that it need not be commutative.
+//! then by shuffles between lanes. Of what is in a warp, neighbours are combined first, the earlier one as the first argument
+//! of a function of the user. One that needs the order of all elements has them in one warp, in their order.
 
 use std::collections::BTreeMap;
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
+use tk_layout::Layout;
 use tk_layout::kernel::LayoutId;
 use tk_layout::linear::InDim;
 use tk_layout::lower::state;
@@ -62,14 +63,18 @@ impl<'c> Emit<'_, 'c> {
         let ragged = tk_layout::layout::padded(held_along) != extent;
         let mut done: BTreeMap<Vec<u32>, State<'c>> = BTreeMap::new();
         for (key, regs) in self.rows(&held, axis) {
-            let row = regs.iter().map(|n| {
-                let s = states.get(*n).cloned().ok_or_else(|| Stop::Bug("no such register".into()))?;
-                let real = if ragged { Some(self.is_along(layout, *n, axis, extent)?) } else { None };
-                Ok((s, real))
-            });
-            let row = row.collect::<Res<Vec<_>>>()?;
-            let row = self.in_registers(&combine, row)?;
-            let (s, _) = self.between_lanes(&combine, &held, axis, row)?;
+            let mut atoms = vec![];
+            for regs in in_order(inst, &held, axis, regs) {
+                let row = regs.iter().map(|n| {
+                    let s = states.get(*n).cloned().ok_or_else(|| Stop::Bug("no such register".into()))?;
+                    let real = if ragged { Some(self.is_along(layout, *n, axis, extent)?) } else { None };
+                    Ok((s, real))
+                });
+                let row = row.collect::<Res<Vec<_>>>()?;
+                let row = self.in_registers(&combine, row)?;
+                atoms.push(self.between_lanes(&combine, &held, axis, row)?);
+            }
+            let (s, _) = self.in_registers(&combine, atoms)?;
             done.insert(key, s);
         }
         self.define_folded(inst, &combine, axis, &done)
@@ -154,7 +159,7 @@ impl<'c> Emit<'_, 'c> {
     fn between_lanes(
         &mut self,
         combine: &Combine<'_>,
-        held: &tk_layout::Layout,
+        held: &Layout,
         axis: usize,
         mut row: (State<'c>, Option<IntValue<'c>>),
     ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
@@ -308,4 +313,19 @@ impl<'c> Emit<'_, 'c> {
         };
         Ok((0..layout.registers()).map(key).collect())
     }
+}
+
+/// The registers along an axis in groups, each of which is folded by itself. A lane has elements of every atom of a tile that has
+/// several along the axis, so a function that needs the order of all elements folds one atom after the other.
+fn in_order(inst: &Inst, held: &Layout, axis: usize, regs: Vec<usize>) -> Vec<Vec<usize>> {
+    if !inst.attrs.flag("ordered") {
+        return vec![regs];
+    }
+    let bits = held.atom().out_bits().get(axis).copied().unwrap_or(0);
+    let mut atoms: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for n in regs {
+        let at = held.register(n).get(axis).copied().unwrap_or(0);
+        atoms.entry(at >> bits).or_default().push(n);
+    }
+    atoms.into_values().collect()
 }

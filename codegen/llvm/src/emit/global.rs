@@ -8,6 +8,7 @@ use tk_tile::{Inst, ValueId};
 
 use super::value::{Tile, Val, element_bytes};
 use super::{Emit, Res, Stop};
+use crate::target::caching::Caching;
 use crate::target::{Access, Near, Space};
 
 /// Where the elements of one wide access lie.
@@ -32,6 +33,8 @@ pub struct Late<'c> {
     pub places: Vec<Place<'c>>,
     /// What is held where nothing is read; zeros if there is none.
     pub other: Option<Tile<'c>>,
+    /// What the source asks of the caches.
+    pub caching: Caching,
 }
 
 impl<'c> Emit<'_, 'c> {
@@ -40,8 +43,7 @@ impl<'c> Emit<'_, 'c> {
             MemoryOp::PtrAdd => self.ptr_add(inst),
             MemoryOp::Load => self.load(inst),
             MemoryOp::Store => self.store(inst),
-            // A hint that this target does not use.
-            MemoryOp::Prefetch => Ok(()),
+            MemoryOp::Prefetch => self.prefetch(inst),
             MemoryOp::View
             | MemoryOp::ViewShape
             | MemoryOp::ViewStride
@@ -163,7 +165,7 @@ impl<'c> Emit<'_, 'c> {
         let (p, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let (vector, places) = self.places(inst, p, inst.operands.get(1).copied(), u32::MAX)?;
         let other = inst.operands.get(2).map(|v| self.tile(*v)).transpose()?;
-        self.read_now_or_late(r, Late { vector, places, other })
+        self.read_now_or_late(r, Late { vector, places, other, caching: Caching::of(&inst.attrs) })
     }
 
     /// Reads a tile, unless it is stored piece by piece: then the store reads it.
@@ -193,7 +195,7 @@ impl<'c> Emit<'_, 'c> {
                 .map(|n| what.other.as_ref().map_or(Ok(zero), |o| self.register(o, n)))
                 .collect::<Res<Vec<_>>>()?;
             let others = others.into_iter().map(|x| self.to_memory(dtype, x)).collect::<Res<Vec<_>>>()?;
-            let access = self.access_at(dtype, place, vector);
+            let access = self.access_at(dtype, place, vector, what.caching);
             let loaded = self.machine.load(self, Space::Global, &access, &others)?;
             for x in loaded {
                 regs.push(self.from_memory(dtype, x)?);
@@ -203,7 +205,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Writes the elements of a tile in wide accesses; of threads that hold the same, the first writes.
-    pub fn write(&self, value: ValueId, vector: u32, places: &[Place<'c>]) -> Res<()> {
+    pub fn write(&self, value: ValueId, (vector, places): (u32, &[Place<'c>]), caching: Caching) -> Res<()> {
         let dtype = self.dtype(value);
         let regs = self.registers(value)?;
         let layout = if self.shape(value).is_empty() { None } else { Some(self.layout_id(value)?) };
@@ -211,21 +213,23 @@ impl<'c> Emit<'_, 'c> {
         for (place, values) in places.iter().zip(regs.chunks(vector as usize)) {
             let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
             let place = Place { predicate: self.both(place.predicate, first)?, ..*place };
-            self.machine.store(self, Space::Global, &self.access_at(dtype, &place, vector), &values)?;
+            let access = self.access_at(dtype, &place, vector, caching);
+            self.machine.store(self, Space::Global, &access, &values)?;
         }
         Ok(())
     }
 
-    pub(super) fn access_at(&self, dtype: Option<DType>, place: &Place<'c>, count: u32) -> Access<'c> {
-        Access {
-            address: place.address,
-            offset: place.offset,
-            ty: self.memory_type(dtype),
-            bytes: dtype.map_or(8, |d| d.bytes() as u32),
-            count,
-            predicate: place.predicate,
-            near: place.near,
-        }
+    pub(super) fn access_at(
+        &self,
+        dtype: Option<DType>,
+        place: &Place<'c>,
+        count: u32,
+        caching: Caching,
+    ) -> Access<'c> {
+        let bytes = dtype.map_or(8, |d| d.bytes() as u32);
+        let (predicate, near) = (place.predicate, place.near);
+        let access = Access::of(place.address, place.offset, self.memory_type(dtype), bytes, count);
+        Access { predicate, near, caching, ..access }
     }
 
     /// The type of an element as it lies in memory: bool is a byte.
@@ -254,7 +258,23 @@ impl<'c> Emit<'_, 'c> {
     fn store(&mut self, inst: &Inst) -> Res<()> {
         let (p, value) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
         let (vector, places) = self.places(inst, p, inst.operands.get(2).copied(), u32::MAX)?;
-        self.write(value, vector, &places)
+        self.write(value, (vector, &places), Caching::of(&inst.attrs))
+    }
+
+    fn prefetch(&mut self, inst: &Inst) -> Res<()> {
+        let p = self.operand(inst, 0)?;
+        let (vector, places) = self.places(inst, p, inst.operands.get(1).copied(), u32::MAX)?;
+        let layout = if self.shape(p).is_empty() { None } else { Some(self.layout_id(p)?) };
+        let first = self.is_first(layout)?;
+        let bytes = self.pointee_bytes(p)?;
+        for place in places {
+            let access =
+                Access::of(place.address, place.offset, self.context.i8_type().into(), bytes, vector);
+            let predicate = self.both(place.predicate, first)?;
+            let caching = Caching::of(&inst.attrs);
+            self.machine.prefetch(self, &Access { predicate, caching, ..access })?;
+        }
+        Ok(())
     }
 }
 

@@ -459,7 +459,7 @@ impl<'c> Emit<'_, 'c> {
         for n in (0..registers).filter(|n| n & (moving | ((1 << skipped) - 1)) == 0) {
             let (address, offset) = lying.access(self, atom, (step << (f.own + f.tiles())) | n)?;
             let count = 1u32 << vector.len();
-            let access = Access { address, offset, ty, bytes, count, predicate: None, near: None };
+            let access = Access::of(address, offset, ty, bytes, count);
             let zeros = vec![ty.const_zero(); count as usize];
             let loaded = self.machine.load(self, Space::Shared, &access, &zeros)?;
             for (i, x) in loaded.into_iter().enumerate() {

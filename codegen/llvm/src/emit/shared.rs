@@ -12,6 +12,7 @@ use tk_tile::{Inst, ValueId};
 use super::place::{At, Order, Places};
 use super::value::word;
 use super::{Emit, Res, Stop, bug};
+use crate::target::caching::Caching;
 use crate::target::{Access, Space};
 
 /// Bytes of a row of a matrix that lanes store together.
@@ -103,7 +104,7 @@ impl<'c> Emit<'_, 'c> {
         for (i, from) in from.iter().enumerate() {
             let n = i * vector as usize;
             let copies = self.both(self.lies(inst, r, n)?, first)?;
-            let from = self.access_at(self.dtype(r), from, vector);
+            let from = self.access_at(self.dtype(r), from, vector, Caching::of(&inst.attrs));
             self.machine.async_copy(self, &from, &self.shared_access(r, &to, n, copies))?;
         }
         Ok(())
@@ -128,15 +129,8 @@ impl<'c> Emit<'_, 'c> {
             Some(At::Bytes(o)) => (places.base, *o),
             None => (places.base, 0),
         };
-        Access {
-            address,
-            offset,
-            ty: self.memory_type(dtype),
-            bytes: self.bytes_of(tile),
-            count: places.vector,
-            predicate,
-            near: None,
-        }
+        let (ty, bytes) = (self.memory_type(dtype), self.bytes_of(tile));
+        Access { predicate, ..Access::of(address, offset, ty, bytes, places.vector) }
     }
 
     /// Stores elements of 16 bits as matrices of eight rows of 16 bytes, four at a time, if the lanes hold them so: a lane has

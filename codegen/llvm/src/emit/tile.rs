@@ -315,7 +315,7 @@ impl<'c> Emit<'_, 'c> {
                 self.define_regs(r, a)?;
                 self.define_regs(second, b)
             }
-            ShapeOp::Permute | ShapeOp::Broadcast | ShapeOp::Reshape => {
+            ShapeOp::Permute | ShapeOp::Broadcast | ShapeOp::Reshape | ShapeOp::Slice => {
                 if self.shape(r).is_empty() {
                     let x = self.register(&tile, 0)?;
                     self.define(r, Val::Scalar(x));
@@ -334,7 +334,7 @@ impl<'c> Emit<'_, 'c> {
                 self.define(r, Val::Tile(moved));
                 Ok(())
             }
-            ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Cat | ShapeOp::Interleave => {
+            ShapeOp::Flip | ShapeOp::Cat | ShapeOp::Interleave => {
                 bug(format!("`{}` was not lowered", op.name()))
             }
         }
@@ -388,12 +388,11 @@ impl<'c> Emit<'_, 'c> {
                     let mut real = at.iter().zip(b).filter(|(_, n)| **n != 1).map(|(c, _)| *c);
                     a.iter().map(|n| if *n == 1 { 0 } else { real.next().unwrap_or(0) }).collect()
                 }
-                ShapeOp::Flip
-                | ShapeOp::Slice
-                | ShapeOp::Join
-                | ShapeOp::Split
-                | ShapeOp::Cat
-                | ShapeOp::Interleave => at,
+                ShapeOp::Slice => {
+                    let starts = inst.attrs.ints("starts").unwrap_or(&[]);
+                    at.iter().zip(starts).map(|(c, s)| c + u32::try_from(*s).unwrap_or(0)).collect()
+                }
+                ShapeOp::Flip | ShapeOp::Join | ShapeOp::Split | ShapeOp::Cat | ShapeOp::Interleave => at,
             }
         };
         let held = places(from);

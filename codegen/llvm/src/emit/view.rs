@@ -14,6 +14,7 @@ use super::global::{Late, Place};
 use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
 use crate::target::Near;
+use crate::target::caching::Caching;
 
 /// The bytes of a row of a box in which lanes are near each other: any place in it is below 2^30 ([`Near`]).
 const LONGEST_ROW: u64 = 1 << 29;
@@ -386,10 +387,10 @@ impl<'c> Emit<'_, 'c> {
         let tile = if loads { self.result(inst)? } else { self.operand(inst, 1 + rank)? };
         let (vector, places) = self.box_places(inst, tile, u32::MAX)?;
         if !loads {
-            return self.write(tile, vector, &places);
+            return self.write(tile, (vector, &places), Caching::of(&inst.attrs));
         }
         let other = inst.operands.get(1 + rank).map(|v| self.tile(*v)).transpose()?;
-        self.read_now_or_late(tile, Late { vector, places, other })
+        self.read_now_or_late(tile, Late { vector, places, other, caching: Caching::of(&inst.attrs) })
     }
 
     pub(super) fn inside(&mut self, inst: &Inst) -> Res<()> {
@@ -432,10 +433,10 @@ impl<'c> Emit<'_, 'c> {
         };
         let places = self.element_places(&view, &at, Some(mask), tile)?;
         if !gathers {
-            return self.write(tile, 1, &places);
+            return self.write(tile, (1, &places), Caching::of(&inst.attrs));
         }
         let other = self.tile(self.operand(inst, 2 + rank)?)?;
-        let what = Late { vector: 1, places, other: Some(other) };
+        let what = Late { vector: 1, places, other: Some(other), caching: Caching::of(&inst.attrs) };
         let regs = self.read(tile, &what, 0..what.places.len())?;
         self.define_regs(tile, regs)
     }

@@ -23,8 +23,9 @@ use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
 use tk_tile::message::{Form, Message};
 
+use super::caching::{Caching, Evict, Level};
 use super::message::{Speaker, Speaks};
-use super::{Access, Atomic, Entry, Failing, Lane, Machine, Passed, Space, Start};
+use super::{Access, Atomic, Entry, Failing, Lane, Machine, Near, Passed, Space, Start};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::{vector_of, word};
@@ -243,7 +244,7 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         other: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let ty = self.whole(access)?;
-        if let (Space::Global, Some(near), Some(predicate)) = (space, access.near, access.predicate) {
+        if let (Space::Global, Some(near), Some(predicate)) = (space, bounds(access), access.predicate) {
             let all = self.bounded_load(e, (access, near, predicate), ty, other)?;
             return self.apart(e, access, all);
         }
@@ -255,7 +256,7 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         let all = self.where_holds(e, access.predicate, other, || {
             let loaded = e.builder.build_load(ty, pointer, "")?;
             if let Some(inst) = loaded.as_instruction_value() {
-                aligned(inst, access)?;
+                marked(e, inst, access)?;
             }
             Ok(loaded)
         })?;
@@ -270,11 +271,11 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         values: &[BasicValueEnum<'c>],
     ) -> Res<()> {
         let all = self.joined(e, access, values)?;
-        if let (Space::Global, Some(near), Some(predicate)) = (space, access.near, access.predicate) {
+        if let (Space::Global, Some(near), Some(predicate)) = (space, bounds(access), access.predicate) {
             return self.bounded_store(e, (access, near, predicate), all);
         }
         let pointer = self.place(e, space, access)?;
-        e.act_where(access.predicate, || aligned(e.builder.build_store(pointer, all)?, access))
+        e.act_where(access.predicate, || marked(e, e.builder.build_store(pointer, all)?, access))
     }
 
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
@@ -391,7 +392,26 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
     }
 }
 
-/// An access is aligned to its size.
-fn aligned(inst: InstructionValue<'_>, access: &Access<'_>) -> Res<()> {
-    inst.set_alignment(access.bytes * access.count).map_err(|e| Stop::Bug(e.to_string()))
+/// Says of an access that it is aligned to its size, and what the source asks of the caches. There is an instruction for what is
+/// not needed again; other hints have none.
+fn marked<'c>(e: &Emit<'_, 'c>, inst: InstructionValue<'c>, access: &Access<'c>) -> Res<()> {
+    inst.set_alignment(access.bytes * access.count).map_err(|e| Stop::Bug(e.to_string()))?;
+    if access.caching.level == Level::Volatile {
+        inst.set_volatile(true).map_err(|e| Stop::Bug(e.to_string()))?;
+    }
+    if is_streamed(access.caching) {
+        let one = e.context.metadata_node(&[e.int(1).into()]);
+        inst.set_metadata(one, e.context.get_kind_id("nontemporal")).map_err(|e| Stop::Bug(e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Whether what is accessed is not needed again.
+fn is_streamed(caching: Caching) -> bool {
+    caching.level == Level::Streaming || caching.evict == Evict::First
+}
+
+/// What a buffer instruction may use, which says by itself how caches are used. Those that are volatile are left to LLVM.
+fn bounds<'c>(access: &Access<'c>) -> Option<Near<'c>> {
+    access.near.filter(|_| access.caching.level != Level::Volatile)
 }

@@ -53,7 +53,7 @@ fn access<'c>(
     offset: i64,
     predicate: Option<IntValue<'c>>,
 ) -> Access<'c> {
-    Access { address, offset, ty: e.i64().into(), bytes: 8, count: 1, predicate, near: None }
+    Access { predicate, ..Access::of(address, offset, e.i64().into(), 8, 1) }
 }
 
 /// What a program has for that while its code is emitted; collects the messages to which records refer by number.

@@ -3,6 +3,7 @@
 //! Whatever can be said in LLVM instructions that every target has is not here.
 
 pub mod amdgcn;
+pub mod caching;
 pub mod message;
 pub mod nvptx;
 pub mod sim;
@@ -19,6 +20,7 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::Form;
 
+use self::caching::Caching;
 use crate::emit::group::Together;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
@@ -102,6 +104,16 @@ pub struct Access<'c> {
     pub predicate: Option<IntValue<'c>>,
     /// The same address without `offset`, where it is known that lanes are less than 2^30 bytes apart.
     pub near: Option<Near<'c>>,
+    /// What the source asks of the caches, for one to device memory.
+    pub caching: Caching,
+}
+
+impl<'c> Access<'c> {
+    /// `count` elements of `bytes` bytes each, always.
+    pub fn of(address: IntValue<'c>, offset: i64, ty: BasicTypeEnum<'c>, bytes: u32, count: u32) -> Self {
+        let (predicate, near, caching) = (None, None, Caching::default());
+        Access { address, offset, ty, bytes, count, predicate, near, caching }
+    }
 }
 
 /// An address as one that all lanes of the warp share, and bytes behind it.
@@ -180,6 +192,8 @@ pub struct PlacedBox<'c> {
     pub at: Vec<IntValue<'c>>,
     /// Bytes from the start of shared memory.
     pub shared: IntValue<'c>,
+    /// What the source asks of the caches.
+    pub caching: Caching,
 }
 
 /// What a target must offer. What only some have, such as copies beside the program, is a mistake of the compiler where there is
@@ -214,6 +228,12 @@ pub trait Machine<'c> {
         access: &Access<'c>,
         values: &[BasicValueEnum<'c>],
     ) -> Res<()>;
+
+    /// Asks for what is accessed in device memory to be brought to the caches; a hint that targets without such an
+    /// instruction leave alone.
+    fn prefetch(&self, _e: &Emit<'_, 'c>, _access: &Access<'c>) -> Res<()> {
+        Ok(())
+    }
 
     /// Begins to copy what is accessed in device memory to shared memory, 0 without the predicate of `from`; nothing
     /// happens without that of `to`.

@@ -7,7 +7,9 @@ mod atomic;
 mod cluster;
 mod group;
 mod matrix;
+mod memory;
 mod message;
+mod phases;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
@@ -26,7 +28,7 @@ use super::{Access, Atomic, Entry, Failing, Lane, Machine, Passed, PlacedBox, Sp
 use crate::emit::group::Together;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
-use crate::emit::value::{vector_of, word};
+use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
@@ -36,9 +38,6 @@ use crate::scalar::Width;
 pub struct Nvptx<'c> {
     speaker: Speaker<'c>,
 }
-
-/// The most parts of a wide access.
-const PARTS: usize = 4;
 
 impl<'c> Nvptx<'c> {
     /// What the kernel may say.
@@ -73,29 +72,6 @@ impl<'c> Nvptx<'c> {
         });
         let base = memory.as_pointer_value().const_to_int(e.i32());
         Ok(e.builder.build_int_add(address, base, "")?)
-    }
-
-    /// Assembly about a barrier in shared memory.
-    fn phase(
-        &self,
-        e: &Emit<'_, 'c>,
-        text: &str,
-        address: IntValue<'c>,
-        more: &[(&str, IntValue<'c>)],
-    ) -> Res<()> {
-        let address = self.shared_address(e, address)?;
-        let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into()];
-        inputs.extend(more.iter().map(|(_, x)| BasicValueEnum::from(*x)));
-        let constraints: String = more.iter().map(|(c, _)| format!(",{c}")).collect();
-        self.asm(e, text, &format!("r{constraints}"), &[], &inputs, Kind::Meeting).map(|_| ())
-    }
-
-    /// The address of an access.
-    fn address(&self, e: &Emit<'_, 'c>, space: Space, access: &Access<'c>) -> Res<IntValue<'c>> {
-        match space {
-            Space::Global => Ok(access.address),
-            Space::Shared => self.shared_address(e, access.address),
-        }
     }
 
     /// Calls assembly: outputs of one type, inputs.
@@ -167,87 +143,6 @@ impl<'c> Nvptx<'c> {
             None => bug("assembly gave nothing"),
         }
     }
-
-    /// Values as the parts of a wide access.
-    fn pack(
-        &self,
-        e: &Emit<'_, 'c>,
-        parts: Parts,
-        values: &[BasicValueEnum<'c>],
-    ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let word = word(e.context, parts.bits);
-        let each = values.len() / parts.count;
-        let mut out = vec![];
-        for chunk in values.chunks(each.max(1)) {
-            out.push(if let [one] = chunk {
-                if one.is_int_value() {
-                    e.builder.build_int_z_extend_or_bit_cast(one.into_int_value(), word, "")?.into()
-                } else {
-                    e.builder.build_bit_cast(*one, word, "")?
-                }
-            } else {
-                let Some(first) = chunk.first() else { return bug("an access of nothing") };
-                let mut vector = vector_of(first.get_type(), chunk.len() as u32)?.get_undef();
-                for (i, x) in chunk.iter().enumerate() {
-                    vector = e.builder.build_insert_element(vector, *x, e.int(i as u32), "")?;
-                }
-                e.builder.build_bit_cast(vector, word, "")?
-            });
-        }
-        Ok(out)
-    }
-
-    /// Calls assembly that writes values: `text` makes it from what stands in front of an instruction with a predicate, the form
-    /// of an access, and its words. The addresses come first, each with the letter of its register.
-    fn write(
-        &self,
-        e: &Emit<'_, 'c>,
-        access: &Access<'c>,
-        addresses: &[(&str, IntValue<'c>)],
-        values: &[BasicValueEnum<'c>],
-        text: impl FnOnce(&str, &str, &str) -> String,
-    ) -> Res<()> {
-        let parts = Parts::of(access);
-        let mut inputs: Vec<BasicValueEnum<'c>> = addresses.iter().map(|(_, a)| (*a).into()).collect();
-        inputs.extend(self.pack(e, parts, values)?);
-        let words = std::iter::repeat_n(parts.letter(), parts.count);
-        let mut letters: Vec<&str> = addresses.iter().map(|(letter, _)| *letter).chain(words).collect();
-        let predicate = access.predicate.map_or(String::new(), |_| format!("@${} ", inputs.len()));
-        if let Some(p) = access.predicate {
-            letters.push("b");
-            inputs.push(p.into());
-        }
-        let text = text(&predicate, &parts.suffix(access), &parts.operands(addresses.len()));
-        self.asm(e, &text, &letters.join(","), &[], &inputs, Kind::Memory).map(|_| ())
-    }
-
-    /// The inverse of [`Nvptx::pack`].
-    fn unpack(
-        &self,
-        e: &Emit<'_, 'c>,
-        access: &Access<'c>,
-        words: &[BasicValueEnum<'c>],
-    ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let each = access.count as usize / words.len().max(1);
-        let mut out = vec![];
-        for word in words {
-            if each <= 1 {
-                let word = word.into_int_value();
-                out.push(if access.ty.is_int_type() {
-                    e.builder.build_int_truncate_or_bit_cast(word, access.ty.into_int_type(), "")?.into()
-                } else {
-                    e.builder.build_bit_cast(word, access.ty, "")?
-                });
-                continue;
-            }
-            let vector =
-                e.builder.build_bit_cast(*word, vector_of(access.ty, each as u32)?, "")?.into_vector_value();
-            for i in 0..each {
-                out.push(e.builder.build_extract_element(vector, e.int(i as u32), "")?);
-            }
-        }
-        Ok(out)
-    }
 }
 
 /// What assembly does.
@@ -261,63 +156,6 @@ enum Kind {
     Memory,
     /// Threads meet.
     Meeting,
-}
-
-/// The parts of a wide access: registers of the assembly.
-#[derive(Clone, Copy)]
-struct Parts {
-    count: usize,
-    /// Of each.
-    bits: u32,
-}
-
-impl Parts {
-    fn of(access: &Access<'_>) -> Parts {
-        let bytes = access.bytes * access.count;
-        match bytes {
-            // A byte is moved in a register of 16 bits.
-            1 | 2 => Parts { count: 1, bits: 16 },
-            4 => Parts { count: 1, bits: 32 },
-            _ if access.bytes == 8 => Parts { count: access.count as usize, bits: 64 },
-            _ => Parts { count: (bytes as usize / 4).min(PARTS), bits: 32 },
-        }
-    }
-
-    fn letter(self) -> &'static str {
-        match self.bits {
-            16 => "h",
-            32 => "r",
-            _ => "l",
-        }
-    }
-
-    /// `.v4.b32`
-    fn suffix(self, access: &Access<'_>) -> String {
-        let vector = if self.count > 1 { format!(".v{}", self.count) } else { String::new() };
-        let bits = if access.bytes * access.count == 1 { 8 } else { self.bits };
-        format!("{vector}.b{bits}")
-    }
-
-    /// `{$0, $1}` or `$0`.
-    fn operands(self, first: usize) -> String {
-        let list: Vec<String> = (first..first + self.count).map(|i| format!("${i}")).collect();
-        if self.count > 1 { format!("{{{}}}", list.join(", ")) } else { list.join("") }
-    }
-}
-
-fn space_name(space: Space) -> (&'static str, &'static str) {
-    match space {
-        Space::Global => ("global", "l"),
-        Space::Shared => ("shared", "r"),
-    }
-}
-
-fn offset_text(operand: usize, offset: i64) -> String {
-    match offset {
-        0 => format!("[${operand}]"),
-        n if n > 0 => format!("[${operand}+{n}]"),
-        n => format!("[${operand}+-{}]", -n),
-    }
 }
 
 /// A 32-bit register that is read, such as `tid.x`.
@@ -395,40 +233,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         access: &Access<'c>,
         other: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let parts = Parts::of(access);
-        let (name, letter) = space_name(space);
-        let address = self.address(e, space, access)?;
-        let word: BasicTypeEnum<'c> = word(e.context, parts.bits).into();
-        let outputs = vec![word; parts.count];
-        let suffix = parts.suffix(access);
-        let list = vec![format!("={}", parts.letter()); parts.count].join(",");
-        let words = match access.predicate {
-            None => {
-                let text = format!(
-                    "ld.{name}{suffix} {}, {};",
-                    parts.operands(0),
-                    offset_text(parts.count, access.offset)
-                );
-                let constraints = format!("{list},{letter}");
-                self.asm(e, &text, &constraints, &outputs, &[address.into()], Kind::Memory)?
-            }
-            Some(predicate) => {
-                let n = parts.count;
-                let text = format!(
-                    "@${} ld.{name}{suffix} {}, {};",
-                    n + 1,
-                    parts.operands(0),
-                    offset_text(n, access.offset)
-                );
-                // What is not loaded keeps what the output begins with.
-                let tied: Vec<String> = (0..n).map(|i| i.to_string()).collect();
-                let constraints = format!("{list},{letter},b,{}", tied.join(","));
-                let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into(), predicate.into()];
-                inputs.extend(self.pack(e, parts, other)?);
-                self.asm(e, &text, &constraints, &outputs, &inputs, Kind::Memory)?
-            }
-        };
-        self.unpack(e, access, &words)
+        self.read(e, space, access, other)
     }
 
     fn store(
@@ -438,38 +243,15 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         access: &Access<'c>,
         values: &[BasicValueEnum<'c>],
     ) -> Res<()> {
-        let (name, letter) = space_name(space);
-        let address = self.address(e, space, access)?;
-        self.write(e, access, &[(letter, address)], values, |predicate, suffix, words| {
-            if space == Space::Shared && e.kernel.setting.blocks > 1 {
-                return cluster::store(e.kernel.setting.blocks, predicate, suffix, access.offset, words);
-            }
-            format!("{predicate}st.{name}{suffix} {}, {words};", offset_text(0, access.offset))
-        })
+        self.put(e, space, access, values)
+    }
+
+    fn prefetch(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<()> {
+        self.ask_for(e, access)
     }
 
     fn async_copy(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
-        let bytes = from.bytes * from.count;
-        // Only copies of 16 bytes go past the L1, where nobody looks for them.
-        let cache = if bytes == 16 { "cg" } else { "ca" };
-        let (to_text, from_text) = (offset_text(0, to.offset), offset_text(1, from.offset));
-        let mut text = format!("cp.async.{cache}.shared.global {to_text}, {from_text}, {bytes}");
-        let mut constraints = "r,l".to_string();
-        let mut inputs: Vec<BasicValueEnum<'c>> =
-            vec![self.address(e, Space::Shared, to)?.into(), from.address.into()];
-        if let Some(p) = from.predicate {
-            // Bytes that are not read become 0.
-            let read = e.builder.build_select(p, e.int(bytes), e.int(0), "")?;
-            text += ", $2";
-            constraints += ",r";
-            inputs.push(read);
-        }
-        if let Some(p) = to.predicate {
-            text = format!("@${} {text}", inputs.len());
-            constraints += ",b";
-            inputs.push(p.into());
-        }
-        self.asm(e, &format!("{text};"), &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+        self.copy_ahead(e, from, to)
     }
 
     fn async_commit(&self, e: &Emit<'_, 'c>) -> Res<()> {
@@ -567,63 +349,35 @@ impl<'c> Machine<'c> for Nvptx<'c> {
     }
 
     fn phase_begin(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
-        self.phase(e, &format!("mbarrier.init.shared::cta.b64 [$0], {arrivals};"), address, &[])
+        self.begin_phase(e, address, arrivals)
     }
 
     fn phases_ready(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        let text = "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;";
-        self.asm(e, text, "", &[], &[], Kind::Memory).map(|_| ())
+        self.show_phases(e)
     }
 
     fn phase_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
-        let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};");
-        self.phase(e, &text, address, &[])
+        self.expect_bytes(e, address, bytes)
     }
 
     fn phase_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
-        self.phase(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", address, &[("b", predicate)])
+        self.arrive(e, address, predicate)
     }
 
     fn phase_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()> {
-        let text = "{ .reg .pred p; \
-            WAIT_${:uid}: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT_${:uid}; }";
-        self.phase(e, text, address, &[("r", parity)])
+        self.wait_for_phase(e, address, parity)
     }
 
     fn tensor_copy(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
-        let PlacedBox { map, at, shared } = what;
-        let (to, barrier) = (self.shared_address(e, *shared)?, self.shared_address(e, barrier)?);
-        let places: Vec<String> = (3..at.len() + 3).map(|i| format!("${i}")).collect();
-        let text = format!(
-            "cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {{{}}}], [$2];",
-            at.len(),
-            places.join(", ")
-        );
-        let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.into(), (*map).into(), barrier.into()];
-        inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
-        let constraints = format!("r,l,r{}", ",r".repeat(at.len()));
-        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+        self.copy_box(e, what, barrier)
     }
 
     fn tensor_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
-        let PlacedBox { map, at, shared } = what;
-        let places: Vec<String> = (2..at.len() + 2).map(|i| format!("${i}")).collect();
-        let text = format!(
-            "cp.async.bulk.tensor.{}d.global.shared::cta.bulk_group [$0, {{{}}}], [$1];",
-            at.len(),
-            places.join(", ")
-        );
-        let mut inputs: Vec<BasicValueEnum<'c>> =
-            vec![(*map).into(), self.shared_address(e, *shared)?.into()];
-        inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
-        let constraints = format!("l,r{}", ",r".repeat(at.len()));
-        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+        self.store_box(e, what)
     }
 
     fn tensor_stores_wait(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {
-        let what = if left { ".read" } else { "" };
-        let text = format!("cp.async.bulk.commit_group; cp.async.bulk.wait_group{what} 0;");
-        self.asm(e, &text, "", &[], &[], Kind::Memory).map(|_| ())
+        self.wait_for_boxes(e, left)
     }
 
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {

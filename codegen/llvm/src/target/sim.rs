@@ -127,9 +127,7 @@ impl Sim {
     /// A piece of the frame with these words.
     fn words_room<'c>(&self, e: &Emit<'_, 'c>, words: &[BasicValueEnum<'c>]) -> Res<PointerValue<'c>> {
         let count = words.len() as u32;
-        let ty = e.i32().into();
-        let access =
-            Access { address: e.int(0), offset: 0, ty, bytes: 4, count, predicate: None, near: None };
+        let access = Access::of(e.int(0), 0, e.i32().into(), 4, count);
         let room = self.room(e, &access)?;
         for (i, x) in words.iter().enumerate() {
             e.builder.build_store(self.word(e, room, i)?, *x)?;
@@ -359,8 +357,7 @@ impl<'c> Machine<'c> for Sim {
     ) -> Res<Vec<IntValue<'c>>> {
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
         let at = e.builder.build_int_add(address, by, "")?;
-        let ty = e.i32().into();
-        let access = Access { address, offset, ty, bytes: 4, count: matrices, predicate: None, near: None };
+        let access = Access::of(address, offset, e.i32().into(), 4, matrices);
         let room = self.room(e, &access)?;
         let turned = e.int(turned.into());
         let args = [at.into(), e.int(matrices).into(), turned.into(), room.into(), self.place(e).into()];
@@ -379,9 +376,7 @@ impl<'c> Machine<'c> for Sim {
     ) -> Res<()> {
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
         let at = e.builder.build_int_add(address, by, "")?;
-        let ty = e.i32().into();
-        let access =
-            Access { address, offset, ty, bytes: 4, count: words.len() as u32, predicate: None, near: None };
+        let access = Access::of(address, offset, e.i32().into(), 4, words.len() as u32);
         let room = self.room(e, &access)?;
         for (i, word) in words.iter().enumerate() {
             e.builder.build_store(self.element(e, &access, room, i)?, *word)?;
@@ -402,15 +397,8 @@ impl<'c> Machine<'c> for Sim {
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let all = [a, b, c].concat();
         let ty = if product.matrix.sum == DType::F64 { e.context.f64_type().into() } else { e.i32().into() };
-        let access = Access {
-            address: e.int(0),
-            offset: 0,
-            ty,
-            bytes: product.matrix.sum.bytes() as u32,
-            count: all.len() as u32,
-            predicate: None,
-            near: None,
-        };
+        let bytes = product.matrix.sum.bytes() as u32;
+        let access = Access::of(e.int(0), 0, ty, bytes, all.len() as u32);
         let room = self.room(e, &access)?;
         for (i, x) in all.iter().enumerate() {
             let x = if x.get_type() == ty { *x } else { e.builder.build_bit_cast(*x, ty, "")? };
@@ -613,18 +601,7 @@ impl<'c> Machine<'c> for Sim {
             };
             Ok(e.builder.build_int_z_extend_or_bit_cast(x, e.i64(), "")?.into())
         };
-        let room = self.room(
-            e,
-            &Access {
-                address: a.address,
-                offset: 0,
-                ty: e.i64().into(),
-                bytes: 8,
-                count: 1,
-                predicate: None,
-                near: None,
-            },
-        )?;
+        let room = self.room(e, &Access::of(a.address, 0, e.i64().into(), 8, 1))?;
         e.builder.build_store(room, e.i64().const_zero())?;
         let op = AtomicOp::ALL.iter().position(|o| *o == a.op).unwrap_or(0) as u32;
         let ty = DType::ALL.iter().position(|d| *d == a.dtype).unwrap_or(0) as u32;
@@ -712,15 +689,7 @@ impl<'c> Machine<'c> for Sim {
             words.push(part.bits);
         }
         let count = words.len() as u32;
-        let access = Access {
-            address: e.long(0),
-            offset: 0,
-            ty: e.i64().into(),
-            bytes: 8,
-            count,
-            predicate: None,
-            near: None,
-        };
+        let access = Access::of(e.long(0), 0, e.i64().into(), 8, count);
         let room = self.room(e, &access)?;
         for (i, x) in words.into_iter().enumerate() {
             e.builder.build_store(self.element(e, &access, room, i)?, x)?;

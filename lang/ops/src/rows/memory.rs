@@ -30,7 +30,12 @@ pub(super) const ROWS: &[Row] = &[
             opt("cache", LOAD_CACHE, "all"),
             opt("evict", EVICT, "normal"),
         ],
-        doc: "The values at the pointers where the mask is true, `other` elsewhere. Masked-off lanes are not read.",
+        doc: "The values at the pointers where the mask is true, `other` elsewhere. Masked-off lanes are not read. `cache` \
+              and `evict` change no result. What is read stays in all caches, only in the one that all programs share \
+              (`global`), or where it is in nobody's way since it is read once (`streaming`); a `volatile` load is done \
+              each time that the text says, for what other programs write by atomics meanwhile. What `evict` says leaves the shared \
+              cache before (`first`) or behind (`last`) other things. Where a target has no such instruction, hints do \
+              nothing.",
         example: "kernel part(x: *i32, y: *mut i32, n: i32)
     grid(1)
 {
@@ -57,7 +62,7 @@ test \"load\" {
         ],
         op: Op::Memory(MemoryOp::Store),
         doc: "Writes the values where the mask is true. Of several lanes with one address one wins, unspecified \
-              which.",
+              which. `cache` and `evict` are hints as those of `load`; `through` writes to memory at once, too.",
         example: "kernel fill(y: *mut i32, n: i32)
     grid(1)
 {
@@ -81,7 +86,8 @@ test \"store\" {
             opt("cache", LOAD_CACHE, "all"),
         ],
         op: Op::Memory(MemoryOp::Prefetch),
-        doc: "Asks for the memory at the pointers to be brought into the cache. A hint without a result.",
+        doc: "Asks for the memory at the pointers to be brought into the caches, or with another `cache` than `all` into \
+              the one that all programs share. A hint without a result; GPUs of AMD leave it alone.",
         example: "kernel copy(x: *i32, y: *mut i32)
     grid(1)
 {
@@ -226,6 +232,8 @@ test \"view.permute\" {
             req("at", ParamKind::Positions),
             opt("mask", ParamKind::Mask, "true"),
             opt("other", ParamKind::Value, "0"),
+            opt("cache", LOAD_CACHE, "all"),
+            opt("evict", EVICT, "normal"),
         ],
         op: Op::Memory(MemoryOp::ViewGather),
         doc: "The elements at these positions: one integer tile or scalar per axis, broadcast to one shape. Where \
@@ -252,6 +260,8 @@ test \"view.gather\" {
             req("at", ParamKind::Positions),
             req("value", ParamKind::Value),
             opt("mask", ParamKind::Mask, "true"),
+            opt("cache", STORE_CACHE, "back"),
+            opt("evict", EVICT, "normal"),
         ],
         op: Op::Memory(MemoryOp::ViewScatter),
         doc: "Writes values to these positions: one integer tile or scalar per axis, broadcast to one shape. Where \

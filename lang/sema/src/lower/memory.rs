@@ -136,7 +136,7 @@ impl Lower<'_, '_> {
             None => self.b.constant(Scalar::bool(true), &shape),
         });
         if op == MemoryOp::ViewScatter {
-            self.b.inst(Op::Memory(op), &operands, Attrs::new(), &[]);
+            self.b.inst(Op::Memory(op), &operands, Self::hints(a), &[]);
             return Ok(Val::Unit);
         }
         operands.push(match (other, &elem) {
@@ -145,7 +145,7 @@ impl Lower<'_, '_> {
             (None, Elem::Ptr { .. }) => self.b.undef(Type::Tile { elem: elem.clone(), shape: shape.clone() }),
         });
         let ty = Type::Tile { elem, shape };
-        Ok(Val::One(self.b.one(Op::Memory(op), &operands, Attrs::new(), ty)))
+        Ok(Val::One(self.b.one(Op::Memory(op), &operands, Self::hints(a), ty)))
     }
 
     pub(super) fn atomic(&mut self, op: AtomicOp, a: &Args, want: &CTy) -> Res<Val> {

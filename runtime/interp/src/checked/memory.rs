@@ -58,6 +58,8 @@ struct History {
     /// The program that runs and the place of its instruction.
     program: u64,
     loc: Option<Loc>,
+    /// What it reads, others may change meanwhile by atomics.
+    volatile: bool,
     /// The first one stands for no access.
     stamps: Vec<Stamp>,
     /// The stamps of this program in this epoch.
@@ -106,7 +108,7 @@ impl Checker {
     }
 
     /// The accesses that follow are of this program and instruction.
-    pub fn at(&self, program: [u32; 3], loc: Option<Loc>) {
+    pub fn at(&self, program: [u32; 3], loc: Option<Loc>, volatile: bool) {
         let Some([x, y, _]) = self.grid else { return };
         let [i, j, k] = program.map(u64::from);
         let linear = (k * u64::from(y) + j) * u64::from(x) + i;
@@ -115,7 +117,7 @@ impl Checker {
         if history.program != linear {
             history.own.clear();
         }
-        (history.program, history.loc) = (linear, loc);
+        (history.program, history.loc, history.volatile) = (linear, loc, volatile);
     }
 
     fn program(&self, linear: u64) -> String {
@@ -166,6 +168,7 @@ impl Checker {
     ) -> Result<(), Box<Fault>> {
         let mut guard = self.state();
         let State { history, shadows, .. } = &mut *guard;
+        let access = Access { atomic: access.atomic || history.volatile && !access.writes, ..access };
         let by = history.stamp(entry.param.as_ref().map(|(i, _)| *i), access);
         let shadow = shadows.entry(entry.allocation.id).or_default();
         let touch = Touch { start, bytes: count * size, size, by };

@@ -137,7 +137,7 @@ impl<'a, 'm> Args<'a, 'm> {
 /// Runs an operation that neither moves between blocks nor speaks to the host.
 pub(crate) fn run(step: &Step<'_>, slots: &mut [Value], context: &Context) -> Result<(), Fault> {
     if let (Some(checker), Op::Memory(_) | Op::Atomic(_)) = (&context.space.checker, step.op) {
-        checker.at(context.program, step.loc);
+        checker.at(context.program, step.loc, step.attrs.str("cache") == Some("volatile"));
     }
     let mut args = Args::new(step, slots);
     match step.op {

@@ -9,7 +9,9 @@ use inkwell::AddressSpace;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use super::{Amdgcn, GLOBAL, is_rdna};
+use tk_layout::TargetSpec;
+
+use super::{Amdgcn, GLOBAL, is_rdna, is_streamed};
 use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res};
 use crate::target::{Access, Near, Space};
@@ -25,6 +27,18 @@ const PLAIN: u32 = 7 << 12 | 4 << 15;
 /// Of RDNA besides: a bit that must be set, and that only the offset is compared with the bound.
 const PLAIN_RDNA: u32 = PLAIN | 1 << 24 | 3 << 28;
 
+/// How caches are used by what is not needed again, as LLVM chooses for plain accesses that are not temporal
+/// (`SIMemoryLegalizer`): bits for `glc` or `sc0`, `slc` or `nt`, `dlc`.
+fn streamed(spec: &TargetSpec, stores: bool) -> u32 {
+    let (first, second, third) = (1, 2, 4);
+    match spec.name {
+        "gfx90a" => first | second,
+        _ if is_rdna(spec) && stores => first | second | third,
+        _ if is_rdna(spec) => second | third,
+        _ => second,
+    }
+}
+
 /// An access with its address and predicate.
 type Bounded<'a, 'c> = (&'a Access<'c>, Near<'c>, IntValue<'c>);
 
@@ -34,6 +48,7 @@ impl<'c> Amdgcn<'c> {
         &self,
         e: &Emit<'_, 'c>,
         (access, near, predicate): Bounded<'_, 'c>,
+        stores: bool,
     ) -> Res<[BasicValueEnum<'c>; 4]> {
         let base = self.pointer(e, Space::Global, near.base, 0)?;
         let flags = if is_rdna(e.kernel.setting.spec) { PLAIN_RDNA } else { PLAIN };
@@ -44,7 +59,8 @@ impl<'c> Amdgcn<'c> {
         let by = e.i32().const_int(access.offset.cast_unsigned(), false);
         let inside = e.builder.build_int_add(near.distance, by, "")?;
         let offset = e.builder.build_select(predicate, inside, e.int(OUTSIDE), "")?;
-        Ok([resource, offset, e.int(0).into(), e.int(0).into()])
+        let caches = if is_streamed(access.caching) { streamed(e.kernel.setting.spec, stores) } else { 0 };
+        Ok([resource, offset, e.int(0).into(), e.int(caches).into()])
     }
 
     /// The words that an instruction moves.
@@ -64,7 +80,7 @@ impl<'c> Amdgcn<'c> {
         other: &[BasicValueEnum<'c>],
     ) -> Res<BasicValueEnum<'c>> {
         let words = self.words(e, what.0)?;
-        let args = self.bounded(e, what)?;
+        let args = self.bounded(e, what, false)?;
         let loaded = self.given(e, "llvm.amdgcn.raw.ptr.buffer.load", &[words], &args)?;
         let loaded = if words == ty { loaded } else { e.builder.build_bit_cast(loaded, ty, "")? };
         if other.iter().all(is_zero) {
@@ -83,7 +99,7 @@ impl<'c> Amdgcn<'c> {
     ) -> Res<()> {
         let words = self.words(e, what.0)?;
         let data = if words == all.get_type() { all } else { e.builder.build_bit_cast(all, words, "")? };
-        let [resource, offset, shared, caches] = self.bounded(e, what)?;
+        let [resource, offset, shared, caches] = self.bounded(e, what, true)?;
         let args = [data, resource, offset, shared, caches];
         super::intrinsic(e.builder, e.module, "llvm.amdgcn.raw.ptr.buffer.store", &[words], &args)?;
         Ok(())

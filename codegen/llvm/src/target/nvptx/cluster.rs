@@ -6,7 +6,8 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use super::{Nvptx, offset_text, special};
+use super::memory::offset_text;
+use super::{Nvptx, special};
 use crate::emit::{Emit, Res};
 use crate::target::{Access, Start};
 

@@ -3,7 +3,8 @@
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::DType;
 
-use super::{Kind, Nvptx, Parts, offset_text};
+use super::memory::{Parts, offset_text};
+use super::{Kind, Nvptx};
 use crate::emit::mma::Product;
 use crate::emit::{Emit, Res, bug};
 

@@ -1,0 +1,103 @@
+//! Owns barriers in shared memory that count bytes, and what the copy engine of Hopper brings and takes away.
+//!
+//! May assume addresses of barriers that a thread has begun and all others have heard of. Guarantees that what a wait has
+//! seen is there for the threads that waited.
+
+use inkwell::values::{BasicValueEnum, IntValue};
+
+use super::memory::{Words, with_policy};
+use super::{Kind, Nvptx};
+use crate::emit::{Emit, Res};
+use crate::target::PlacedBox;
+
+impl<'c> Nvptx<'c> {
+    /// Assembly about a barrier in shared memory.
+    fn phase(
+        &self,
+        e: &Emit<'_, 'c>,
+        text: &str,
+        address: IntValue<'c>,
+        more: &[(&str, IntValue<'c>)],
+    ) -> Res<()> {
+        let address = self.shared_address(e, address)?;
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![address.into()];
+        inputs.extend(more.iter().map(|(_, x)| BasicValueEnum::from(*x)));
+        let constraints: String = more.iter().map(|(c, _)| format!(",{c}")).collect();
+        self.asm(e, text, &format!("r{constraints}"), &[], &inputs, Kind::Meeting).map(|_| ())
+    }
+
+    /// A barrier for so many arrivals begins.
+    pub(super) fn begin_phase(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
+        self.phase(e, &format!("mbarrier.init.shared::cta.b64 [$0], {arrivals};"), address, &[])
+    }
+
+    /// All barriers have begun, for the copy engine too.
+    pub(super) fn show_phases(&self, e: &Emit<'_, 'c>) -> Res<()> {
+        let text = "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;";
+        self.asm(e, text, "", &[], &[], Kind::Memory).map(|_| ())
+    }
+
+    /// Arrives, and says how many bytes will come.
+    pub(super) fn expect_bytes(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
+        let text = format!("mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], {bytes};");
+        self.phase(e, &text, address, &[])
+    }
+
+    /// Arrives where the predicate holds.
+    pub(super) fn arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
+        self.phase(e, "@$1 mbarrier.arrive.shared::cta.b64 _, [$0];", address, &[("b", predicate)])
+    }
+
+    /// Waits until a phase with this parity is over.
+    pub(super) fn wait_for_phase(
+        &self,
+        e: &Emit<'_, 'c>,
+        address: IntValue<'c>,
+        parity: IntValue<'c>,
+    ) -> Res<()> {
+        let text = "{ .reg .pred p; \
+            WAIT_${:uid}: mbarrier.try_wait.parity.shared::cta.b64 p, [$0], $1; @!p bra WAIT_${:uid}; }";
+        self.phase(e, text, address, &[("r", parity)])
+    }
+
+    /// Begins to bring a box to shared memory, which counts for the barrier.
+    pub(super) fn copy_box(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
+        let PlacedBox { map, at, shared, caching } = what;
+        let Words { hint, policy, .. } = Words::of(*caching);
+        let (to, barrier) = (self.shared_address(e, *shared)?, self.shared_address(e, barrier)?);
+        let places: Vec<String> = (3..at.len() + 3).map(|i| format!("${i}")).collect();
+        let text = format!(
+            "cp.async.bulk.tensor.{}d.shared::cluster.global.mbarrier::complete_tx::bytes{hint} [$0], [$1, {{{}}}], [$2]{policy};",
+            at.len(),
+            places.join(", ")
+        );
+        let mut inputs: Vec<BasicValueEnum<'c>> = vec![to.into(), (*map).into(), barrier.into()];
+        inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
+        let constraints = format!("r,l,r{}", ",r".repeat(at.len()));
+        self.asm(e, &with_policy(*caching, text), &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+    }
+
+    /// Begins to take a box away from shared memory.
+    pub(super) fn store_box(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
+        let PlacedBox { map, at, shared, caching } = what;
+        let Words { hint, policy, .. } = Words::of(*caching);
+        let places: Vec<String> = (2..at.len() + 2).map(|i| format!("${i}")).collect();
+        let text = format!(
+            "cp.async.bulk.tensor.{}d.global.shared::cta.bulk_group{hint} [$0, {{{}}}], [$1]{policy};",
+            at.len(),
+            places.join(", ")
+        );
+        let mut inputs: Vec<BasicValueEnum<'c>> =
+            vec![(*map).into(), self.shared_address(e, *shared)?.into()];
+        inputs.extend(at.iter().map(|x| BasicValueEnum::from(*x)));
+        let constraints = format!("l,r{}", ",r".repeat(at.len()));
+        self.asm(e, &with_policy(*caching, text), &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+    }
+
+    /// Waits until the boxes are stored, or only have `left` shared memory.
+    pub(super) fn wait_for_boxes(&self, e: &Emit<'_, 'c>, left: bool) -> Res<()> {
+        let what = if left { ".read" } else { "" };
+        let text = format!("cp.async.bulk.commit_group; cp.async.bulk.wait_group{what} 0;");
+        self.asm(e, &text, "", &[], &[], Kind::Memory).map(|_| ())
+    }
+}
