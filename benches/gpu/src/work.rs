@@ -138,6 +138,9 @@ const IN_REGISTERS: usize = 16384;
 /// Threads of a warp of an NVIDIA GPU.
 const WARP: usize = 32;
 
+/// Elements of f16 in 16 bytes.
+const WIDE: usize = 8;
+
 /// The works on about so many elements each.
 pub fn works(quick: bool, elements: usize) -> Vec<Work> {
     let mut works = vec![
@@ -195,7 +198,14 @@ fn library(name: &str, kind: Kind, cols: usize, quick: bool, elements: usize) ->
         if (ctas == 1 || is_long) && (8 * WARP..=128 * WARP).contains(&held) && !quick {
             let mut sets = ints(&[("BLOCK", block), ("ROWS", rows), ("WARPS", warps), ("CTAS", ctas)]);
             sets.push(("WHOLE".to_string(), SetValue::Bool(true)));
-            others.push(sets);
+            // Warps that share a row may exchange what they found once or twice, if lanes have whole wide accesses.
+            let of_lanes = block.is_multiple_of(WARP * warps * WIDE) && cols == block;
+            if kind == Kind::NnSoftmax && rows == 1 && warps > 1 && of_lanes {
+                let once = |on| [sets.clone(), vec![("ONCE".to_string(), SetValue::Bool(on))]].concat();
+                others.extend([once(false), once(true)]);
+            } else {
+                others.push(sets);
+            }
         }
     }
     Work { name: format!("{name}_{cols}"), kind, rows: elements / cols, cols, others }
