@@ -168,7 +168,7 @@ pub fn works(quick: bool, elements: usize) -> Vec<Work> {
 }
 
 /// Warps and rows of a program that holds rows in registers, and the blocks that it has.
-const SHARED: [(usize, usize, usize); 16] = [
+const SHARED: [(usize, usize, usize); 20] = [
     (1, 1, 1),
     (2, 1, 1),
     (4, 1, 1),
@@ -179,6 +179,10 @@ const SHARED: [(usize, usize, usize); 16] = [
     (8, 8, 1),
     (2, 4, 1),
     (4, 8, 1),
+    (4, 2, 1),
+    (8, 2, 1),
+    (8, 4, 1),
+    (16, 4, 1),
     (8, 1, 2),
     (16, 1, 2),
     (32, 1, 2),
