@@ -22,6 +22,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 use tk_runtime::gpu::Device;
+use tk_sema::contract::parse_cargs;
 
 use report::Report;
 
@@ -45,6 +46,24 @@ pub struct Args {
     /// Elements of each work, at most; a GPU with less memory needs fewer.
     #[arg(long, default_value_t = 1 << 28, value_parser = clap::value_parser!(u32).range(1 << 17..=1 << 28))]
     elements: u32,
+    /// Rows of this length, instead of those of the table; may be repeated.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=reference::MOST_COLUMNS as i64))]
+    columns: Vec<u32>,
+    /// What is tried beside the kernel's own defaults, such as `WARPS=8,ROWS=1`, instead of what is tried otherwise; may be
+    /// repeated. What a kernel does not take is an error in the results.
+    #[arg(long = "try", value_name = "SETS", value_parser = sets)]
+    tries: Vec<program::Sets>,
+}
+
+/// Values by name, `A=1,B=true`.
+fn sets(text: &str) -> Result<program::Sets, String> {
+    let sets = parse_cargs(text);
+    // What has no `=` is no pair.
+    if sets.len() == text.split(',').count() {
+        Ok(sets)
+    } else {
+        Err("it is not of the form NAME=VALUE,..".into())
+    }
 }
 
 impl Args {
@@ -81,8 +100,12 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Stop> {
     let mut report = Report::new(&args.out);
-    let works = work::works(args.quick, args.elements as usize);
-    let works: Vec<_> = works.into_iter().filter(|w| args.wants(&w.name)).collect();
+    let columns: Vec<usize> = args.columns.iter().map(|n| *n as usize).collect();
+    let works = work::works(args.quick, args.elements as usize, &columns);
+    let mut works: Vec<_> = works.into_iter().filter(|w| args.wants(&w.name)).collect();
+    if !args.tries.is_empty() {
+        works.iter_mut().for_each(|w| w.others.clone_from(&args.tries));
+    }
     let cases = compile::cases();
     let cases: Vec<_> = cases.into_iter().filter(|c| args.wants(&format!("compile_{}", c.name))).collect();
     let products = [matrix::products(args.quick), matrix::accuracies(args.quick)].concat();

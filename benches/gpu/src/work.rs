@@ -141,8 +141,8 @@ const WARP: usize = 32;
 /// Elements of f16 in 16 bytes.
 const WIDE: usize = 8;
 
-/// The works on about so many elements each.
-pub fn works(quick: bool, elements: usize) -> Vec<Work> {
+/// The works on about so many elements each, with rows of these lengths if some are given.
+pub fn works(quick: bool, elements: usize, columns: &[usize]) -> Vec<Work> {
     let mut works = vec![
         elementwise("add_f32", Kind::Add, quick, elements),
         elementwise("gelu_f16", Kind::Gelu { tanh: true }, quick, elements),
@@ -150,7 +150,11 @@ pub fn works(quick: bool, elements: usize) -> Vec<Work> {
     if !quick {
         works.push(elementwise("gelu_exact_f16", Kind::Gelu { tanh: false }, quick, elements));
     }
-    let columns: &[usize] = if quick { &[781, 4096] } else { &[781, 1024, 4096, 16384, 65536] };
+    let columns: &[usize] = match columns {
+        [] if quick => &[781, 4096],
+        [] => &[781, 1024, 4096, 16384, 65536],
+        given => given,
+    };
     for cols in columns.iter().filter(|cols| **cols <= IN_REGISTERS) {
         works.push(row("softmax_f16", Kind::Softmax, *cols, quick, elements));
     }
@@ -219,7 +223,18 @@ fn elementwise(name: &str, kind: Kind, quick: bool, elements: usize) -> Work {
     let pairs: &[(usize, usize)] = if quick {
         &[(2048, 8)]
     } else {
-        &[(512, 4), (1024, 8), (2048, 4), (2048, 8), (4096, 4), (4096, 8), (4096, 16), (8192, 8)]
+        &[
+            (256, 1),
+            (512, 2),
+            (512, 4),
+            (1024, 8),
+            (2048, 4),
+            (2048, 8),
+            (4096, 4),
+            (4096, 8),
+            (4096, 16),
+            (8192, 8),
+        ]
     };
     let others = pairs.iter().map(|(block, warps)| ints(&[("BLOCK", *block), ("warps", *warps)]));
     Work { name: name.to_string(), kind, rows: 1, cols: elements, others: others.collect() }
@@ -250,14 +265,14 @@ mod tests {
 
     #[test]
     fn the_works_are_those_of_the_table() {
-        let works = works(false, 1 << 28);
+        let works = works(false, 1 << 28, &[]);
         assert_eq!(works.len(), 3 + 5 + 4 + 2 * 5);
         let long = works.iter().find(|w| w.name == "softmax_f16_65536").unwrap();
         assert_eq!((long.rows, long.elements()), (4096, 1 << 28));
         let shown: Vec<String> = long.others.iter().map(shown).collect();
         assert_eq!(shown.first().map(String::as_str), Some("BLOCK = 4096, warps = 4"));
         let gelu = works.iter().find(|w| w.name == "gelu_f16").unwrap();
-        assert_eq!(shown_sets(gelu), "TANH = true, BLOCK = 512, warps = 4");
+        assert_eq!(shown_sets(gelu), "TANH = true, BLOCK = 256, warps = 1");
         assert_eq!(gelu.describe()["bytes"], 4u64 << 28);
     }
 
@@ -265,7 +280,7 @@ mod tests {
     fn every_configuration_is_one_that_the_library_takes() {
         use tk_ops::DType;
         let of_library = |w: &Work| matches!(w.kind, Kind::NnSoftmax | Kind::NnLayerNorm);
-        for work in works(false, 1 << 28).iter().filter(|w| of_library(w)) {
+        for work in works(false, 1 << 28, &[]).iter().filter(|w| of_library(w)) {
             let (rows, cols) = (work.rows as i64, work.cols as i64);
             let matrix = Some((DType::F16, vec![rows, cols]));
             let row = Some((DType::F16, vec![cols]));

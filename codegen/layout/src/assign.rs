@@ -221,7 +221,7 @@ impl Assign<'_> {
                 let differs = (0..to.len()).filter(|d| from.get(*d) != to.get(*d));
                 differs.fold(layout, |l, d| l.collapsed(d))
             }
-            ShapeOp::Reshape => units(&layout, to, from),
+            ShapeOp::Reshape => layout.reshaped(to, from).unwrap_or_else(|| units(&layout, to, from)),
             ShapeOp::Permute => layout.permuted(&inverse(&permutation(inst))),
             ShapeOp::Flip
             | ShapeOp::Slice

@@ -188,14 +188,15 @@ impl<'c> Nvptx<'c> {
         self.asm(e, &text, &letters, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
-    /// Begins to copy to shared memory, 0 without the predicate of `from`; nothing happens without that of `to`.
+    /// Begins to copy to shared memory, 0 without the predicate of `from`; nothing happens without that of `to`. Without a policy
+    /// for the L2: `ptxas` 12.9 and 13.0 forget its register in code for GPUs with clusters, which end such a kernel with an
+    /// illegal instruction (seen on an H200; fixed in 13.4).
     pub(super) fn copy_ahead(&self, e: &Emit<'_, 'c>, from: &Access<'c>, to: &Access<'c>) -> Res<()> {
         let bytes = from.bytes * from.count;
         // Only copies of 16 bytes go past the L1, where nobody looks for them.
         let cache = if bytes == 16 { "cg" } else { "ca" };
-        let Words { hint, policy, .. } = Words::of(from.caching);
         let (to_text, from_text) = (offset_text(0, to.offset), offset_text(1, from.offset));
-        let mut text = format!("cp.async.{cache}.shared.global{hint} {to_text}, {from_text}, {bytes}");
+        let mut text = format!("cp.async.{cache}.shared.global {to_text}, {from_text}, {bytes}");
         let mut constraints = "r,l".to_string();
         let mut inputs: Vec<BasicValueEnum<'c>> =
             vec![self.address(e, Space::Shared, to)?.into(), from.address.into()];
@@ -211,8 +212,7 @@ impl<'c> Nvptx<'c> {
             constraints += ",b";
             inputs.push(p.into());
         }
-        let text = with_policy(from.caching, format!("{text}{policy};"));
-        self.asm(e, &text, &constraints, &[], &inputs, Kind::Memory).map(|_| ())
+        self.asm(e, &format!("{text};"), &constraints, &[], &inputs, Kind::Memory).map(|_| ())
     }
 
     /// The address of an access.
