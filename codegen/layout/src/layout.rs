@@ -43,6 +43,11 @@ pub fn cut(extent: u32) -> Cut {
     best
 }
 
+/// Whether a reshape moves no element, whatever the layout: it gives other names to bits of positions.
+pub fn is_relabelling(from: &[u32], to: &[u32]) -> bool {
+    from.iter().chain(to).all(|n| n.is_power_of_two())
+}
+
 /// The extent with its padding.
 pub fn padded(extent: u32) -> u32 {
     let cut = cut(extent);
@@ -247,8 +252,7 @@ impl Layout {
 
     /// The layout after a reshape, if no element has to move for it: without repeats and padding, by relabelling bits.
     pub fn reshaped(&self, from: &[u32], to: &[u32]) -> Option<Layout> {
-        let plain = |shape: &[u32]| shape.iter().all(|n| n.is_power_of_two());
-        if !plain(from) || !plain(to) {
+        if !is_relabelling(from, to) {
             return None;
         }
         let bits: Vec<u32> = to.iter().map(|n| n.trailing_zeros()).collect();

@@ -222,7 +222,6 @@ impl Lower<'_> {
 
     /// One of the threads that hold the same element acts for all of them; what it got goes to the others, who would see
     /// another value if they looked themselves.
-    /// What each thread might find another value for: where several hold the same element, one tells the others.
     fn agreed(&mut self, block: BlockId, id: InstId, inst: &Inst) {
         let Some(r) = inst.results.first().copied() else { return self.keep(block, id) };
         let alone = self.alone

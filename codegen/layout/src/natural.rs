@@ -16,7 +16,7 @@ use crate::access::{Access, access};
 use crate::axis::AxisInfo;
 use crate::chains::{chained, sources};
 use crate::kernel::{LayoutId, Layouts, Setting};
-use crate::layout::{Layout, Threads};
+use crate::layout::{Layout, Threads, is_relabelling};
 use crate::matrix::{self, Kind, Tiles};
 use crate::spec::TargetSpec;
 
@@ -414,7 +414,11 @@ impl<'a> Natural<'a> {
                 return Held::Free(hint.map(|l| self.layouts.intern(l)));
             }
             // What is made again is made in the layout that a reshape brings to the one asked for.
-            ShapeOp::Reshape if matches!(self.held(x), Held::Free(_)) && is_relabelling(&from, &to) => {
+            ShapeOp::Reshape
+                if matches!(self.held(x), Held::Free(_))
+                    && !from.is_empty()
+                    && is_relabelling(&from, &to) =>
+            {
                 let hint = self.held(x).layout().and_then(|l| self.layouts.get(l).reshaped(&from, &to));
                 return Held::Free(hint.map(|l| self.layouts.intern(l)));
             }
@@ -503,11 +507,6 @@ pub fn permutation(inst: &Inst) -> Vec<usize> {
 pub fn is_unit(from: &[u32], to: &[u32]) -> bool {
     let real = |s: &[u32]| s.iter().copied().filter(|n| *n != 1).collect::<Vec<u32>>();
     real(from) == real(to)
-}
-
-/// Whether a reshape moves no element, whatever the layout: it gives other names to bits of positions.
-pub fn is_relabelling(from: &[u32], to: &[u32]) -> bool {
-    !from.is_empty() && from.iter().chain(to).all(|n| n.is_power_of_two())
 }
 
 /// A layout behind a reshape that only adds or removes dimensions of extent 1.
