@@ -17,12 +17,14 @@ use tk_tile::walk;
 
 use crate::emit::value::word;
 use crate::emit::{Res, Slot, Stop, emit, first_loc, slots};
+use crate::fatal::contained;
 use crate::lines::{LineTable, Lines};
 use crate::module::{PASSES, Processor, optimise, symbol};
 use crate::said::Said;
 use crate::target::amdgcn::{Amdgcn, is_rdna};
 use crate::target::message::Needs;
 use crate::target::nvptx::Nvptx;
+use crate::target::nvptx::legalize::legalize;
 
 /// LLVM's numbers of the calling conventions of kernels.
 const PTX_KERNEL: u32 = 71;
@@ -119,6 +121,10 @@ pub fn verify_machine_code() {
 
 /// A kernel for a GPU, with the lines of its source. `with_text` asks for the assembly of an object as well.
 pub fn text(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
+    contained(|| generate(kernel, lines, with_text)).unwrap_or_else(|gave_up| Err(Stop::Refused(gave_up)))
+}
+
+fn generate(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
     let context = Context::create();
     let said = Said::listen(&context);
     let symbol = symbol(&kernel.func().name);
@@ -158,6 +164,9 @@ pub fn text(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
     drop(table);
     // What was inlined everywhere is left behind.
     optimise(&module, &machine, &if has_gcn { format!("{PASSES},globaldce") } else { PASSES.to_string() })?;
+    if !has_gcn {
+        legalize(&context, &module)?;
+    }
     let llvm = module.print_to_string().to_string();
     if needs.any() && messages.is_empty() && !needs.meets {
         // What stands in a function that no element goes through is never said, but the parameter for it is there.

@@ -1,6 +1,7 @@
 //! LLVM emission of scheduled kernels, and the simulated target.
 
 pub mod emit;
+mod fatal;
 pub mod gpu;
 pub mod lines;
 pub mod math;

@@ -17,6 +17,7 @@ use tk_layout::Kernel;
 use tk_layout::channels::maps::{TensorMap, maps};
 
 use crate::emit::{Res, Slot, Stop, bug, emit, slots};
+use crate::fatal::contained;
 use crate::sim::names::names;
 use crate::target::sim::{Sim, Tables};
 
@@ -135,6 +136,10 @@ fn linked(engine: &ExecutionEngine<'_>) -> Res<()> {
 
 /// A kernel for the simulated target.
 pub fn hosted(kernel: &Kernel) -> Res<Hosted> {
+    contained(|| generate(kernel)).unwrap_or_else(|gave_up| Err(Stop::Refused(gave_up)))
+}
+
+fn generate(kernel: &Kernel) -> Res<Hosted> {
     // The engine borrows the context for as long as the code lives: a compiled kernel lives as long as its session, and
     // the few kilobytes of a context stay behind.
     let context: &'static Context = Box::leak(Box::new(Context::create()));

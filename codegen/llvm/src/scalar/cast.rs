@@ -78,19 +78,18 @@ impl<'c> Scalars<'_, 'c> {
             let name = if to.is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
             return int(self.call(name, &[ty.into(), x.get_type().into()], &[x.into()])?);
         }
-        // LLVM would put comparisons around the instruction, which does all of it but one case: NaN becomes the most
-        // negative value where 64 bits are on either side.
-        let name = match (width, to.is_signed(), to.bits() > 32) {
-            (Width::F32, true, false) => "llvm.nvvm.f2i.rz",
-            (Width::F32, false, false) => "llvm.nvvm.f2ui.rz",
-            (Width::F32, true, true) => "llvm.nvvm.f2ll.rz",
-            (Width::F32, false, true) => "llvm.nvvm.f2ull.rz",
-            (Width::F64, true, false) => "llvm.nvvm.d2i.rz",
-            (Width::F64, false, false) => "llvm.nvvm.d2ui.rz",
-            (Width::F64, true, true) => "llvm.nvvm.d2ll.rz",
-            (Width::F64, false, true) => "llvm.nvvm.d2ull.rz",
+        // One instruction saturates. It is written as assembly because LLVM rewrites the intrinsics of the same names
+        // (`llvm.nvvm.f2ui.rz` and its kin) to `fptoui` and `fptosi`, which are poison out of range, and folds on. NaN
+        // becomes the most negative value where either side has 64 bits.
+        let (result, output) =
+            if to.bits() > 32 { (self.context.i64_type(), "=l") } else { (self.context.i32_type(), "=r") };
+        let (float_bits, input) = match width {
+            Width::F32 => (32, "f"),
+            Width::F64 => (64, "d"),
         };
-        let mut r = int(self.call(name, &[], &[x.into()])?)?;
+        let sign = if to.is_signed() { 's' } else { 'u' };
+        let text = format!("cvt.rzi.{sign}{}.f{float_bits} $0, $1;", result.get_bit_width());
+        let mut r = self.assembly(&text, &format!("{output},{input}"), result, &[x.into()])?;
         if width == Width::F64 || to.bits() > 32 {
             let nan = self.is_nan(x)?;
             r = self.pick(nan, r.get_type().const_zero(), r)?;

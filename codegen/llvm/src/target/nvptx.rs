@@ -6,6 +6,7 @@
 mod atomic;
 mod cluster;
 mod group;
+pub(crate) mod legalize;
 mod matrix;
 mod memory;
 mod message;
