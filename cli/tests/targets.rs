@@ -7,6 +7,8 @@ mod building;
 #[allow(dead_code, reason = "another test runs the programs")]
 #[path = "support/everything.rs"]
 mod everything;
+#[path = "support/lanes.rs"]
+mod lanes;
 #[allow(dead_code, reason = "another test writes pages")]
 #[path = "support/markdown.rs"]
 mod markdown;

@@ -21,6 +21,7 @@ use tk_syntax::SourceMap;
 use tk_tile::{TileModule, pipeline, walk};
 
 use crate::everything::{self, Program, on_large_stack};
+use crate::lanes::reads_of_inactive_lanes;
 use crate::program;
 
 /// What a target does not have, by the end of its message in front of the name of the target: the page of E0805 shows a
@@ -92,7 +93,12 @@ impl Building {
             facts: vec![],
             sources: &sources,
         };
-        let wrong = match compile(&request, false) {
+        let made = compile(&request, target.has_gcn);
+        if let Some(stages) = made.as_ref().ok().and_then(|k| k.stages.as_ref()) {
+            let lines = reads_of_inactive_lanes(&stages.asm);
+            assert!(lines.is_empty(), "{}: lanes that are off: {lines:?}\n{}\n{}", target.name, *compiled.module, stages.asm);
+        }
+        let wrong = match made {
             Err(wrong) => wrong.iter().map(|d| format!("{}: {}", d.code, d.message)).collect(),
             Ok(kernel) if self.assembles && assemble => {
                 let made = self.tools.assembler(target).and_then(|a| a.assemble(&kernel));

@@ -107,6 +107,12 @@ impl<'c> Emit<'_, 'c> {
         self.context.append_basic_block(self.function, name)
     }
 
+    /// A scalar of the program, which all lanes have, as the target branches on it. A function of elements has other
+    /// scalars in each lane.
+    fn uniform(&self, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        if self.nested.is_some() || x.is_const() { Ok(x) } else { self.machine.uniform(self, x) }
+    }
+
     /// The operands of the terminator of a block.
     fn ends(&self, block: BlockId) -> Vec<ValueId> {
         rewrite::yielded(self.func(), block).to_vec()
@@ -118,7 +124,8 @@ impl<'c> Emit<'_, 'c> {
             return bug("a loop has bounds and a body");
         };
         let b = self.builder;
-        let (lo, hi, by) = (self.wide(*lo)?, self.wide(*hi)?, self.wide(*step)?);
+        let [lo, hi, by] = [self.wide(*lo)?, self.wide(*hi)?, self.wide(*step)?];
+        let (lo, hi, by) = (self.uniform(lo)?, self.uniform(hi)?, self.uniform(by)?);
         let start = self.all_parts(init)?;
         let counts: Vec<usize> = start.iter().map(Vec::len).collect();
         let start: Vec<BasicValueEnum<'c>> = start.into_iter().flatten().collect();
@@ -184,7 +191,7 @@ impl<'c> Emit<'_, 'c> {
         self.block(*decides)?;
         let ends = self.ends(*decides);
         let Some((goes, forwarded)) = ends.split_first() else { return bug("a loop decides") };
-        let goes = self.scalar(*goes)?.into_int_value();
+        let goes = self.uniform(self.scalar(*goes)?.into_int_value())?;
         b.build_conditional_branch(goes, inside, after)?;
         b.position_at_end(inside);
         let inner = self.func().blocks[*body].args.clone();
@@ -214,7 +221,7 @@ impl<'c> Emit<'_, 'c> {
 
     fn branch(&mut self, inst: &Inst) -> Res<()> {
         let b = self.builder;
-        let cond = self.scalar(self.operand(inst, 0)?)?.into_int_value();
+        let cond = self.uniform(self.scalar(self.operand(inst, 0)?)?.into_int_value())?;
         let arms: Vec<_> = inst.blocks.iter().map(|_| self.new_block("arm")).collect();
         let after = self.new_block("end");
         let [yes, no] = arms.as_slice() else { return bug("`if` has two arms") };

@@ -309,6 +309,15 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         self.inlined(e, &text::meeting(is_alone), &[]).map(|_| ())
     }
 
+    /// LLVM takes what is loaded or comes from other lanes for different in each lane, and would switch lanes off around
+    /// code that reads them.
+    fn uniform(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        let (b, ty) = (e.builder, x.get_type());
+        let wide = if ty.get_bit_width() < 32 { b.build_int_z_extend(x, e.i32(), "")? } else { x };
+        let same = self.given(e, "llvm.amdgcn.readfirstlane", &[wide.get_type().into()], &[wide.into()])?;
+        Ok(b.build_int_truncate_or_bit_cast(same.into_int_value(), ty, "")?)
+    }
+
     fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {
         if waits { self.waits(e) } else { Ok(()) }
     }

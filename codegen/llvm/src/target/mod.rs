@@ -314,6 +314,12 @@ pub trait Machine<'c> {
         Ok(x)
     }
 
+    /// An integer that is the same in all lanes of the warp, in a form in which the target knows that: it branches without
+    /// switching lanes off.
+    fn uniform(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+        Ok(x)
+    }
+
     /// True in one thread of the warp, all of whose threads come here.
     fn elect(&self, _e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
         missing("elections")

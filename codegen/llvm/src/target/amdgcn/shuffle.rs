@@ -2,8 +2,11 @@
 //!
 //! What stays within sixteen lanes is an operand of an ordinary instruction (DPP) or two, what stays within 32 goes through
 //! the crossbar of shared memory with the pattern in the instruction (`ds_swizzle`), everything else through it with a number
-//! for each lane (`ds_bpermute`). RDNA exchanges rows of sixteen lanes without it (`permlanex16`). Codes of DPP are those of
-//! the manuals of CDNA3 and RDNA3, "DPP".
+//! for each lane (`ds_bpermute`). Codes of DPP are those of the manuals of CDNA3 and RDNA3, "DPP".
+//!
+//! Every one of these reads lanes that must be active, so it has to be convergent in LLVM's IR and in its machine code.
+//! `v_permlanex16_b32` of RDNA is not in LLVM 19: MachineSink moves it into the branch where its result is used, in which
+//! the other row of lanes is off (llvm-project #142962).
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
@@ -85,10 +88,6 @@ impl<'c> Amdgcn<'c> {
         if let Some(list) = exchange(bits, is_rdna) {
             return list.into_iter().try_fold(value, |x, code| self.dpp(e, x, code));
         }
-        if is_rdna && bits & 16 != 0 {
-            let rows = self.rows_exchanged(e, value)?;
-            return self.exchanged(e, rows, own, bits & 15);
-        }
         if bits < 32 {
             // All bits of the number of the lane count, none is set, these are turned around.
             let pattern = e.int(0x1F | bits << 10);
@@ -104,15 +103,6 @@ impl<'c> Amdgcn<'c> {
         let bound = e.context.bool_type().const_int(1, false).into();
         let args = [e.i32().get_poison().into(), value.into(), e.int(code).into(), all, all, bound];
         Ok(self.given(e, "llvm.amdgcn.update.dpp", &[e.i32().into()], &args)?.into_int_value())
-    }
-
-    /// Each lane reads the one that stands where it does in the other sixteen of 32.
-    fn rows_exchanged(&self, e: &Emit<'_, 'c>, value: IntValue<'c>) -> Res<IntValue<'c>> {
-        // Four bits for each lane: the number of the lane that it reads.
-        let (low, high) = (e.int(0x7654_3210).into(), e.int(0xFEDC_BA98).into());
-        let no = e.context.bool_type().const_zero().into();
-        let args = [value.into(), value.into(), low, high, no, no];
-        Ok(self.given(e, "llvm.amdgcn.permlanex16", &[e.i32().into()], &args)?.into_int_value())
     }
 
     /// Each lane reads the one with this number.
