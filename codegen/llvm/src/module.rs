@@ -87,7 +87,7 @@ impl Processor {
 
 /// What LLVM does to a module. Loops, common subexpressions and dead code of tiles are done already, so that few passes
 /// are left; a full `O2` takes twice as long for the same registers.
-pub(crate) const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,gvn,\
+pub const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,gvn,\
     loop-mssa(licm),instcombine<no-verify-fixpoint>,dse,simplifycfg)";
 
 pub(crate) fn optimise(module: &Module<'_>, machine: &TargetMachine, passes: &str) -> Res<()> {

@@ -6,6 +6,8 @@
 //! a register of floats, as which an `f32` of the same bits stands here.
 
 use half::{bf16, f16};
+use tk_ops::DType;
+use tk_ops::scalar::Scalar;
 
 fn low(x: f32) -> u16 {
     x.to_bits() as u16
@@ -23,8 +25,13 @@ extern "C" fn f32_to_f16(x: f32) -> f32 {
     in_low(f16::from_f32(x).to_bits())
 }
 
+/// Rounded once: `half` looks at the upper half of an f64 alone, which loses what lies beyond a tie.
+fn once(d: DType, x: f64) -> f32 {
+    in_low(Scalar::float(d, x).bits() as u16)
+}
+
 extern "C" fn f64_to_f16(x: f64) -> f32 {
-    in_low(f16::from_f64(x).to_bits())
+    once(DType::F16, x)
 }
 
 /// LLVM also moves a bf16 as an f32 and back, so what comes out again is what went in, NaN included.
@@ -34,7 +41,7 @@ extern "C" fn f32_to_bf16(x: f32) -> f32 {
 }
 
 extern "C" fn f64_to_bf16(x: f64) -> f32 {
-    in_low(bf16::from_f64(x).to_bits())
+    once(DType::BF16, x)
 }
 
 /// The functions by the names that LLVM uses: whether each takes an f64, and its address.

@@ -5,9 +5,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "failing is how tests report")]
 
+mod optimised;
+
 use inkwell::OptimizationLevel;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
+use inkwell::execution_engine::ExecutionEngine;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
@@ -323,21 +326,23 @@ fn compare(cases: &[Case]) {
         last.1.clone()
     };
     let count = |args: &[Buf]| args[0].len() as u64;
-    run_all(&module, cases, args, count);
+    run_all(&module, cases, args, count, |_, _| {});
 }
 
 /// Runs `case_0`, `case_1`, .. of a module and compares with the interpreter. `count` is what the loop is told of the
-/// number of elements.
+/// number of elements; `link` gives the engine what the module calls.
 fn run_all(
     module: &Module<'_>,
     cases: &[Case],
     mut args: impl FnMut(usize) -> Vec<Buf>,
     count: impl Fn(&[Buf]) -> u64,
+    link: impl FnOnce(&Module<'_>, &ExecutionEngine<'_>),
 ) {
     Target::initialize_native(&InitializationConfig::default()).unwrap();
     let machine = machine(&TargetMachine::get_default_triple(), "generic", "");
     module.run_passes("default<O1>", &machine, PassBuilderOptions::create()).unwrap();
     let engine = module.create_jit_execution_engine(OptimizationLevel::None).unwrap();
+    link(module, &engine);
     let mut wrong = Vec::new();
     for (i, case) in cases.iter().enumerate() {
         let args = args(i);
@@ -521,7 +526,7 @@ fn folded_constants_are_those_of_the_interpreter() {
         rows.push(args);
     }
     // The loop has nothing to do.
-    run_all(&module, &cases, |i| rows[i].clone(), |_| 0);
+    run_all(&module, &cases, |i| rows[i].clone(), |_| 0, |_, _| {});
 }
 
 #[test]
