@@ -1,4 +1,4 @@
-//! Generated programs on the simulated target: each gives the bits that it gives on the interpreter, with warps of both
+//! Generated programs on the simulated target and on GPUs: each gives the bits that it gives on the interpreter, with warps of both
 //! widths, different numbers of warps, and another order of lanes and programs in every run.
 //!
 //! The programs hold only what is exact: no functions of floats, and of floats only sums of small whole numbers.
@@ -22,6 +22,9 @@ mod tiles;
 #[allow(dead_code, reason = "another test has programs that are not exact")]
 #[path = "../../../../runtime/launch/tests/generated/types.rs"]
 mod types;
+
+mod gpu;
+mod targets;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -94,25 +97,30 @@ fn problem(seed: u64) -> Option<String> {
     Some(format!("seed {seed}: {what}\n\n{small}"))
 }
 
-#[test]
-fn generated_programs_give_what_the_interpreter_gives() {
-    let seeds = seeds();
+/// What `examine` finds wrong with the programs of these seeds, tried by as many threads as there are processors; ends
+/// when `enough` have failed on one of them.
+fn all(seeds: Range<u64>, enough: usize, examine: impl Fn(u64) -> Option<String> + Sync) -> Vec<String> {
     let next = AtomicU64::new(seeds.start);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
         let mut found = vec![];
-        while found.len() < 3 {
+        while found.len() < enough {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds.end {
                 break;
             }
-            found.extend(problem(seed));
+            found.extend(examine(seed));
         }
         found
     };
-    let found: Vec<String> = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
-    });
+    })
+}
+
+#[test]
+fn generated_programs_give_what_the_interpreter_gives() {
+    let found = all(seeds(), 3, problem);
     assert!(found.is_empty(), "{} programs:\n\n{}", found.len(), found.join("\n\n"));
 }

@@ -1,8 +1,8 @@
 //! Owns random expressions: text of a type that is asked for, from the variables in scope.
 //!
 //! Guarantees that nothing in them faults or is unspecified: divisors are odd, positions of raw pointers and of
-//! `gather` lie inside, functions that a fold is given are associative, and no float becomes an integer by its bits,
-//! because the bits of a NaN are nobody's promise.
+//! `gather` lie inside, functions that a fold is given are associative, and no NaN becomes another type by its bits,
+//! which are nobody's promise.
 
 use super::loops::Machinery;
 use super::types::*;
@@ -266,6 +266,12 @@ impl Scope {
             9 => match e {
                 "i32" => format!("bitcast({}, i32)", self.tile_expr("u32", dims, depth)),
                 "u8" => format!("bitcast({}, u8)", self.tile_expr("i8", dims, depth)),
+                "i16" | "u16" => {
+                    let from = self.random.pick(&["f16", "bf16"]);
+                    self.bits_of(from, e, dims, depth)
+                },
+                "u32" => self.bits_of("f32", e, dims, depth),
+                "i64" => self.bits_of("f64", e, dims, depth),
                 _ => format!("({a} * {b})"),
             },
             10 => {
@@ -297,13 +303,28 @@ impl Scope {
                 let through = self.random.pick(&["f8e4m3", "f8e5m2"]);
                 format!("(({a} + {b}) as {through} as {e})")
             }
-            7 => format!("({a} % {b})"),
+            7 => match e {
+                "bf16" => self.bits_of("f16", e, dims, depth),
+                "f16" => self.bits_of("bf16", e, dims, depth),
+                "f32" => self.bits_of("i32", e, dims, depth),
+                _ => format!("({a} % {b})"),
+            },
             8 => {
                 let (x, op) = (self.tile_expr(e, dims, depth), self.random.pick(&["+", "-", "*", "/"]));
                 format!("({x} {op} {})", self.literal(e))
             }
             _ => format!("({a} {} {b})", self.random.pick(&["+", "-", "*", "/"])),
         }
+    }
+
+    /// The bits of another type of the same width; not those of a NaN, which are nobody's promise.
+    fn bits_of(&mut self, from: Elem, e: Elem, dims: &[Dim], depth: usize) -> String {
+        let x = self.tile_expr(from, dims, depth);
+        if is_int(from) {
+            return format!("bitcast({x}, {e})");
+        }
+        // It is infinity instead.
+        format!("bitcast(minnum({x}, (inf as {from})), {e})")
     }
 
     fn truth(&mut self, dims: &[Dim], depth: usize) -> String {
