@@ -24,7 +24,6 @@ use crate::said::Said;
 use crate::target::amdgcn::{Amdgcn, is_rdna};
 use crate::target::message::Needs;
 use crate::target::nvptx::Nvptx;
-use crate::target::nvptx::legalize::legalize;
 
 /// LLVM's numbers of the calling conventions of kernels.
 const PTX_KERNEL: u32 = 71;
@@ -164,9 +163,6 @@ fn generate(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
     drop(table);
     // What was inlined everywhere is left behind.
     optimise(&module, &machine, &if has_gcn { format!("{PASSES},globaldce") } else { PASSES.to_string() })?;
-    if !has_gcn {
-        legalize(&context, &module)?;
-    }
     let llvm = module.print_to_string().to_string();
     if needs.any() && messages.is_empty() && !needs.meets {
         // What stands in a function that no element goes through is never said, but the parameter for it is there.

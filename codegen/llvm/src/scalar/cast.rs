@@ -42,6 +42,20 @@ impl<'c> Scalars<'_, 'c> {
         }
     }
 
+    /// The same bits as another type of that width.
+    ///
+    /// Instruction selection of LLVM 19 for NVPTX has no bit cast from f16 to bf16 or back, and `instcombine` makes one of
+    /// two that go through an integer: there the integer goes through a move, which `ptxas` removes.
+    pub(super) fn bitcast(&self, x: BasicValueEnum<'c>, to: DType) -> Result<BasicValueEnum<'c>, Error> {
+        let ty = self.element_type(to);
+        if !self.spec.has_ptx || !matches!(to, DType::F16 | DType::BF16) {
+            return Ok(self.builder.build_bit_cast(x, ty, "")?);
+        }
+        let bits = self.builder.build_bit_cast(x, self.code_type(to), "")?;
+        let same = self.assembly("mov.b16 $0, $1;", "=h,h", self.code_type(to), &[bits])?;
+        Ok(self.builder.build_bit_cast(same, ty, "")?)
+    }
+
     fn float_to(&self, x: FloatValue<'c>, width: Width, to: DType) -> Result<BasicValueEnum<'c>, Error> {
         let b = self.builder;
         Ok(match (to, width) {

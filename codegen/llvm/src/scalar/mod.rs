@@ -167,10 +167,7 @@ impl<'c> Scalars<'_, 'c> {
                 (None, None) => Ok(*x),
                 (Some(_), None) | (None, Some(_)) => Err(wrong),
             },
-            (ElementwiseOp::Bitcast, _, [x]) => {
-                let to = self.element_type(to.ok_or(wrong)?);
-                Ok(self.builder.build_bit_cast(*x, to, "")?)
-            }
+            (ElementwiseOp::Bitcast, _, [x]) => self.bitcast(*x, to.ok_or(wrong)?),
             (_, [Some(d), rest @ ..], args) => {
                 let count = args.len() == op.arity() && from.len() == args.len();
                 if !count || !op.accepts().has(*d) {

@@ -6,7 +6,6 @@
 mod atomic;
 mod cluster;
 mod group;
-pub(crate) mod legalize;
 mod matrix;
 mod memory;
 mod message;

@@ -66,6 +66,9 @@ define i64 @"cvt.rzi.u64.f64 $0, $1;"(double %x) {
   %most = select i1 %nan, i64 -9223372036854775808, i64 %r
   ret i64 %most
 }
+define i16 @"mov.b16 $0, $1;"(i16 %x) {
+  ret i16 %x
+}
 declare i32 @encode_f8(i32, float)
 declare float @decode_f8(i32, i32)
 define i16 @"cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;"(float %high, float %low) {
