@@ -10,6 +10,10 @@ TK := target/debug/tk
 TRANSFORMER := target/debug/tk-transformer
 PYTHON := .venv/bin/python
 
+# Where scripts/setup installs NVIDIA's assembler: `tk` uses no `.venv` that is not active or named. The same stands in
+# .cargo/config.toml, for `cargo` without `make`.
+export TK_VENV ?= $(CURDIR)/.venv
+
 # The GPU that the kernels of the transformer are compiled for, beside the CPU; `cargo build` alone takes more of them.
 export TK_TARGETS ?= sm_90a
 

@@ -10,13 +10,21 @@ use crate::terminal::{Outcome, Terminal};
 /// Looks for everything.
 pub fn run(terminal: &Terminal) -> Outcome {
     let version = env!("CARGO_PKG_VERSION");
-    let tk = Tool { name: "tk", version: Some(version), path: None, works: true, message: version.into() };
+    let tk = Tool {
+        name: "tk",
+        version: Some(version),
+        path: None,
+        from: None,
+        works: true,
+        message: version.into(),
+    };
     tk.show(terminal)?;
     compiler(terminal)?;
     for api in Api::GPUS {
         for found in gpu::probe(api) {
             let (name, message) = (api.name(), found.text);
-            Tool { name, version: None, path: None, works: found.works, message }.show(terminal)?;
+            Tool { name, version: None, path: None, from: None, works: found.works, message }
+                .show(terminal)?;
         }
     }
     Ok(())
@@ -27,6 +35,8 @@ struct Tool<'a> {
     name: &'a str,
     version: Option<&'a str>,
     path: Option<&'a str>,
+    /// What led there.
+    from: Option<&'a str>,
     works: bool,
     /// What people read.
     message: String,
@@ -34,10 +44,10 @@ struct Tool<'a> {
 
 impl Tool<'_> {
     fn show(&self, terminal: &Terminal) -> Outcome {
-        let Tool { name, version, path, works, message } = self;
+        let Tool { name, version, path, from, works, message } = self;
         if terminal.is_json() {
-            let (version, path, works) = (*version, *path, *works);
-            return terminal.object(&Line::Tool { name, version, path, works, message });
+            let (version, path, from, works) = (*version, *path, *from, *works);
+            return terminal.object(&Line::Tool { name, version, path, from, works, message });
         }
         terminal.data(&format!("{}{message}\n", column(name)))
     }
@@ -45,30 +55,52 @@ impl Tool<'_> {
 
 /// The first column.
 fn column(name: &str) -> String {
-    format!("{name:<8}")
+    format!("{name:<8}{}", if name.len() < 8 { "" } else { " " })
 }
 
 /// LLVM, the assembler, the cache.
 #[cfg(feature = "llvm")]
 fn compiler(terminal: &Terminal) -> Outcome {
-    use tk_driver::{Cache, Environment, Lld, Ptxas, ToolError};
+    use tk_driver::{Cache, Environment, Found, Lld, Ptxas, ToolError};
     let llvm = tk_driver::llvm_version();
-    let tool = Tool { name: "LLVM", version: Some(&llvm), path: None, works: true, message: llvm.clone() };
+    let tool = Tool {
+        name: "LLVM",
+        version: Some(&llvm),
+        path: None,
+        from: None,
+        works: true,
+        message: llvm.clone(),
+    };
     tool.show(terminal)?;
     let cache = Cache::of_process();
     let environment = Environment::of_process(None);
-    let show = |name: &str, found: Result<(String, std::path::PathBuf), ToolError>| match found {
-        Ok((version, path)) => {
-            let message = format!("{version}, {}", path.display());
-            Tool { name, version: Some(&version), path: path.to_str(), works: true, message }.show(terminal)
+    let show = |name: &str, found: Result<(String, Found), ToolError>| match found {
+        Ok((version, Found { path, from })) => {
+            let message = format!("{version}, {} (from {from})", path.display());
+            let (version, path) = (Some(version.as_str()), path.to_str());
+            Tool { name, version, path, from: Some(from), works: true, message }.show(terminal)
         }
         Err(e) => {
             let message = format!("{}; {}", e.message, e.notes.join("; "));
-            Tool { name, version: None, path: None, works: false, message }.show(terminal)
+            Tool { name, version: None, path: None, from: None, works: false, message }.show(terminal)
         }
     };
-    show("ptxas", Ptxas::find(&environment, &cache).map(|p| (p.version, p.path)))?;
-    show("ld.lld", Lld::find(&environment, &cache).map(|l| (l.version, l.path)))?;
+    let ptxas = Ptxas::find(&environment, &cache);
+    // An error names what is ignored itself.
+    let ignored = ptxas.is_ok().then(|| environment.ignored_ptxas()).flatten();
+    show("ptxas", ptxas.map(|p| (p.version, Found { path: p.path, from: p.from })))?;
+    show(
+        "ld.lld",
+        Lld::find(&environment, &cache).map(|l| (l.version, Found { path: l.path, from: l.from })),
+    )?;
+    // Nothing but the disassembly in the page of `tk inspect` needs it.
+    if let Some(Found { path, from }) = environment.nvdisasm() {
+        let message = format!("{} (from {from})", path.display());
+        let path = path.to_str();
+        Tool { name: "nvdisasm", version: None, path, from: Some(from), works: true, message }
+            .show(terminal)?;
+    }
+    ignored.map_or(Ok(()), |ignored| terminal.note(&ignored.note()))?;
     crate::cache::show(terminal, &cache, &column("cache"))
 }
 
@@ -77,5 +109,5 @@ fn compiler(terminal: &Terminal) -> Outcome {
 fn compiler(terminal: &Terminal) -> Outcome {
     let message =
         "this tk was built without LLVM: it checks, formats and runs kernels on the CPU".to_string();
-    Tool { name: "LLVM", version: None, path: None, works: false, message }.show(terminal)
+    Tool { name: "LLVM", version: None, path: None, from: None, works: false, message }.show(terminal)
 }

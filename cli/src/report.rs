@@ -44,7 +44,15 @@ pub enum Line<'a> {
     /// What `tk inspect` found in a file.
     Manifest { file: &'a str, manifest: &'a tk_bundle::Manifest },
     /// Something that `tk doctor` looked for.
-    Tool { name: &'a str, version: Option<&'a str>, path: Option<&'a str>, works: bool, message: &'a str },
+    Tool {
+        name: &'a str,
+        version: Option<&'a str>,
+        path: Option<&'a str>,
+        /// What led to the path: a variable of the environment, or where it was looked for.
+        from: Option<&'a str>,
+        works: bool,
+        message: &'a str,
+    },
     /// The compile cache.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM there is no cache"))]
     Cache(Cache<'a>),

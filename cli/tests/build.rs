@@ -42,7 +42,7 @@ fn folder(name: &str) -> Folder {
 /// Runs the command with a cache in the folder and these variables.
 fn tk(folder: &Folder, args: &[&str], variables: &[(&str, &str)]) -> Ran {
     let mut command = command::command(&folder.path(""), args);
-    for name in ["TK_CACHE", "TK_CACHE_SIZE", "TK_PTXAS", "XDG_CACHE_HOME"] {
+    for name in ["TK_CACHE", "TK_CACHE_SIZE", "TK_PTXAS", "TK_VENV", "XDG_CACHE_HOME"] {
         command.env_remove(name);
     }
     command.env("TK_CACHE_DIR", folder.path("cache")).envs(variables.iter().copied());
@@ -201,7 +201,7 @@ fn doctor_shows_what_was_found() {
     let first: Vec<&str> = ran.out.lines().filter_map(|l| l.split_whitespace().next()).collect();
     // A machine with GPUs has a line for each.
     assert_eq!(first.get(..6), Some(&["tk", "LLVM", "ptxas", "ld.lld", "cache", "CUDA"][..]));
-    ran.code(0).out_has(&format!("ptxas   12.9.86, {fake}\n")).out_has("2 entries");
+    ran.code(0).out_has(&format!("ptxas   12.9.86, {fake} (from TK_PTXAS)\n")).out_has("2 entries");
     assert_eq!(ran.err, "");
     let nowhere = folder.path("nowhere").to_string_lossy().into_owned();
     tk(&folder, &["doctor"], &[("TK_LLD", nowhere.as_str())])
@@ -210,6 +210,7 @@ fn doctor_shows_what_was_found() {
         .out_has("lld-19");
     let ran = tk(&folder, &["doctor", "--message-format", "json"], &[("TK_PTXAS", &fake)]);
     ran.code(0).out_has("{\"kind\":\"tool\",\"name\":\"ptxas\",\"version\":\"12.9.86\",\"path\":");
+    ran.out_has("ptxas\",\"from\":\"TK_PTXAS\",\"works\":true,");
     assert!(ran.out.lines().count() >= 5);
 }
 

@@ -347,7 +347,7 @@ fn the_same_bytes_come_out_in_other_folders_and_locales() {
 
 fn ptxas() -> std::path::PathBuf {
     let environment = tk_driver::Environment::of_process(Some(Path::new(ROOT)));
-    environment.ptxas().expect("ptxas is there: `make setup`")
+    environment.ptxas().expect("ptxas is there: `make setup`").path
 }
 
 /// xorshift64*, of Vigna, "An experimental exploration of Marsaglia's xorshift generators".

@@ -59,7 +59,7 @@ impl Build {
 
     /// Compiles, and writes `NAME.tkb` and `NAME.rs`. Ends the build script with the messages if something is wrong.
     pub fn compile(self) {
-        for name in ["TK_PTXAS", "CUDA_HOME", "VIRTUAL_ENV", "TK_CACHE_DIR"] {
+        for name in ["TK_PTXAS", "TK_LLD", "TK_VENV", "CUDA_HOME", "VIRTUAL_ENV", "TK_CACHE_DIR"] {
             println!("cargo::rerun-if-env-changed={name}");
         }
         match self.try_compile() {

@@ -6,7 +6,7 @@ use tk_bundle::View;
 /// disassembler, or where it fails.
 #[cfg(feature = "llvm")]
 pub fn sass(cubin: &[u8], files: &[String]) -> Option<View> {
-    let tool = tk_driver::Environment::of_process(None).nvdisasm()?;
+    let tool = tk_driver::Environment::of_process(None).nvdisasm()?.path;
     let path = std::env::temp_dir().join(format!("tk-inspect-{}.cubin", std::process::id()));
     // A file that is already there is somebody else's.
     std::fs::File::create_new(&path).and_then(|mut f| std::io::Write::write_all(&mut f, cubin)).ok()?;

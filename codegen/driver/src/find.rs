@@ -1,13 +1,16 @@
-//! Owns where the assembler of NVIDIA may lie, its disassembler, and the linker of LLVM.
+//! Finds the assembler of NVIDIA, its disassembler, and the linker of LLVM.
 //!
-//! Only looks at folders: no process is started. Guarantees the same order for the same machine.
+//! What is found is executed, so only the user decides where it may be: by settings, `PATH`, and what they or the
+//! administrator installed. No folder counts because of what is compiled or where: a checkout of somebody else, or a shared
+//! folder above it, must not choose the program. Only looks at folders: no process is started. Guarantees the same order
+//! for the same machine.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The file.
+/// The assembler.
 const PTXAS: &str = "ptxas";
-/// That of the disassembler.
+/// The disassembler.
 const NVDISASM: &str = "nvdisasm";
 
 /// Where Python packages keep it, below `site-packages`: the package of the compiler for CUDA 12, that for CUDA 13,
@@ -27,8 +30,12 @@ const LLD_FOLDERS: [&str; 2] = ["/usr/lib/llvm-19/bin", "/opt/rocm/llvm/bin"];
 pub struct Environment {
     /// `TK_PTXAS`: the one to use, whatever else there is.
     pub tk_ptxas: Option<PathBuf>,
+    /// `TK_NVDISASM`: the same for the disassembler.
+    pub tk_nvdisasm: Option<PathBuf>,
     /// `TK_LLD`: the same for the linker.
     pub tk_lld: Option<PathBuf>,
+    /// `TK_VENV`: a virtual environment whose packages may be used although it is not active.
+    pub tk_venv: Option<PathBuf>,
     /// `CUDA_HOME`
     pub cuda_home: Option<PathBuf>,
     /// `VIRTUAL_ENV`
@@ -37,21 +44,49 @@ pub struct Environment {
     pub path: Vec<PathBuf>,
     /// The folder of the user.
     pub home: Option<PathBuf>,
-    /// Folders that may hold a `.venv`.
+    /// Folders that may have a `.venv` in them or above, which is never used but named to the user.
     pub beside: Vec<PathBuf>,
 }
 
+/// A program, and what led to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The program.
+    pub path: PathBuf,
+    /// What led there: a variable, or words such as `a Python of PATH`.
+    pub from: &'static str,
+}
+
+/// A program in a virtual environment that is not active and was not named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ignored {
+    /// The program.
+    pub path: PathBuf,
+    /// The environment.
+    pub venv: PathBuf,
+}
+
+impl Ignored {
+    /// Why it is not used, and how to allow it.
+    pub fn note(&self) -> String {
+        let (path, venv) = (self.path.display(), self.venv.display());
+        format!("{path} is not used, since {venv} is not active; TK_VENV={venv} allows it")
+    }
+}
+
 impl Environment {
-    /// That of this process. `source` is the file that is compiled; a `.venv` beside it, or in the current folder, is
-    /// searched as well.
+    /// That of this process. `source` is the file that is compiled: the user is told of a `.venv` beside or above it, or of
+    /// the current folder, that is not used.
     pub fn of_process(source: Option<&Path>) -> Environment {
         let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
-        let folder = source.and_then(Path::parent).map(Path::to_path_buf);
+        let folder = source.and_then(Path::parent).and_then(|folder| std::path::absolute(folder).ok());
         let current = std::env::current_dir().ok();
         Environment {
             tk_ptxas: path("TK_PTXAS"),
+            tk_nvdisasm: path("TK_NVDISASM"),
             tk_lld: path("TK_LLD"),
+            tk_venv: path("TK_VENV"),
             cuda_home: path("CUDA_HOME"),
             virtual_env: path("VIRTUAL_ENV"),
             path: set("PATH").map(|p| std::env::split_paths(&p).collect()).unwrap_or_default(),
@@ -60,48 +95,66 @@ impl Environment {
         }
     }
 
-    /// The assembler: the first that exists, or what `TK_PTXAS` says.
-    pub fn ptxas(&self) -> Option<PathBuf> {
-        self.tk_ptxas.clone().or_else(|| self.tool(PTXAS, &PACKAGES))
+    /// The assembler: what `TK_PTXAS` says, or the first that exists.
+    pub fn ptxas(&self) -> Option<Found> {
+        named(self.tk_ptxas.as_ref(), "TK_PTXAS").or_else(|| self.tool(PTXAS, &PACKAGES))
     }
 
-    /// The disassembler.
-    pub fn nvdisasm(&self) -> Option<PathBuf> {
-        self.tool(NVDISASM, &DISASSEMBLER)
+    /// The disassembler: what `TK_NVDISASM` says, or the first that exists.
+    pub fn nvdisasm(&self) -> Option<Found> {
+        named(self.tk_nvdisasm.as_ref(), "TK_NVDISASM").or_else(|| self.tool(NVDISASM, &DISASSEMBLER))
     }
 
     /// The linker: what `TK_LLD` says, or the first that exists.
-    pub fn lld(&self) -> Option<PathBuf> {
-        let folders = || self.path.iter().cloned().chain(LLD_FOLDERS.map(PathBuf::from));
-        let found = || LLD.iter().find_map(|n| folders().map(|f| f.join(n)).find(|p| p.is_file()));
-        self.tk_lld.clone().or_else(found)
+    pub fn lld(&self) -> Option<Found> {
+        let system = LLD_FOLDERS.map(|folder| (PathBuf::from(folder), "a folder of the system"));
+        let path = || self.folders().map(|folder| (folder.to_path_buf(), "PATH"));
+        let folders = || path().chain(system.iter().cloned());
+        let one = |name: &str| folders().find_map(|(folder, from)| there(&folder, name, from));
+        named(self.tk_lld.as_ref(), "TK_LLD").or_else(|| LLD.iter().find_map(|name| one(name)))
     }
 
-    /// A program by its name: in CUDA's folder, in these folders of Python packages, in `PATH`.
-    fn tool(&self, name: &str, packages: &[&str]) -> Option<PathBuf> {
-        let there = |folder: PathBuf| Some(folder.join(name)).filter(|p| p.is_file());
-        if let Some(found) = self.cuda_home.as_ref().and_then(|home| there(home.join("bin"))) {
-            return Some(found);
-        }
-        let in_packages = |site: &Path| packages.iter().find_map(|p| there(site.join(p)));
-        let prefixes = self.prefixes();
-        prefixes
-            .iter()
-            .flat_map(|p| sites(p))
-            .find_map(|site| in_packages(&site))
-            .or_else(|| self.path.iter().find_map(|folder| there(folder.clone())))
+    /// An assembler in a `.venv` beside or above the source or the current folder that the search leaves out.
+    pub fn ignored_ptxas(&self) -> Option<Ignored> {
+        self.ignored(PTXAS, &PACKAGES)
     }
 
-    /// The folders that Pythons are installed in: virtual environments, then those of each `python3` in `PATH`, then
-    /// what a user has installed for themselves.
-    fn prefixes(&self) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = self.virtual_env.iter().cloned().collect();
-        let around = self.beside.iter().flat_map(|folder| folder.ancestors());
-        found.extend(around.filter(|f| !f.as_os_str().is_empty()).map(|folder| folder.join(".venv")));
-        for folder in self.path.iter().filter(|folder| folder.join("python3").exists()) {
+    fn ignored(&self, name: &str, packages: &[&str]) -> Option<Ignored> {
+        let real = |path: &Path| path.canonicalize().ok();
+        let allowed: Vec<PathBuf> =
+            [&self.tk_venv, &self.virtual_env].into_iter().flatten().flat_map(|p| real(p)).collect();
+        let around =
+            self.beside.iter().flat_map(|folder| folder.ancestors()).map(|folder| folder.join(".venv"));
+        let mut others = around.filter(|venv| real(venv).is_some_and(|venv| !allowed.contains(&venv)));
+        others.find_map(|venv| {
+            packaged(&venv, name, packages, "").map(|found| Ignored { path: found.path, venv })
+        })
+    }
+
+    /// A program by its name: in the environment that is named, in CUDA's folder, in the active environment, in `PATH`, then
+    /// in packages of the Pythons of `PATH` and of the user.
+    fn tool(&self, name: &str, packages: &[&str]) -> Option<Found> {
+        let of = |venv: &Option<PathBuf>, from| packaged(venv.as_ref()?, name, packages, from);
+        of(&self.tk_venv, "TK_VENV")
+            .or_else(|| there(&self.cuda_home.as_ref()?.join("bin"), name, "CUDA_HOME"))
+            .or_else(|| of(&self.virtual_env, "VIRTUAL_ENV"))
+            .or_else(|| self.folders().find_map(|folder| there(folder, name, "PATH")))
+            .or_else(|| self.pythons().iter().find_map(|p| packaged(p, name, packages, "a Python of PATH")))
+            .or_else(|| packaged(&self.home.as_ref()?.join(".local"), name, packages, "~/.local"))
+    }
+
+    /// The folders of `PATH`, without those that depend on the current folder: it may be somebody else's.
+    fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.path.iter().map(PathBuf::as_path).filter(|folder| folder.is_absolute())
+    }
+
+    /// The folders that each `python3` in `PATH` is installed in.
+    fn pythons(&self) -> Vec<PathBuf> {
+        let mut found = vec![];
+        for folder in self.folders().filter(|folder| folder.join("python3").exists()) {
             let Some(prefix) = folder.parent() else { continue };
             if folder.file_name() == Some(OsStr::new("shims")) {
-                // A version manager: what lies in PATH are scripts, the Pythons are beside them.
+                // A version manager: PATH has scripts, the Pythons are beside them.
                 found.extend(versions(&prefix.join("versions"), ""));
             } else {
                 found.push(prefix.to_path_buf());
@@ -109,9 +162,24 @@ impl Environment {
                 found.push(prefix.join("local"));
             }
         }
-        found.extend(self.home.iter().map(|home| home.join(".local")));
         found
     }
+}
+
+/// What a variable names: taken even if it does not exist, so that a wrong setting is an error.
+fn named(path: Option<&PathBuf>, from: &'static str) -> Option<Found> {
+    path.map(|path| Found { path: path.clone(), from })
+}
+
+/// The program of this name in a folder.
+fn there(folder: &Path, name: &str, from: &'static str) -> Option<Found> {
+    let path = folder.join(name);
+    path.is_file().then_some(Found { path, from })
+}
+
+/// The program of this name in packages of the Python that is installed in a folder.
+fn packaged(prefix: &Path, name: &str, packages: &[&str], from: &'static str) -> Option<Found> {
+    sites(prefix).iter().find_map(|site| packages.iter().find_map(|p| there(&site.join(p), name, from)))
 }
 
 /// The folders of packages below a folder that a Python is installed in.

@@ -29,7 +29,7 @@ pub use build::{Built, Work, build_cached, compile_for};
 pub use c_source::{CSource, c_source};
 pub use cache::{Cache, Key, Size};
 pub use compile::compile;
-pub use find::Environment;
+pub use find::{Environment, Found, Ignored};
 pub use instance::{Refused, Specialization, specializations};
 pub use jit::Jit;
 pub use kernel::{Asked, Cubin, Kernel, Param, ParamKind, Request, Resources, Shape, Stages};

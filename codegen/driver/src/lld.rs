@@ -14,7 +14,7 @@ use rmpv::Value;
 use tk_syntax::codes;
 
 use crate::cache::Cache;
-use crate::find::Environment;
+use crate::find::{Environment, Found};
 use crate::kernel::{Cubin, Kernel, Resources};
 use crate::tool::{Files, ToolError, ending, reason, said, version};
 
@@ -33,17 +33,19 @@ pub struct Lld {
     pub path: PathBuf,
     /// Such as `19.1.7`.
     pub version: String,
+    /// What led to it: [`Found::from`].
+    pub from: &'static str,
 }
 
 impl Lld {
     /// Finds the linker and asks for its version; the answer is kept in the cache.
     pub fn find(environment: &Environment, cache: &Cache) -> Result<Lld, ToolError> {
-        let Some(path) = environment.lld() else {
+        let Some(Found { path, from }) = environment.lld() else {
             let message = "there is no `ld.lld`, the linker of LLVM, which makes code objects for AMD GPUs";
             return Err(ToolError::new(codes::NO_ASSEMBLER, message, INSTALL));
         };
         let version = version("lld version", &path, cache, ask_version)?;
-        Ok(Lld { path, version })
+        Ok(Lld { path, version, from })
     }
 }
 

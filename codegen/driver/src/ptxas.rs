@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 use tk_syntax::codes;
 
 use crate::cache::Cache;
-use crate::find::Environment;
+use crate::find::{Environment, Found};
 use crate::kernel::{Cubin, Kernel, Resources};
 use crate::tool::{Files, ToolError, ending, reason, said, version};
 
@@ -28,17 +28,21 @@ pub struct Ptxas {
     pub path: PathBuf,
     /// Such as `12.9.86`.
     pub version: String,
+    /// What led to it: [`Found::from`].
+    pub from: &'static str,
 }
 
 impl Ptxas {
     /// Finds the assembler and asks for its version; the answer is kept in the cache, as starting it costs about 10 ms.
     pub fn find(environment: &Environment, cache: &Cache) -> Result<Ptxas, ToolError> {
-        let Some(path) = environment.ptxas() else {
+        let Some(Found { path, from }) = environment.ptxas() else {
             let message = "there is no `ptxas`, the assembler of NVIDIA, which makes machine code of PTX";
-            return Err(ToolError::new(codes::NO_ASSEMBLER, message, INSTALL));
+            let mut error = ToolError::new(codes::NO_ASSEMBLER, message, INSTALL);
+            error.notes.extend(environment.ignored_ptxas().map(|ignored| ignored.note()));
+            return Err(error);
         };
         let version = version("ptxas version", &path, cache, ask_version)?;
-        Ok(Ptxas { path, version })
+        Ok(Ptxas { path, version, from })
     }
 
     fn broken(&self, what: &str) -> ToolError {

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tk_driver::{Assembler, Cache, Environment, Kernel, Lld, TARGETS};
+use tk_driver::{Assembler, Cache, Environment, Found, Kernel, Lld, TARGETS};
 use tk_syntax::codes;
 
 /// A folder of its own, removed at the end.
@@ -69,11 +69,13 @@ fn the_first_name_in_path_wins() {
     let path = vec![folder.0.join("a"), folder.0.join("b")];
     let environment = Environment { path, ..Environment::default() };
     let old = folder.script("a/ld.lld", "");
-    assert_eq!(environment.lld(), Some(old));
+    assert_eq!(environment.lld(), Some(Found { path: old, from: "PATH" }));
     let fitting = folder.script("b/ld.lld-19", "");
+    let fitting = Found { path: fitting, from: "PATH" };
     assert_eq!(environment.lld(), Some(fitting), "that of the same LLVM comes first, wherever it lies");
     let own = folder.0.join("own");
-    assert_eq!(Environment { tk_lld: Some(own.clone()), ..environment }.lld(), Some(own));
+    let named = Environment { tk_lld: Some(own.clone()), ..environment };
+    assert_eq!(named.lld(), Some(Found { path: own, from: "TK_LLD" }));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tk_driver::{Assembler, Cache, Cubin, Environment, Kernel, Ptxas, TARGETS, ToolError};
+use tk_driver::{Assembler, Cache, Cubin, Environment, Found, Ignored, Kernel, Ptxas, TARGETS, ToolError};
 
 /// An empty folder that is removed at the end of its test. One test at a time has one: a process that another test
 /// starts holds the scripts that are just being written, and the system refuses to run what is open for writing.
@@ -97,34 +97,56 @@ fn the_first_place_that_has_one_wins() {
     let at = |name: &str| folder.0.join(name);
     let mut environment = Environment {
         tk_ptxas: Some(at("own")),
+        tk_nvdisasm: None,
         tk_lld: None,
+        tk_venv: Some(at("named")),
         cuda_home: Some(at("cuda")),
         virtual_env: Some(at("venv")),
         path: vec![at("shims"), at("usr/bin"), at("bin")],
         home: Some(at("home")),
         beside: vec![at("project")],
     };
-    assert_eq!(environment.ptxas(), Some(at("own")), "what is named is taken even if it is not there");
+    let named = Found { path: at("own"), from: "TK_PTXAS" };
+    assert_eq!(environment.ptxas(), Some(named), "what is named is taken even if it is not there");
     environment.tk_ptxas = None;
     assert_eq!(environment.ptxas(), None);
     // From the last place to the first.
     let _ = (folder.script("shims/python3", ""), folder.script("usr/bin/python3", ""));
-    for place in [
-        "bin/ptxas",
-        "home/.local/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas",
-        "usr/local/lib/python3.11/dist-packages/nvidia/cuda_nvcc/bin/ptxas",
-        "usr/lib/python3/dist-packages/nvidia/cuda_nvcc/bin/ptxas",
-        "versions/3.9.1/lib/python3.9/site-packages/nvidia/cuda_nvcc/bin/ptxas",
-        "versions/3.11.7/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas",
-        "project/.venv/lib/python3.12/site-packages/triton/backends/nvidia/bin/ptxas",
-        "project/.venv/lib/python3.12/site-packages/nvidia/cu13/bin/ptxas",
-        "project/.venv/lib/python3.12/site-packages/nvidia/cuda_nvcc/bin/ptxas",
-        "venv/lib/python3.8/site-packages/nvidia/cuda_nvcc/bin/ptxas",
-        "cuda/bin/ptxas",
+    for (place, from) in [
+        ("home/.local/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas", "~/.local"),
+        ("usr/local/lib/python3.11/dist-packages/nvidia/cuda_nvcc/bin/ptxas", "a Python of PATH"),
+        ("usr/lib/python3/dist-packages/nvidia/cuda_nvcc/bin/ptxas", "a Python of PATH"),
+        ("versions/3.9.1/lib/python3.9/site-packages/nvidia/cuda_nvcc/bin/ptxas", "a Python of PATH"),
+        ("versions/3.11.7/lib/python3.11/site-packages/nvidia/cuda_nvcc/bin/ptxas", "a Python of PATH"),
+        ("bin/ptxas", "PATH"),
+        ("venv/lib/python3.8/site-packages/triton/backends/nvidia/bin/ptxas", "VIRTUAL_ENV"),
+        ("venv/lib/python3.8/site-packages/nvidia/cu13/bin/ptxas", "VIRTUAL_ENV"),
+        ("venv/lib/python3.8/site-packages/nvidia/cuda_nvcc/bin/ptxas", "VIRTUAL_ENV"),
+        ("cuda/bin/ptxas", "CUDA_HOME"),
+        ("named/lib/python3.12/site-packages/nvidia/cuda_nvcc/bin/ptxas", "TK_VENV"),
     ] {
         let path = folder.script(place, "");
         // The folder for all versions comes before that of one, and says less.
-        assert_eq!(environment.ptxas(), Some(path), "{place}");
+        assert_eq!(environment.ptxas(), Some(Found { path, from }), "{place}");
+    }
+}
+
+#[test]
+fn a_virtual_environment_that_is_not_active_is_not_used() {
+    let folder = Folder::new("ignored");
+    let at = |name: &str| folder.0.join(name);
+    let inside = "lib/python3.12/site-packages/nvidia/cuda_nvcc/bin/ptxas";
+    let path = folder.script(&format!(".venv/{inside}"), "");
+    let environment = Environment { beside: vec![at("a/b")], ..Environment::default() };
+    assert_eq!(environment.ptxas(), None);
+    assert_eq!(environment.ignored_ptxas(), Some(Ignored { path: path.clone(), venv: at(".venv") }));
+    let error = Ptxas::find(&environment, &folder.cache()).unwrap_err();
+    assert!(error.notes[1].ends_with(&format!("TK_VENV={} allows it", at(".venv").display())), "{error:?}");
+    let named = Environment { tk_venv: Some(at(".venv")), ..environment.clone() };
+    let active = Environment { virtual_env: Some(at(".venv")), ..environment };
+    for (environment, from) in [(named, "TK_VENV"), (active, "VIRTUAL_ENV")] {
+        assert_eq!(environment.ptxas(), Some(Found { path: path.clone(), from }));
+        assert_eq!(environment.ignored_ptxas(), None);
     }
 }
 
