@@ -28,6 +28,9 @@ pub fn show(terminal: &Terminal, cache: &Cache, name: &str) -> Outcome {
     let limit = bytes(cache.limit());
     let message = match (cache.folder(), &writable) {
         (Err(why), _) => format!("no compile cache: {why}"),
+        (Ok(folder), Err(why)) if cache.distrusted().is_some() => {
+            format!("{}: not used, since {why}; TK_CACHE_DIR names another folder", folder.display())
+        }
         (Ok(folder), Ok(())) => format!("{}: {} of {limit}", folder.display(), contents(cache.size())),
         (Ok(folder), Err(why)) => format!(
             "{}: {}, cannot be written ({why}), so what is compiled now is not kept; TK_CACHE_DIR names another folder",

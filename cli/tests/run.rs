@@ -123,7 +123,7 @@ fn bad_npy_files_are_one_sentence_and_leave_no_output() {
         ran.code(2).says(&["error: ", sentence]);
     }
     assert!(!folder.path("z.npy").exists());
-    assert!(folder.names().iter().all(|n| !n.ends_with(".tmp")), "{:?}", folder.names());
+    assert!(folder.names().iter().all(|n| !n.ends_with(".unfinished")), "{:?}", folder.names());
 }
 
 #[test]

@@ -9,8 +9,19 @@ mod command;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use command::{Folder, Ran};
+
+/// An empty folder. One test at a time has one: a process that another test starts holds the script that is just being
+/// written, and the system refuses to run what is open for writing.
+fn alone(name: &str) -> (Folder, MutexGuard<'static, ()>) {
+    static ONE: Mutex<()> = Mutex::new(());
+    let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    (Folder::new(name), guard)
+}
 
 /// An executable script.
 fn script(folder: &Folder, name: &str, text: &str) -> String {
@@ -23,7 +34,7 @@ fn script(folder: &Folder, name: &str, text: &str) -> String {
 #[cfg(feature = "llvm")]
 #[test]
 fn programs_beside_the_source_or_above_it_are_not_executed() {
-    let folder = Folder::new("strangers");
+    let (folder, _guard) = alone("strangers");
     folder.write("k.tk", "kernel fill(y: *mut f32) { store(y, 1.0); }\n");
     let mark = folder.path("executed");
     let stranger = format!("echo x > {}; echo 'release 12.9, V12.9.86'", mark.display());
@@ -68,4 +79,102 @@ fn programs_beside_the_source_or_above_it_are_not_executed() {
     assert!(mark.exists());
     let outer = folder.path(".venv").display().to_string();
     ran.err_has(&format!("TK_VENV={outer} allows it"));
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Builds `k.tk` in the folder with this assembler; temporary files and the cache are in folders of their own.
+#[cfg(feature = "llvm")]
+fn build(folder: &Folder, ptxas: &str) -> Ran {
+    let args = ["build", "k.tk", "--target", "sm_90a", "-o", "out"];
+    let mut tk = command::command(&folder.path(""), &args);
+    tk.env("TK_PTXAS", ptxas).env("TK_CACHE_DIR", folder.path("cache/tk")).env("TMPDIR", folder.path("tmp"));
+    Ran::new(tk.env_remove("TK_CACHE").output().unwrap())
+}
+
+/// An assembler that writes something, after these commands.
+#[cfg(feature = "llvm")]
+fn assembler(folder: &Folder, name: &str, before: &str) -> String {
+    let version = "if [ \"$1\" = --version ]; then echo 'release 12.9, V12.9.86'; exit 0; fi";
+    let write = "while [ \"$1\" != -o ]; do shift; done; echo x > \"$2\"";
+    script(folder, name, &format!("{version}\n{before}\n{write}"))
+}
+
+#[cfg(feature = "llvm")]
+#[test]
+fn a_cache_that_others_can_write_is_not_used() {
+    let (folder, _guard) = alone("cache-others");
+    folder.write("k.tk", "kernel fill(y: *mut f32) { store(y, 1.0); }\n");
+    fs::create_dir_all(folder.path("cache/tk")).unwrap();
+    fs::create_dir_all(folder.path("tmp")).unwrap();
+    let works = assembler(&folder, "works", "");
+    let info = || {
+        let mut tk = command::command(&folder.path(""), &["cache", "info"]);
+        Ran::new(tk.env("TK_CACHE_DIR", folder.path("cache/tk")).env_remove("TK_CACHE").output().unwrap())
+    };
+    let (inner, outer) = (folder.path("cache/tk"), folder.path("cache"));
+    // What lies there before others may write is not read afterwards.
+    mode(&inner, 0o700);
+    build(&folder, &works).code(0);
+    assert!(build(&folder, &works).code(0).out.contains("(cached)"));
+    for (inside, above, why) in [
+        (0o770, 0o755, "others can write there; `chmod go-w "),
+        (0o702, 0o755, "others can write there"),
+        (0o700, 0o777, "everybody can write to "),
+    ] {
+        mode(&inner, inside);
+        mode(&outer, above);
+        let before = fs::read_dir(&inner).unwrap().count();
+        assert!(!build(&folder, &works).code(0).out.contains("(cached)"), "{inside:o} in {above:o}");
+        assert_eq!(fs::read_dir(&inner).unwrap().count(), before, "{inside:o} in {above:o}");
+        info()
+            .code(0)
+            .out_has(": not used, since ")
+            .out_has(why)
+            .out_has("TK_CACHE_DIR names another folder");
+        let mut tk = command::command(&folder.path(""), &["cache", "clear"]);
+        Ran::new(tk.env("TK_CACHE_DIR", &inner).output().unwrap())
+            .code(2)
+            .says(&["not used as a cache", why]);
+    }
+    // A folder such as /tmp, in which only owners can rename.
+    mode(&outer, 0o1777);
+    assert!(build(&folder, &works).code(0).out.contains("(cached)"));
+    // The administrator can give it away; this is about the folders of other users.
+    if std::os::unix::fs::chown(&inner, Some(12345), None).is_ok() {
+        assert!(!build(&folder, &works).code(0).out.contains("(cached)"));
+        info().code(0).out_has("it belongs to another user (number 12345)");
+    }
+}
+
+#[cfg(feature = "llvm")]
+#[test]
+fn what_a_killed_build_left_is_removed() {
+    let (folder, _guard) = alone("killed");
+    folder.write("k.tk", "kernel fill(y: *mut f32) { store(y, 1.0); }\n");
+    fs::create_dir_all(folder.path("tmp")).unwrap();
+    let kills = assembler(&folder, "kills", "kill -9 $PPID");
+    assert_eq!(build(&folder, &kills).code, None, "it is killed");
+    let left =
+        || -> Vec<PathBuf> { fs::read_dir(folder.path("tmp")).unwrap().map(|e| e.unwrap().path()).collect() };
+    assert_eq!(left().len(), 1);
+    assert_eq!(fs::metadata(&left()[0]).unwrap().permissions().mode() & 0o777, 0o700);
+    // As if it had been some time ago; a running process has its lock.
+    let long_ago = SystemTime::now() - Duration::from_secs(600);
+    let file = fs::File::open(&left()[0]).unwrap();
+    file.set_modified(long_ago).unwrap();
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    let works = assembler(&folder, "works", "");
+    build(&folder, &works).code(0);
+    assert_eq!(left().len(), 1, "another process still uses it");
+    drop(file);
+    fs::remove_dir_all(folder.path("cache")).unwrap();
+    // Beside results: a file that was not complete, and one that is somebody else's.
+    folder.write("out/.tk-abc123.unfinished", "x").write("out/.other.tmp", "x");
+    fs::File::open(folder.path("out/.tk-abc123.unfinished")).unwrap().set_modified(long_ago).unwrap();
+    build(&folder, &works).code(0);
+    assert!(left().is_empty(), "{:?}", left());
+    assert!(!folder.path("out/.tk-abc123.unfinished").exists() && folder.path("out/.other.tmp").exists());
 }

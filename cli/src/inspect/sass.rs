@@ -6,14 +6,8 @@ use tk_bundle::View;
 /// disassembler, or where it fails.
 #[cfg(feature = "llvm")]
 pub fn sass(cubin: &[u8], files: &[String]) -> Option<View> {
-    let tool = tk_driver::Environment::of_process(None).nvdisasm()?.path;
-    let path = std::env::temp_dir().join(format!("tk-inspect-{}.cubin", std::process::id()));
-    // A file that is already there is somebody else's.
-    std::fs::File::create_new(&path).and_then(|mut f| std::io::Write::write_all(&mut f, cubin)).ok()?;
-    let ran = std::process::Command::new(tool).args(["-c", "-g"]).arg(&path).output();
-    let _ = std::fs::remove_file(&path);
-    let ran = ran.ok().filter(|r| r.status.success())?;
-    Some(lines(&String::from_utf8_lossy(&ran.stdout), files))
+    let text = tk_driver::disassemble(cubin, &tk_driver::Environment::of_process(None))?;
+    Some(lines(&text, files))
 }
 
 /// Without the compiler nobody knows where the disassembler lies.

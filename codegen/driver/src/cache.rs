@@ -1,7 +1,8 @@
 //! Owns the compile cache: files in one folder, each named by the hash of everything that it depends on.
 //!
 //! May assume nothing about the folder: it may be missing, read-only, full, shared by processes that run now, and hold
-//! damaged or foreign files. Guarantees that [`Cache::get`] gives back exactly what [`Cache::put`] was given for the
+//! damaged or foreign files. Whoever can write there decides what runs, so a folder that others can write is not used.
+//! Guarantees that [`Cache::get`] gives back exactly what [`Cache::put`] was given for the
 //! key or nothing, that nobody sees half an entry, that only entries of its own are removed, and that nothing fails
 //! because there is no cache.
 
@@ -127,7 +128,7 @@ impl Cache {
 
     /// What was put under this key. An entry that is not exactly as it was written is a miss.
     pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
-        let folder = self.folder.as_ref().ok()?;
+        let folder = trusted(self.folder.as_ref().ok()?).ok()?;
         let mut file = File::open(folder.join(key.file_name())).ok()?;
         let mut bytes = vec![];
         file.read_to_end(&mut bytes).ok()?;
@@ -146,29 +147,51 @@ impl Cache {
         let Ok(folder) = &self.folder else { return };
         let size = (HEADER + payload.len()) as u64;
         // Room for something that will not fit is not worth making.
-        if size <= self.limit / 2 && write(folder, key, payload).is_ok() {
-            // What cannot be removed now will be removed by another process.
-            let _ = self.trim(folder, size);
+        if size > self.limit / 2 || make(folder).is_err() {
+            return;
         }
+        let Ok(folder) = trusted(folder) else { return };
+        if write(&folder, key, payload).is_ok() {
+            // What cannot be removed now will be removed by another process.
+            let _ = self.trim(&folder, size);
+        }
+    }
+
+    /// Why the folder is not used, a part of a sentence: others could have put there what is in it.
+    pub fn distrusted(&self) -> Option<String> {
+        let folder = self.folder.as_ref().ok()?;
+        trusted(folder).err().and_then(|distrust| match distrust {
+            Distrust::Others(why) => Some(why),
+            Distrust::Missing(_) => None,
+        })
     }
 
     /// Whether something can be written, by trying.
     pub fn writable(&self) -> Result<(), String> {
         let folder = self.folder.as_ref().map_err(String::clone)?;
+        make(folder).map_err(|e| reason(&e))?;
+        let folder = trusted(folder).map_err(|distrust| match distrust {
+            Distrust::Others(why) => why,
+            Distrust::Missing(e) => reason(&e),
+        })?;
         let path = folder.join(format!("{UNFINISHED}{}", unique()));
-        make(folder).and_then(|()| File::create(&path)).map_err(|e| reason(&e))?;
+        File::create_new(&path).map_err(|e| reason(&e))?;
         fs::remove_file(&path).map_err(|e| reason(&e))
     }
 
     /// How much there is.
     pub fn size(&self) -> Size {
-        let entries = self.folder.as_deref().map(entries).unwrap_or_default();
+        let folder = self.folder.as_ref().ok().and_then(|folder| trusted(folder).ok());
+        let entries = folder.as_deref().map(entries).unwrap_or_default();
         Size { entries: entries.len() as u64, bytes: entries.iter().map(|e| e.bytes).sum() }
     }
 
     /// Removes every entry. The error is one sentence.
     pub fn clear(&self) -> Result<Size, String> {
         let folder = self.folder.as_ref().map_err(|why| format!("there is no cache: {why}"))?;
+        if let Some(why) = self.distrusted() {
+            return Err(format!("{} is not used as a cache, since {why}", folder.display()));
+        }
         let mut removed = Size::default();
         for entry in entries(folder) {
             remove(&entry.path)
@@ -176,8 +199,8 @@ impl Cache {
             removed.entries += 1;
             removed.bytes += entry.bytes;
         }
-        // It only says when to look again.
-        let _ = remove(&folder.join(GROWN));
+        // Neither the note when to look again nor what was left unfinished is worth an error.
+        let _ = remove(&folder.join(GROWN)).and_then(|()| abandoned(folder));
         Ok(removed)
     }
 
@@ -261,9 +284,55 @@ fn header(key: &Key, payload: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Why a folder is not used.
+enum Distrust {
+    /// It cannot be looked at; mostly it does not exist.
+    Missing(io::Error),
+    /// Others can write there: a part of a sentence.
+    Others(String),
+}
+
+/// The folder without links, if nobody but its user and the administrator can change what is in it.
+fn trusted(folder: &Path) -> Result<PathBuf, Distrust> {
+    let real = folder.canonicalize().map_err(Distrust::Missing)?;
+    match others(&real).map_err(Distrust::Missing)? {
+        Some(why) => Err(Distrust::Others(why)),
+        None => Ok(real),
+    }
+}
+
+/// How others can write to a folder, whose path has no links.
+#[cfg(unix)]
+fn others(folder: &Path) -> io::Result<Option<String>> {
+    use std::os::unix::fs::MetadataExt;
+    const OTHERS_WRITE: u32 = 0o002;
+    const GROUP_WRITES: u32 = 0o020;
+    const STICKY: u32 = 0o1000;
+    let metadata = fs::metadata(folder)?;
+    let shown = folder.display();
+    if ![rustix::process::geteuid().as_raw(), 0].contains(&metadata.uid()) {
+        return Ok(Some(format!("it belongs to another user (number {})", metadata.uid())));
+    }
+    if metadata.mode() & (OTHERS_WRITE | GROUP_WRITES) != 0 {
+        return Ok(Some(format!("others can write there; `chmod go-w {shown}` makes it yours")));
+    }
+    // Who can rename a folder above can put another one in its place. In a sticky one such as /tmp only owners can.
+    for above in folder.ancestors().skip(1) {
+        if fs::metadata(above)?.mode() & (OTHERS_WRITE | STICKY) == OTHERS_WRITE {
+            return Ok(Some(format!("everybody can write to {} above it", above.display())));
+        }
+    }
+    Ok(None)
+}
+
+/// Folders for caches are those of one user here.
+#[cfg(not(unix))]
+fn others(_folder: &Path) -> io::Result<Option<String>> {
+    Ok(None)
+}
+
 /// Writes an entry under another name and moves it to its own, which replaces what was there.
 fn write(folder: &Path, key: &Key, payload: &[u8]) -> io::Result<()> {
-    make(folder)?;
     let unfinished = folder.join(format!("{UNFINISHED}{}", unique()));
     let written = File::create_new(&unfinished).and_then(|mut file| {
         file.write_all(&header(key, payload))?;
@@ -277,7 +346,7 @@ fn write(folder: &Path, key: &Key, payload: &[u8]) -> io::Result<()> {
     done
 }
 
-/// Makes the folder, for its user alone: whoever writes there decides what runs.
+/// Makes the folder, for its user alone.
 fn make(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

@@ -1,11 +1,13 @@
 //! Owns what is said about tools and files that the driver needs and does not find as expected.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitStatus, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Once;
 use std::time::UNIX_EPOCH;
 use std::{fs, io};
 
+use tempfile::TempDir;
+use tk_runtime::leftovers::{Lock, lock, sweep};
 use tk_syntax::{Code, Diagnostic, Span};
 
 use crate::cache::{Cache, Key};
@@ -51,30 +53,30 @@ pub(crate) fn reason(error: &io::Error) -> String {
     chars.next().map(|c| c.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// A folder of temporary files, removed when it goes out of scope.
-pub(crate) struct Files(PathBuf);
+/// How the names of folders of temporary files begin.
+const PREFIX: &str = "tk-tool-";
+
+/// A folder of temporary files for its user alone, removed when it goes out of scope, or by a later process.
+pub(crate) struct Files {
+    folder: TempDir,
+    _lock: Lock,
+}
 
 impl Files {
     pub(crate) fn new() -> io::Result<Files> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tk-tool-{}-{number}", std::process::id()));
-        // A process that was killed may have left one of that name.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path)?;
-        Ok(Files(path))
+        static SWEPT: Once = Once::new();
+        SWEPT.call_once(|| sweep(&std::env::temp_dir(), |name| name.starts_with(PREFIX)));
+        let mut builder = tempfile::Builder::new();
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+        let folder = builder.prefix(PREFIX).tempdir()?;
+        let _lock = lock(folder.path());
+        Ok(Files { folder, _lock })
     }
 
     /// Where it is.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        // Nobody is there to be told.
-        let _ = fs::remove_dir_all(&self.0);
+        self.folder.path()
     }
 }
 

@@ -3,11 +3,15 @@
 //! May assume nothing about paths and contents. Guarantees that every failure is one sentence without codes of the
 //! operating system, and that [`write_all`] leaves either every file complete or none behind.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
 use tk_sema::Loader;
+
+use crate::leftovers::{self, Lock};
 
 /// The files that a compilation sees.
 #[derive(Clone, Debug, Default)]
@@ -109,33 +113,48 @@ pub fn reason(error: &io::Error) -> String {
 /// If one cannot be written, none of the temporary files is left and no file has changed, unless moving a file to
 /// its own name fails. The error is one sentence.
 pub fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
-    let mut written: Vec<(PathBuf, &Path)> = vec![];
-    let result = files.iter().try_for_each(|(path, bytes)| {
+    let cannot = |path: &Path, e: &io::Error| format!("cannot write {}: {}", path.display(), reason(e));
+    let mut written: Vec<(NamedTempFile, Lock, &Path)> = vec![];
+    let folders: BTreeSet<&Path> = files.iter().filter_map(|(path, _)| path.parent()).collect();
+    for folder in folders {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        leftovers::sweep(folder, |name| name.starts_with(BEGINNING) && name.ends_with(ENDING));
+    }
+    for (path, bytes) in files {
         if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
             return Err(format!("cannot write {}: it is no regular file", path.display()));
         }
-        let name = path.file_name().ok_or_else(|| format!("{} is not a file name", path.display()))?;
-        let temporary =
-            path.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id()));
-        written.push((temporary.clone(), path));
-        let kept = fs::metadata(path).ok().map(|m| m.permissions());
-        fs::write(&temporary, bytes)
-            .and_then(|()| kept.map_or(Ok(()), |kept| fs::set_permissions(&temporary, kept)))
-            .map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))
-    });
-    let result = result.and_then(|()| {
-        written.iter().try_for_each(|(temporary, path)| {
-            fs::rename(temporary, path)
-                .map_err(|e| format!("cannot write {}: {}", path.display(), reason(&e)))
-        })
-    });
-    if result.is_err() {
-        for (temporary, _) in &written {
-            // It may not exist, and there is nothing better to do when it cannot be removed.
-            let _ = fs::remove_file(temporary);
-        }
+        let (file, lock) = beside(path, bytes).map_err(|e| cannot(path, &e))?;
+        written.push((file, lock, path));
     }
-    result
+    for (file, _, path) in written {
+        file.persist(path).map_err(|e| cannot(path, &e.error))?;
+    }
+    Ok(())
+}
+
+/// How the names of files begin and end that are not complete yet.
+const BEGINNING: &str = ".tk-";
+const ENDING: &str = ".unfinished";
+
+/// A temporary file beside a path that holds these bytes and gets the permissions of what is there, removed unless it is moved
+/// to its own name.
+fn beside(path: &Path, bytes: &[u8]) -> io::Result<(NamedTempFile, Lock)> {
+    path.file_name().ok_or_else(|| io::Error::other("that is not the name of a file"))?;
+    let kept = fs::metadata(path).ok().map(|m| m.permissions());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(BEGINNING).suffix(ENDING);
+    // As of any new file: the user's mask takes away from this.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = builder.tempfile_in(folder)?;
+    let lock = leftovers::lock(file.path());
+    file.write_all(bytes)?;
+    if let Some(kept) = kept {
+        fs::set_permissions(file.path(), kept)?;
+    }
+    Ok((file, lock))
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod emit;
 pub mod files;
 pub mod gpu;
 mod host;
+pub mod leftovers;
 pub mod make;
 pub mod npy;
 pub mod pass;
