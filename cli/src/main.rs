@@ -3,6 +3,8 @@
 //! Guarantees one of these ends: 0; 1 when a program is wrong or a test failed; 2 after a mistake in usage, files or
 //! a launch; 101 after a mistake of the compiler, which is named with its pass.
 
+#![forbid(unsafe_code)]
+
 mod args;
 #[cfg(feature = "llvm")]
 mod build;

@@ -3,6 +3,8 @@
 //! The version number of this package stays the same while the compiler is worked on; without the hash, the compile
 //! cache would give back what the compiler of yesterday made.
 
+#![forbid(unsafe_code)]
+
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};

@@ -13,6 +13,8 @@
 //! Cargo runs the script again only when a source file that was read, or a setting that matters, has changed; and what did not
 //! change comes from the compile cache.
 
+#![forbid(unsafe_code)]
+
 mod generate;
 
 use std::path::{Path, PathBuf};

@@ -3,8 +3,11 @@
 //!
 //! Owns nothing that ships. May assume that it runs inside the repository.
 
+#![forbid(unsafe_code)]
+
 mod edges;
 mod ops;
+mod safety;
 mod schema;
 mod source;
 mod tidy;

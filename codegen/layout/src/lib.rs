@@ -1,5 +1,7 @@
 //! Machine-aware compilation without LLVM: who holds which element of a tile, what moves, and where it lies meanwhile.
 
+#![forbid(unsafe_code)]
+
 pub mod access;
 pub mod assign;
 pub mod axis;

@@ -1,5 +1,7 @@
 //! Compiles the kernels into the program.
 
+#![forbid(unsafe_code)]
+
 fn main() {
     for file in ["../../softmax.tk", "../../matmul.tk"] {
         tk_build::Build::new(file).target("sm_90a").target("sm_80").compile();

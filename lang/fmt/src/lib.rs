@@ -6,6 +6,8 @@
 //! On the way: [`source`] splits the text, `layout` takes tokens and comments in their order and is told by a walk over
 //! the tree (`item`, `stmt`, `expr`) what may stand between them, `print` decides where lines end.
 
+#![forbid(unsafe_code)]
+
 mod changes;
 mod expr;
 mod item;

@@ -1,5 +1,7 @@
 //! Data types, their exact arithmetic, and the table of operations.
 
+#![forbid(unsafe_code)]
+
 pub mod buf;
 pub mod dtype;
 pub mod eval;

@@ -3,6 +3,8 @@
 //! [`check`] reads a file and everything it uses and returns a typed program with diagnostics; it never fails and
 //! never runs anything. [`contract::plan`] decides what one launch of a kernel means.
 
+#![forbid(unsafe_code)]
+
 pub mod check;
 pub mod contract;
 pub mod dump;

@@ -8,6 +8,8 @@
 //! (`node`, `node_item`). What it cannot read is put into words (`explain`, `habits`) and replaced by holes
 //! (`recover`).
 
+#![forbid(unsafe_code)]
+
 pub mod ast;
 pub mod codes;
 pub mod diag;

@@ -1,5 +1,7 @@
 //! The tile IR: data structure, text format, verifier, target-independent passes.
 
+#![forbid(unsafe_code)]
+
 pub mod attr;
 pub mod build;
 pub mod callgraph;

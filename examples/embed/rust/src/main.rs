@@ -2,6 +2,8 @@
 //!
 //! On a machine without a GPU it says why there is none, and runs the same kernels on the CPU.
 
+#![forbid(unsafe_code)]
+
 use std::error::Error;
 
 use tk::half::{bf16, f16};
