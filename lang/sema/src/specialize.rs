@@ -4,6 +4,8 @@
 //! May assume that the program was checked. Guarantees that the module passes the verifier, that the same input gives
 //! the same module, and that an error says which instance it is about and where that is called.
 
+use std::collections::BTreeMap;
+
 use tk_syntax::{Diagnostic, codes};
 use tk_tile::{Func, Module, TileModule, Types};
 
@@ -49,7 +51,7 @@ fn specialize_here(hir: &Hir, id: FnId, bindings: &Bindings) -> Result<Specializ
     }
     let mut q = Queue::new(hir);
     let mut types = Types::default();
-    if let Err(d) = q.instance(id, bindings.clone(), None) {
+    if let Err(d) = q.instance(id, bindings.clone(), BTreeMap::new(), None) {
         return Err(vec![*d]);
     }
     let (funcs, errors) = lower_from(&mut q, &mut types, 0);
@@ -77,8 +79,8 @@ pub(crate) fn lower_from(q: &mut Queue<'_>, types: &mut Types, first: usize) -> 
     let (mut funcs, mut errors) = (vec![], Vec::<Diagnostic>::new());
     let mut index = first;
     while index < q.instances.len() {
-        match lower::lower(q, types, index) {
-            Ok(f) => funcs.push(f),
+        match q.lower(types, index) {
+            Ok(f) => funcs.extend(f),
             Err(d) => {
                 let d = with_instance(q, index, *d);
                 // Two instances of one function break at the same place for the same cause.
@@ -93,7 +95,7 @@ pub(crate) fn lower_from(q: &mut Queue<'_>, types: &mut Types, first: usize) -> 
 }
 
 /// Says which instance a diagnostic is about, and the call that asked for it.
-fn with_instance(q: &Queue<'_>, index: usize, d: Diagnostic) -> Diagnostic {
+pub(crate) fn with_instance(q: &Queue<'_>, index: usize, d: Diagnostic) -> Diagnostic {
     let Some(i) = q.instances.get(index) else { return d };
     let f = q.hir.func(i.id);
     let values: Vec<String> = f

@@ -166,9 +166,6 @@ impl Cx<'_, '_> {
                 Ty::Err
             }
         };
-        if !opt.ty.is_err() && !matches!(opt.kind, HKind::Local(_)) {
-            self.error(codes::TYPE_MISMATCH, opt.span, "`if let` asks a parameter", "this is no parameter");
-        }
         let before = self.flow();
         self.push_scope();
         let bind = self.new_local(n, inner, false);

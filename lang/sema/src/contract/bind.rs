@@ -199,7 +199,7 @@ impl<'h> Planner<'h> {
         for (slot, a) in self.slots().iter().zip(args) {
             let ty = match self.eval(|ev| ev.ty(&slot.ty, slot.span))? {
                 CTy::One(t) | CTy::Option(t) => t,
-                CTy::Unit | CTy::Never | CTy::Tuple(_) | CTy::Static => {
+                CTy::Unit | CTy::Never | CTy::Absent | CTy::Tuple(_) | CTy::Static => {
                     return Err(bug("launch", slot.span, format!("`{}` has no plain type", slot.name)));
                 }
             };

@@ -30,6 +30,8 @@ pub enum CTy {
     One(Type),
     /// An optional view.
     Option(Type),
+    /// An optional view that is known to be absent. Only lowering knows that; [`Evaluator::ty`] never gives it.
+    Absent,
     /// A tuple or struct.
     Tuple(Vec<CTy>),
     /// A value that only exists at compile time.

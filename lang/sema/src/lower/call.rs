@@ -7,6 +7,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Attr, Attrs, TypeId};
 
 use super::flow::{K, Mode};
+use super::queue::Parts;
 use super::value::{Env, Val};
 use super::{Frame, Lower, bug};
 use crate::eval::{CTy, CVal, Evaluator, FnVal, Lambda, Res};
@@ -18,7 +19,7 @@ const MAX_INLINING: usize = 32;
 
 impl Lower<'_, '_> {
     /// Adds the parameters of a function and puts them into the environment.
-    pub(super) fn parameters(&mut self, f: &HFn) -> Res<()> {
+    pub(super) fn parameters(&mut self, f: &HFn, parts: &Parts) -> Res<()> {
         // Where each parameter begins that is there.
         let mut starts = BTreeMap::new();
         for p in &f.params {
@@ -32,6 +33,10 @@ impl Lower<'_, '_> {
             starts.insert(p.local, self.b.params());
             let mut names = vec![];
             flat_names(self.q.hir, &p.ty, p.name.clone(), &mut names);
+            let ty = match parts.get(&p.local) {
+                Some(present) => without_absent(&ty, &mut names, &mut 0, &mut present.iter().copied()),
+                None => ty,
+            };
             let mut types = vec![];
             Self::flat_types(&ty, &mut types);
             let mut values = vec![];
@@ -113,15 +118,28 @@ impl Lower<'_, '_> {
             return Err(bug(span, format!("`{}` is called with {} arguments", f.name, args.len())));
         }
         let mut bindings = self.frame.bindings.inner(cvars);
-        let mut operands = vec![];
+        let (mut operands, mut parts) = (vec![], Parts::new());
         for (p, v) in f.params.iter().zip(&args) {
-            if *v == Val::Opt(None) {
-                bindings.present.insert(p.local, false);
+            match v {
+                Val::Opt(None) => {
+                    bindings.present.insert(p.local, false);
+                }
+                Val::Tuple(_) => {
+                    let mut present = vec![];
+                    v.presence(&mut present);
+                    if present.contains(&false) {
+                        parts.insert(p.local, present);
+                    }
+                }
+                Val::Unit | Val::Never | Val::Unset | Val::One(_) | Val::Opt(Some(_)) | Val::Static(_) => {}
             }
             v.flatten(&mut operands);
         }
-        let ret = Evaluator::new(hir, &bindings).ty(&f.ret, span)?;
-        let index = self.q.instance(id, bindings, Some((self.instance, span)))?;
+        let mut ret = Evaluator::new(hir, &bindings).ty(&f.ret, span)?;
+        let index = self.q.instance(id, bindings, parts, Some((self.instance, span)))?;
+        if ret.has_optional() {
+            ret = self.q.result(self.b.types, index, span)?;
+        }
         let name = self.q.instances.get(index).map(|i| i.name.clone()).unwrap_or_default();
         let mut types = vec![];
         Self::flat_types(&ret, &mut types);
@@ -170,6 +188,31 @@ impl Lower<'_, '_> {
         self.frame = outer;
         self.at(span);
         Ok(v)
+    }
+}
+
+/// The type of a parameter with its absent parts marked; those from `at` on also leave the list of names.
+fn without_absent(
+    ty: &CTy,
+    names: &mut Vec<String>,
+    at: &mut usize,
+    present: &mut impl Iterator<Item = bool>,
+) -> CTy {
+    match ty {
+        CTy::Tuple(items) => {
+            CTy::Tuple(items.iter().map(|t| without_absent(t, names, at, present)).collect())
+        }
+        CTy::Option(_) if present.next() == Some(false) => {
+            if *at < names.len() {
+                names.remove(*at);
+            }
+            CTy::Absent
+        }
+        CTy::One(_) | CTy::Option(_) => {
+            *at += 1;
+            ty.clone()
+        }
+        CTy::Unit | CTy::Never | CTy::Absent | CTy::Static => ty.clone(),
     }
 }
 

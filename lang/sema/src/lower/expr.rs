@@ -189,7 +189,7 @@ impl Lower<'_, '_> {
     fn cast(&mut self, v: Val, ty: &Ty, span: Span) -> Res<Val> {
         let to = match self.ty(ty, span)? {
             CTy::One(t) => t,
-            CTy::Option(_) | CTy::Unit | CTy::Never | CTy::Static => return Ok(v),
+            CTy::Option(_) | CTy::Absent | CTy::Unit | CTy::Never | CTy::Static => return Ok(v),
             CTy::Tuple(_) => {
                 return match (v, ty) {
                     (Val::Tuple(vals), Ty::Tuple(tys)) if vals.len() == tys.len() => {

@@ -174,7 +174,7 @@ impl Lower<'_, '_> {
         }
         match want {
             CTy::One(ty) => Ok(Val::One(self.b.one(Op::Atomic(op), &operands, attrs, ty.clone()))),
-            CTy::Unit | CTy::Never | CTy::Option(_) | CTy::Tuple(_) | CTy::Static => {
+            CTy::Unit | CTy::Never | CTy::Option(_) | CTy::Absent | CTy::Tuple(_) | CTy::Static => {
                 self.b.inst(Op::Atomic(op), &operands, attrs, &[]);
                 Ok(Val::Unit)
             }

@@ -86,8 +86,9 @@ pub(crate) struct Lower<'a, 'h> {
     test: bool,
 }
 
-/// Lowers one instance of the queue. Functions that it calls are added to the queue.
-pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> Res<Func> {
+/// Lowers one instance of the queue. Functions that it calls are added to the queue. Gives the type of the result
+/// too, in which absent optional views are marked.
+pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> Res<(Func, CTy)> {
     let hir = q.hir;
     let Some(instance) = q.instances.get(index).cloned() else {
         return Err(bug(Span::default(), format!("there is no instance {index}")));
@@ -116,22 +117,23 @@ pub(crate) fn lower(q: &mut Queue<'_>, types: &mut Types, index: usize) -> Res<F
         inlining: 0,
         test: kind == FuncKind::Test,
     };
-    l.function(f)?;
-    Ok(func)
+    let ret = l.function(f, &instance.parts)?;
+    Ok((func, ret))
 }
 
 impl Lower<'_, '_> {
-    fn function(&mut self, f: &crate::hir::HFn) -> Res<()> {
+    fn function(&mut self, f: &crate::hir::HFn, parts: &queue::Parts) -> Res<CTy> {
         self.at(f.span);
         self.check_requirements(f)?;
-        self.parameters(f)?;
+        self.parameters(f, parts)?;
         self.frame.ret = self.ty(&f.ret, f.span)?;
         let v = self.block_k(&f.body, &K::End, Mode::Fn)?;
         self.at(f.span);
         let v = if v == Val::Never || v == Val::Unset { self.undef_of(&self.frame.ret.clone()) } else { v };
+        let ret = self.frame.ret.refined(&v);
         let mut types = vec![];
         if f.kind == FnKind::Fn {
-            Self::flat_types(&self.frame.ret, &mut types);
+            Self::flat_types(&ret, &mut types);
         }
         let mut out = vec![];
         if !types.is_empty() {
@@ -145,7 +147,7 @@ impl Lower<'_, '_> {
             let t = self.b.ty(t);
             self.b.func.results.push(t);
         }
-        Ok(())
+        Ok(ret)
     }
 
     /// Instructions come from here until the next call.

@@ -3,19 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::{Func, Types};
 
-use crate::eval::{Bindings, Res, key_of};
-use crate::hir::{FnId, Hir};
+use crate::eval::{Bindings, CTy, Res, key_of};
+use crate::hir::{FnId, Hir, LocalId};
 
 /// The most functions that one program may become. The largest kernel seen becomes a dozen; whoever needs thousands
 /// counts up a compile-time argument.
 const MAX_INSTANCES: usize = 4096;
+
+/// How deep functions with optional results may call each other: each is lowered in the middle of its caller, and a
+/// debug build spends up to 100 KiB of the stack for a level.
+const MAX_AHEAD: usize = 128;
+
+/// Which optional views in the tuples and structs that parameters are given are there, in the order of their types.
+pub(crate) type Parts = BTreeMap<LocalId, Vec<bool>>;
 
 /// A function with bindings.
 #[derive(Clone, Debug)]
 pub(crate) struct Instance {
     pub id: FnId,
     pub bindings: Bindings,
+    /// What [`Bindings::present`] cannot say.
+    pub parts: Parts,
     /// Its name in the tile IR.
     pub name: String,
     /// The instance that called it first, and where.
@@ -33,6 +43,10 @@ pub(crate) struct Queue<'h> {
     pub unrolled: u32,
     known: BTreeMap<String, usize>,
     names: BTreeSet<String>,
+    /// Instances that were lowered before their turn, with the types of their results.
+    ahead: BTreeMap<usize, (Option<Func>, Res<CTy>)>,
+    /// How many of them are being lowered.
+    depth: usize,
 }
 
 impl<'h> Queue<'h> {
@@ -44,14 +58,22 @@ impl<'h> Queue<'h> {
             unrolled: 0,
             known: BTreeMap::new(),
             names: BTreeSet::new(),
+            ahead: BTreeMap::new(),
+            depth: 0,
         }
     }
 
     /// The number of a function under these bindings, added if it is new.
-    pub fn instance(&mut self, id: FnId, bindings: Bindings, from: Option<(usize, Span)>) -> Res<usize> {
+    pub fn instance(
+        &mut self,
+        id: FnId,
+        bindings: Bindings,
+        parts: Parts,
+        from: Option<(usize, Span)>,
+    ) -> Res<usize> {
         let absent: Vec<String> =
             bindings.present.iter().filter(|(_, p)| !**p).map(|(l, _)| l.0.to_string()).collect();
-        let key = format!("{}{}{}", id.0, key_of(&bindings.cvars), absent.join(","));
+        let key = format!("{}{}{}{parts:?}", id.0, key_of(&bindings.cvars), absent.join(","));
         if let Some(i) = self.known.get(&key) {
             return Ok(*i);
         }
@@ -62,9 +84,39 @@ impl<'h> Queue<'h> {
         }
         let name = self.fresh_name(describe(self.hir, id, &bindings));
         let i = self.instances.len();
-        self.instances.push(Instance { id, bindings, name, from });
+        self.instances.push(Instance { id, bindings, parts, name, from });
         self.known.insert(key, i);
         Ok(i)
+    }
+
+    /// The type of what an instance returns, with its absent optional views: only its body says which those are, so
+    /// it is lowered now.
+    pub fn result(&mut self, types: &mut Types, index: usize, span: Span) -> Res<CTy> {
+        if let Some((_, ret)) = self.ahead.get(&index) {
+            return ret.clone();
+        }
+        if self.depth >= MAX_AHEAD {
+            let message =
+                format!("more than {MAX_AHEAD} functions with optional results call each other here");
+            return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
+        }
+        self.depth += 1;
+        let lowered = super::lower(self, types, index);
+        self.depth -= 1;
+        let (func, ret) = match lowered {
+            Ok((func, ret)) => (Some(func), Ok(ret)),
+            Err(d) => (None, Err(Box::new(crate::specialize::with_instance(self, index, *d)))),
+        };
+        self.ahead.insert(index, (func, ret.clone()));
+        ret
+    }
+
+    /// Lowers an instance in its turn. Where that was tried before, the callers have reported what went wrong.
+    pub fn lower(&mut self, types: &mut Types, index: usize) -> Res<Option<Func>> {
+        match self.ahead.remove(&index) {
+            Some((func, _)) => Ok(func),
+            None => super::lower(self, types, index).map(|(func, _)| Some(func)),
+        }
     }
 
     /// Functions of one name and equal text of bindings (two lambdas, two files) are numbered.

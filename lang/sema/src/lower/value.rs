@@ -66,6 +66,28 @@ impl Merged {
     }
 }
 
+impl CTy {
+    /// Whether there is an optional view in it, so that its values say more than the type does.
+    pub(super) fn has_optional(&self) -> bool {
+        match self {
+            CTy::Option(_) | CTy::Absent => true,
+            CTy::Tuple(items) => items.iter().any(CTy::has_optional),
+            CTy::Unit | CTy::Never | CTy::One(_) | CTy::Static => false,
+        }
+    }
+
+    /// The type of one value: its absent optional views are marked.
+    pub(super) fn refined(&self, v: &Val) -> CTy {
+        match (self, v) {
+            (CTy::Option(_), Val::Opt(None)) => CTy::Absent,
+            (CTy::Tuple(types), Val::Tuple(items)) => {
+                CTy::Tuple(types.iter().zip(items).map(|(t, v)| t.refined(v)).collect())
+            }
+            (ty, _) => ty.clone(),
+        }
+    }
+}
+
 impl Val {
     /// The value as one that is known at compile time.
     pub fn known(&self) -> Option<CVal> {
@@ -75,6 +97,15 @@ impl Val {
             Val::Tuple(items) => items.iter().map(Val::known).collect::<Option<_>>().map(CVal::Tuple),
             Val::Unit => Some(CVal::Unit),
             Val::Never | Val::Unset | Val::One(_) | Val::Opt(Some(_)) => None,
+        }
+    }
+
+    /// Which of its optional views are there, in order.
+    pub fn presence(&self, out: &mut Vec<bool>) {
+        match self {
+            Val::Opt(v) => out.push(v.is_some()),
+            Val::Tuple(items) => items.iter().for_each(|i| i.presence(out)),
+            Val::Unit | Val::Never | Val::Unset | Val::One(_) | Val::Static(_) => {}
         }
     }
 
@@ -120,6 +151,7 @@ impl Lower<'_, '_> {
             CTy::Unit | CTy::Never => Ok(Val::Unit),
             CTy::One(_) => Ok(Val::One(next()?)),
             CTy::Option(_) => Ok(Val::Opt(Some(next()?))),
+            CTy::Absent => Ok(Val::Opt(None)),
             CTy::Tuple(items) => {
                 Ok(Val::Tuple(items.iter().map(|t| self.unflatten(t, from, span)).collect::<Res<_>>()?))
             }
@@ -135,7 +167,7 @@ impl Lower<'_, '_> {
         match ty {
             CTy::One(t) | CTy::Option(t) => out.push(t.clone()),
             CTy::Tuple(items) => items.iter().for_each(|t| Self::flat_types(t, out)),
-            CTy::Unit | CTy::Never | CTy::Static => {}
+            CTy::Unit | CTy::Never | CTy::Absent | CTy::Static => {}
         }
     }
 
@@ -145,6 +177,7 @@ impl Lower<'_, '_> {
             CTy::One(t) => Val::One(self.b.undef(t.clone())),
             CTy::Option(t) => Val::Opt(Some(self.b.undef(t.clone()))),
             CTy::Tuple(items) => Val::Tuple(items.iter().map(|t| self.undef_of(t)).collect()),
+            CTy::Absent => Val::Opt(None),
             CTy::Unit | CTy::Never | CTy::Static => Val::Unit,
         }
     }
@@ -252,9 +285,9 @@ impl Lower<'_, '_> {
                     tys.iter().zip(dims).map(|(t, d)| self.constant(&CVal::Int((*d).into()), t, span));
                 Ok(Val::Tuple(items.collect::<Res<_>>()?))
             }
-            (CTy::Option(_), CVal::None) => Ok(Val::Opt(None)),
+            (CTy::Option(_) | CTy::Absent, CVal::None) => Ok(Val::Opt(None)),
             (CTy::Static, v) => Ok(Val::Static(v.clone())),
-            (CTy::One(_) | CTy::Option(_) | CTy::Tuple(_), v) => {
+            (CTy::One(_) | CTy::Option(_) | CTy::Absent | CTy::Tuple(_), v) => {
                 Err(bug(span, format!("the compile-time value {v} has the type {ty:?}")))
             }
         }

@@ -85,7 +85,9 @@ fn arguments(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<Vec<ClosedArg>
             let (ty, optional) = match Evaluator::new(hir, bindings).ty(&ty, p.span)? {
                 CTy::One(ty) => (ty, false),
                 CTy::Option(ty) => (ty, true),
-                CTy::Unit | CTy::Never | CTy::Tuple(_) | CTy::Static => return open(p.span, "this argument"),
+                CTy::Unit | CTy::Never | CTy::Absent | CTy::Tuple(_) | CTy::Static => {
+                    return open(p.span, "this argument");
+                }
             };
             let present = !optional || bindings.present.get(&p.local) != Some(&false);
             let default = default.as_ref().map(CVal::to_string);
