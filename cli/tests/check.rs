@@ -228,6 +228,62 @@ fn long_files_take_linear_time() {
     }
 }
 
+/// What a default, a clause or an `export` evaluates may have errors of its own: those are reported, and nothing else.
+#[test]
+fn mistakes_in_what_is_evaluated() {
+    let mistakes = [
+        "missing(n)",
+        "if n > 2 { 4 } else { f16 }",
+        "if missing { 4 } else { 8 }",
+        "n + 1.5",
+        "n.missing",
+        "n[2]",
+        "let x: i64 = n; n",
+        "return true;",
+        "let x = missing; 4",
+        "let mut s = 0; for i in range(0, missing) { s += 1; } s",
+        "while n { } 4",
+        "other(n)",
+        "bad(n)",
+        "let (a, b) = n; a",
+        "n = 4; n",
+        "for i in static_range(0, wrong) { } n",
+        "static_assert(missing); n",
+    ];
+    let uses = [
+        "kernel k[B: i32 = bad(4)](y: mut view[f32, 1]) grid(1) { y.store([0], zeros([B], f32)); } export k;",
+        "kernel k[B: i32](y: mut view[f32, 1]) grid(1) require(bad(B) > 0) { y.store([0], zeros([B], f32)); } export k[B = 4];",
+        "kernel k[B: i32](y: mut view[f32, 1]) grid(bad(B)) { y.store([0], zeros([B], f32)); } export k[B = 4];",
+        "kernel k[B: i32](y: mut view[f32, 1]) grid(1) { y.store([0], zeros([B], f32)); } export k[B = [bad(4), 8]];",
+        "const C = bad(4); kernel k[B: i32 = C](y: mut view[f32, C]) require(B > C) { } export k;",
+        "const C: i32 = 1 + bad(4); kernel k[B: i32](y: mut view[f32, 1]) { y.store([0], zeros([C], f32)); } export k[B = C];",
+        "const T: dtype = if bad(4) > 2 { f32 } else { f16 }; fn f(x: tile[T, 4]) -> T { sum(x) }",
+        "const S: shape = [bad(4), 2]; fn f(x: tile[f32, S]) -> f32 { sum(x) } struct P { x: tile[f32, bad(2)] }",
+        "fn f(x: tile[f32, 4], n: i32 = bad(4)) -> f32 { x.load([n]) } test \"t\" { assert(f(zeros([4], f32)) == 0.0); }",
+        "kernel k[B: i32 = 4](y: mut view[f32, 1]) launch(warps = bad(B)) prefer(bad(B) == 4) { } export k;",
+        "kernel k[B: i32](y: mut view[f32, 1]) tune(key = [bad(4)], (B = bad(2)), (B = [4, bad(8)])) { } export k[B = 4];",
+        "kernel k[B: i32 = 4](y: mut view[f32, 1]) scratch(p: *mut f32, bad(B)) { } export k;",
+        "fn g[N: i32 = bad(4)]() -> i32 { for i in static_range(0, bad(N)) { static_print(i); } N } test \"t\" { assert(g() == 4); }",
+    ];
+    let folder = Folder::new("evaluated");
+    let mut args = vec!["check".to_string()];
+    for (i, mistake) in mistakes.iter().enumerate() {
+        for (j, user) in uses.iter().enumerate() {
+            let name = format!("m{i}u{j}.tk");
+            let other = "fn other(n: i32) -> i32 { unknown(n) }";
+            folder.write(&name, format!("{user}\nfn bad(n: i32) -> i32 {{ {mistake} }}\n{other}\n"));
+            args.push(name);
+        }
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let ran = folder.tk(&args);
+    ran.code(1);
+    assert!(!ran.err.contains("internal"), "{}", ran.err);
+    for name in &args[1..] {
+        assert!(ran.err.contains(name), "nothing is said about {name}");
+    }
+}
+
 #[test]
 fn hostile_depth() {
     let folder = Folder::new("depth");

@@ -136,3 +136,10 @@ pub(crate) fn each_expr<'h>(h: &'h HExpr, f: &mut dyn FnMut(&'h HExpr)) {
 pub(crate) fn each_in_block<'h>(b: &'h HBlock, f: &mut dyn FnMut(&'h HExpr)) {
     look_block(b, &mut |e| each_expr(e, f));
 }
+
+/// Whether there is a hole in an expression: its mistake has been reported.
+pub(crate) fn has_hole(h: &HExpr) -> bool {
+    let mut found = matches!(h.kind, HKind::Err);
+    look(h, &mut |e| found = found || has_hole(e));
+    found
+}

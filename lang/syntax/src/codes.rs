@@ -71,7 +71,7 @@ catalogue! {
     NOT_STATIC_ARG = "E0402", "wrong compile-time argument";
     STATIC_ASSERT = "E0403", "static_assert failed";
     CONST_EVAL = "E0404", "compile-time evaluation failed";
-    UNKNOWN_EXTENT = "E0405", "number must be known where it is written";
+    UNKNOWN_EXTENT = "E0405", "value must be known where it is written";
 
     STORE_CONST = "E0501", "store through a pointer or view that is not mut";
     MASK = "E0502", "mask is not bool";

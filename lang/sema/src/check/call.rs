@@ -93,7 +93,8 @@ impl Cx<'_, '_> {
 
     fn call_builtin(&mut self, n: &ast::Name, args: &[ast::Arg], span: Span) -> HExpr {
         if let Some(row) = self.find_row(&n.text) {
-            self.p.record.name(n, Target::Row(self.overload(row, args)));
+            let row = self.overload(row, args);
+            self.p.record.name(n, Target::Row(row));
             return self.builtin(row, None, args, span);
         }
         if let Some(d) = tk_ops::DType::parse(&n.text) {
@@ -560,6 +561,7 @@ fn is_plain(t: &Ty) -> bool {
     match t {
         Ty::Tile { elem: Elem::D(_), shape } => shape.is_scalar(),
         Ty::Tuple(ts) => ts.iter().all(is_plain),
+        Ty::DType | Ty::ShapeTy => true,
         _ => false,
     }
 }

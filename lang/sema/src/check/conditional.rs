@@ -40,7 +40,8 @@ impl Cx<'_, '_> {
         let after_else = self.flow();
         self.set_flow(merge(after_then, after_else));
         let (then_b, els_b, ty) = self.join_arms(then_b, then_ty, els_b, cond.konst, span);
-        let konst = cond.konst
+        // A condition with an error has been reported.
+        let konst = (cond.konst || cond.ty.is_err())
             && then_b.tail.as_ref().is_some_and(|t| t.konst)
             && els_b.as_ref().is_some_and(|b| b.tail.as_ref().is_some_and(|t| t.konst))
             && then_b.stmts.is_empty()

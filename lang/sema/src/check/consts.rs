@@ -177,9 +177,25 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// The number of an expression without variables (`w(2048)`), computed now; the functions that it calls are
-    /// checked first.
+    /// The number of an expression without variables (`w(2048)`).
     fn closed_value(&mut self, h: &HExpr) -> Option<i128> {
+        match self.computed(h)? {
+            CVal::Int(n) => Some(n),
+            CVal::Float(_)
+            | CVal::Bool(_)
+            | CVal::DType(_)
+            | CVal::Shape(_)
+            | CVal::Str(_)
+            | CVal::Tuple(_)
+            | CVal::Fn(_)
+            | CVal::View(_)
+            | CVal::Unit
+            | CVal::None => None,
+        }
+    }
+
+    /// The value of an expression without variables, computed now; the functions that it calls are checked first.
+    pub fn computed(&mut self, h: &HExpr) -> Option<CVal> {
         let (mut copy, mut callees) = (h.clone(), vec![]);
         if !closed(&mut copy, &mut callees) {
             return None;
@@ -198,10 +214,7 @@ impl Cx<'_, '_> {
             next += 1;
         }
         self.zonk_expr(&mut copy);
-        match Evaluator::new(&self.p.hir, &Bindings::default()).expr(&copy) {
-            Ok(CVal::Int(n)) => Some(n),
-            _ => None,
-        }
+        Evaluator::new(&self.p.hir, &Bindings::default()).expr(&copy).ok()
     }
 
     /// A compile-time integer whose number must be known while checking (an axis, a permutation).
@@ -234,12 +247,12 @@ impl Cx<'_, '_> {
                 if h.ty.is_err() || !self.need_const(&h) {
                     return CTerm::Err;
                 }
-                match &h.kind {
-                    HKind::DType(d) => {
-                        let d = *d;
-                        if self.in_bound(param, d, e.span) { CTerm::DType(d) } else { CTerm::Err }
-                    }
-                    _ => self.wrong_carg(param, &h),
+                if h.ty != Ty::DType {
+                    return self.wrong_carg(param, &h);
+                }
+                match self.need_dtype(h) {
+                    Some((_, d)) if self.in_bound(param, d, e.span) => CTerm::DType(d),
+                    Some(_) | None => CTerm::Err,
                 }
             }
             CKind::Shape => match self.shape_arg(e) {
@@ -371,7 +384,8 @@ impl Cx<'_, '_> {
             let dims: Option<Vec<Poly>> = items.iter().map(|i| self.extent(i)).collect();
             return dims.map(Shape::Dims);
         }
-        let h = self.value(e);
+        let h = self.expr(e, Some(&Ty::ShapeTy));
+        let h = self.need_value(h);
         if h.ty.is_err() {
             return None;
         }
@@ -390,9 +404,42 @@ impl Cx<'_, '_> {
             self.report(d);
             return None;
         }
-        match self.as_cterm(&h) {
+        if !self.need_const(&h) {
+            return None;
+        }
+        let h = self.settled(h);
+        self.need_shape(&h)
+    }
+
+    /// The extents that an expression of type `shape` gives; reports where their number depends on a specialization.
+    fn need_shape(&mut self, h: &HExpr) -> Option<Shape> {
+        match self.as_cterm(h) {
             CTerm::Shape(s) => Some(s),
-            _ => None,
+            CTerm::Err => None,
+            _ if crate::visit::has_hole(h) => None,
+            CTerm::Int(_) | CTerm::DType(_) | CTerm::Expr(_) => {
+                let message = "the shape must be known where it is written";
+                let d = Diagnostic::error(
+                    codes::UNKNOWN_EXTENT,
+                    h.span,
+                    message,
+                    "this depends on compile-time parameters",
+                );
+                self.report(d.note("extents may depend on them: `[if WIDE { 8 } else { 4 }]`"));
+                None
+            }
+        }
+    }
+
+    /// A shape argument as a value of type `shape`.
+    pub fn shape_expr(&mut self, e: &ast::Expr) -> HExpr {
+        match self.shape_arg(e) {
+            Some(Shape::Dims(d)) => {
+                let dims = d.iter().map(|p| self.poly_expr(p, e.span)).collect();
+                self.mk(HKind::Shape(dims), Ty::ShapeTy, e.span, true)
+            }
+            Some(Shape::Param(s)) => self.cvar_use(s, e.span),
+            None => HExpr::err(e.span),
         }
     }
 
@@ -400,6 +447,10 @@ impl Cx<'_, '_> {
     pub fn const_use(&mut self, id: ConstId, span: Span) -> HExpr {
         let ty = self.const_type(id, span);
         let ty = self.const_use_ty(ty);
+        // Types are made of these: they stand for themselves.
+        if let Ty::DType | Ty::ShapeTy = ty {
+            return HExpr { span, ..self.hir().constant(id).value.clone() };
+        }
         self.mk(HKind::Const(id), ty, span, true)
     }
 
@@ -468,6 +519,14 @@ impl Cx<'_, '_> {
         }
         if !self.need_const(&h) {
             h = HExpr::err(h.span);
+        }
+        if h.ty == Ty::DType {
+            h = self.need_dtype(h).map_or_else(|| HExpr::err(c.value.span), |(h, _)| h);
+        } else if h.ty == Ty::ShapeTy {
+            h = self.settled(h);
+            if self.need_shape(&h).is_none() {
+                h = HExpr::err(c.value.span);
+            }
         }
         let ty = self.const_ty(&h.ty.clone());
         self.zonk_expr(&mut h);

@@ -4,10 +4,54 @@ use tk_ops::{DType, DTypeSet};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, Lit, Var};
+use crate::eval::CVal;
 use crate::hir::{CKind, CVarId, HExpr, HKind};
+use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Ty};
+use crate::visit::has_hole;
 
 impl Cx<'_, '_> {
+    /// An expression that gives an element type or a shape, as its value where that is known while checking: types
+    /// have no symbols for others.
+    pub fn settled(&mut self, h: HExpr) -> HExpr {
+        let computed = matches!(h.ty, Ty::DType | Ty::ShapeTy) && h.konst;
+        if !computed || matches!(h.kind, HKind::DType(_) | HKind::Shape(_) | HKind::CVar(_)) {
+            return h;
+        }
+        match self.computed(&h) {
+            Some(CVal::DType(d)) => self.mk(HKind::DType(DTerm::Known(d)), Ty::DType, h.span, true),
+            Some(CVal::Shape(dims)) => {
+                let dims = dims.iter().map(|d| self.poly_expr(&Poly::int((*d).into()), h.span)).collect();
+                self.mk(HKind::Shape(dims), Ty::ShapeTy, h.span, true)
+            }
+            _ => h,
+        }
+    }
+
+    /// The element type that an expression of type `dtype` gives; reports where it depends on a specialization.
+    pub fn need_dtype(&mut self, h: HExpr) -> Option<(HExpr, DTerm)> {
+        if h.ty.is_err() || !self.need_const(&h) {
+            return None;
+        }
+        let h = self.settled(h);
+        if let HKind::DType(d) = &h.kind {
+            let d = *d;
+            return Some((h, d));
+        }
+        if has_hole(&h) {
+            return None;
+        }
+        let d = Diagnostic::error(
+            codes::UNKNOWN_EXTENT,
+            h.span,
+            "the element type must be known where it is written",
+            "this depends on compile-time parameters",
+        )
+        .note("put the code that depends on it into the arms of a compile-time `if`");
+        self.report(d);
+        None
+    }
+
     /// A new literal type.
     pub fn fresh(&mut self, lit: Lit) -> DTerm {
         DTerm::Infer(self.vars.push(Var::Free(lit)))

@@ -67,7 +67,7 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
                 cx.report(d.label(first, "exported here"));
             }
         }
-        Err(d) => cx.report(*d),
+        Err(d) => cx.p.report_evaluation(*d),
     }
     p.hir.exports.push(new);
 }

@@ -49,6 +49,7 @@ impl Cx<'_, '_> {
             ExprKind::None => self.none(want, span),
             ExprKind::Path(p) => self.path(p, want, span),
             ExprKind::Tuple(items) if items.is_empty() => self.mk(HKind::Unit, Ty::Unit, span, true),
+            ExprKind::Array(_) if want == Some(&Ty::ShapeTy) => self.shape_expr(e),
             ExprKind::Tuple(items) | ExprKind::Array(items) => self.tuple(items, want, span),
             ExprKind::Unary(op, x) => self.unary(*op, x, span),
             ExprKind::Binary(op, a, b) => self.binary(*op, a, b, span),

@@ -201,16 +201,10 @@ impl Cx<'_, '_> {
             CKind::Err => return,
         };
         let h = if kind == CKind::Shape {
-            match self.shape_arg(e) {
-                Some(crate::types::Shape::Dims(d)) => {
-                    let dims = d.iter().map(|p| self.poly_expr(p, e.span)).collect();
-                    self.mk(crate::hir::HKind::Shape(dims), Ty::ShapeTy, e.span, true)
-                }
-                Some(crate::types::Shape::Param(s)) => self.cvar_use(s, e.span),
-                None => return,
-            }
+            self.shape_expr(e)
         } else {
-            self.expr(e, Some(&want))
+            let h = self.expr(e, Some(&want));
+            self.settled(h)
         };
         let h = self.need_value(h);
         // Extents are i32 and i64; a derived default takes either.

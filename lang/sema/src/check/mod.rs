@@ -157,6 +157,9 @@ pub(crate) struct Program<'a> {
     pub loader: &'a dyn Loader,
     pub sources: SourceMap,
     pub diags: Vec<Diagnostic>,
+    /// What evaluation took for mistakes of the compiler. It expects a program without errors; where there is one, these
+    /// follow from it.
+    pub echoes: Vec<Diagnostic>,
     pub hir: Hir,
     pub files: Vec<FileInfo>,
     pub sigs: Vec<Sig>,
@@ -192,6 +195,7 @@ impl<'a> Program<'a> {
             loader,
             sources: SourceMap::default(),
             diags: vec![],
+            echoes: vec![],
             hir: Hir::default(),
             files: vec![],
             sigs: vec![],
@@ -218,12 +222,20 @@ impl<'a> Program<'a> {
         self.diags.push(d);
     }
 
+    /// Reports what came of an evaluation while the program was being checked.
+    pub fn report_evaluation(&mut self, d: Diagnostic) {
+        if d.code == tk_syntax::codes::INTERNAL { self.echoes.push(d) } else { self.report(d) }
+    }
+
     /// The function being built.
     pub fn func_mut(&mut self, id: FnId) -> &mut HFn {
         &mut self.hir.fns[id.0 as usize]
     }
 
     fn finish(mut self) -> Checked {
+        if !self.diags.iter().any(Diagnostic::is_error) {
+            self.diags.append(&mut self.echoes);
+        }
         self.diags.sort_by_key(|d| (d.primary.span.file, d.primary.span.start, d.primary.span.end, d.code));
         self.diags.dedup();
         Checked { sources: self.sources, hir: self.hir, diagnostics: self.diags }

@@ -86,7 +86,7 @@ impl Cx<'_, '_> {
     }
 
     /// In tests `randn(shape, ..)` and its like are host rows; the device's are told apart by a list as first argument.
-    pub fn overload(&self, row: &'static Row, args: &[ast::Arg]) -> &'static Row {
+    pub fn overload(&mut self, row: &'static Row, args: &[ast::Arg]) -> &'static Row {
         if row.receiver != Receiver::Test {
             return row;
         }
@@ -94,7 +94,7 @@ impl Cx<'_, '_> {
             (Some(device), Some(a))
                 if a.name.is_none()
                     && !matches!(a.value.kind, ExprKind::Array(_))
-                    && self.shape_param(&a.value).is_none() =>
+                    && self.named_shape(&a.value).is_none() =>
             {
                 device
             }

@@ -41,10 +41,7 @@ impl Cx<'_, '_> {
     pub fn dtype_slot(&mut self, s: &Slots, name: &str) -> Option<(HExpr, DTerm)> {
         let p = s.row.params.iter().find(|p| p.name == name)?;
         let h = self.plain_arg(p, s.get(name)?);
-        match &h.kind {
-            HKind::DType(d) => Some((h.clone(), *d)),
-            _ => None,
-        }
+        self.need_dtype(h)
     }
 
     pub fn plain_slot(&mut self, s: &Slots, name: &str) -> Option<HArg> {

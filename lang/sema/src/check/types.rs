@@ -7,7 +7,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::Def;
 use super::cx::{Cx, Sym};
 use super::subst::Subst;
-use crate::hir::{CKind, CVarId, StructId};
+use crate::hir::{CKind, ConstId, HKind, StructId};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
 /// The largest rank of tiles and views.
@@ -79,9 +79,10 @@ impl Cx<'_, '_> {
         let [name] = path.segments.as_slice() else {
             return match self.resolve_path(path) {
                 Some(Def::Struct(id)) => self.struct_type(id, args.unwrap_or(&[]), span),
-                Some(Def::Module(_) | Def::Fn(_) | Def::Const(_)) => {
-                    self.not_a_type(path.span, &self.text(path.span))
+                Some(Def::Const(id)) => {
+                    self.const_as_type(id, args, (&self.text(path.span), path.span), span)
                 }
+                Some(Def::Module(_) | Def::Fn(_)) => self.not_a_type(path.span, &self.text(path.span)),
                 None => Ty::Err,
             };
         };
@@ -115,11 +116,32 @@ impl Cx<'_, '_> {
                 _ => self.not_a_type(name.span, &name.text),
             },
             (None, Some(Def::Struct(id))) => self.struct_type(id, args.unwrap_or(&[]), span),
+            (Some(Sym::Const(id)), _) | (None, Some(Def::Const(id))) => {
+                self.const_as_type(id, args, (&name.text, name.span), span)
+            }
             (Some(_), _) | (None, Some(_)) => self.not_a_type(name.span, &name.text),
             (None, None) => {
                 self.unknown_type(name);
                 Ty::Err
             }
+        }
+    }
+
+    /// A constant where a type stands: the scalar type that it names.
+    fn const_as_type(
+        &mut self,
+        id: ConstId,
+        args: Option<&[Index]>,
+        (name, at): (&str, Span),
+        span: Span,
+    ) -> Ty {
+        let h = self.const_use(id, at);
+        match h.kind {
+            _ if h.ty.is_err() => Ty::Err,
+            HKind::DType(d) => {
+                self.no_args(args, span, Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() })
+            }
+            _ => self.not_a_type(at, name),
         }
     }
 
@@ -190,14 +212,23 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// A dtype name or variable.
-    pub fn dtype_name(&self, name: &ast::Name) -> Option<DTerm> {
-        match self.lookup(name) {
+    /// A dtype name, variable or constant.
+    pub fn dtype_name(&mut self, name: &ast::Name) -> Option<DTerm> {
+        let id = match self.lookup(name) {
             Some(Sym::CVar(id)) if matches!(self.hir().cvar(id).kind, CKind::DType(_)) => {
-                Some(DTerm::Param(id))
+                return Some(DTerm::Param(id));
             }
-            Some(_) => None,
-            None => DType::parse(&name.text).map(DTerm::Known),
+            Some(Sym::Const(id)) => id,
+            Some(_) => return None,
+            None => match (DType::parse(&name.text), self.lookup_item(name)) {
+                (Some(d), _) => return Some(DTerm::Known(d)),
+                (None, Some(Def::Const(id))) => id,
+                (None, _) => return None,
+            },
+        };
+        match self.const_use(id, name.span).kind {
+            HKind::DType(d) => Some(d),
+            _ => None,
         }
     }
 
@@ -255,9 +286,9 @@ impl Cx<'_, '_> {
             return Ty::Err;
         }
         if let [one] = dims.as_slice()
-            && let Some(id) = self.shape_param(one)
+            && let Some(shape) = self.named_shape(one)
         {
-            return Ty::Tile { elem, shape: Shape::Param(id) };
+            return Ty::Tile { elem, shape };
         }
         if dims.len() > MAX_RANK {
             self.error(
@@ -272,12 +303,20 @@ impl Cx<'_, '_> {
         dims.map_or(Ty::Err, |d| Ty::Tile { elem, shape: Shape::Dims(d) })
     }
 
-    /// The `shape` variable that an expression names.
-    pub fn shape_param(&self, e: &ast::Expr) -> Option<CVarId> {
+    /// The `shape` variable or constant that an expression names.
+    pub fn named_shape(&mut self, e: &ast::Expr) -> Option<Shape> {
         let ExprKind::Path(p) = &e.kind else { return None };
         let [n] = p.segments.as_slice() else { return None };
-        match self.lookup(n) {
-            Some(Sym::CVar(id)) if self.hir().cvar(id).kind == CKind::Shape => Some(id),
+        let id = match (self.lookup(n), self.lookup_item(n)) {
+            (Some(Sym::CVar(id)), _) if self.hir().cvar(id).kind == CKind::Shape => {
+                return Some(Shape::Param(id));
+            }
+            (Some(Sym::Const(id)), _) | (None, Some(Def::Const(id))) => id,
+            _ => return None,
+        };
+        let h = self.const_use(id, n.span);
+        match (&h.ty, self.as_cterm(&h)) {
+            (Ty::ShapeTy, CTerm::Shape(s)) => Some(s),
             _ => None,
         }
     }
