@@ -86,6 +86,17 @@ fn panic_slot() -> MutexGuard<'static, Option<String>> {
     PANIC.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// The failure that the last panic is.
+fn panicked() -> Failure {
+    let what = panic_slot().take().unwrap_or_default();
+    Failure::Internal { pass: pass::current().to_string(), what }
+}
+
+/// Runs work of which a panic must not end what comes after it.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).map_err(|_| panicked())
+}
+
 /// Runs the work on a large stack; a panic in it becomes [`Failure::Internal`].
 fn guarded(work: impl FnOnce() -> Outcome + Send) -> Outcome {
     std::panic::set_hook(Box::new(|info| {
@@ -100,10 +111,7 @@ fn guarded(work: impl FnOnce() -> Outcome + Send) -> Outcome {
             std::thread::Builder::new().name("tk".into()).stack_size(STACK).spawn_scoped(scope, work);
         match thread.map(|t| t.join()) {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => {
-                let what = panic_slot().take().unwrap_or_default();
-                Err(Failure::Internal { pass: pass::current().to_string(), what })
-            }
+            Ok(Err(_)) => Err(panicked()),
             Err(e) => {
                 Err(Failure::Sentence(format!("cannot start a thread: {}", tk_runtime::files::reason(&e))))
             }

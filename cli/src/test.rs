@@ -13,13 +13,15 @@ use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{device, front, watch};
 
 /// How many tests ended how.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Count {
     passed: usize,
     failed: usize,
     left_out: usize,
     /// Why tests were left out.
     why: Option<String>,
+    /// The first mistake of the compiler.
+    internal: Option<Failure>,
 }
 
 impl Count {
@@ -49,8 +51,9 @@ fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
         total.failed += count.failed;
         total.left_out += count.left_out;
         total.why = total.why.or(count.why);
+        total.internal = total.internal.or(count.internal);
     }
-    let Count { passed, failed, left_out, why } = total;
+    let Count { passed, failed, left_out, why, internal } = total;
     let why = why.unwrap_or_default();
     if terminal.is_json() {
         terminal.object(&Line::Summary { passed, failed, left_out })?;
@@ -61,7 +64,9 @@ fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
         terminal.data(&format!("{passed} passed, {failed} failed\n"))?;
     }
     let required = std::env::var_os("TK_REQUIRE_DEVICE").is_some_and(|d| d == args.device.name());
-    if failed > 0 {
+    if let Some(failure) = internal {
+        Err(failure)
+    } else if failed > 0 {
         Err(Failure::Diagnostics)
     } else if left_out > 0 && required {
         Err(Failure::Sentence(format!("TK_REQUIRE_DEVICE={}: {}", args.device.name(), why)))
@@ -113,9 +118,9 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
             continue;
         }
         let (ended, outcome) = if missing.is_none() {
-            let outcome = session.test(test);
-            terminal.internal(&outcome.diagnostics)?;
-            let failed = outcome.diagnostics.iter().any(Diagnostic::is_error);
+            let (outcome, internal) = attempt(terminal, || session.test(test));
+            let failed = internal.is_some() || outcome.diagnostics.iter().any(Diagnostic::is_error);
+            count.internal = count.internal.or(internal);
             (if failed { Ended::Failed } else { Ended::Passed }, outcome)
         } else {
             (Ended::LeftOut, TestOutcome::default())
@@ -136,6 +141,17 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
     }
     terminal.data(&format!("{line}  ({:.2} s)\n", start.elapsed().as_secs_f64()))?;
     Ok(Count { why: missing, ..count })
+}
+
+/// Runs one test; a mistake of the compiler in it fails this test and no other.
+fn attempt(terminal: &Terminal, run: impl FnOnce() -> TestOutcome) -> (TestOutcome, Option<Failure>) {
+    match crate::caught(run) {
+        Ok(outcome) => {
+            let internal = terminal.internal(&outcome.diagnostics).err();
+            (outcome, internal)
+        }
+        Err(failure) => (TestOutcome::default(), Some(failure)),
+    }
 }
 
 /// Prints what there is to say about a test.
@@ -169,4 +185,26 @@ fn show(
         terminal.message(&outcome.printed);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tk_syntax::{Span, codes};
+
+    use super::*;
+    use crate::args::{Color, MessageFormat};
+
+    #[test]
+    fn a_mistake_of_the_compiler_fails_one_test() {
+        let terminal = Terminal::new(Color::Never, MessageFormat::Human);
+        let wrong =
+            Diagnostic::error(codes::INTERNAL, Span::default(), "internal error in lowering: odd", "");
+        let outcome = TestOutcome { diagnostics: vec![wrong], ..TestOutcome::default() };
+        let (_, failure) = attempt(&terminal, || outcome);
+        assert!(matches!(failure, Some(Failure::Internal { pass, .. }) if pass == "lowering"));
+        let (_, failure) = attempt(&terminal, || unreachable!("not reached"));
+        assert!(matches!(failure, Some(Failure::Internal { .. })), "a panic");
+        let (_, failure) = attempt(&terminal, TestOutcome::default);
+        assert!(failure.is_none());
+    }
 }

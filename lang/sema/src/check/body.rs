@@ -351,6 +351,64 @@ impl Cx<'_, '_> {
             self.p.func_mut(f).broken = b || others.iter().any(Diagnostic::is_error);
         }
         self.p.diags.extend(others);
+        if !found {
+            self.expected.push((body.span, code.to_string()));
+        }
         HStmtKind::AssertError { code: code.to_string(), body: (!found).then_some(block) }
+    }
+
+    /// What the end of the body of a test has found in the blocks of its `assert_error`s, which have been left by then:
+    /// literals that do not fit their types.
+    pub fn late_expected(&mut self, body: &mut HBlock, start: usize) {
+        for (span, code) in std::mem::take(&mut self.expected) {
+            let inside = |d: &Diagnostic| {
+                let at = d.primary.span;
+                d.code.0 == code && at.file == span.file && span.start <= at.start && at.end <= span.end
+            };
+            let late = self.p.diags.split_off(start.min(self.p.diags.len()));
+            let (found, others): (Vec<_>, Vec<_>) = late.into_iter().partition(inside);
+            self.p.diags.extend(others);
+            if !found.is_empty() {
+                meet(body, span);
+            }
+        }
+    }
+}
+
+/// Takes away the block of the `assert_error` that stands there: its diagnostic has been found.
+fn meet(b: &mut HBlock, at: Span) {
+    for s in &mut b.stmts {
+        match &mut s.kind {
+            HStmtKind::AssertError { body, .. } => {
+                if body.as_ref().is_some_and(|b| b.span == at) {
+                    *body = None;
+                } else {
+                    body.iter_mut().for_each(|b| meet(b, at));
+                }
+            }
+            HStmtKind::For { body, .. }
+            | HStmtKind::StaticFor { body, .. }
+            | HStmtKind::While { body, .. } => meet(body, at),
+            HStmtKind::Let(_, Some(e)) | HStmtKind::Assign { value: e, .. } | HStmtKind::Expr(e) => {
+                meet_in(e, at);
+            }
+            HStmtKind::Let(_, None)
+            | HStmtKind::Return(_)
+            | HStmtKind::Break
+            | HStmtKind::Continue
+            | HStmtKind::Err => {}
+        }
+    }
+    b.tail.iter_mut().for_each(|e| meet_in(e, at));
+}
+
+fn meet_in(e: &mut HExpr, at: Span) {
+    match &mut e.kind {
+        HKind::Block(b) => meet(b, at),
+        HKind::If { then, els, .. } | HKind::IfLet { then, els, .. } => {
+            meet(then, at);
+            els.iter_mut().for_each(|b| meet(b, at));
+        }
+        _value => {}
     }
 }

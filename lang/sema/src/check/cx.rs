@@ -155,6 +155,8 @@ pub(crate) struct Cx<'p, 'a> {
     /// How many loops are around the operand in which this stands.
     pub operand: Option<usize>,
     pub in_test: bool,
+    /// Blocks of `assert_error` that have shown nothing so far, and the codes that they wait for.
+    pub expected: Vec<(Span, String)>,
     /// Whether run-time parameters may appear in compile-time positions of clauses, and `device.*` exists.
     pub in_clause: bool,
     /// Locals that are not assigned on every path to here.
@@ -192,6 +194,7 @@ impl<'p, 'a> Cx<'p, 'a> {
             ret_span: Span::default(),
             loops: vec![],
             in_test: false,
+            expected: vec![],
             in_clause: false,
             operand: None,
             optionals: None,

@@ -396,7 +396,11 @@ fn test_body(p: &mut Program, id: FnId, sig: &Sig, t: &Arc<ast::Test>) {
         let at = body.tail.as_ref().map_or(body.span, |t| t.span);
         cx.error(codes::TYPE_MISMATCH, at, "a test has no value", "add `;`, or use `assert(..)`");
     }
+    let (broken, before) = (cx.hir().func(id).broken, cx.p.diags.len());
     cx.zonk_block(&mut body);
+    cx.late_expected(&mut body, before);
+    let late = cx.p.diags.iter().skip(before).any(Diagnostic::is_error);
+    cx.p.func_mut(id).broken = broken || late;
     cx.zonk_locals();
     cx.remember();
     let locals = std::mem::take(&mut cx.locals);
