@@ -6,13 +6,14 @@
 //! On the way: [`token`] splits the text, `repair` (with `evidence`) pairs the brackets, `parse` and `read` cut the
 //! tokens into statements and items, innermost braces first, and the grammar reads one at a time (`unit`) into nodes
 //! (`node`, `node_item`). What it cannot read is put into words (`explain`, `habits`) and replaced by holes
-//! (`recover`).
+//! (`recover`). A text with mistakes is read once more when some of its comments were meant as divisions (`division`).
 
 #![forbid(unsafe_code)]
 
 pub mod ast;
 pub mod codes;
 pub mod diag;
+mod division;
 mod evidence;
 mod explain;
 mod habits;

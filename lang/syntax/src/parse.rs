@@ -4,23 +4,45 @@
 //! Assumes that the brackets are paired ([`crate::repair`]). Guarantees a tree for every text, at most one syntax
 //! error for each statement, and time linear in the length of the text: an error stays inside its statement.
 
+use std::collections::BTreeSet;
+
 use crate::ast::*;
 use crate::diag::Diagnostic;
+use crate::division;
 use crate::evidence::opens_rows;
 use crate::node::{Cx, D, Unit, hole_block};
 use crate::repair::repair;
 use crate::span::{FileId, Span};
-use crate::token::{Tok, Token, lex};
+use crate::token::{Lexed, Tok, Token, lex, lex_divided};
 
 /// Parses a file. Never fails: what cannot be read is a hole in the tree and has a diagnostic.
 pub fn parse(file: FileId, text: &str) -> (File, Vec<Diagnostic>) {
-    let lexed = lex(file, text);
+    let mut lexed = lex(file, text);
+    let mut divisions = BTreeSet::new();
+    let mut result = read(file, text, &lexed);
+    for _round in 0..division::ROUNDS {
+        let found = if result.1.is_empty() {
+            BTreeSet::new()
+        } else {
+            division::meant(file, text, &lexed, &result.1)
+        };
+        if found.is_empty() {
+            break;
+        }
+        divisions.extend(found);
+        lexed = lex_divided(file, text, &divisions);
+        result = read(file, text, &lexed);
+    }
+    result
+}
+
+fn read(file: FileId, text: &str, lexed: &Lexed<'_>) -> (File, Vec<Diagnostic>) {
     let (tokens, brackets) = repair(file, &lexed.tokens);
     let cx = Cx {
         file,
         text,
         docs: &lexed.docs,
-        diags: lexed.diags,
+        diags: lexed.diags.clone(),
         deep: None,
         blocks: vec![],
         rows: vec![],
@@ -35,7 +57,7 @@ pub fn parse(file: FileId, text: &str) -> (File, Vec<Diagnostic>) {
     let items = cutter.finish();
     let mut diags = cutter.cx.diags;
     diags.sort_by_key(|d| d.primary.span.start);
-    (File { items, comments: lexed.comments }, diags)
+    (File { items, comments: lexed.comments.clone() }, diags)
 }
 
 /// What the braces around the current unit hold.

@@ -10,8 +10,10 @@
 use crate::ast::Comment;
 use crate::codes::{BAD_LITERAL, BAD_TOKEN};
 use crate::diag::Diagnostic;
+use crate::division::ends_operand;
 use crate::span::{FileId, Span};
 use logos::Logos;
+use std::collections::BTreeSet;
 
 /// What a token is. The variants behind [`Tok::Bad`] never come from the lexer.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,10 +225,18 @@ pub struct Lexed<'s> {
 
 /// Splits a text into tokens.
 pub fn lex(file: FileId, text: &str) -> Lexed<'_> {
+    lex_divided(file, text, &BTreeSet::new())
+}
+
+/// The same, where the comments that begin at `divisions` are divisions, each of which is reported.
+pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>) -> Lexed<'s> {
     let mut out = Lexed::default();
     let (mut end, mut indent, mut first) = (0, 0, true);
     let mut doc: Option<String> = None;
-    for (tok, range) in Tok::lexer(text).spanned() {
+    // Where the text of the lexer begins: behind the last division.
+    let (mut base, mut lexer) = (0, Tok::lexer(text));
+    while let Some(tok) = lexer.next() {
+        let range = base + lexer.span().start..base + lexer.span().end;
         let span = Span::new(file, range.start, range.end);
         let gap = text.get(end..range.start).unwrap_or("");
         if let Some(newline) = gap.rfind('\n') {
@@ -236,61 +246,45 @@ pub fn lex(file: FileId, text: &str) -> Lexed<'_> {
         }
         end = range.end;
         let slice = text.get(range.clone()).unwrap_or("");
-        let mut reported = false;
-        let tok =
-            match tok {
-                Ok(Tok::Comment) => {
-                    if let Some(line) = comment(&mut out, span, slice) {
-                        doc = Some(doc.map_or(line.clone(), |d| d + "\n" + &line));
-                    }
-                    continue;
+        let tok = match tok {
+            Ok(Tok::Comment)
+                if divisions.contains(&range.start) || divides(&out, text, base, range.start) =>
+            {
+                (base, end) = (range.start + 2, range.start + 2);
+                lexer = Tok::lexer(text.get(base..).unwrap_or(""));
+                let slash = Span::new(file, range.start, base);
+                out.diags.push(division(slash));
+                let reported = true;
+                out.tokens.push(Token { tok: Tok::Slash, start: range.start, end, first, indent, reported });
+                first = false;
+                continue;
+            }
+            Ok(Tok::Comment) => {
+                if let Some(line) = comment(&mut out, span, slice) {
+                    doc = Some(doc.map_or(line.clone(), |d| d + "\n" + &line));
                 }
-                Ok(Tok::BlockComment) => {
-                    out.diags.push(block_comment(span, slice));
-                    first |= slice.contains('\n');
-                    continue;
-                }
-                Ok(Tok::BadNumber) => {
-                    out.diags.push(bad_number(span, slice));
-                    reported = true;
-                    Tok::Hole
-                }
-                Ok(Tok::OpenStr) => {
-                    // What ends the line is hardly part of the string.
-                    let inside = slice.trim_end_matches([';', ',', ')', ' ', '\r']).len().max(1);
-                    let at = Span::new(file, range.start + inside, range.start + inside);
-                    out.diags.push(
-                        Diagnostic::error(BAD_LITERAL, span, "this string is not closed on its line", "")
-                            .fix("close the string", at, "\""),
-                    );
-                    reported = true;
-                    Tok::Hole
-                }
-                Ok(Tok::SingleQuoted) => {
-                    let text = slice.trim_matches('\'').replace('"', "\\\"");
-                    out.diags.push(
-                        Diagnostic::error(BAD_TOKEN, span, "a string stands between double quotes", "").fix(
-                            "use double quotes",
-                            span,
-                            format!("\"{text}\""),
-                        ),
-                    );
-                    reported = true;
-                    Tok::Hole
-                }
-                Ok(Tok::Dot) if float_without_digits(&mut out, file, range.start, text) => {
-                    (end, first) = (range.end, false);
-                    continue;
-                }
-                Ok(tok) => tok,
-                Err(()) => {
-                    if bad_text(&mut out, span, slice) {
-                        continue;
-                    }
-                    reported = true;
-                    Tok::Bad
-                }
-            };
+                continue;
+            }
+            Ok(Tok::BlockComment) => {
+                out.diags.push(block_comment(span, slice));
+                first |= slice.contains('\n');
+                continue;
+            }
+            Ok(Tok::Dot) if float_without_digits(&mut out, file, range.start, text) => {
+                (end, first) = (range.end, false);
+                continue;
+            }
+            Ok(tok) => tok,
+            Err(()) if bad_text(&mut out, span, slice) => continue,
+            Err(()) => Tok::Bad,
+        };
+        let (tok, reported) = match bad_literal(tok, span, slice) {
+            Some(d) => {
+                out.diags.push(d);
+                (Tok::Hole, true)
+            }
+            None => (tok, tok == Tok::Bad),
+        };
         if let Some(doc) = doc.take() {
             out.docs.push((range.start, doc));
         }
@@ -298,6 +292,39 @@ pub fn lex(file: FileId, text: &str) -> Lexed<'_> {
         first = false;
     }
     out
+}
+
+/// Whether the comment that begins at `start` stands behind a division on its line, which ends at `base`, and divides
+/// too, as in `a // 2 // b`.
+fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
+    let line = base > 0 && text.get(base..start).is_some_and(|gap| !gap.contains('\n'));
+    line && out.tokens.last().is_some_and(|t| ends_operand(t.tok))
+}
+
+fn division(slash: Span) -> Diagnostic {
+    Diagnostic::error(BAD_TOKEN, slash, "`//` starts a comment; a division is written `/`", "")
+        .note("`/` of integers gives an integer, rounded toward zero.")
+        .fix("write `/`", slash, "/")
+}
+
+/// The message about a literal that is malformed.
+fn bad_literal(tok: Tok<'_>, span: Span, slice: &str) -> Option<Diagnostic> {
+    match tok {
+        Tok::BadNumber => Some(bad_number(span, slice)),
+        Tok::OpenStr => {
+            // What ends the line is hardly part of the string.
+            let inside = slice.trim_end_matches([';', ',', ')', ' ', '\r']).len().max(1) as u32;
+            let at = Span { start: span.start + inside, end: span.start + inside, ..span };
+            let d = Diagnostic::error(BAD_LITERAL, span, "this string is not closed on its line", "");
+            Some(d.fix("close the string", at, "\""))
+        }
+        Tok::SingleQuoted => {
+            let text = slice.trim_matches('\'').replace('"', "\\\"");
+            let d = Diagnostic::error(BAD_TOKEN, span, "a string stands between double quotes", "");
+            Some(d.fix("use double quotes", span, format!("\"{text}\"")))
+        }
+        _other => None,
+    }
 }
 
 /// Joins `1` and `.` where nothing that could be a member follows; true if it did.

@@ -242,6 +242,69 @@ fn fixes_mend() {
 }
 
 #[test]
+fn divisions_of_python() {
+    let divided = "`//` starts a comment; a division is written `/`";
+    for (wrong, right) in [
+        ("let n = a // 2;", "let n = a / 2;"),
+        ("let n = a // 2\n    let m = n;", "let n = a / 2;\n    let m = n;"),
+        ("let n = a // b // 2; // halves", "let n = a / b / 2; // halves"),
+        ("let n = (a + 1) // (b + 1);", "let n = (a + 1) / (b + 1);"),
+        ("let n = g(a // 2, b // 3);", "let n = g(a / 2, b / 3);"),
+        ("let n = g(a // 2,\n        b // 3);", "let n = g(a / 2,\n        b / 3);"),
+        ("let n = v[a // 2];\n    n", "let n = v[a / 2];\n    n"),
+        ("if a // 2 == 0 {\n        c();\n    }", "if a / 2 == 0 {\n        c();\n    }"),
+        (
+            "for i in range(0, a // 2) {\n        c(i);\n    }",
+            "for i in range(0, a / 2) {\n        c(i);\n    }",
+        ),
+    ] {
+        let frame = |body: &str| format!("fn f(a: i32, b: i32) {{\n    {body}\n}}\n");
+        assert!(
+            messages(&frame(wrong)).contains(&divided.to_string()),
+            "{wrong}: {:?}",
+            messages(&frame(wrong))
+        );
+        assert_eq!(mended(&frame(wrong)), frame(right));
+    }
+    assert_eq!(mended("fn f(a: i32) -> i32 { a // 2 }"), "fn f(a: i32) -> i32 { a / 2 }");
+    assert_eq!(mended("kernel k(n: i32) grid(n // 2) {\n}\n"), "kernel k(n: i32) grid(n / 2) {\n}\n");
+    // Remarks are no divisions, and neither are comments of a text without mistakes.
+    for remark in ["the count", "TODO: halve", "rows, columns", "bytes", "-1", "see [1]", "", "f32."] {
+        assert_eq!(
+            codes(&format!("fn f() {{\n    let n = a // {remark}\n    let m = n;\n}}\n")),
+            [MISSING_SEMICOLON]
+        );
+    }
+    assert_eq!(codes("fn f() {\n    let n = a // 2;\n        + 1;\n}\n"), []);
+}
+
+#[test]
+fn no_division_of_an_example_is_lost() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut tried = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|e| e != "tk") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (at, _) in text.match_indices(" / ") {
+            // In a comment already.
+            if text[..at].rsplit('\n').next().unwrap().contains("//") {
+                continue;
+            }
+            let wrong = format!("{} // {}", &text[..at], &text[at + 3..]);
+            if codes(&wrong).is_empty() {
+                continue;
+            }
+            tried += 1;
+            assert_eq!(mended(&wrong), text, "{} at {at}", path.display());
+        }
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
 fn little_is_lost() {
     // What is around an error is still there, so that names are known and the editor can help.
     let left = |body: &str| {
