@@ -53,6 +53,82 @@ impl<'s> Stop<'_, 's> {
         self.start == Tok::StartStmt
     }
 
+    /// Whether the unit is an item.
+    pub fn is_item(&self) -> bool {
+        self.start == Tok::StartItem
+    }
+
+    /// Whether an `else` without a block follows in the unit, outside further brackets.
+    pub fn has_else(&self) -> bool {
+        let rest = self.tokens.get(self.fail.at..).unwrap_or(&[]);
+        let mut depth = 0i32;
+        rest.windows(2).any(|w| match w {
+            [a, b] => {
+                depth += match a.tok {
+                    Tok::LParen | Tok::LBracket => 1,
+                    Tok::RParen | Tok::RBracket => -1,
+                    _other => 0,
+                };
+                depth == 0 && a.tok == Tok::Else && !matches!(b.tok, Tok::Block(_))
+            }
+            _short => false,
+        })
+    }
+
+    /// The place of the operand that ends with the token `offset` places from here, if it is a name, a number or
+    /// something in parentheses and belongs to nothing longer.
+    pub fn operand_before(&self, offset: isize) -> Option<Span> {
+        let last = self.token(offset)?;
+        let first = match last.tok {
+            Tok::RParen => {
+                let mut depth = 0usize;
+                let begin = (0..).map(|i| offset - i).find(|&i| {
+                    match self.peek(i) {
+                        Some(Tok::RParen) => depth += 1,
+                        Some(Tok::LParen) => depth -= 1,
+                        Some(_) => {}
+                        None => return true,
+                    }
+                    depth == 0
+                })?;
+                (self.peek(begin) == Some(Tok::LParen)).then_some(begin)?
+            }
+            Tok::Id(_) | Tok::Int(_) | Tok::Float(_) => offset,
+            _other => return None,
+        };
+        let longer = match self.peek(first - 1) {
+            Some(Tok::Dot | Tok::PathSep | Tok::Minus | Tok::Bang | Tok::As) => true,
+            Some(Tok::Id(_) | Tok::RBracket | Tok::RParen) => true,
+            _other => false,
+        };
+        (!longer).then(|| self.place(self.token(first).unwrap_or(last)).to(self.place(last)))
+    }
+
+    /// The same for the operand that begins with the token `offset` places from here.
+    pub fn operand_from(&self, offset: isize) -> Option<Span> {
+        let first = self.token(offset)?;
+        let last = match first.tok {
+            Tok::LParen => {
+                let mut depth = 0usize;
+                let end = (offset..).find(|&i| {
+                    match self.peek(i) {
+                        Some(Tok::LParen) => depth += 1,
+                        Some(Tok::RParen) => depth -= 1,
+                        Some(_) => {}
+                        None => return true,
+                    }
+                    depth == 0
+                })?;
+                self.token(end)?
+            }
+            Tok::Id(_) | Tok::Int(_) | Tok::Float(_) => first,
+            _other => return None,
+        };
+        let next = self.tokens.iter().find(|t| t.start >= last.end).map(|t| t.tok);
+        let longer = matches!(next, Some(Tok::Dot | Tok::PathSep | Tok::LParen | Tok::LBracket | Tok::Star));
+        (!longer).then(|| self.place(first).to(self.place(last)))
+    }
+
     /// Whether the token `offset` places from here ends an operand of a statement; types have their own stars.
     pub fn in_body(&self, offset: isize) -> bool {
         let operand = matches!(self.peek(offset), Some(Tok::Id(_) | Tok::Int(_) | Tok::Float(_)))

@@ -1,12 +1,78 @@
 //! Owns the syntax errors that come from other languages: what was meant is clear, so the message can say it.
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Edit};
 use crate::explain::Stop;
+use crate::span::Span;
 use crate::token::Tok;
 
 /// The message for a place that shows a known habit.
 pub fn habit(s: &Stop<'_, '_>) -> Option<Diagnostic> {
-    assignment(s).or_else(|| operators(s)).or_else(|| words(s)).or_else(|| items(s)).or_else(|| shapes(s))
+    let python = python(s).or_else(|| python_items(s));
+    python
+        .or_else(|| assignment(s))
+        .or_else(|| operators(s))
+        .or_else(|| words(s))
+        .or_else(|| items(s))
+        .or_else(|| shapes(s))
+}
+
+/// Expressions of Python.
+fn python(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+    let (here, before) = (s.peek(0), s.peek(-1));
+    match (before, here) {
+        (Some(Tok::Id("lambda")), Some(Tok::Id(_) | Tok::Colon)) => Some(lambda(s)),
+        (Some(_), Some(Tok::If)) if s.after_operand() && s.is_statement() && s.has_else() => {
+            Some(s.error("the condition comes first, `if c { a } else { b }`"))
+        }
+        (Some(_), Some(Tok::Id("is"))) if s.after_operand() => {
+            Some(s.error("`is` does not exist; whether a view is there is asked by `if let v = x { .. }`"))
+        }
+        (Some(Tok::LBracket | Tok::Comma), Some(Tok::Dot)) if s.peek(1) == Some(Tok::Dot) => {
+            Some(s.error("there is no `...`; write a `:` for each dimension that stays"))
+        }
+        _other => None,
+    }
+}
+
+/// `lambda a, b: a + b`, where the parser stopped behind the word.
+fn lambda(s: &Stop<'_, '_>) -> Diagnostic {
+    let d = s.error("a lambda is written `|a, b| a + b`");
+    let parameters = (0..).take_while(|&i| matches!(s.peek(i), Some(Tok::Id(_) | Tok::Comma))).count();
+    match (s.token(-1), s.token(parameters as isize)) {
+        (Some(word), Some(colon)) if colon.tok == Tok::Colon => {
+            let begin = s.place(word).to(s.span().before());
+            let edits = vec![
+                Edit { span: begin, text: "|".to_string() },
+                Edit { span: s.place(colon), text: "|".to_string() },
+            ];
+            d.fix_all("write it so", edits)
+        }
+        (_, _) => d,
+    }
+}
+
+/// Items of Python and C++.
+fn python_items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
+    if !s.is_item() {
+        return None;
+    }
+    match (s.peek(-2), s.peek(-1), s.peek(0)?) {
+        (None, None, Tok::Id("def" | "func" | "function" | "void" | "__global__" | "__device__")) => {
+            Some(s.error("a function is written `fn f(x: f32) -> f32 { .. }`, and what is launched `kernel k(..) grid(..) { .. }`"))
+        }
+        (None, None, Tok::Id(word @ ("import" | "from"))) => {
+            Some(s.error(format!("`{word}` is written `use`, as in `use std::math;`; builtins need no import")))
+        }
+        (None, None, Tok::Id("class")) => Some(s.error("`class` is written `struct`, as in `struct S { a: f32 }`")),
+        (Some(Tok::At), Some(Tok::Id(_)), Tok::Dot) => {
+            let whole = s.place(s.token(-2)?).to(s.place(s.token(1)?));
+            let d = s.error("there are no decorators; a kernel is written `kernel k(..) grid(..) { .. }`");
+            // Arguments, such as those of `autotune`, have no other place to go.
+            let bare = matches!(s.peek(1)?, Tok::Id(_)) && s.peek(2) != Some(Tok::LParen);
+            Some(if bare { d.fix("leave it out", whole, "") } else { d })
+        }
+        _other => None,
+    }
 }
 
 /// `=` where a comparison or a name is wanted.
@@ -47,7 +113,7 @@ fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
             let d = s.error(format!("the elements of a tuple are written `t[{index}]`"));
             Some(d.fix("use brackets", all, format!("[{index}]")))
         }
-        _operand if powers(s, -2) => Some(s.error("there is no `**`; a power is `pow(x, y)`")),
+        _operand if powers(s, -2) => Some(power(s)),
         Tok::At if s.after_operand() => {
             Some(s.error("there is no `@` operator; a product of matrices is `dot(a, b)`"))
         }
@@ -75,6 +141,23 @@ fn powers(s: &Stop<'_, '_>, offset: isize) -> bool {
             a.tok == Tok::Star && b.tok == Tok::Star && a.end == b.start && s.in_body(offset - 1)
         }
         (_, _) => false,
+    }
+}
+
+/// The message for `x ** y`, with a fix where both are a name, a number or something in parentheses.
+fn power(s: &Stop<'_, '_>) -> Diagnostic {
+    let d = s.error("there is no `**`; a power is `pow(x, y)`");
+    let fixed = || {
+        let (left, right) = (s.operand_before(-3)?, s.operand_from(0)?);
+        let inner = |span: Span| {
+            let text = s.cx.text.get(span.start as usize..span.end as usize).unwrap_or("");
+            text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).unwrap_or(text)
+        };
+        Some((left.to(right), format!("pow({}, {})", inner(left), inner(right))))
+    };
+    match fixed() {
+        Some((whole, text)) => d.fix("use `pow`", whole, text),
+        None => d,
     }
 }
 

@@ -242,6 +242,26 @@ impl Cx<'_> {
             "",
         );
         let shared = self.text.get(middle.start as usize..middle.end as usize).unwrap_or("");
+        let joined = match &second.node.kind {
+            ExprKind::Binary(op @ (BinOp::BitAnd | BinOp::BitOr), a, b) => {
+                Some((op.symbol(), a.span, b.span))
+            }
+            _other => None,
+        };
+        if let Some((bitwise, a, b)) = joined {
+            // `a < b & c < d`
+            let logic = bitwise.repeat(2);
+            d.message = format!(
+                "`{bitwise}` binds more tightly than comparisons; conditions are joined by `{logic}`"
+            );
+            if span.end == third.node.span.end {
+                let between = self.span(a.end as usize, b.start as usize);
+                let text = self.text.get(a.end as usize..b.start as usize).unwrap_or("");
+                d = d.fix(format!("use `{logic}`"), between, text.replacen(bitwise, &logic, 1));
+            }
+            self.diags.push(d);
+            return self.expr_at(ExprKind::Err, 0, span);
+        }
         let ordered = |op| matches!(op, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge);
         if span.end == third.node.span.end && !shared.is_empty() && ordered(op) && ordered(next) {
             d = d.fix("compare twice", middle.after(), format!(" && {shared}"));

@@ -147,7 +147,14 @@ impl Cx<'_, '_> {
         span: Span,
     ) -> HExpr {
         use tk_ops::table::Receiver;
+        if let Some(h) = self.foreign_member(base, name) {
+            self.check_rest(args);
+            return h;
+        }
         let b = self.value(base);
+        if let Some(h) = self.foreign_cast(&b, name, args, span) {
+            return h;
+        }
         let receiver = match &b.ty {
             Ty::View { .. } => Receiver::View,
             Ty::Tile { .. } => Receiver::Tile,

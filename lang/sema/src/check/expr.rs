@@ -216,7 +216,9 @@ impl Cx<'_, '_> {
             format!("there is no `{}` here", n.text),
             "unknown name",
         );
-        if let Some(s) = near {
+        if let Some(hint) = self.foreign_hint(d.clone(), &n.text, n.span) {
+            d = hint;
+        } else if let Some(s) = near {
             d = d.fix(format!("use `{s}`"), n.span, s);
         } else if ["gelu", "gelu_tanh", "silu", "relu", "sigmoid"].contains(&n.text.as_str()) {
             let top = Span { start: 0, end: 0, file: n.span.file };

@@ -157,7 +157,7 @@ impl Cx<'_, '_> {
         let (mut out, mut at, mut new_dims) = (vec![], 0usize, vec![]);
         for item in items {
             match item {
-                Index::Expr(e) if matches!(e.kind, ExprKind::None) => {
+                item if is_none(item) => {
                     out.push(HIndex::New);
                     new_dims.push(Poly::int(1));
                     continue;
@@ -165,6 +165,11 @@ impl Cx<'_, '_> {
                 _ => {}
             }
             let Some(dim) = dims.get(at).cloned() else {
+                if let Index::Expr(e) = item
+                    && self.is_newaxis(e)
+                {
+                    return self.value(e);
+                }
                 let (r, shown) = (dims.len(), self.show(&b.ty));
                 let d = Diagnostic::error(
                     codes::RANK_MISMATCH,
@@ -417,12 +422,14 @@ impl Cx<'_, '_> {
         let (elem, rank, mutable, wide) = v;
         if items.len() > rank as usize {
             let n = items.len();
-            return self.error(
-                codes::RANK_MISMATCH,
-                span,
-                format!("a view of rank {rank} takes at most {rank} indices, not {n}"),
-                "",
-            );
+            let message = format!("a view of rank {rank} takes at most {rank} indices, not {n}");
+            let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, "");
+            if items.iter().any(is_none) {
+                d = d.note(
+                    "`None` adds a dimension to a tile: load it first, `v.load([0], [BLOCK])[None, :]`",
+                );
+            }
+            return self.fail(d);
         }
         let mut out = vec![];
         let mut left = rank;
@@ -517,4 +524,9 @@ impl Cx<'_, '_> {
             _ => None,
         }
     }
+}
+
+/// `None`, which adds a dimension.
+fn is_none(item: &Index) -> bool {
+    matches!(item, Index::Expr(e) if matches!(e.kind, ExprKind::None))
 }

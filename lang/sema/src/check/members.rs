@@ -26,6 +26,9 @@ impl Cx<'_, '_> {
                 return self.environment(&n.text, name, span);
             }
         }
+        if let Some(h) = self.foreign_member(base, name) {
+            return h;
+        }
         let b = self.value(base);
         if name.text.is_empty() || b.ty.is_err() {
             return HExpr::err(span);

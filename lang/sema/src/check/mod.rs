@@ -18,6 +18,7 @@ mod exports;
 mod expr;
 pub(crate) mod files;
 mod fn_values;
+mod foreign;
 mod index;
 mod indexed;
 mod infer;

@@ -132,14 +132,17 @@ impl Cx<'_, '_> {
         }
         let between = Span { start: l.span.end, end: r.span.start, ..span };
         let text = self.text(between);
-        let d = Diagnostic::error(
-            codes::CLASS,
-            span,
-            format!("`{bitwise}` works on integers, not on `bool`"),
-            "",
-        )
-        .fix(format!("use `{logic}`"), between, text.replace(bitwise, logic));
-        Some(self.fail(d))
+        let message = format!("`{bitwise}` works on integers, not on `bool`");
+        let d = Diagnostic::error(codes::CLASS, span, message, "");
+        // There is no `&&=`.
+        let assigned = text.trim_end().ends_with('=');
+        let fixed = if assigned {
+            format!(" = {} {logic} ", self.text(l.span))
+        } else {
+            text.replace(bitwise, logic)
+        };
+        let looser = assigned && self.text(r.span).contains("||");
+        Some(self.fail(if looser { d } else { d.fix(format!("use `{logic}`"), between, fixed) }))
     }
 
     fn signs(&mut self, l: &HExpr, r: &HExpr, span: Span) -> Option<HExpr> {

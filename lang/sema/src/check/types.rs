@@ -87,6 +87,9 @@ impl Cx<'_, '_> {
             };
         };
         if let Some(m) = member {
+            if self.foreign_type(name, m) {
+                return Ty::Err;
+            }
             return match self.dtype_member(name, m) {
                 Some(d) => Ty::Tile { elem: Elem::D(d), shape: Shape::scalar() },
                 None => Ty::Err,
@@ -178,7 +181,9 @@ impl Cx<'_, '_> {
             format!("there is no type `{}`", name.text),
             "",
         );
-        if let Some(s) = near {
+        if let Some(hint) = self.foreign_hint(d.clone(), &name.text, name.span) {
+            d = hint;
+        } else if let Some(s) = near {
             d = d.fix(format!("use `{s}`"), name.span, s);
         }
         self.report(d);
