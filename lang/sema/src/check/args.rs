@@ -42,7 +42,15 @@ impl Cx<'_, '_> {
         let mut slots: Vec<Option<&ast::Expr>> = vec![None; ps.names.len()];
         let fixed = ps.names.len() - usize::from(ps.rest);
         let (mut rest, mut next, mut ok, mut extra) = (vec![], 0usize, true, 0usize);
+        let mut named: Option<Span> = None;
         for a in args {
+            if let (None, Some(before)) = (&a.name, named) {
+                // Which parameter it would be for is not clear: `f(a = 1, 2)` has no second argument.
+                ok = false;
+                self.unnamed_behind(ps, before, &a.value);
+                continue;
+            }
+            named = a.name.as_ref().map(|n| n.span).or(named);
             match &a.name {
                 None if next >= ps.positional && ps.names.get(next).is_some() => {
                     ok = false;
@@ -71,6 +79,13 @@ impl Cx<'_, '_> {
             ok = false;
         }
         ok.then_some((slots, rest))
+    }
+
+    /// Reports an argument without a name behind one with a name.
+    fn unnamed_behind(&mut self, ps: &Params, named: Span, value: &ast::Expr) {
+        let message = "arguments without a name come before those with one";
+        let d = Diagnostic::error(ps.name_code(), value.span, message, "this has no name");
+        self.report(d.label(named, "this one has a name"));
     }
 
     /// Reports an argument that is only given by name.
