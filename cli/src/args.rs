@@ -59,7 +59,7 @@ pub enum Command {
     Layout(LayoutArgs),
     /// Lay out files in the one style of the language
     Fmt(FmtArgs),
-    /// Explain a diagnostic code, such as E0304
+    /// Explain a diagnostic code, such as E0304, or an operation, such as load
     Explain(ExplainArgs),
     /// Show what was found on this machine: compiler, assembler, GPU driver, cache
     Doctor,
@@ -84,7 +84,7 @@ pub struct InputArgs {
 /// `tk check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Files to check; `-` is standard input
+    /// Files to check, or folders whose `.tk` files are; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
     /// Check again whenever a file that was read changes
@@ -196,7 +196,7 @@ pub struct RunArgs {
 /// `tk test`
 #[derive(Debug, Args)]
 pub struct TestArgs {
-    /// Files whose tests to run; `-` is standard input
+    /// Files whose tests to run, or folders of `.tk` files; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
     /// Run without checked mode: faster, and races and the like are not reported
@@ -374,9 +374,9 @@ pub struct FmtArgs {
 /// `tk explain`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The code, as it stands in a message
-    #[arg(value_name = "CODE")]
-    pub code: String,
+    /// The code, as it stands in a message, or the name of an operation
+    #[arg(value_name = "CODE|OPERATION")]
+    pub topic: String,
 }
 
 /// `tk lsp`

@@ -8,7 +8,7 @@ use tk_syntax::{Diagnostic, FileId};
 use tk_tile::text;
 
 use crate::args::{CheckArgs, Emit};
-use crate::input::Inputs;
+use crate::input::{Inputs, all_sources};
 use crate::report::{Line, main_file};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{front, suggest, watch};
@@ -24,7 +24,7 @@ pub fn run(terminal: &Terminal, args: &CheckArgs) -> Outcome {
 /// Checks all files, then fails if one of them has an error.
 fn once(terminal: &Terminal, args: &CheckArgs, inputs: &Inputs) -> Outcome {
     let mut wrong = false;
-    for path in &args.files {
+    for path in &all_sources(&args.files)? {
         let checked = front::check(inputs, path)?;
         terminal.internal(&checked.diagnostics)?;
         terminal.diagnostics(&checked.sources, &checked.diagnostics)?;

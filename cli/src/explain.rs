@@ -1,4 +1,5 @@
-//! Owns `tk explain CODE`: prints the page of a code. The pages of `spec/errors` are part of the binary.
+//! Owns `tk explain`: prints the page of a code, or what an operation does. `spec/errors` and `spec/ops.md` are part
+//! of the binary.
 
 use include_dir::{Dir, include_dir};
 
@@ -7,12 +8,37 @@ use crate::terminal::{Failure, Outcome, Terminal};
 
 static PAGES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../spec/errors");
 
-/// Prints the page.
+/// What each operation does, with an example: the reference, of which every section is one operation.
+static OPERATIONS: &str = include_str!("../../spec/ops.md");
+
+/// Prints the page of a code, or the sections of an operation.
 pub fn run(terminal: &Terminal, args: &ExplainArgs) -> Outcome {
-    let code = args.code.trim().to_ascii_uppercase();
-    match page(&code) {
-        Some(text) => terminal.data(text),
-        None => Err(Failure::Sentence(unknown(&args.code, &code))),
+    let topic = args.topic.trim();
+    let code = topic.to_ascii_uppercase();
+    if let Some(text) = page(&code) {
+        return terminal.data(text);
+    }
+    let sections: Vec<&str> = sections().filter(|s| name(s) == Some(topic)).collect();
+    if sections.is_empty() {
+        return Err(Failure::Sentence(unknown(topic, &code)));
+    }
+    terminal.data(&format!("{}\n", sections.join("\n\n")))
+}
+
+/// The sections of the reference, without the blanks around them.
+fn sections() -> impl Iterator<Item = &'static str> {
+    OPERATIONS.split("\n## ").flat_map(|chapter| chapter.split("\n### ").skip(1)).map(str::trim)
+}
+
+/// The name of the operation of a section: `load` of ``v.load(at, ..)``, `&&` of ``a && b``.
+fn name(section: &'static str) -> Option<&'static str> {
+    let form = section.lines().next()?.trim_matches('`');
+    if let Some((call, _)) = form.split_once('(') {
+        return Some(call.rsplit('.').next().unwrap_or(call));
+    }
+    match form.split(' ').collect::<Vec<_>>().as_slice() {
+        [_, operator, _] => Some(operator),
+        _prefix => form.get(..1),
     }
 }
 
@@ -28,10 +54,17 @@ fn unknown(given: &str, code: &str) -> String {
     let class = if code.starts_with('W') { 'W' } else { 'E' };
     let digits: String = code.chars().filter(char::is_ascii_digit).collect();
     let padded = format!("{class}{digits:0>4}");
-    let close =
-        known.iter().find(|k| **k == padded).copied().or_else(|| crate::suggest::closest(code, &known));
-    match close.and_then(|c| Some((c, tk_syntax::codes::title(c)?))) {
-        Some((c, title)) => format!("there is no code `{given}`; did you mean {c} ({title})?"),
-        None => format!("there is no code `{given}`; codes look like E0304"),
+    // What has the digits of a code is meant as one.
+    let (what, close) = if digits.len() >= 3 || known.contains(&padded.as_str()) {
+        let exact = known.iter().find(|k| **k == padded).copied();
+        ("code", exact.or_else(|| crate::suggest::closest(code, &known)))
+    } else {
+        let operations: Vec<&str> = sections().filter_map(name).collect();
+        ("code or operation", crate::suggest::closest(given.trim(), &operations))
+    };
+    match close.map(|c| (c, tk_syntax::codes::title(c))) {
+        Some((c, Some(title))) => format!("there is no {what} `{given}`; did you mean {c} ({title})?"),
+        Some((c, None)) => format!("there is no {what} `{given}`; did you mean {c}?"),
+        None => format!("there is no {what} `{given}`; codes look like E0304, operations are in spec/ops.md"),
     }
 }

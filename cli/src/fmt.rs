@@ -3,15 +3,15 @@
 //! Guarantees that a file is complete at any time, keeps its permissions, and is not touched when nothing changes or when
 //! it has a syntax error; and that a file with a problem does not keep the others from being formatted.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use tk_runtime::files::{reason, write_all};
+use tk_runtime::files::write_all;
 use tk_runtime::pass;
 use tk_syntax::SourceMap;
 
 use crate::args::{FmtArgs, MessageFormat};
 use crate::diff::diff;
-use crate::input::{Inputs, STDIN};
+use crate::input::{Inputs, STDIN, sources};
 use crate::report::Line;
 use crate::terminal::{Failure, Outcome, Terminal};
 
@@ -47,30 +47,6 @@ pub fn run(terminal: &Terminal, args: &FmtArgs) -> Outcome {
 fn fail(terminal: &Terminal, problem: &str, found: &mut Found) -> Outcome {
     found.failed = true;
     terminal.failure(problem, 2)
-}
-
-/// The file itself, or the `.tk` files below a folder, sorted. Hidden folders are left out.
-fn sources(path: &str) -> Vec<Result<String, String>> {
-    if path == STDIN || !Path::new(path).is_dir() {
-        return vec![Ok(path.to_string())];
-    }
-    let hidden = |e: &walkdir::DirEntry| e.depth() > 0 && e.file_name().to_string_lossy().starts_with('.');
-    let entries = walkdir::WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(|e| !hidden(e));
-    entries
-        .filter_map(|entry| match entry {
-            Ok(e) if e.path().extension().is_none_or(|x| x != "tk") => None,
-            Ok(e) if !e.file_type().is_file() && !e.file_type().is_symlink() => None,
-            Ok(e) => Some(match e.path().to_str() {
-                Some(path) => Ok(path.to_string()),
-                None => Err(format!("cannot read {}: its name is not UTF-8", e.path().display())),
-            }),
-            Err(e) => {
-                let at = e.path().map_or(path.to_string(), |p| p.display().to_string());
-                let why = e.io_error().map_or_else(|| "a loop of links".to_string(), reason);
-                Some(Err(format!("cannot read {at}: {why}")))
-            }
-        })
-        .collect()
 }
 
 /// Formats one file: its path, its name in messages, its text.

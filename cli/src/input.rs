@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tk_runtime::files::{Files, reason};
 use tk_sema::Loader;
@@ -85,6 +85,43 @@ impl Inputs {
     fn note(&self, path: PathBuf, text: Option<&str>) {
         self.read.borrow_mut().insert(path, text.map(str::to_string));
     }
+}
+
+/// The file itself, or the `.tk` files below a folder, sorted. Hidden folders are left out.
+pub fn sources(path: &str) -> Vec<Result<String, String>> {
+    if path == STDIN || !Path::new(path).is_dir() {
+        return vec![Ok(path.to_string())];
+    }
+    let hidden = |e: &walkdir::DirEntry| e.depth() > 0 && e.file_name().to_string_lossy().starts_with('.');
+    let entries = walkdir::WalkDir::new(path).sort_by_file_name().into_iter().filter_entry(|e| !hidden(e));
+    entries
+        .filter_map(|entry| match entry {
+            Ok(e) if e.path().extension().is_none_or(|x| x != "tk") => None,
+            Ok(e) if !e.file_type().is_file() && !e.file_type().is_symlink() => None,
+            Ok(e) => Some(match e.path().to_str() {
+                Some(path) => Ok(path.to_string()),
+                None => Err(format!("cannot read {}: its name is not UTF-8", e.path().display())),
+            }),
+            Err(e) => {
+                let at = e.path().map_or(path.to_string(), |p| p.display().to_string());
+                let why = e.io_error().map_or_else(|| "a loop of links".to_string(), reason);
+                Some(Err(format!("cannot read {at}: {why}")))
+            }
+        })
+        .collect()
+}
+
+/// The files that the command line names, those below folders included; a folder without one is a mistake.
+pub fn all_sources(paths: &[String]) -> Result<Vec<String>, String> {
+    let mut files = vec![];
+    for path in paths {
+        let below = sources(path).into_iter().collect::<Result<Vec<String>, String>>()?;
+        if below.is_empty() {
+            return Err(format!("no `.tk` file is below {path}"));
+        }
+        files.extend(below);
+    }
+    Ok(files)
 }
 
 impl Loader for Inputs {

@@ -7,7 +7,7 @@ use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Renderer};
 
 use crate::args::{DeviceName, TestArgs};
-use crate::input::Inputs;
+use crate::input::{Inputs, all_sources};
 use crate::report::{self, Ended, Line, main_file};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{device, front, watch};
@@ -45,7 +45,7 @@ pub fn run(terminal: &Terminal, args: &TestArgs) -> Outcome {
 /// Runs the tests of all files.
 fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
     let mut total = Count::default();
-    for path in &args.files {
+    for path in &all_sources(&args.files)? {
         let count = file(terminal, inputs, path, args)?;
         total.passed += count.passed;
         total.failed += count.failed;

@@ -83,7 +83,7 @@ fn usage_mistakes_end_with_2() {
     folder.tk(&["--help"]).code(0).out_has("explain");
     folder.tk(&["--version"]).code(0).out_has("tk ");
     folder.tk(&["check", "missing.tk"]).code(2).says(&["cannot read missing.tk: no such file or directory"]);
-    folder.tk(&["check", "."]).code(2).says(&["cannot read .: is a directory"]);
+    folder.tk(&["check", "."]).code(2).says(&["no `.tk` file is below ."]);
 }
 
 #[test]
@@ -135,6 +135,39 @@ fn explain_prints_the_page() {
     folder.tk(&["explain", "304"]).code(2).says(&["did you mean E0304"]);
     for (code, _) in tk_syntax::codes::ALL {
         folder.tk(&["explain", code.0]).code(0).out_has(code.0);
+    }
+}
+
+#[test]
+fn explain_knows_operations() {
+    let folder = Folder::new("explain_operations");
+    let ran = folder.tk(&["explain", "load"]);
+    ran.code(0).out_has("`load(ptr: pointer").out_has("`v.load(at: ").out_has("```tk");
+    assert!(!ran.out.contains("`store(ptr"), "{ran:#?}");
+    folder.tk(&["explain", "&&"]).code(0).out_has("### `a && b`".trim_start_matches("### "));
+    folder.tk(&["explain", "!"]).code(0).out_has("`!x`");
+    folder.tk(&["explain", "lod"]).code(2).says(&["there is no code or operation `lod`; did you mean load?"]);
+    for row in tk_ops::rows::functions() {
+        folder.tk(&["explain", row.name]).code(0).out_has(row.name);
+    }
+}
+
+#[test]
+fn folders_are_checked_and_tested_whole() {
+    let folder = Folder::new("folders");
+    std::fs::create_dir_all(folder.path("src/inner")).unwrap();
+    std::fs::create_dir_all(folder.path("src/.hidden")).unwrap();
+    std::fs::create_dir_all(folder.path("empty")).unwrap();
+    folder.write("src/a.tk", ADD).write("src/inner/b.tk", "fn f() -> i32 { missing }\n");
+    folder.write("src/.hidden/c.tk", "fn g() -> i32 { hidden }\n").write("src/notes.txt", "no program");
+    let ran = folder.tk(&["check", "src"]);
+    ran.code(1).err_has("`missing`").err_has("src/inner/b.tk:1");
+    assert!(!ran.err.contains("hidden") && !ran.err.contains("notes"), "{ran:#?}");
+    folder.tk(&["test", "src"]).code(1).out_has("src/a.tk  1 passed").out_has("FAIL  src/inner/b.tk");
+    folder.write("src/inner/b.tk", "fn f() -> i32 { 1 }\n");
+    folder.tk(&["test", "src"]).code(0).out_has("1 passed, 0 failed");
+    for command in ["check", "test"] {
+        folder.tk(&[command, "empty"]).code(2).says(&["no `.tk` file is below empty"]);
     }
 }
 
