@@ -258,9 +258,15 @@ impl Poly {
                 " + "
             };
             out.push_str(sign);
-            let mut factors: Vec<String> = m.iter().map(|a| show_atom(a, name)).collect();
+            let mut factors = vec![];
             if c.unsigned_abs() != 1 || m.is_empty() {
-                factors.insert(0, c.unsigned_abs().to_string());
+                factors.push(c.unsigned_abs().to_string());
+            }
+            for a in m {
+                let text = show_atom(a, name);
+                // `32 * (N / 2)` is not `32 * N / 2`.
+                let quotient = matches!(a, Atom::Fn(PolyFn::Div | PolyFn::Rem, _));
+                factors.push(if quotient && !factors.is_empty() { format!("({text})") } else { text });
             }
             out.push_str(&factors.join(" * "));
         }

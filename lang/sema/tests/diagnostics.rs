@@ -52,6 +52,38 @@ fn cases() -> Vec<PathBuf> {
 }
 
 #[test]
+fn an_advised_require_mends() {
+    for (a, b, advice) in [
+        ("BK * 32 / 2", "16 * BK", None),
+        ("32 * (BK / 2)", "16 * BK", Some("BK % 2 == 0")),
+        ("BK / 2 + BK / 4 * 2", "BK", Some("BK % 4 == 0")),
+        ("4 * cdiv(BK, 4)", "BK", Some("BK % 4 == 0")),
+        ("2 * BK", "2 * N", Some("BK == N")),
+        ("BK + 1", "N", Some("BK == N - 1")),
+        ("BK * N", "16 * N", None),
+        ("BK * N", "BK + N", None),
+        ("(BK + N) / 4 * 4", "BK + N", None),
+        ("BK / 2", "BK", None),
+    ] {
+        let program = |require: &str| {
+            format!(
+                "fn f[BK: i32, N: i32](a: tile[f32, {a}], b: tile[f32, {b}]) -> tile[f32, {b}]{require} {{\n    a + b\n}}\n"
+            )
+        };
+        let checked = run(&program(""));
+        let errors = checked.diagnostics.iter().filter(|d| d.is_error());
+        let notes: Vec<&String> = errors.flat_map(|d| &d.notes).collect();
+        let Some(advice) = advice else {
+            assert!(notes.is_empty(), "{a}: {notes:?}");
+            continue;
+        };
+        assert_eq!(notes, [&format!("`require({advice})` in the signature would make them equal")], "{a}");
+        let mended = run(&program(&format!(" require({advice})")));
+        assert!(mended.diagnostics.iter().all(|d| !d.is_error()), "{a} {advice}: {:?}", mended.diagnostics);
+    }
+}
+
+#[test]
 fn every_mistake_gives_its_message_and_its_fix_works() {
     let files = cases();
     assert!(files.len() >= 20, "only {} cases found", files.len());

@@ -1,9 +1,11 @@
 //! Owns shapes: when two extents are equal, how shapes broadcast, and the messages when they do not.
 
+use std::collections::BTreeMap;
+
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
-use crate::hir::{HExpr, HKind};
+use crate::hir::{CVarId, HExpr, HKind};
 use crate::poly::{Atom, Poly, PolyFn};
 use crate::types::{Shape, Ty};
 
@@ -142,17 +144,62 @@ impl Cx<'_, '_> {
         self.report(d);
     }
 
-    /// Says which `require` would make two extents equal, where one would.
+    /// Says which `require` would make two extents equal, where one would that [`Cx::learn`] can use.
     pub fn equality_hint(&self, d: Diagnostic, p: &Poly, q: &Poly) -> Diagnostic {
-        // A known difference cannot be required away.
-        if p.sub(q).is_none_or(|d| d.as_int().is_some()) {
+        let Some((id, to, text)) = self.missing_fact(p, q) else { return d };
+        let known = self.with_facts(&Poly::param(id)) != Poly::param(id);
+        // The quotients of other facts have no name.
+        if known || text.contains('_') && to.opaque().iter().any(|o| *o >= QUOTIENTS) {
             return d;
         }
-        let (tp, tq) = (crate::show::poly(self.hir(), p), crate::show::poly(self.hir(), q));
-        if tp.contains('_') && tp.len() == 1 || tq.contains('_') && tq.len() == 1 {
-            return d;
+        d.note(format!("`require({text})` in the signature would make them equal"))
+    }
+
+    /// A fact under which two extents are equal: a variable, what it is replaced by, and the condition that says so.
+    fn missing_fact(&self, p: &Poly, q: &Poly) -> Option<(CVarId, Poly, String)> {
+        let difference = p.sub(q)?;
+        let mut divided: BTreeMap<CVarId, i128> = BTreeMap::new();
+        quotients(&difference, &mut divided);
+        for (id, by) in divided {
+            let quotient = Poly::atom(Atom::Opaque(QUOTIENTS + self.quotients + 1));
+            let to = Poly::int(by).mul(&quotient)?;
+            if self.equal_if(p, q, id, &to) {
+                let text = format!("{} % {by} == 0", self.hir().cvar(id).name);
+                return Some((id, Poly::default(), text));
+            }
         }
-        d.note(format!("`require({tp} == {tq})` in the signature would make them equal"))
+        // A variable that stands alone in the difference, with a factor that divides the rest.
+        for (mono, factor) in difference.terms() {
+            let [Atom::Param(id)] = mono else { continue };
+            let own = Poly::param(*id).mul(&Poly::int(factor))?;
+            let rest = difference.sub(&own)?;
+            let mut to = Poly::default();
+            for (m, c) in rest.terms() {
+                let exact = c.checked_rem(factor)? == 0;
+                let term = m.iter().try_fold(Poly::int(-(c / factor)), |t, a| t.mul(&Poly::atom(a.clone())));
+                to = to.add(&term.filter(|_| exact)?)?;
+            }
+            if self.equal_if(p, q, *id, &to) {
+                let shown = crate::show::poly(self.hir(), &to);
+                return Some((*id, to, format!("{} == {shown}", self.hir().cvar(*id).name)));
+            }
+        }
+        None
+    }
+
+    fn equal_if(&self, p: &Poly, q: &Poly, id: CVarId, to: &Poly) -> bool {
+        let replaced = |x: &Poly| {
+            x.subst(&|a| match a {
+                Atom::Param(x) if *x == id => Some(to.clone()),
+                _other => None,
+            })
+        };
+        // `N == N / 2 * 2` would be true of itself.
+        let circular = to.subst(&|a| (*a == Atom::Param(id)).then(Poly::default)).is_none_or(|t| t != *to);
+        match (replaced(p), replaced(q)) {
+            (Some(p), Some(q)) => !circular && self.dims_equal(&p, &q),
+            (_, _) => false,
+        }
     }
 
     fn rank_mismatch(&mut self, what: &str, a: (&Shape, Span), b: (&Shape, Span)) {
@@ -176,6 +223,26 @@ impl Cx<'_, '_> {
         }
         self.report(d);
     }
+}
+
+/// The variables that a polynomial divides by numbers, each with the least common multiple of these.
+fn quotients(p: &Poly, divided: &mut BTreeMap<CVarId, i128>) {
+    for (mono, _) in p.terms() {
+        for a in mono {
+            let Atom::Fn(f, args) = a else { continue };
+            if let (PolyFn::Div | PolyFn::CeilDiv | PolyFn::Rem, [e, by]) = (f, args.as_slice())
+                && let (Some(id), Some(by)) = (e.as_param(), by.as_int().filter(|by| *by > 0))
+            {
+                let known = divided.entry(id).or_insert(1);
+                *known = known.checked_mul(by / gcd(*known, by)).unwrap_or(*known);
+            }
+            args.iter().for_each(|e| quotients(e, divided));
+        }
+    }
+}
+
+fn gcd(a: i128, b: i128) -> i128 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn single_atom(p: &Poly) -> Option<Atom> {
