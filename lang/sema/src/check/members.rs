@@ -3,10 +3,10 @@
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use super::cx::Cx;
+use super::cx::{Cx, Sym};
 use super::names::closest;
 use super::record::Target;
-use crate::hir::{HExpr, HKind};
+use crate::hir::{CKind, HExpr, HKind};
 use crate::target::{DeviceFact, FactValue, TARGET, target_fact};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -18,6 +18,13 @@ impl Cx<'_, '_> {
         {
             if let Some(d) = self.dtype_name(n) {
                 return self.dtype_property(d, name, span);
+            }
+            if let Some(Sym::CVar(id)) = self.lookup(n)
+                && matches!(self.hir().cvar(id).kind, CKind::Int(_) | CKind::Float(_) | CKind::Bool)
+                && matches!(name.text.as_str(), "bits" | "min" | "max" | "acc")
+            {
+                self.number_as_type(id, n);
+                return HExpr::err(span);
             }
             if self.lookup(n).is_none()
                 && self.lookup_item(n).is_none()

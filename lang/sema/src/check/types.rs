@@ -116,7 +116,11 @@ impl Cx<'_, '_> {
                     Ty::Tile { elem: Elem::D(DTerm::Param(id)), shape: Shape::scalar() },
                 ),
                 CKind::Err => Ty::Err,
-                _ => self.not_a_type(name.span, &name.text),
+                CKind::Int(_) | CKind::Float(_) | CKind::Bool => {
+                    self.number_as_type(id, name);
+                    Ty::Err
+                }
+                CKind::Shape | CKind::Fn(..) => self.not_a_type(name.span, &name.text),
             },
             (None, Some(Def::Struct(id))) => self.struct_type(id, args.unwrap_or(&[]), span),
             (Some(Sym::Const(id)), _) | (None, Some(Def::Const(id))) => {
@@ -167,6 +171,27 @@ impl Cx<'_, '_> {
     fn not_a_type(&mut self, span: Span, name: &str) -> Ty {
         self.error(codes::NOT_A_VALUE, span, format!("`{name}` is not a type"), "");
         Ty::Err
+    }
+
+    /// Reports a parameter `T: f32` that is used as a type, at its bound and only once.
+    pub fn number_as_type(&mut self, id: CVarId, used: &ast::Name) {
+        let var = self.hir().cvar(id);
+        let (span, kind) = (var.span, crate::show::ckind(self.hir(), &var.kind));
+        if let Some(f) = self.func {
+            self.p.func_mut(f).broken = true;
+        }
+        // Uses follow each other.
+        const RECENT: usize = 16;
+        let recent = self.p.diags.iter().rev().take(RECENT);
+        if recent.into_iter().any(|d| d.code == codes::NOT_A_VALUE && d.primary.span == span) {
+            return;
+        }
+        let name = used.text.as_str();
+        let message = format!("`{name}` is a number, because its bound is the type `{kind}`");
+        let d = Diagnostic::error(codes::NOT_A_VALUE, span, message, format!("a compile-time number of type `{kind}`"))
+            .label(used.span, "used as a type")
+            .note(format!("a bound of types is a class, such as `{name}: float`, or a list, such as `{name}: f16 | f32`; for one type write `{kind}` itself"));
+        self.report(d);
     }
 
     fn unknown_type(&mut self, name: &ast::Name) {
