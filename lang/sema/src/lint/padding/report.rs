@@ -1,12 +1,13 @@
 //! Owns how W0504 looks: where padding counts, where it comes from, and the `where` that mends it.
 
-use tk_ops::{DType, MemoryOp, Op, ReduceOp};
+use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp};
 use tk_syntax::{Diagnostic, SourceMap, codes};
 
 use super::super::warning;
 use super::state::{State, Tile, number};
 use super::values::dtype;
-use crate::hir::{HArg, HExpr, HKind, Hir};
+use crate::hir::{CKind, HArg, HExpr, HKind, Hir};
+use crate::types::{DTerm, Elem, Ty};
 
 /// A reduction in which padding counts.
 pub(super) struct Found<'a> {
@@ -26,19 +27,32 @@ pub(super) struct Found<'a> {
     pub op: ReduceOp,
 }
 
-/// The identity as people write it, for elements of this type.
-fn identity(op: ReduceOp, dtype: Option<DType>) -> &'static str {
+/// The identity as people write it, so that it checks for elements of this type, be it one or a parameter.
+fn identity(op: ReduceOp, hir: &Hir, ty: &Ty) -> String {
+    let dtype = dtype(hir, ty);
     match (op, dtype) {
-        (ReduceOp::Sum | ReduceOp::XorSum | ReduceOp::Max | ReduceOp::ArgMax, Some(DType::Bool)) => "false",
-        (ReduceOp::Prod | ReduceOp::Min | ReduceOp::ArgMin, Some(DType::Bool)) => "true",
-        (op, Some(d)) if d.is_int() && matches!(op, ReduceOp::Max | ReduceOp::ArgMax) => {
-            "the smallest integer"
+        (ReduceOp::Sum | ReduceOp::XorSum | ReduceOp::Max | ReduceOp::ArgMax, Some(DType::Bool)) => {
+            "false".into()
         }
-        (op, Some(d)) if d.is_int() && matches!(op, ReduceOp::Min | ReduceOp::ArgMin) => {
-            "the largest integer"
+        (ReduceOp::Prod | ReduceOp::Min | ReduceOp::ArgMin, Some(DType::Bool)) => "true".into(),
+        (ReduceOp::Max | ReduceOp::ArgMax, _) => {
+            finite(hir, ty).map_or("-inf".into(), |t| format!("{t}.min"))
         }
-        (op, _) => of_numbers(op),
+        (ReduceOp::Min | ReduceOp::ArgMin, _) => finite(hir, ty).map_or("inf".into(), |t| format!("{t}.max")),
+        (op, _) => of_numbers(op).into(),
     }
+}
+
+/// The name of the type of the elements if it has no infinity, or may have none.
+fn finite(hir: &Hir, ty: &Ty) -> Option<String> {
+    let Ty::Tile { elem: Elem::D(d), .. } = ty else { return None };
+    let infinite = match d {
+        DTerm::Known(d) => DTypeSet::FLOAT.has(*d),
+        DTerm::Param(c) => matches!(&hir.cvar(*c).kind, CKind::DType(set) if set.within(DTypeSet::FLOAT)),
+        // The type in which a float is accumulated is a float; an integer's has no name that a program can ask.
+        DTerm::Acc(_) | DTerm::Infer(_) => true,
+    };
+    (!infinite).then(|| crate::show::dterm(hir, *d))
 }
 
 fn of_numbers(op: ReduceOp) -> &'static str {
@@ -53,8 +67,7 @@ fn of_numbers(op: ReduceOp) -> &'static str {
 }
 
 pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnostic {
-    let dtype = dtype(hir, &f.value.ty);
-    let wanted = identity(f.op, dtype);
+    let wanted = identity(f.op, hir, &f.value.ty);
     let now = match f.state {
         State::Known(c) if c.as_bool().is_some() => format!("is {}", number(c) != 0.0),
         State::Known(c) => format!("is {}", number(c)),
@@ -72,8 +85,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
     let Some(origin) = f.from.origin else { return d };
     d = d.label(origin.span, "padded where the mask is false or the view ends");
     let value = sources.text(f.value.span);
-    // A number in words is no text of a program.
-    let fits = !f.from.moved && !wanted.contains(' ') && origin_rank(origin) == Some(f.from.dims.len());
+    let fits = !f.from.moved && origin_rank(origin) == Some(f.from.dims.len());
     match inside(sources, origin).filter(|_| fits && !value.contains('\n')) {
         Some(inside) => d.fix(
             format!("give the padding the value {wanted}"),
@@ -88,7 +100,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
 
 fn origin_rank(e: &HExpr) -> Option<usize> {
     match &e.ty {
-        crate::types::Ty::Tile { shape, .. } => shape.dims().map(<[_]>::len),
+        Ty::Tile { shape, .. } => shape.dims().map(<[_]>::len),
         _other => None,
     }
 }
