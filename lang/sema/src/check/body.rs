@@ -1,10 +1,10 @@
-//! Owns blocks and statements: variables, assignments, returns, and what is assigned where.
+//! Owns blocks and statements: variables, jumps, returns.
 
-use tk_syntax::ast::{self, BinOp, ExprKind, PatKind, StmtKind};
+use tk_syntax::ast::{self, ExprKind, PatKind, StmtKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, LoopCx};
-use crate::hir::{HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId};
+use crate::hir::{HBlock, HExpr, HKind, HPat, HStmt, HStmtKind};
 use crate::types::Ty;
 
 impl Cx<'_, '_> {
@@ -49,7 +49,10 @@ impl Cx<'_, '_> {
                 self.local_const(c);
                 HStmtKind::Expr(self.mk(HKind::Unit, Ty::Unit, s.span, true))
             }
-            StmtKind::Assign { place, op, value } => self.assign(place, *op, value, s.span),
+            StmtKind::Assign { place, op, value } => match (&place.kind, op) {
+                (ExprKind::Tuple(parts), None) => self.assign_parts(place, parts, value, s.span),
+                _ => self.assign(place, *op, value, s.span),
+            },
             StmtKind::Expr(e) => HStmtKind::Expr(self.open_expr(e, None)),
             StmtKind::For { pat, iter, body } => self.for_stmt(pat, iter, body, &s.attrs),
             StmtKind::While { cond, body } => {
@@ -154,7 +157,7 @@ impl Cx<'_, '_> {
     }
 
     /// The type of a variable from its value; what is not a run-time value cannot be kept in one.
-    fn let_type(&mut self, h: &HExpr) -> Ty {
+    pub(super) fn let_type(&mut self, h: &HExpr) -> Ty {
         match &h.ty {
             Ty::DType | Ty::ShapeTy | Ty::Str | Ty::Fn(..) => {
                 let shown = self.show(&h.ty);
@@ -171,123 +174,6 @@ impl Cx<'_, '_> {
             Ty::Never => Ty::Err,
             t => t.clone(),
         }
-    }
-
-    /// What an assignment goes to: a variable, the way to a part of it, and the part's type.
-    fn place(&mut self, e: &ast::Expr) -> Option<(LocalId, Vec<u32>, Ty)> {
-        match &e.kind {
-            ExprKind::Path(p) => {
-                let [n] = p.segments.as_slice() else { return self.no_place(e) };
-                match self.lookup(n) {
-                    Some(super::cx::Sym::Local(id)) => {
-                        if self.lambda_depth > id.0 as usize {
-                            return self.no_place(e);
-                        }
-                        Some((id, vec![], self.local(id).ty.clone()))
-                    }
-                    Some(_) => self.no_place(e),
-                    None if self.lookup_item(n).is_some() => self.no_place(e),
-                    None => {
-                        self.unknown_name(n);
-                        None
-                    }
-                }
-            }
-            ExprKind::Member(base, name) => {
-                let (id, mut path, ty) = self.place(base)?;
-                let (i, t) = self.struct_field(&ty, name)?;
-                path.push(i);
-                Some((id, path, t))
-            }
-            ExprKind::Index(base, items) => {
-                let (id, mut path, ty) = self.place(base)?;
-                let (Ty::Tuple(ts), [ast::Index::Expr(i)]) = (&ty, items.as_slice()) else {
-                    return self.no_place(e);
-                };
-                let n = self.known_int(i, "the position in a tuple")?;
-                let Some(t) = usize::try_from(n).ok().and_then(|n| ts.get(n)) else {
-                    self.no_element(base.span, ts.len(), n, i.span);
-                    return None;
-                };
-                path.push(n as u32);
-                Some((id, path, t.clone()))
-            }
-            ExprKind::Err => None,
-            _ => self.no_place(e),
-        }
-    }
-
-    fn no_place(&mut self, e: &ast::Expr) -> Option<(LocalId, Vec<u32>, Ty)> {
-        let mut d = Diagnostic::error(codes::NOT_ASSIGNABLE, e.span, "nothing can be assigned to this", "")
-            .note("variables, fields of structs and elements of tuples can be assigned to");
-        if matches!(e.kind, ExprKind::Index(..)) {
-            d = d.note("memory is written by `view.store(at, value)` and `store(pointer, value, mask)`");
-        }
-        self.report(d);
-        None
-    }
-
-    fn assign(&mut self, place: &ast::Expr, op: Option<BinOp>, value: &ast::Expr, span: Span) -> HStmtKind {
-        let target = self.place(place);
-        let Some((id, path, ty)) = target else {
-            self.expr(value, None);
-            return HStmtKind::Err;
-        };
-        self.saw_write(place, id);
-        let want = (!self.untyped.contains(&id) || !path.is_empty()).then_some(&ty);
-        let h = if op.is_some() { self.expr(value, want) } else { self.open_expr(value, want) };
-        let mut h = self.need_value(h);
-        if let Some(op) = op {
-            let current = self.value(place);
-            h = self.binary_op(op, current, h, span);
-        }
-        let (name, mutable, at) = {
-            let l = self.local(id);
-            (l.name.clone(), l.mutable, l.span)
-        };
-        let in_loop = self.loops.iter().any(|l| !l.is_static && (id.0 as usize) < l.locals_before);
-        if !mutable && (!self.unassigned.contains(&id) || !path.is_empty() || in_loop) {
-            let params = self.func.map_or(0, |f| self.hir().func(f).params.len());
-            let mut d = Diagnostic::error(
-                codes::NOT_MUT,
-                place.span,
-                format!("`{name}` is assigned again, but it is not `mut`"),
-                "assigned here",
-            )
-            .label(at, "declared here");
-            if (id.0 as usize) < params {
-                d = d.note(format!(
-                    "a parameter keeps its value; `let mut {name} = {name};` makes a variable of it"
-                ));
-            } else {
-                d = d.fix("declare it with `let mut`", at.before(), "mut ");
-            }
-            self.report(d);
-        }
-        if path.is_empty() && self.untyped.remove(&id) {
-            let t = self.let_type(&h);
-            if let Some(l) = self.locals.get_mut(id.0 as usize) {
-                l.ty = t;
-            }
-        } else if !ty.is_err() {
-            let carried = self.loops.iter().any(|l| !l.is_static && (id.0 as usize) < l.locals_before);
-            let shown = self.show(&ty);
-            let code = carried.then_some(codes::LOOP_STATE);
-            let text = self.text(place.span);
-            let what =
-                if carried { format!("`{text}` keeps its type in a loop: it") } else { format!("`{text}`") };
-            h = self.coerce_as(h, &ty, &what, code, Some((at, format!("declared here as `{shown}`"))));
-        }
-        if path.is_empty() {
-            self.unassigned.remove(&id);
-            // What is wrong here is not wrong again where the variable is used.
-            if h.ty.is_err()
-                && let Some(l) = self.locals.get_mut(id.0 as usize)
-            {
-                l.ty = Ty::Err;
-            }
-        }
-        HStmtKind::Assign { local: id, path, value: h }
     }
 
     /// The value of a `return`.

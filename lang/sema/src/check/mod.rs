@@ -6,6 +6,7 @@
 //! mistake is reported once.
 
 mod args;
+mod assign;
 mod body;
 mod call;
 mod clauses;

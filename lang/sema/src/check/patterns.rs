@@ -1,7 +1,7 @@
 //! Owns patterns: what a `let`, a loop or a lambda binds.
 
 use tk_syntax::ast::{self, PatKind};
-use tk_syntax::{Diagnostic, codes};
+use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
 use crate::hir::HPat;
@@ -23,32 +23,37 @@ impl Cx<'_, '_> {
                 if name.text == "_" { HPat::Ignore } else { HPat::Local(id) }
             }
             PatKind::Tuple(parts) => {
-                let tys: Vec<Ty> = match ty {
-                    Ty::Tuple(ts) if ts.len() == parts.len() => ts.clone(),
-                    t if t.is_err() => vec![Ty::Err; parts.len()],
-                    Ty::Tuple(ts) => {
-                        let (n, m) = (ts.len(), parts.len());
-                        let d = Diagnostic::error(
-                            codes::PATTERN,
-                            p.span,
-                            format!("the pattern has {m} parts, but the value has {n}"),
-                            "",
-                        );
-                        self.report(d);
-                        vec![Ty::Err; parts.len()]
-                    }
-                    other => {
-                        let shown = self.show(other);
-                        self.error(
-                            codes::PATTERN,
-                            p.span,
-                            format!("`{shown}` cannot be taken apart"),
-                            "this needs a tuple",
-                        );
-                        vec![Ty::Err; parts.len()]
-                    }
-                };
+                let tys = self.pattern_types(p.span, parts.len(), ty);
                 HPat::Tuple(parts.iter().zip(&tys).map(|(p, t)| self.bind_pat(p, t, assigned)).collect())
+            }
+        }
+    }
+
+    /// The types of the parts that a pattern of so many parts takes a value apart into.
+    pub fn pattern_types(&mut self, span: Span, parts: usize, ty: &Ty) -> Vec<Ty> {
+        match ty {
+            Ty::Tuple(ts) if ts.len() == parts => ts.clone(),
+            t if t.is_err() => vec![Ty::Err; parts],
+            Ty::Tuple(ts) => {
+                let (n, m) = (ts.len(), parts);
+                let d = Diagnostic::error(
+                    codes::PATTERN,
+                    span,
+                    format!("the pattern has {m} parts, but the value has {n}"),
+                    "",
+                );
+                self.report(d);
+                vec![Ty::Err; parts]
+            }
+            other => {
+                let shown = self.show(other);
+                self.error(
+                    codes::PATTERN,
+                    span,
+                    format!("`{shown}` cannot be taken apart"),
+                    "this needs a tuple",
+                );
+                vec![Ty::Err; parts]
             }
         }
     }

@@ -291,6 +291,7 @@ impl<'a> Walk<'a> {
                 self.place(of);
                 self.items(items);
             }
+            ExprKind::Tuple(parts) => parts.iter().for_each(|e| self.place(e)),
             _other => self.expr(e),
         }
     }

@@ -1,0 +1,210 @@
+//! Owns assignments: to variables and their parts, and of the parts of a tuple to several of them.
+
+use tk_syntax::ast::{self, BinOp, ExprKind};
+use tk_syntax::{Diagnostic, Span, codes};
+
+use super::cx::Cx;
+use crate::hir::{HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId};
+use crate::types::Ty;
+
+/// A variable, the way to a part of it, and the type of that part.
+type Place = (LocalId, Vec<u32>, Ty);
+
+/// What one part of a tuple is assigned to, and the variable that holds the part until then.
+type Part<'e> = (&'e ast::Expr, Option<Place>, LocalId);
+
+impl Cx<'_, '_> {
+    /// `(a, b.x, _) = e;`: the whole value is found before the first part is assigned.
+    pub(super) fn assign_parts(
+        &mut self,
+        place: &ast::Expr,
+        parts: &[ast::Expr],
+        value: &ast::Expr,
+        span: Span,
+    ) -> HStmtKind {
+        let wants: Option<Vec<Ty>> = parts.iter().map(|e| self.wanted_of(e)).collect();
+        let want = wants.map(Ty::Tuple);
+        let h = self.open_expr(value, want.as_ref());
+        let h = self.need_value(h);
+        let mut found = vec![];
+        let pat = self.parts_to(place, &h.ty.clone(), &mut found);
+        let mut stmts = vec![HStmt { kind: HStmtKind::Let(pat, Some(h)), span }];
+        for (e, place, local) in found {
+            let Some(place) = place else { continue };
+            self.saw_write(e, place.0);
+            let part = self.mk(HKind::Local(local), self.local(local).ty.clone(), e.span, false);
+            stmts.push(HStmt { kind: self.assign_value(e, place, part), span });
+        }
+        let block = HBlock { stmts, tail: None, span };
+        HStmtKind::Expr(self.mk(HKind::Block(Box::new(block)), Ty::Unit, span, false))
+    }
+
+    /// The type that a place has already, without a word about what is no place.
+    fn wanted_of(&mut self, e: &ast::Expr) -> Option<Ty> {
+        match &e.kind {
+            ExprKind::Tuple(parts) => {
+                parts.iter().map(|e| self.wanted_of(e)).collect::<Option<Vec<_>>>().map(Ty::Tuple)
+            }
+            ExprKind::Path(p) => {
+                let [n] = p.segments.as_slice() else { return None };
+                let Some(super::cx::Sym::Local(id)) = self.meaning(&n.text) else { return None };
+                (!self.untyped.contains(&id)).then(|| self.local(id).ty.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// The pattern that takes a value apart, and the places to which its parts go, from left to right.
+    fn parts_to<'e>(&mut self, e: &'e ast::Expr, ty: &Ty, out: &mut Vec<Part<'e>>) -> HPat {
+        if is_underscore(e) {
+            return HPat::Ignore;
+        }
+        if let ExprKind::Tuple(parts) = &e.kind {
+            let tys = self.pattern_types(e.span, parts.len(), ty);
+            return HPat::Tuple(parts.iter().zip(&tys).map(|(e, t)| self.parts_to(e, t, out)).collect());
+        }
+        let place = self.place(e);
+        let hidden = ast::Name { text: String::new(), span: e.span };
+        let local = self.new_local(&hidden, ty.clone(), false);
+        out.push((e, place, local));
+        HPat::Local(local)
+    }
+
+    /// What an assignment goes to: a variable, the way to a part of it, and the part's type.
+    fn place(&mut self, e: &ast::Expr) -> Option<Place> {
+        match &e.kind {
+            ExprKind::Path(p) => {
+                let [n] = p.segments.as_slice() else { return self.no_place(e) };
+                match self.lookup(n) {
+                    Some(super::cx::Sym::Local(id)) => {
+                        if self.lambda_depth > id.0 as usize {
+                            return self.no_place(e);
+                        }
+                        Some((id, vec![], self.local(id).ty.clone()))
+                    }
+                    Some(_) => self.no_place(e),
+                    None if self.lookup_item(n).is_some() => self.no_place(e),
+                    None => {
+                        self.unknown_name(n);
+                        None
+                    }
+                }
+            }
+            ExprKind::Member(base, name) => {
+                let (id, mut path, ty) = self.place(base)?;
+                let (i, t) = self.struct_field(&ty, name)?;
+                path.push(i);
+                Some((id, path, t))
+            }
+            ExprKind::Index(base, items) => {
+                let (id, mut path, ty) = self.place(base)?;
+                let (Ty::Tuple(ts), [ast::Index::Expr(i)]) = (&ty, items.as_slice()) else {
+                    return self.no_place(e);
+                };
+                let n = self.known_int(i, "the position in a tuple")?;
+                let Some(t) = usize::try_from(n).ok().and_then(|n| ts.get(n)) else {
+                    self.no_element(base.span, ts.len(), n, i.span);
+                    return None;
+                };
+                path.push(n as u32);
+                Some((id, path, t.clone()))
+            }
+            ExprKind::Err => None,
+            _ => self.no_place(e),
+        }
+    }
+
+    fn no_place(&mut self, e: &ast::Expr) -> Option<Place> {
+        let mut d = Diagnostic::error(codes::NOT_ASSIGNABLE, e.span, "nothing can be assigned to this", "")
+            .note("variables, fields of structs and elements of tuples can be assigned to");
+        if matches!(e.kind, ExprKind::Index(..)) {
+            d = d.note("memory is written by `view.store(at, value)` and `store(pointer, value, mask)`");
+        }
+        self.report(d);
+        None
+    }
+
+    pub(super) fn assign(
+        &mut self,
+        place: &ast::Expr,
+        op: Option<BinOp>,
+        value: &ast::Expr,
+        span: Span,
+    ) -> HStmtKind {
+        let Some(target) = self.place(place) else {
+            self.expr(value, None);
+            return HStmtKind::Err;
+        };
+        self.saw_write(place, target.0);
+        let want = self.wanted(&target);
+        let want = want.as_ref();
+        let h = if op.is_some() { self.expr(value, want) } else { self.open_expr(value, want) };
+        let mut h = self.need_value(h);
+        if let Some(op) = op {
+            let current = self.value(place);
+            h = self.binary_op(op, current, h, span);
+        }
+        self.assign_value(place, target, h)
+    }
+
+    /// The type that a place has already.
+    fn wanted(&self, (id, path, ty): &Place) -> Option<Ty> {
+        (!self.untyped.contains(id) || !path.is_empty()).then(|| ty.clone())
+    }
+
+    /// Puts a value where it goes.
+    fn assign_value(&mut self, place: &ast::Expr, (id, path, ty): Place, mut h: HExpr) -> HStmtKind {
+        let (name, mutable, at) = {
+            let l = self.local(id);
+            (l.name.clone(), l.mutable, l.span)
+        };
+        let in_loop = self.loops.iter().any(|l| !l.is_static && (id.0 as usize) < l.locals_before);
+        if !mutable && (!self.unassigned.contains(&id) || !path.is_empty() || in_loop) {
+            let params = self.func.map_or(0, |f| self.hir().func(f).params.len());
+            let mut d = Diagnostic::error(
+                codes::NOT_MUT,
+                place.span,
+                format!("`{name}` is assigned again, but it is not `mut`"),
+                "assigned here",
+            )
+            .label(at, "declared here");
+            if (id.0 as usize) < params {
+                d = d.note(format!(
+                    "a parameter keeps its value; `let mut {name} = {name};` makes a variable of it"
+                ));
+            } else {
+                d = d.fix("declare it with `let mut`", at.before(), "mut ");
+            }
+            self.report(d);
+        }
+        if path.is_empty() && self.untyped.remove(&id) {
+            let t = self.let_type(&h);
+            if let Some(l) = self.locals.get_mut(id.0 as usize) {
+                l.ty = t;
+            }
+        } else if !ty.is_err() {
+            let carried = self.loops.iter().any(|l| !l.is_static && (id.0 as usize) < l.locals_before);
+            let shown = self.show(&ty);
+            let code = carried.then_some(codes::LOOP_STATE);
+            let text = self.text(place.span);
+            let what =
+                if carried { format!("`{text}` keeps its type in a loop: it") } else { format!("`{text}`") };
+            h = self.coerce_as(h, &ty, &what, code, Some((at, format!("declared here as `{shown}`"))));
+        }
+        if path.is_empty() {
+            self.unassigned.remove(&id);
+            // What is wrong here is not wrong again where the variable is used.
+            if h.ty.is_err()
+                && let Some(l) = self.locals.get_mut(id.0 as usize)
+            {
+                l.ty = Ty::Err;
+            }
+        }
+        HStmtKind::Assign { local: id, path, value: h }
+    }
+}
+
+/// `_`, which takes what is not needed.
+fn is_underscore(e: &ast::Expr) -> bool {
+    matches!(&e.kind, ExprKind::Path(p) if matches!(p.segments.as_slice(), [n] if n.text == "_"))
+}
