@@ -7,7 +7,7 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::Def;
 use super::cx::{Cx, Sym};
 use super::subst::Subst;
-use crate::hir::{CKind, ConstId, HKind, StructId};
+use crate::hir::{CKind, CVarId, ConstId, HKind, StructId};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
 /// The largest rank of tiles and views.
