@@ -221,7 +221,13 @@ impl Scope {
         let at = format!("clamp({}, 0, {})", self.position(1), COUNTERS - 33);
         let at = dims.first().map_or(at.clone(), |d| format!("{at} + arange(0, {})", d.text()));
         let compared = if op == "cas" { format!("{}, ", self.expr(&ty, 1)) } else { String::new() };
-        let (value, mask) = (self.expr(&ty, 2), self.expr(&Ty::Tile("bool", dims.clone()), 1));
+        // GPUs of NVIDIA take subnormal numbers for zeros where they add to f32 in memory (`spec/07-memory.md`).
+        let value = if e == "f32" {
+            format!("({} as f32)", self.expr(&Ty::Tile("i32", dims.clone()), 2))
+        } else {
+            self.expr(&ty, 2)
+        };
+        let mask = self.expr(&Ty::Tile("bool", dims.clone()), 1);
         let order = self.random.pick(&["", ", order = acquire", ", order = release", ", order = acq_rel"]);
         let name = self.name("v");
         let call = if self.random.chance(50) {
