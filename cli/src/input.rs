@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use tk_bundle::regular;
 use tk_runtime::files::{Files, reason};
 use tk_sema::Loader;
 
@@ -46,13 +47,8 @@ impl Inputs {
     pub fn open(&self, path: &str) -> Result<String, String> {
         if path != STDIN {
             self.note(path.into(), None);
-            let metadata = std::fs::File::open(path).and_then(|f| f.metadata());
-            return match metadata {
-                Ok(m) if m.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
-                Ok(_) => Ok(path.to_string()),
-                Err(e) => Err(e),
-            }
-            .map_err(|e| format!("cannot read {path}: {}", reason(&e)));
+            let opened = regular::open(path.as_ref()).map(|_file| path.to_string());
+            return opened.map_err(|e| format!("cannot read {path}: {}", reason(&e)));
         }
         let mut bytes = vec![];
         std::io::stdin()
@@ -69,7 +65,7 @@ impl Inputs {
         let mut bytes = vec![];
         let read = match path {
             STDIN => std::io::stdin().lock().read_to_end(&mut bytes),
-            _ => std::fs::File::open(path).and_then(|mut f| f.read_to_end(&mut bytes)),
+            _ => regular::open(path.as_ref()).and_then(|mut f| f.read_to_end(&mut bytes)),
         };
         read.map_err(|e| format!("cannot read {name}: {}", reason(&e)))?;
         let text = String::from_utf8(bytes)
@@ -132,6 +128,15 @@ impl Loader for Inputs {
             return Ok(text.clone());
         }
         let text = self.files.load(path);
+        self.note(path.into(), text.as_deref().ok());
+        text
+    }
+
+    fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
+        if path == self.stdin_name && self.stdin.borrow().is_some() {
+            return self.load(path).map_err(Some);
+        }
+        let text = self.files.used(path, from);
         self.note(path.into(), text.as_deref().ok());
         text
     }

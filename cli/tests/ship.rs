@@ -243,7 +243,7 @@ fn an_artifact_is_inspected_or_refused() {
         ("no.json", "is neither a bundle nor a manifest: missing field `format`"),
         ("edited.json", "is damaged: kernel `every`: a variant has no threads or no blocks"),
         ("nobody.tkb", "cannot read nobody.tkb"),
-        ("/dev/zero", "is no file"),
+        ("/dev/zero", "it is not a regular file"),
     ] {
         tk(&folder, &["inspect", file]).code(2).says(&[says]);
     }

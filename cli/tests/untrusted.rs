@@ -10,6 +10,7 @@ mod command;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -177,4 +178,121 @@ fn what_a_killed_build_left_is_removed() {
     build(&folder, &works).code(0);
     assert!(left().is_empty(), "{:?}", left());
     assert!(!folder.path("out/.tk-abc123.unfinished").exists() && folder.path("out/.other.tmp").exists());
+}
+
+/// A pipe that nobody writes to: whoever opens it to read waits for ever.
+fn pipe(folder: &Folder, name: &str) {
+    let place = folder.path(name);
+    rustix::fs::mknodat(rustix::fs::CWD, &place, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
+        .unwrap();
+}
+
+/// Runs the command for at most ten seconds.
+fn soon(folder: &Folder, args: &[&str]) -> Ran {
+    let mut tk = command::command(&folder.path(""), args);
+    tk.env("TK_CACHE_DIR", folder.path("cache"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = tk.spawn().unwrap();
+    let started = SystemTime::now();
+    while child.try_wait().unwrap().is_none() {
+        if started.elapsed().unwrap() > Duration::from_secs(10) {
+            child.kill().unwrap();
+            panic!("tk {args:?} hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ran::new(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn only_regular_files_are_read() {
+    let (folder, _guard) = alone("regular");
+    folder.write("add.tk", command::ADD);
+    for (name, path) in [("pipe", None), ("endless", Some("/dev/zero")), ("terminal", Some("/dev/tty"))] {
+        for ending in ["tk", "npy", "safetensors", "tkb"] {
+            let file = format!("{name}.{ending}");
+            match path {
+                Some(path) => std::os::unix::fs::symlink(path, folder.path(&file)).unwrap(),
+                None => pipe(&folder, &file),
+            }
+        }
+        let (source, says) = (format!("{name}.tk"), "it is not a regular file");
+        for command in [&["check"][..], &["test"], &["fmt"], &["fmt", "--check"], &["check", "--emit", "ast"]]
+        {
+            let ran = soon(&folder, &[command, &[source.as_str()]].concat());
+            ran.code(2).says(&[&format!("cannot read {source}: {says}")]);
+        }
+        soon(&folder, &["inspect", &format!("{name}.tkb")]).code(2).says(&[says]);
+        for array in ["npy", "safetensors", "safetensors#key"] {
+            let x = format!("x={name}.{array}");
+            let args = ["run", "add.tk", &x, "y=ones:f32[8]", "z=zeros:f32[8]"];
+            soon(&folder, &args).code(2).says(&[says]);
+        }
+        let used = format!("use {name}::f;\ntest \"t\" {{ assert(f()); }}\n");
+        folder.write("uses.tk", used);
+        let says = if path.is_some() { "a link that leads out of the folder" } else { says };
+        soon(&folder, &["check", "uses.tk"])
+            .code(1)
+            .err_has("error[E0204]")
+            .err_has(says)
+            .err_has("uses.tk:1:5");
+    }
+    folder.write("reads.tk", "test \"t\" { let x = npy(\"pipe.npy\", [8], f32); assert(x.shape[0] > 0); }\n");
+    let ran = soon(&folder, &["test", "reads.tk"]);
+    assert!(
+        ran.code == Some(1) && format!("{}{}", ran.out, ran.err).contains("it is not a regular file"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
+fn use_does_not_follow_a_link_out_of_the_folder() {
+    let (folder, _guard) = alone("links");
+    fs::create_dir_all(folder.path("program/inner")).unwrap();
+    fs::create_dir_all(folder.path("links")).unwrap();
+    folder.write("secret.tk", "the password\n");
+    folder.write("program/main.tk", "use helpers::f;\ntest \"t\" { assert(f()); }\n");
+    let helpers = folder.path("program/helpers.tk");
+    let check = |file: &str| soon(&folder, &["test", file]);
+    std::os::unix::fs::symlink("../secret.tk", &helpers).unwrap();
+    let ran = check("program/main.tk");
+    ran.code(1).err_has("`program/helpers.tk` is a link that leads out of the folder of the program");
+    assert!(!ran.err.contains("password"), "{ran:#?}");
+    // Inside of the folder a link is a name like any other.
+    fs::remove_file(&helpers).unwrap();
+    folder.write("program/inner/real.tk", "fn f() -> bool { true }\n");
+    std::os::unix::fs::symlink("inner/real.tk", &helpers).unwrap();
+    check("program/main.tk").code(0);
+    // A folder of links to a program, as build systems make them.
+    fs::remove_file(&helpers).unwrap();
+    fs::copy(folder.path("program/inner/real.tk"), &helpers).unwrap();
+    for name in ["main.tk", "helpers.tk"] {
+        std::os::unix::fs::symlink(
+            folder.path(&format!("program/{name}")),
+            folder.path(&format!("links/{name}")),
+        )
+        .unwrap();
+    }
+    check("links/main.tk").code(0);
+}
+
+#[cfg(feature = "llvm")]
+#[test]
+fn entries_of_the_cache_are_regular_files() {
+    let (folder, _guard) = alone("cache-pipe");
+    let fake = script(&folder, "fake", "echo 'release 12.9, V12.9.86'");
+    let doctor = || {
+        let mut tk = command::command(&folder.path(""), &["doctor"]);
+        tk.env("TK_PTXAS", &fake).env("TK_CACHE_DIR", folder.path("cache")).env_remove("TK_CACHE");
+        Ran::new(tk.output().unwrap())
+    };
+    doctor().code(0).out_has("12.9.86");
+    for entry in fs::read_dir(folder.path("cache")).unwrap() {
+        let entry = entry.unwrap().path();
+        fs::remove_file(&entry).unwrap();
+        pipe(&folder, &format!("cache/{}", entry.file_name().unwrap().to_string_lossy()));
+    }
+    doctor().code(0).out_has("12.9.86");
 }

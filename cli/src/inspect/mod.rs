@@ -46,11 +46,7 @@ impl Artifact {
     fn open(path: &Path) -> Result<Artifact, String> {
         let shown = path.display();
         let unreadable = |e: std::io::Error| format!("cannot read {shown}: {}", reason(&e));
-        let metadata = std::fs::metadata(path).map_err(unreadable)?;
-        if !metadata.is_file() && !metadata.is_dir() {
-            return Err(format!("{shown} is no file"));
-        }
-        let bytes = std::fs::read(path).map_err(unreadable)?;
+        let bytes = tk_bundle::regular::read(path).map_err(unreadable)?;
         if Bundle::is_one(&bytes) {
             let bundle = Bundle::from_vec(bytes).and_then(|b| b.verify().map(|()| b));
             return bundle.map(Artifact::Bundle).map_err(|e| format!("{shown}: {e}"));
@@ -78,7 +74,7 @@ impl Artifact {
             Artifact::Files(_, folder) => {
                 // The name of a file, not a way out of the folder.
                 let name = blob.file.as_ref().filter(|n| !n.contains(['/', '\\']))?;
-                let bytes = std::fs::read(folder.join(name)).ok()?;
+                let bytes = tk_bundle::regular::read(&folder.join(name)).ok()?;
                 (tk_bundle::Blob::of(&bytes).blake3 == blob.blake3).then_some(bytes)
             }
         }

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
+use tk_bundle::regular;
+
 use crate::tool::reason;
 
 /// What the files begin with. Nothing else may, so that a foreign file is not taken for an entry.
@@ -129,7 +131,7 @@ impl Cache {
     /// What was put under this key. An entry that is not exactly as it was written is a miss.
     pub fn get(&self, key: &Key) -> Option<Vec<u8>> {
         let folder = trusted(self.folder.as_ref().ok()?).ok()?;
-        let mut file = File::open(folder.join(key.file_name())).ok()?;
+        let mut file = regular::open(&folder.join(key.file_name())).ok()?;
         let mut bytes = vec![];
         file.read_to_end(&mut bytes).ok()?;
         let (header, payload) = bytes.split_at_checked(HEADER)?;
@@ -208,8 +210,11 @@ impl Cache {
     /// milliseconds, so that is only done when what was added since then is an eighth of the limit.
     fn trim(&self, folder: &Path, added: u64) -> io::Result<()> {
         let path = folder.join(GROWN);
+        if fs::metadata(&path).is_ok_and(|m| !m.is_file()) {
+            return remove(&path);
+        }
         File::options().create(true).append(true).open(&path)?.write_all(&added.to_le_bytes())?;
-        let sizes = fs::read(&path)?;
+        let sizes = regular::read(&path)?;
         let grown: u64 =
             sizes.chunks_exact(8).filter_map(|c| c.try_into().ok()).map(u64::from_le_bytes).sum();
         if grown < self.limit / 8 {

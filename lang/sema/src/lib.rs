@@ -29,6 +29,12 @@ use tk_syntax::{Diagnostic, SourceMap};
 pub trait Loader {
     /// The text of a file, bytes that are no UTF-8 replaced; `Err` is one sentence for the user.
     fn load(&self, path: &str) -> Result<String, String>;
+    /// The text of the file beside `from` that a `use` there names. The error is one sentence why a file that exists is not
+    /// used, `None` if there is none.
+    fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
+        let _ = from;
+        self.load(path).map_err(|_| None)
+    }
     /// A standard library file (`grid` for `std::grid`, `nn/softmax` for `std::nn::softmax`) that replaces the built-in one: shown name and text.
     fn std(&self, name: &str) -> Option<(String, String)> {
         let _ = name;

@@ -25,6 +25,11 @@ pub trait Disk: Send + Sync {
     fn read(&self, path: &str) -> Result<String, String>;
     /// The `*.tk` files below a folder.
     fn list(&self, root: &str) -> Vec<String>;
+    /// Whether a file that `from` uses is a link out of the folder of both.
+    fn leads_out(&self, path: &str, from: &str) -> bool {
+        let _ = (path, from);
+        false
+    }
 }
 
 /// One file as the root, with everything that it uses.
@@ -104,6 +109,14 @@ impl Loader for Files<'_> {
             Some(text) => Ok(text.clone()),
             None => self.ws.load(path).map(|t| t.to_string()),
         }
+    }
+
+    fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
+        if self.ws.disk.leads_out(path, from) {
+            self.read.borrow_mut().insert(path.to_string());
+            return Err(Some(format!("`{path}` is a link that leads out of the folder of the program")));
+        }
+        self.load(path).map_err(|_| None)
     }
 
     fn std(&self, name: &str) -> Option<(String, String)> {

@@ -39,6 +39,13 @@ impl Disk for Files {
         }
     }
 
+    fn leads_out(&self, path: &str, from: &str) -> bool {
+        let folder = |path: &str| Path::new(path).parent().and_then(|folder| folder.canonicalize().ok());
+        let beside = || Path::new(from).canonicalize().ok().and_then(|f| Some(f.parent()?.to_path_buf()));
+        let Ok(real) = Path::new(path).canonicalize() else { return false };
+        ![folder(path), beside()].into_iter().flatten().any(|allowed| real.starts_with(allowed))
+    }
+
     fn list(&self, root: &str) -> Vec<String> {
         let mut found = vec![];
         let mut folders = if uri::is_file(root) { vec![PathBuf::from(root)] } else { vec![] };

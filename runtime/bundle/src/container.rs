@@ -4,7 +4,6 @@
 //! with its checksum each time, in a copy, since somebody may change a mapped file.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::Path;
 
 use memmap2::Mmap;
@@ -124,7 +123,7 @@ impl Bundle {
     /// Maps a file.
     pub fn open(path: &Path) -> Result<Bundle, Error> {
         let cannot = |e: std::io::Error| Error::new(format!("cannot read {}: {e}", path.display()), "");
-        let file = File::open(path).map_err(cannot)?;
+        let file = crate::regular::open(path).map_err(cannot)?;
         // SAFETY: the bytes are only read, and what is used of them is copied before it is checked; a file that is cut
         // short meanwhile ends the process, as it would with any mapped file.
         let bytes = unsafe { Mmap::map(&file) }.map_err(cannot)?;

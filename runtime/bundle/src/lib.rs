@@ -18,6 +18,7 @@ mod error;
 mod expr;
 mod listing;
 mod manifest;
+pub mod regular;
 
 pub use choose::{Argument, Chosen, Facts};
 pub use container::{Bundle, FORMAT, MAGIC, Writer};

@@ -9,6 +9,7 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
+use tk_bundle::regular;
 use tk_sema::Loader;
 
 use crate::leftovers::{self, Lock};
@@ -40,8 +41,17 @@ impl Files {
 
 impl Loader for Files {
     fn load(&self, path: &str) -> Result<String, String> {
-        let bytes = fs::read(path).map_err(|e| format!("cannot read {path}: {}", reason(&e)))?;
+        let bytes =
+            regular::read(Path::new(path)).map_err(|e| format!("cannot read {path}: {}", reason(&e)))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
+        if leads_out(Path::new(path), Path::new(from)) {
+            return Err(Some(format!("`{path}` is a link that leads out of the folder of the program")));
+        }
+        // Whatever is there and cannot be read is told from a name that does not exist.
+        self.load(path).map_err(|why| fs::symlink_metadata(path).is_ok().then_some(why))
     }
 
     fn std(&self, name: &str) -> Option<(String, String)> {
@@ -50,16 +60,28 @@ impl Loader for Files {
         {
             return None;
         }
-        let text = fs::read(self.stdlib.as_ref()?.join(format!("{name}.tk"))).ok()?;
+        let text = regular::read(&self.stdlib.as_ref()?.join(format!("{name}.tk"))).ok()?;
         Some((format!("std/{name}.tk"), String::from_utf8_lossy(&text).into_owned()))
     }
+}
+
+/// Whether a file that another one uses is elsewhere than its name says: neither in that folder nor beside the real place of
+/// the file that uses it, which may be a link itself. A checkout must not show files of its user by a link.
+fn leads_out(path: &Path, from: &Path) -> bool {
+    let Ok(real) = path.canonicalize() else { return false };
+    let folder = path.parent().map(|f| if f.as_os_str().is_empty() { Path::new(".") } else { f });
+    let allowed = [
+        folder.and_then(|f| f.canonicalize().ok()),
+        from.canonicalize().ok().and_then(|f| Some(f.parent()?.to_path_buf())),
+    ];
+    !allowed.into_iter().flatten().any(|allowed| real.starts_with(allowed))
 }
 
 /// A file of data that is read from left to right, never more of it than is asked for.
 pub(crate) struct Input {
     file: fs::File,
-    /// Its length; `None` for what has none, such as a pipe.
-    pub length: Option<usize>,
+    /// Its length.
+    pub length: usize,
     /// How much was read.
     pub at: usize,
 }
@@ -69,19 +91,15 @@ impl Input {
     /// name.
     pub fn open(path: &Path) -> Result<Input, String> {
         let wrong = |e: io::Error| format!("cannot read {}: {}", path.display(), reason(&e));
-        let file = fs::File::open(path).map_err(wrong)?;
-        let metadata = file.metadata().map_err(wrong)?;
-        if metadata.is_dir() {
-            return Err(wrong(io::ErrorKind::IsADirectory.into()));
-        }
-        let length = metadata.is_file().then(|| usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+        let file = regular::open(path).map_err(wrong)?;
+        let length = usize::try_from(file.metadata().map_err(wrong)?.len()).unwrap_or(usize::MAX);
         Ok(Input { file, length, at: 0 })
     }
 
     /// The next bytes: fewer at the end of the file.
     pub fn take(&mut self, count: usize) -> Result<Vec<u8>, String> {
         // A regular file has no more than its length, so nobody can ask for memory that nothing backs.
-        let there = self.length.map_or(0, |l| l.saturating_sub(self.at));
+        let there = self.length.saturating_sub(self.at);
         let mut bytes = Vec::with_capacity(count.min(there));
         (&mut self.file).take(count as u64).read_to_end(&mut bytes).map_err(unreadable)?;
         self.at += bytes.len();

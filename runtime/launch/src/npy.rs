@@ -78,9 +78,7 @@ fn from_file(mut file: Input, wanted: DTypeSet) -> Result<Array, String> {
     let (text, begun) = split(&header)?;
     let header = Header::read(text)?.typed(wanted)?;
     let begun = begun.to_vec();
-    if let Some(length) = file.length {
-        header.announced(length.saturating_sub(file.at) + begun.len())?;
-    }
+    header.announced(file.length.saturating_sub(file.at) + begun.len())?;
     room::check(header.size.checked_mul(if header.fortran { 2 } else { 1 }))?;
     let mut data = begun;
     data.extend(file.take(header.size.saturating_sub(data.len()))?);

@@ -30,7 +30,7 @@ pub fn read(path: &Path, key: Option<&str>) -> Result<Array, String> {
 }
 
 fn from_file(mut file: Input, path: &Path, key: Option<&str>) -> Result<Array, String> {
-    let length = file.length.ok_or("is no regular file")?;
+    let length = file.length;
     let metadata = header(&mut file, length)?;
     let begin = file.at;
     let there = length.saturating_sub(begin);

@@ -249,9 +249,9 @@ fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool
     let segs = &path.segments;
     let (module, rest) = match segs.as_slice() {
         [_, folder, name, rest @ ..] if segs.get(..2).is_some_and(is_folder) => {
-            (open_std(p, &format!("{}/{}", folder.text, name.text)), rest)
+            (open_std(p, &format!("{}/{}", folder.text, name.text)).ok_or(None), rest)
         }
-        [first, second, rest @ ..] if first.text == "std" => (open_std(p, &second.text), rest),
+        [first, second, rest @ ..] if first.text == "std" => (open_std(p, &second.text).ok_or(None), rest),
         [first, rest @ ..] if first.text != "std" => (open_sibling(p, file, &first.text), rest),
         _ => {
             let text = "`std` is imported by file: `use std::grid;`";
@@ -259,25 +259,16 @@ fn import_path(p: &mut Program, file: usize, path: &ast::Path, module_only: bool
             return None;
         }
     };
-    let Some(module) = module else {
-        let shown: Vec<&str> = segs.iter().take(segs.len() - rest.len()).map(|s| s.text.as_str()).collect();
-        let is_std = shown.first() == Some(&"std");
-        let what = if is_std {
-            format!("the standard library has no file `{}`", shown.join("::"))
-        } else {
-            format!("there is no file `{}.tk` beside this one", shown.join("::"))
-        };
-        let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, what, "");
-        if is_std {
-            let names: Vec<String> = BUILT_IN
-                .iter()
-                .filter(|b| b.0 != "prelude")
-                .map(|b| format!("`{}`", std_path(b.0)))
-                .collect();
-            d = d.note(format!("it has {}", names.join(", ")));
+    let module = match module {
+        Ok(module) => module,
+        Err(Some(why)) => {
+            p.report(Diagnostic::error(codes::UNKNOWN_IMPORT, path.span, why, ""));
+            return None;
         }
-        p.report(d);
-        return None;
+        Err(None) => {
+            p.report(no_file(segs, rest, path.span));
+            return None;
+        }
     };
     if let Some(name) = segs.get(segs.len() - rest.len() - 1) {
         p.record.name(name, Target::Module(module));
@@ -350,15 +341,34 @@ fn open_std(p: &mut Program, name: &str) -> Option<usize> {
     Some(add_file(p, key, &format!("std/{name}.tk"), text))
 }
 
-fn open_sibling(p: &mut Program, file: usize, name: &str) -> Option<usize> {
-    let from = p.sources.get(p.files[file].id)?.name.clone();
+/// That a `use` names a file that does not exist; `rest` are the segments behind its name.
+fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
+    let shown: Vec<&str> = segs.iter().take(segs.len() - rest.len()).map(|s| s.text.as_str()).collect();
+    let is_std = shown.first() == Some(&"std");
+    let what = if is_std {
+        format!("the standard library has no file `{}`", shown.join("::"))
+    } else {
+        format!("there is no file `{}.tk` beside this one", shown.join("::"))
+    };
+    let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, span, what, "");
+    if is_std {
+        let names: Vec<String> =
+            BUILT_IN.iter().filter(|b| b.0 != "prelude").map(|b| format!("`{}`", std_path(b.0))).collect();
+        d = d.note(format!("it has {}", names.join(", ")));
+    }
+    d
+}
+
+/// The file of this name beside another one, or why it is not used; `None` if there is none.
+fn open_sibling(p: &mut Program, file: usize, name: &str) -> Result<usize, Option<String>> {
+    let from = p.sources.get(p.files[file].id).ok_or(None)?.name.clone();
     let path = match from.rfind('/') {
         Some(at) => format!("{}/{name}.tk", &from[..at]),
         None => format!("{name}.tk"),
     };
     if let Some(i) = p.files.iter().position(|f| f.key == path) {
-        return Some(i);
+        return Ok(i);
     }
-    let text = p.loader.load(&path).ok()?;
-    Some(add_file(p, path.clone(), &path, &text))
+    let text = p.loader.used(&path, &from)?;
+    Ok(add_file(p, path.clone(), &path, &text))
 }
