@@ -3,7 +3,12 @@
 //! Guarantees that every token it makes is one of the model's vocabulary, and that text which is handed out consists
 //! of whole characters, although a token may be a part of one.
 
+use std::cell::Cell;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
+use std::sync::Once;
+
+use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 
@@ -37,8 +42,10 @@ impl Tokenizer {
     }
 
     fn of(bytes: &[u8], vocabulary: usize) -> std::result::Result<Tokenizer, String> {
-        let mut inner = tokenizers::Tokenizer::from_bytes(bytes)
-            .map_err(|error| format!("is not a tokenizer that can be read: {error}"))?;
+        let wrong = |error: String| format!("is not a tokenizer that can be read: {error}");
+        prefixed(bytes).map_err(wrong)?;
+        let read = || tokenizers::Tokenizer::from_bytes(bytes);
+        let mut inner = guarded(read).map_err(wrong)?.map_err(|error| wrong(error.to_string()))?;
         // Both would change a prompt without a word.
         inner.with_truncation(None).map_err(|error| format!("cannot be used: {error}"))?;
         inner.with_padding(None);
@@ -54,10 +61,9 @@ impl Tokenizer {
 
     /// The tokens of a text.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
-        let encoding = self.inner.encode_fast(text, true);
-        let encoding =
-            encoding.map_err(|error| Failure::mistake(format!("cannot tokenize the prompt: {error}")))?;
-        Ok(encoding.get_ids().to_vec())
+        let wrong = |error: String| Failure::mistake(format!("cannot tokenize the prompt: {error}"));
+        let encoding = guarded(|| self.inner.encode_fast(text, true)).map_err(wrong)?;
+        Ok(encoding.map_err(|error| wrong(error.to_string()))?.get_ids().to_vec())
     }
 
     /// A decoder for tokens that come one at a time.
@@ -66,9 +72,49 @@ impl Tokenizer {
     }
 
     fn decode(&self, tokens: &[u32]) -> Result<String> {
-        let text = self.inner.decode(tokens, true);
-        text.map_err(|error| Failure::mistake(format!("cannot turn tokens into text: {error}")))
+        let wrong = |error: String| Failure::mistake(format!("cannot turn tokens into text: {error}"));
+        let text = guarded(|| self.inner.decode(tokens, true)).map_err(wrong)?;
+        text.map_err(|error| wrong(error.to_string()))
     }
+}
+
+/// Demands what the reader of merges takes for granted: the second part of each begins with the prefix of tokens that
+/// continue a word, which is cut off.
+fn prefixed(bytes: &[u8]) -> std::result::Result<(), String> {
+    let file: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let Some(model) = file.get("model") else { return Ok(()) };
+    let prefix = model.get("continuing_subword_prefix").and_then(Value::as_str).unwrap_or_default();
+    let merges = model.get("merges").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let second = |merge: &Value| match merge {
+        Value::String(both) => both.split_once(' ').map(|(_, second)| second.to_string()),
+        Value::Array(parts) => parts.get(1)?.as_str().map(ToString::to_string),
+        // The reader refuses it.
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    };
+    match merges.iter().filter_map(second).find(|second| !second.starts_with(prefix)) {
+        Some(second) => Err(format!(
+            "its merges have `{second}`, which does not begin with its continuing_subword_prefix, `{prefix}`"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Calls the library for tokenizers, whose panics about strange files are mistakes of the file, not of this program.
+fn guarded<T>(call: impl FnOnce() -> T) -> std::result::Result<T, String> {
+    thread_local!(static QUIET: Cell<bool> = const { Cell::new(false) });
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let shown = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                shown(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let result = std::panic::catch_unwind(AssertUnwindSafe(call));
+    QUIET.set(false);
+    result.map_err(|_| "the library for tokenizers fails on it".to_string())
 }
 
 /// Text that grows.

@@ -220,6 +220,29 @@ fn tokenizers() {
     let sentence = "DIR/tokenizer.json is not a tokenizer that can be read: \
                     EOF while parsing an object at line 1 column 1";
     wrong(&folder, sentence);
+    // Longer than the tokens that are merged, as long as them, and none of their beginnings.
+    for prefix in ["abcdefgh", "c"] {
+        for merge in [json!("a b"), json!(["a", "b"])] {
+            let vocabulary = json!({"a": 0, "b": 1, "ab": 2});
+            let model = json!({
+                "type": "BPE", "vocab": vocabulary, "merges": [merge], "continuing_subword_prefix": prefix,
+            });
+            folder.write("tokenizer.json", json!({"version": "1.0", "model": model}).to_string());
+            let sentence = "DIR/tokenizer.json is not a tokenizer that can be read: its merges have `b`, which does \
+                            not begin with its continuing_subword_prefix, `PREFIX`";
+            wrong(&folder, &sentence.replace("PREFIX", prefix));
+        }
+    }
+    // What else the library does not expect.
+    let model = json!({"type": "BPE", "vocab": {"a": 0}, "merges": []});
+    let strange = json!({"type": "Precompiled", "precompiled_charsmap": "/////w=="});
+    folder.write(
+        "tokenizer.json",
+        json!({"version": "1.0", "normalizer": strange, "model": model}).to_string(),
+    );
+    let sentence =
+        "DIR/tokenizer.json is not a tokenizer that can be read: the library for tokenizers fails on it";
+    wrong(&folder, sentence);
 
     let mut model = Model::new().set("vocab_size", json!(200));
     *model.tensor("wte.weight") = Tensor::f32("wte.weight", &[200, 32], |_| 1.0);
