@@ -217,6 +217,9 @@ pub struct TestArgs {
     /// Where to run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
     pub device: DeviceName,
+    /// Do not fail because the device is not there: its tests are left out
+    #[arg(long)]
+    pub allow_missing_device: bool,
 }
 
 const BUILD_HELP: &str = "\

@@ -19,13 +19,26 @@ pub fn open(name: DeviceName, sources: &SourceMap, path: &str) -> Result<Option<
     }
 }
 
+/// Whether what is set for a device makes sense.
+pub fn settings(name: DeviceName) -> Result<(), String> {
+    match name {
+        DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => seed().map(|_| ()),
+        DeviceName::Cpu | DeviceName::Cuda | DeviceName::Hip => Ok(()),
+    }
+}
+
 /// The seed of the simulator: `TK_SIM_SEED`, or 0.
+fn seed() -> Result<u64, String> {
+    match std::env::var_os("TK_SIM_SEED").filter(|v| !v.is_empty()).map(|v| v.to_string_lossy().into_owned())
+    {
+        Some(text) => text.parse().map_err(|_| format!("TK_SIM_SEED is `{text}`, which is no number")),
+        None => Ok(0),
+    }
+}
+
 #[cfg(feature = "llvm")]
 fn simulator(name: DeviceName) -> Result<Arc<dyn Device>, String> {
-    let seed = match std::env::var("TK_SIM_SEED") {
-        Ok(text) => text.parse().map_err(|_| format!("TK_SIM_SEED is `{text}`, which is no number"))?,
-        Err(_) => 0,
-    };
+    let seed = seed()?;
     let Some(spec) = tk_layout::spec::target(name.name()) else {
         return Err(format!("there is no simulator `{}`", name.name()));
     };

@@ -44,6 +44,8 @@ pub fn run(terminal: &Terminal, args: &TestArgs) -> Outcome {
 
 /// Runs the tests of all files.
 fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
+    // A wrong setting is a mistake, not a device that is not there.
+    device::settings(args.device)?;
     let mut total = Count::default();
     for path in &all_sources(&args.files)? {
         let count = file(terminal, inputs, path, args)?;
@@ -64,15 +66,28 @@ fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
         terminal.data(&format!("{passed} passed, {failed} failed\n"))?;
     }
     let required = std::env::var_os("TK_REQUIRE_DEVICE").is_some_and(|d| d == args.device.name());
-    if let Some(failure) = internal {
-        Err(failure)
+    let refused = if let Some(failure) = internal {
+        return Err(failure);
     } else if failed > 0 {
-        Err(Failure::Diagnostics)
+        return Err(Failure::Diagnostics);
     } else if left_out > 0 && required {
-        Err(Failure::Sentence(format!("TK_REQUIRE_DEVICE={}: {}", args.device.name(), why)))
+        format!("TK_REQUIRE_DEVICE={}: {why}", args.device.name())
+    } else if left_out > 0 && !args.allow_missing_device {
+        format!(
+            "nothing was tested on `{}`: {why}; --allow-missing-device leaves its tests out",
+            args.device.name()
+        )
+    } else if passed + left_out == 0 {
+        match &args.filter {
+            Some(text) => format!("nothing was tested: no test has `{text}` in its name"),
+            None => "nothing was tested: there are no tests".to_string(),
+        }
     } else {
-        Ok(())
-    }
+        return Ok(());
+    };
+    // Not the end of `--watch`: the next round may have something to test.
+    terminal.failure(&refused, 2)?;
+    Err(Failure::Reported)
 }
 
 fn plural(n: usize, what: &str) -> String {

@@ -198,13 +198,29 @@ fn tests_are_counted_and_failures_shown() {
 }
 
 #[test]
-fn tests_of_a_device_are_left_out_loudly() {
+fn nothing_tested_is_never_green() {
     let folder = Folder::new("devices");
     folder.write("good.tk", ADD);
-    let ran = folder.tk(&["test", "--device", "cuda", "good.tk"]);
-    ran.code(0).out_has("1 left out").out_has("cuda");
-    let mut command = command::command(&folder.path(""), &["test", "--device", "cuda", "good.tk"]);
+    let cuda = ["test", "--device", "cuda", "good.tk"];
+    let ran = folder.tk(&cuda);
+    ran.code(2).out_has("1 left out").err_has("error: nothing was tested on `cuda`: ");
+    ran.err_has("; --allow-missing-device leaves its tests out");
+    let allowed = [&cuda[..], &["--allow-missing-device"]].concat();
+    folder.tk(&allowed).code(0).out_has("1 left out").out_has("0 passed, 0 failed");
+    let mut command = command::command(&folder.path(""), &allowed);
     Ran::new(command.env("TK_REQUIRE_DEVICE", "cuda").output().unwrap()).code(2).err_has("cuda");
+    // A setting that makes no sense is no missing device.
+    for allowed in [&[][..], &["--allow-missing-device"]] {
+        let args = [&["test", "--device", "sim", "good.tk"], allowed].concat();
+        let mut command = command::command(&folder.path(""), &args);
+        let ran = Ran::new(command.env("TK_SIM_SEED", "x").output().unwrap());
+        ran.code(2).says(&["TK_SIM_SEED is `x`, which is no number"]);
+    }
+    folder.write("none.tk", "fn f() -> i32 { 1 }");
+    folder.tk(&["test", "none.tk"]).code(2).err_has("nothing was tested: there are no tests");
+    folder.tk(&["test", "none.tk", "good.tk"]).code(0).out_has("1 passed, 0 failed");
+    let ran = folder.tk(&["test", "--filter", "nothing like this", "good.tk"]);
+    ran.code(2).err_has("nothing was tested: no test has `nothing like this` in its name");
 }
 
 #[test]

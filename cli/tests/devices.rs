@@ -185,7 +185,7 @@ fn a_machine_that_runs_no_kernels_is_one_sentence_with_what_to_do() {
         let Some(ran) = on(machine, &folder, &args, &[]) else { return };
         ran.code(2).says(&[what, fix]);
         on(machine, &folder, &["doctor"], &[]).unwrap().code(0).out_has("\nCUDA    ");
-        on(machine, &folder, &["test", "tiles.tk", "--device", "cuda"], &[]).unwrap().code(0);
+        on(machine, &folder, &["test", "tiles.tk", "--device", "cuda"], &[]).unwrap().code(2);
     }
     let doctor = on("next", &folder, &["doctor", "--message-format", "json"], &[]).unwrap();
     doctor.code(0).out_has("12.0").out_has("\"works\":false,\"message\":\"GPU 0: Paper GPU");
@@ -206,11 +206,15 @@ fn a_machine_of_amd_that_runs_no_kernels_is_one_sentence_with_what_to_do() {
         let Some(ran) = on_amd(machine, version, &folder, &args, &[]) else { return };
         ran.code(2).says(&[what, fix]);
         on_amd(machine, version, &folder, &["doctor"], &[]).unwrap().code(0).out_has("\nHIP     ");
-        on_amd(machine, version, &folder, &test, &[]).unwrap().code(0);
+        on_amd(machine, version, &folder, &test, &[]).unwrap().code(2);
     }
     folder.write("add.tk", ADD);
     let test = ["test", "add.tk", "--device", "hip"];
-    on_amd("none", 90_010, &folder, &test, &[]).unwrap().code(0).out_has("1 left out");
+    on_amd("none", 90_010, &folder, &test, &[])
+        .unwrap()
+        .code(2)
+        .out_has("1 left out")
+        .err_has("nothing was tested");
     let required = [("TK_REQUIRE_DEVICE", "hip")];
     let ran = on_amd("none", 90_010, &folder, &test, &required).unwrap();
     ran.code(2).err_has("TK_REQUIRE_DEVICE=hip").err_has("the runtime finds no AMD GPU");
@@ -241,8 +245,14 @@ fn a_binary_that_a_gpu_refuses_names_the_kernel_and_what_to_do() {
 fn a_launch_without_an_assembler_says_how_to_get_one() {
     let folder = tiles("no-assembler");
     let args = [&SMALL[..], &["--device", "cuda"]].concat();
-    let nowhere =
-        [("PATH", ""), ("HOME", "/nonexistent"), ("VIRTUAL_ENV", ""), ("CUDA_HOME", ""), ("TK_PTXAS", "")];
+    let nowhere = [
+        ("PATH", ""),
+        ("HOME", "/nonexistent"),
+        ("VIRTUAL_ENV", ""),
+        ("TK_VENV", ""),
+        ("CUDA_HOME", ""),
+        ("TK_PTXAS", ""),
+    ];
     let Some(ran) = on("", &folder, &args, &nowhere) else { return };
     ran.code(2).err_has("E1001").err_has("`pip install nvidia-cuda-nvcc-cu12`").err_has("tiles.tk:5:8");
     let ran = on("", &folder, &args, &[("TK_PTXAS", "/nonexistent")]).unwrap();

@@ -96,7 +96,13 @@ impl Building {
         let made = compile(&request, target.has_gcn);
         if let Some(stages) = made.as_ref().ok().and_then(|k| k.stages.as_ref()) {
             let lines = reads_of_inactive_lanes(&stages.asm);
-            assert!(lines.is_empty(), "{}: lanes that are off: {lines:?}\n{}\n{}", target.name, *compiled.module, stages.asm);
+            assert!(
+                lines.is_empty(),
+                "{}: lanes that are off: {lines:?}\n{}\n{}",
+                target.name,
+                *compiled.module,
+                stages.asm
+            );
         }
         let wrong = match made {
             Err(wrong) => wrong.iter().map(|d| format!("{}: {}", d.code, d.message)).collect(),

@@ -21,7 +21,9 @@ pub fn reads_of_inactive_lanes(asm: &str) -> Vec<String> {
         if let Some(target) = line.strip_prefix("s_cbranch_execz") {
             region = Some((target.trim(), vec![]));
         } else if let Some(label) = line.strip_suffix(':') {
-            found.extend(region.take().filter(|(end, _)| *end == label).into_iter().flat_map(|(_, inside)| inside));
+            found.extend(
+                region.take().filter(|(end, _)| *end == label).into_iter().flat_map(|(_, inside)| inside),
+            );
         } else if let Some((_, inside)) = region.as_mut().filter(|_| crosses_lanes(line)) {
             inside.push(line.to_string());
         }

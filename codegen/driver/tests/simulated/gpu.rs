@@ -23,7 +23,8 @@ fn backend(api: Api) -> Arc<Backend> {
         b.borrow_mut()
             .get_or_insert_with(|| {
                 let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-                let jit = Jit::new(SourceMap::default(), Environment::of_process(Some(&here)), Cache::of_process());
+                let jit =
+                    Jit::new(SourceMap::default(), Environment::of_process(Some(&here)), Cache::of_process());
                 let gpu = Gpu::open_on(api, 0).unwrap_or_else(|e| panic!("{e}"));
                 Arc::new(Backend::new(gpu, Arc::new(jit)).unwrap_or_else(|e| panic!("{e}")))
             })
@@ -48,8 +49,9 @@ fn examine_on(api: Api, seed: u64) -> Option<String> {
             let options = LaunchOptions { warps, timeout, ..LaunchOptions::of(&[]) };
             device.launch(&compiled, args, grid, &options, memory).map_err(|fault| format!("{fault}"))
         };
-        let got =
-            program.results(&module, &launch).or_else(|e| wrong(Kind::Fault, format!("{warps} warps: {e}")))?;
+        let got = program
+            .results(&module, &launch)
+            .or_else(|e| wrong(Kind::Fault, format!("{warps} warps: {e}")))?;
         match got.iter().zip(&expected).position(|(a, b)| a != b) {
             Some(i) => {
                 let at = got[i].iter().zip(&expected[i]).position(|(a, b)| a != b).unwrap_or(0);

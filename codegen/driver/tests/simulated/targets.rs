@@ -20,7 +20,8 @@ fn refused(seed: u64) -> Option<String> {
         Ok(module) => module,
         Err(problem) => return Some(format!("seed {seed}: {}\n\n{source}", problem.text)),
     };
-    let entry = (0..module.funcs.len()).map(FuncId::new).find(|f| module.funcs[*f].kind == FuncKind::Kernel)?;
+    let entry =
+        (0..module.funcs.len()).map(FuncId::new).find(|f| module.funcs[*f].kind == FuncKind::Kernel)?;
     let sources = SourceMap::default();
     let build = |target: &'static tk_layout::TargetSpec| {
         let warps = WARPS[seed as usize % WARPS.len()];

@@ -150,12 +150,13 @@ fn for_host(spec: &'static TargetSpec, triple: &str, features: &str, passes: &st
     let defined = |l: &str| l.starts_with("declare") && l.contains("@ordered.");
     for line in text.lines().filter(|l| !l.starts_with("target ") && !defined(l)) {
         // `asm "text", "constraints"(` becomes `@"text"(`.
-        let replaced = line.split_once("asm ").filter(|_| line.contains("call")).and_then(|(before, rest)| {
-            let rest = rest.strip_prefix("sideeffect ").unwrap_or(rest);
-            let (text, rest) = rest.strip_prefix('"')?.split_once("\", \"")?;
-            let (_, arguments) = rest.split_once('"')?;
-            Some(format!("{before}@\"{text}\"{arguments}\n"))
-        });
+        let replaced =
+            line.split_once("asm ").filter(|_| line.contains("call")).and_then(|(before, rest)| {
+                let rest = rest.strip_prefix("sideeffect ").unwrap_or(rest);
+                let (text, rest) = rest.strip_prefix('"')?.split_once("\", \"")?;
+                let (_, arguments) = rest.split_once('"')?;
+                Some(format!("{before}@\"{text}\"{arguments}\n"))
+            });
         out += &replaced.unwrap_or_else(|| format!("{line}\n"));
     }
     out
@@ -178,19 +179,26 @@ fn compare_optimised(spec: &'static TargetSpec, triple: &str, features: &str, ca
         let buffer = MemoryBuffer::create_from_memory_range_copy(&text.as_bytes()[..text.len() - 1], "text");
         let module = context.create_module_from_ir(buffer).unwrap_or_else(|e| panic!("{}", e.to_string()));
         let args = |i: usize| inputs(&cases[i].from);
-        run_all(&module, cases, args, |args| args[0].len() as u64, |module, engine| {
-            for (name, address) in
-                [("encode_f8", encode_f8 as *const () as usize), ("decode_f8", decode_f8 as *const () as usize)]
-            {
-                engine.add_global_mapping(&module.get_function(name).unwrap(), address);
-            }
-            for (name, long, address) in tk_llvm::sim::library() {
-                let context = module.get_context();
-                let ty = if long { context.f64_type() } else { context.f32_type() };
-                let f = module.add_function(name, context.f32_type().fn_type(&[ty.into()], false), None);
-                engine.add_global_mapping(&f, address);
-            }
-        });
+        run_all(
+            &module,
+            cases,
+            args,
+            |args| args[0].len() as u64,
+            |module, engine| {
+                for (name, address) in [
+                    ("encode_f8", encode_f8 as *const () as usize),
+                    ("decode_f8", decode_f8 as *const () as usize),
+                ] {
+                    engine.add_global_mapping(&module.get_function(name).unwrap(), address);
+                }
+                for (name, long, address) in tk_llvm::sim::library() {
+                    let context = module.get_context();
+                    let ty = if long { context.f64_type() } else { context.f32_type() };
+                    let f = module.add_function(name, context.f32_type().fn_type(&[ty.into()], false), None);
+                    engine.add_global_mapping(&f, address);
+                }
+            },
+        );
     }
 }
 
@@ -222,10 +230,11 @@ fn optimised_for_amd_they_are_those_of_the_interpreter() {
 /// rewrites to its own operation takes over that operation's undefined cases.
 #[test]
 fn intrinsics_of_the_targets_are_left_alone() {
-    let nvptx = ["ex2.approx.ftz.f", "lg2.approx.ftz.f", "rcp.approx.ftz.f", "rsqrt.approx.f", "rsqrt.approx.ftz.f"]
-        .into_iter()
-        .chain(["sqrt.approx.ftz.f", "sin.approx.ftz.f", "cos.approx.ftz.f"])
-        .map(|n| ("nvptx64-nvidia-cuda", "sm_90a", format!("llvm.nvvm.{n}")));
+    let nvptx =
+        ["ex2.approx.ftz.f", "lg2.approx.ftz.f", "rcp.approx.ftz.f", "rsqrt.approx.f", "rsqrt.approx.ftz.f"]
+            .into_iter()
+            .chain(["sqrt.approx.ftz.f", "sin.approx.ftz.f", "cos.approx.ftz.f"])
+            .map(|n| ("nvptx64-nvidia-cuda", "sm_90a", format!("llvm.nvvm.{n}")));
     let amd = ["exp2", "log", "rcp", "rsq", "sqrt"]
         .map(|n| ("amdgcn-amd-amdhsa", "gfx942", format!("llvm.amdgcn.{n}.f32")));
     Target::initialize_nvptx(&InitializationConfig::default());

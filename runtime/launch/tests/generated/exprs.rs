@@ -269,7 +269,7 @@ impl Scope {
                 "i16" | "u16" => {
                     let from = self.random.pick(&["f16", "bf16"]);
                     self.bits_of(from, e, dims, depth)
-                },
+                }
                 "u32" => self.bits_of("f32", e, dims, depth),
                 "i64" => self.bits_of("f64", e, dims, depth),
                 _ => format!("({a} * {b})"),
