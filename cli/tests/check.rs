@@ -333,6 +333,28 @@ fn mistakes_in_what_is_evaluated() {
     }
 }
 
+/// Types that double with every line: a few lines would hold millions of values.
+#[test]
+fn values_that_double() {
+    let folder = Folder::new("doubling");
+    let doubled = |line: &dyn Fn(usize) -> String| (1..60).map(line).collect::<String>();
+    let tuples = doubled(&|i| format!("let t{i} = (t{}, t{});\n", i - 1, i - 1));
+    let types = doubled(&|i| format!("struct S{i} {{ a: S{}, b: S{} }}\n", i - 1, i - 1));
+    let upwards = doubled(&|i| format!("struct S{i} {{ a: S{}, b: S{} }}\n", i + 1, i + 1));
+    let sources = [
+        format!("kernel k(n: i32) {{ let t0 = n;\n{tuples} }}\n"),
+        format!("struct S0 {{ a: i32 }}\n{types}"),
+        format!("struct S0 {{ }}\n{types} fn f(s: S59) {{ }}"),
+        format!("{upwards}struct S60 {{ a: i32 }}\nfn f(s: S1) {{ }}"),
+    ];
+    for source in sources {
+        folder.write("hostile.tk", source);
+        let start = Instant::now();
+        folder.tk(&["check", "hostile.tk"]).code(1).err_has("E0106").err_has("65536 values");
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+}
+
 #[test]
 fn hostile_depth() {
     let folder = Folder::new("depth");

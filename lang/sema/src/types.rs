@@ -55,6 +55,10 @@ pub enum Ty {
     Str,
 }
 
+/// The most values that one tuple or struct may hold: tuples of tuples double with every line. Tables written out have a
+/// few thousand entries; at this limit checking takes a second and some hundred MB.
+pub(crate) const MAX_PARTS: usize = 1 << 16;
+
 /// What a tile, view or buffer is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elem {

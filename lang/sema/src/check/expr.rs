@@ -122,7 +122,8 @@ impl Cx<'_, '_> {
                 self.need_value(h)
             })
             .collect();
-        let ty = if es.iter().any(|e| e.ty.is_err()) {
+        let small = self.few_parts(es.iter().map(|e| &e.ty), span);
+        let ty = if !small || es.iter().any(|e| e.ty.is_err()) {
             Ty::Err
         } else {
             Ty::Tuple(es.iter().map(|e| e.ty.clone()).collect())

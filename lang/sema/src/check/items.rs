@@ -23,6 +23,9 @@ pub(super) fn signatures(p: &mut Program) {
     for i in 0..p.structs.len() {
         struct_fields(p, StructId(i as u32));
     }
+    for i in 0..p.structs.len() {
+        struct_size(p, StructId(i as u32));
+    }
     for i in 0..p.sigs.len() {
         ensure_signature(p, FnId(i as u32));
     }
@@ -93,9 +96,7 @@ fn struct_fields(p: &mut Program, id: StructId) {
             seen.insert(&f.name.text, f.name.span);
         }
         let ty = f.ty.as_ref().map_or(Ty::Err, |t| cx.ty(t));
-        if let Ty::Struct(inner, _) = &ty
-            && contains(cx.hir(), *inner, id, 0)
-        {
+        if mentions(cx.hir(), &ty, id, &mut HashSet::new()) {
             let name = s.name.text.clone();
             cx.error(codes::RECURSION, f.name.span, format!("`{name}` contains itself"), "");
             fields.push((f.name.text.clone(), Ty::Err, f.name.span));
@@ -106,15 +107,29 @@ fn struct_fields(p: &mut Program, id: StructId) {
     cx.p.hir.structs[id.0 as usize].fields = fields;
 }
 
-fn contains(hir: &crate::hir::Hir, outer: StructId, inner: StructId, depth: usize) -> bool {
-    fn mentions(hir: &crate::hir::Hir, t: &Ty, inner: StructId, depth: usize) -> bool {
-        match t {
-            Ty::Struct(id, _) => contains(hir, *id, inner, depth + 1),
-            Ty::Tuple(ts) => ts.iter().any(|t| mentions(hir, t, inner, depth)),
-            _ => false,
-        }
+/// Refuses a struct of structs of structs that holds too much, when the fields of all are known.
+fn struct_size(p: &mut Program, id: StructId) {
+    let Some((file, s)) = p.structs.get(id.0 as usize).cloned() else { return };
+    let mut cx = Cx::new(p, file, None);
+    let fields = cx.hir().strukt(id).fields.clone();
+    if !cx.few_parts(fields.iter().map(|f| &f.1), s.name.span) {
+        cx.p.hir.structs[id.0 as usize].fields.iter_mut().for_each(|f| f.1 = Ty::Err);
     }
-    outer == inner || depth < 64 && hir.strukt(outer).fields.iter().any(|f| mentions(hir, &f.1, inner, depth))
+}
+
+/// Whether a struct is somewhere in a type. Every other struct is looked into once, and no more of them than a program
+/// has: a circle that is longer is found by its size.
+fn mentions(hir: &crate::hir::Hir, t: &Ty, inner: StructId, seen: &mut HashSet<StructId>) -> bool {
+    match t {
+        Ty::Struct(id, _) if *id == inner => true,
+        Ty::Struct(id, _) => {
+            seen.len() < 1000
+                && seen.insert(*id)
+                && hir.strukt(*id).fields.iter().any(|f| mentions(hir, &f.1, inner, seen))
+        }
+        Ty::Tuple(ts) => ts.iter().any(|t| mentions(hir, t, inner, seen)),
+        _ => false,
+    }
 }
 
 impl Cx<'_, '_> {

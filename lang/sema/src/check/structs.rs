@@ -6,10 +6,24 @@ use tk_syntax::{Diagnostic, Span, codes};
 use super::cx::Cx;
 use super::record::Target;
 use super::subst::Subst;
-use crate::hir::{HExpr, HKind, StructId};
-use crate::types::{CTerm, Ty};
+use crate::hir::{HExpr, HKind, Hir, StructId};
+use crate::types::{CTerm, MAX_PARTS, Ty};
 
 impl Cx<'_, '_> {
+    /// Whether a tuple or struct of these parts is small enough; reports otherwise.
+    pub fn few_parts<'t>(&mut self, mut parts: impl Iterator<Item = &'t Ty>, span: Span) -> bool {
+        let mut left = MAX_PARTS;
+        if parts.all(|t| take_parts(self.hir(), t, 0, &mut left)) {
+            return true;
+        }
+        let message = format!(
+            "this holds more than {MAX_PARTS} values, or is nested more than {} levels deep",
+            tk_syntax::MAX_DEPTH
+        );
+        self.error(codes::TOO_DEEP, span, message, "tuples and structs are made of single values");
+        false
+    }
+
     /// `S(f = x)`
     pub fn struct_value(&mut self, id: StructId, cargs: &[Index], args: &[ast::Arg], span: Span) -> HExpr {
         let s = self.hir().strukt(id).clone();
@@ -145,4 +159,29 @@ impl Cx<'_, '_> {
         let konst = out.iter().all(|h| h.konst);
         self.mk(HKind::Struct(out), Ty::Struct(id, args), span, konst)
     }
+}
+
+/// Counts the tuples, structs and values of a type down; false where there are more than are left.
+fn take_parts(hir: &Hir, t: &Ty, depth: usize, left: &mut usize) -> bool {
+    // Empty ones count too: the walk is as long as this number.
+    *left = left.saturating_sub(1);
+    *left > 0
+        && depth < tk_syntax::MAX_DEPTH
+        && match t {
+            Ty::Tuple(items) => items.iter().all(|t| take_parts(hir, t, depth + 1, left)),
+            Ty::Struct(id, _) => {
+                hir.strukt(*id).fields.iter().all(|(_, t, _)| take_parts(hir, t, depth + 1, left))
+            }
+            Ty::Err
+            | Ty::Unit
+            | Ty::Never
+            | Ty::Tile { .. }
+            | Ty::View { .. }
+            | Ty::Option(_)
+            | Ty::Buffer { .. }
+            | Ty::Fn(..)
+            | Ty::DType
+            | Ty::ShapeTy
+            | Ty::Str => true,
+        }
 }

@@ -9,15 +9,27 @@ const WORDS: &[&str] = &["(", ")", "[", "]", "{", "}", ",", ";", ":", "::", ".",
     "None", "view", "tile", "0", "1", "-1", "2147483648", "9223372036854775807", "1e999", "nan", "inf", "0.5", "f8e4m3",
     "bool", "i64", "T", "N", "range(0, 1)", "static_range(0, 3)", "map", "reduce", "e2m1", "\"s\"", "é", "\u{1F600}", "\n"];
 
+const TYPES: &[&str] = &[
+    "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f8e4m3", "f8e5m2", "f16", "bf16", "f32", "f64",
+    "bool",
+];
+
 /// Changes texts.
 pub struct Mutator<'a> {
     state: u64,
     texts: &'a [Vec<u8>],
+    /// Whether texts stay whole and change in one place, mostly: more of them stay programs.
+    gentle: bool,
 }
 
 impl Mutator<'_> {
     pub fn new(seed: u64, texts: &[Vec<u8>]) -> Mutator<'_> {
-        Mutator { state: seed ^ 0x5851_f42d_4c95_7f2d, texts }
+        Mutator { state: seed ^ 0x5851_f42d_4c95_7f2d, texts, gentle: false }
+    }
+
+    #[allow(dead_code, reason = "one of two tests wants it")]
+    pub fn gentle(seed: u64, texts: &[Vec<u8>]) -> Mutator<'_> {
+        Mutator { gentle: true, ..Mutator::new(seed, texts) }
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -36,13 +48,14 @@ impl Mutator<'_> {
     /// The next changed text.
     pub fn next(&mut self) -> Vec<u8> {
         let text = self.text();
-        let text = self.part(text);
+        let text = if self.gentle { text } else { self.part(text) };
         let mut tokens = split(&text);
-        for _ in 0..1 + self.below(4) {
+        let changes = if self.gentle { 1 + self.below(2) * self.below(3) } else { 1 + self.below(4) };
+        for _ in 0..changes {
             self.change(&mut tokens);
         }
         let mut data = tokens.concat().into_bytes();
-        if self.below(20) == 0 && !data.is_empty() {
+        if !self.gentle && self.below(20) == 0 && !data.is_empty() {
             let at = self.below(data.len());
             data[at] = self.below(256) as u8;
         }
@@ -66,7 +79,7 @@ impl Mutator<'_> {
         let (at, other) = (self.below(tokens.len()), self.below(tokens.len()));
         let run = 1 + self.below(6);
         let end = (at + run).min(tokens.len());
-        match self.below(10) {
+        match self.below(12) {
             0 => drop(tokens.drain(at..end)),
             1 => {
                 let copy = tokens[at..end].to_vec();
@@ -90,6 +103,22 @@ impl Mutator<'_> {
                     tokens[i] =
                         ["0", "1", "2", "7", "1048577", "-3", "4294967296", "1.5"][self.below(8)].to_string();
                 }
+            }
+            9 => {
+                // A type for another one, of which checking knows much.
+                let typed = |t: &String| TYPES.contains(&t.as_str());
+                if let Some(i) = (at..tokens.len()).find(|i| typed(&tokens[*i])) {
+                    tokens[i] = TYPES[self.below(TYPES.len())].to_string();
+                }
+            }
+            10 => {
+                // The whole of an item of another text.
+                let other = self.text();
+                let items: Vec<&str> = other.split_inclusive("\n}\n").collect();
+                let item = items[self.below(items.len())].to_string();
+                let ends = |i: &usize| tokens[*i] == "}" && tokens.get(i + 1).is_some_and(|t| t == "\n");
+                let end = (at..tokens.len()).find(ends).map_or(tokens.len(), |i| (i + 2).min(tokens.len()));
+                tokens.splice(end..end, split(&item));
             }
             _ => {
                 // A name for another one.
