@@ -1,7 +1,7 @@
 //! Owns what only tests do: host operations, launches, expected errors.
 
 use tk_ops::{DType, HostOp, Op, Scalar};
-use tk_syntax::Span;
+use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Attr, Attrs, Builder, Type};
 
 use super::args::Args;
@@ -34,7 +34,14 @@ impl Lower<'_, '_> {
         let (mut xs, mut attrs) = (vec![], Attrs::new());
         match op {
             HostOp::Buffer | HostOp::Tile => xs.push(self.operand(a, "x")?),
-            HostOp::Empty => attrs.set("shape", Attr::Ints(a.ints("shape")?)),
+            HostOp::Empty => {
+                let shape = a.ints("shape")?;
+                if let Some((i, d)) = shape.iter().enumerate().find(|(_, d)| **d < 1) {
+                    let message = format!("extent {i} of this tensor is {d}, but extents are at least 1");
+                    return Err(Box::new(Diagnostic::error(codes::EXTENT, a.span, message, "")));
+                }
+                attrs.set("shape", Attr::Ints(shape));
+            }
             HostOp::Randn => attrs.set("seed", Attr::Int(a.need_int("seed")?)),
             HostOp::Uniform => {
                 xs.extend([self.operand(a, "low")?, self.operand(a, "high")?]);
