@@ -230,8 +230,11 @@ impl<'a> Correction<'a> {
 
 /// `path:line:column: error[E0304]: message`
 pub fn short(sources: &SourceMap, d: &tk_syntax::Diagnostic) -> String {
-    let (file, line, column) = sources.position(d.primary.span);
     let message = d.message.split_whitespace().collect::<Vec<_>>().join(" ");
+    if d.primary.span.is_nowhere() {
+        return format!("{}[{}]: {message}", severity(d.severity), d.code);
+    }
+    let (file, line, column) = sources.position(d.primary.span);
     format!("{file}:{line}:{column}: {}[{}]: {message}", severity(d.severity), d.code)
 }
 

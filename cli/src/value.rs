@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use tk_ops::DTypeSet;
+use tk_ops::{DType, DTypeSet};
 use tk_runtime::{Value, make, stored};
 
 /// Splits `name=VALUE`.
@@ -56,7 +56,9 @@ pub fn parse(name: &str, text: &str, wanted: DTypeSet) -> Result<Value, String> 
     if let Some(array) = array {
         let found = array.tensor().map(|(dtype, _)| dtype).filter(|d| !wanted.has(*d));
         return match found {
-            Some(dtype) => Err(format!("{text} holds {dtype}, but `{name}` takes {wanted}")),
+            Some(dtype) => {
+                Err(format!("{text} holds {dtype}, but `{name}` takes {wanted}{}", raw_form(dtype, wanted)))
+            }
             None => Ok(array),
         };
     }
@@ -65,6 +67,17 @@ pub fn parse(name: &str, text: &str, wanted: DTypeSet) -> Result<Value, String> 
     Err(format!(
         "`{name}={text}`: not a number, an .npy or .safetensors file or an array such as zeros:f32[64]{hint}"
     ))
+}
+
+/// How NumPy saves the bits of the types that it has not, where integers of their width may be meant as such.
+fn raw_form(found: DType, wanted: DTypeSet) -> &'static str {
+    if matches!(found, DType::U16 | DType::I16) && wanted.has(DType::BF16) {
+        "; if these are the bits of bf16, save `a.view(\"V2\")`"
+    } else if matches!(found, DType::U8 | DType::I8) && wanted.and(DTypeSet::F8) != DTypeSet::EMPTY {
+        "; if these are the bits of fp8, save `a.view(\"V1\")`"
+    } else {
+        ""
+    }
 }
 
 /// A float as the language writes it; Rust's other spellings (`infinity`, `NaN`) are no numbers here.

@@ -320,3 +320,32 @@ fn values_that_their_type_does_not_reach_are_refused() {
         with(change).code(0);
     }
 }
+
+#[test]
+fn bits_of_types_that_numpy_has_not_are_named() {
+    let folder = Folder::new("bits");
+    folder.write(
+        "k.tk",
+        "kernel b(x: view[bf16, 1], y: mut view[f32, 1]) { y.store([0], x.load([0], [2]) as f32); }\n\
+         kernel e[T: f8e4m3 | f8e5m2](x: view[T, 1], y: mut view[f32, 1]) { y.store([0], x.load([0], [2]) as f32); }\n",
+    );
+    for (file, descr, data) in [
+        ("u16.npy", "<u2", &[0x80u8, 0x3f, 0, 0x40][..]),
+        ("v2.npy", "<V2", &[0x80, 0x3f, 0, 0x40]),
+        ("u8.npy", "|u1", &[0x38, 0x40]),
+        ("v1.npy", "|V1", &[0x38, 0x40]),
+    ] {
+        folder.write(file, npy(descr, "(2,)", data));
+    }
+    let run = |kernel: &str, x: &str, more: &[&str]| {
+        let kernel = format!("k.tk::{kernel}");
+        let args = ["run", kernel.as_str(), x, "y=zeros:f32[2]"];
+        folder.tk(&[&args[..], more].concat())
+    };
+    run("b", "x=u16.npy", &[])
+        .code(2)
+        .says(&["u16.npy holds u16, but `x` takes bf16", "save `a.view(\"V2\")`"]);
+    run("b", "x=v2.npy", &[]).code(0).out_has("1.0, 2.0");
+    run("e", "x=u8.npy", &["--set", "T=f8e4m3"]).code(2).says(&["holds u8", "save `a.view(\"V1\")`"]);
+    run("e", "x=v1.npy", &["--set", "T=f8e4m3"]).code(0).out_has("1.0, 2.0");
+}

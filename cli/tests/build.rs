@@ -185,6 +185,9 @@ fn an_assembler_that_does_not_work_is_said_with_what_to_do() {
     let args = ["build", "k.tk::fill", "--target", "sm_90a", "-o", "out"];
     let ran = tk(&folder, &args, &nowhere);
     ran.code(2).err_has("error[E1001]").err_has("pip install nvidia-cuda-nvcc-cu12");
+    assert!(!ran.err.contains("k.tk"), "no kernel is to blame: {ran:#?}");
+    let short = [&args[..], &["--message-format", "short"]].concat();
+    assert!(tk(&folder, &short, &nowhere).err.starts_with("error[E1001]: there is no `ptxas`"));
     tk(&folder, &["doctor"], &nowhere).code(0).out_has("ptxas   there is no `ptxas`");
     // What needs no assembler works without one.
     let args = ["build", "k.tk::fill", "--target", "sm_90a", "--emit", "tile", "-o", "out"];

@@ -8,7 +8,7 @@ use std::{fs, io};
 
 use tempfile::TempDir;
 use tk_runtime::leftovers::{Lock, lock, sweep};
-use tk_syntax::{Code, Diagnostic, Span};
+use tk_syntax::{Code, Diagnostic, Span, codes};
 
 use crate::cache::{Cache, Key};
 
@@ -29,8 +29,9 @@ impl ToolError {
         ToolError { code, message: message.into(), notes: vec![note.into()] }
     }
 
-    /// The diagnostic; `place` is the kernel that needed the tool.
+    /// The diagnostic; `place` is the kernel that needed the tool. A tool that is missing is the fault of no kernel.
     pub fn at(self, place: Span) -> Diagnostic {
+        let place = if self.code == codes::NO_ASSEMBLER { Span::NOWHERE } else { place };
         let mut d = Diagnostic::error(self.code, place, self.message, "");
         d.notes = self.notes;
         d

@@ -60,6 +60,9 @@ impl<'a> Renderer<'a> {
             format!("{kind}[{}]: {message}\n", diag.code)
         };
         let plain = |header: &str| {
+            if diag.primary.span.is_nowhere() {
+                return header.to_string();
+            }
             let (name, line, column) = self.sources.position(diag.primary.span);
             format!("{header}  at {name}:{line}:{column}\n")
         };

@@ -20,6 +20,14 @@ pub struct Span {
 }
 
 impl Span {
+    /// The place of what is about no source, such as a tool that is missing.
+    pub const NOWHERE: Span = Span { file: FileId(u32::MAX), start: 0, end: 0 };
+
+    /// Whether it is about no source.
+    pub fn is_nowhere(self) -> bool {
+        self.file == Span::NOWHERE.file
+    }
+
     /// The span of `start..end` in `file`.
     pub fn new(file: FileId, start: usize, end: usize) -> Self {
         let clip = |x: usize| u32::try_from(x).unwrap_or(u32::MAX);
