@@ -1,8 +1,8 @@
 //! Owns symbolic integers: the normal form in which extents are compared.
 //!
 //! A [`Poly`] is an integer polynomial over atoms: compile-time parameters, and opaque applications of `/`, `%`,
-//! `cdiv`, `minimum`, `maximum`, `next_pow2`. Equal normal forms are equal values; the reverse need not hold. The
-//! rules `(c * e) / c = e` and `cdiv(c * e, c) = e` are applied while a polynomial is built.
+//! `cdiv`, `minimum`, `maximum`, `next_pow2`, and choices `if a == b { c } else { d }`. Equal normal forms are equal
+//! values; the reverse need not hold. The rules `(c * e) / c = e` and `cdiv(c * e, c) = e` are applied while a polynomial is built.
 
 use std::collections::BTreeMap;
 
@@ -18,6 +18,8 @@ pub enum PolyFn {
     Min,
     Max,
     NextPow2,
+    /// `if a == b { c } else { d }` of `[a, b, c, d]`.
+    Choose,
 }
 
 /// An indivisible symbol.
@@ -169,6 +171,14 @@ impl Poly {
         {
             return Some(Poly::int(0));
         }
+        if let (PolyFn::Choose, [a, b, yes, no]) = (f, args.as_slice()) {
+            match a.sub(b)?.as_int() {
+                Some(0) => return Some(yes.clone()),
+                Some(_) => return Some(no.clone()),
+                None if yes == no => return Some(yes.clone()),
+                None => {}
+            }
+        }
         let mut args = args;
         if let PolyFn::Min | PolyFn::Max = f {
             args.sort();
@@ -187,6 +197,7 @@ impl Poly {
             let mut product = *c;
             for a in mono {
                 let v = match a {
+                    Atom::Fn(PolyFn::Choose, args) => choice(args, &|p| p.eval(value))?.eval(value)?,
                     Atom::Fn(f, args) => {
                         let vals: Option<Vec<i128>> = args.iter().map(|p| p.eval(value)).collect();
                         eval_fn(*f, &vals?)?
@@ -240,6 +251,34 @@ impl Poly {
         out
     }
 
+    /// The first choice in it: the two sides that it compares.
+    pub fn choice(&self) -> Option<(&Poly, &Poly)> {
+        self.terms.keys().flatten().find_map(|a| match a {
+            Atom::Fn(PolyFn::Choose, args) => match args.as_slice() {
+                [a, b, ..] => Some((a, b)),
+                _ => None,
+            },
+            Atom::Fn(_, args) => args.iter().find_map(Poly::choice),
+            Atom::Param(_)
+            | Atom::ShapeDim(..)
+            | Atom::ShapeRank(_)
+            | Atom::ShapeCount(_)
+            | Atom::DTypeFact(..)
+            | Atom::Opaque(_) => None,
+        })
+    }
+
+    /// What it is where two polynomials are equal, or are not: choices between them are made.
+    pub fn assuming(&self, a: &Poly, b: &Poly, equal: bool) -> Option<Poly> {
+        self.subst(&|atom| match atom {
+            Atom::Fn(PolyFn::Choose, args) => match args.as_slice() {
+                [x, y, yes, no] if x == a && y == b => (if equal { yes } else { no }).assuming(a, b, equal),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
     /// The text in the language's terms; `name` prints the basic atoms.
     pub fn show(&self, name: &dyn Fn(&Atom) -> String) -> String {
         if self.terms.is_empty() {
@@ -270,7 +309,15 @@ impl Poly {
             }
             out.push_str(&factors.join(" * "));
         }
-        out
+        // Alone, a choice needs no parentheses.
+        match self.terms.iter().next() {
+            Some((m, 1))
+                if self.terms.len() == 1 && matches!(m.as_slice(), [Atom::Fn(PolyFn::Choose, _)]) =>
+            {
+                out.get(1..out.len() - 1).unwrap_or_default().to_string()
+            }
+            _ => out,
+        }
     }
 }
 
@@ -288,7 +335,17 @@ fn show_atom(a: &Atom, name: &dyn Fn(&Atom) -> String) -> String {
         PolyFn::Min => format!("minimum({})", text.join(", ")),
         PolyFn::Max => format!("maximum({})", text.join(", ")),
         PolyFn::NextPow2 => format!("next_pow2({})", text.join(", ")),
+        PolyFn::Choose => {
+            let at = |i: usize| text.get(i).map_or("?", String::as_str);
+            format!("(if {} == {} {{ {} }} else {{ {} }})", at(0), at(1), at(2), at(3))
+        }
     }
+}
+
+/// The arm of a choice that is taken; the other need not have a value.
+fn choice<'p>(args: &'p [Poly], value: &dyn Fn(&Poly) -> Option<i128>) -> Option<&'p Poly> {
+    let [a, b, yes, no] = args else { return None };
+    Some(if value(a)? == value(b)? { yes } else { no })
 }
 
 /// The value of an integer function; `None` for a division by zero, a wrong argument count or an overflow.
@@ -306,6 +363,7 @@ pub fn eval_fn(f: PolyFn, v: &[i128]) -> Option<i128> {
         (PolyFn::NextPow2, [a]) => {
             u128::try_from(*a).unwrap_or(1).max(1).checked_next_power_of_two().map(|x| x as i128)
         }
-        (PolyFn::Div | PolyFn::Rem | PolyFn::CeilDiv | PolyFn::NextPow2, _) => None,
+        (PolyFn::Choose, [a, b, yes, no]) => Some(if a == b { *yes } else { *no }),
+        (PolyFn::Div | PolyFn::Rem | PolyFn::CeilDiv | PolyFn::NextPow2 | PolyFn::Choose, _) => None,
     }
 }

@@ -200,7 +200,7 @@ impl Cx<'_, '_> {
             }
             self.zonk_expr(&mut h);
             if learn && h.konst {
-                self.learn(&h);
+                self.learn(&h, true);
             }
             let text = self.text(a.value.span);
             let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

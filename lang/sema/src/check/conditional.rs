@@ -26,6 +26,7 @@ impl Cx<'_, '_> {
         let before = self.flow();
         let want_arm = if cond.konst { want } else { None };
         let (then_b, then_ty) = self.narrowed_block(narrow_then, |cx| {
+            cx.learn(&cond, true);
             let arm = cx.block(then, want);
             cx.fit_arm(arm, want_arm)
         });
@@ -33,6 +34,7 @@ impl Cx<'_, '_> {
         self.set_flow(before.clone());
         let els_b = els.map(|e| {
             self.narrowed_block(narrow_else, |cx| {
+                cx.learn(&cond, false);
                 let arm = cx.else_block(e, want);
                 cx.fit_arm(arm, want_arm)
             })
@@ -80,11 +82,13 @@ impl Cx<'_, '_> {
     }
 
     fn narrowed_block<R>(&mut self, narrow: Narrowed, f: impl FnOnce(&mut Self) -> R) -> R {
-        let n = self.narrowed.len();
+        let (n, facts, widths) = (self.narrowed.len(), self.facts.len(), self.widths.len());
         // Of no type everything holds, opposites too: an arm that no member reaches is seen as the code around it.
         self.narrowed.extend(narrow.into_iter().filter(|(_, set)| *set != DTypeSet::EMPTY));
         let r = f(self);
         self.narrowed.truncate(n);
+        self.facts.truncate(facts);
+        self.widths.truncate(widths);
         r
     }
 

@@ -173,6 +173,18 @@ impl Cx<'_, '_> {
                     _ => None,
                 }
             }
+            HKind::If { cond, then, els: Some(els) } if then.stmts.is_empty() && els.stmts.is_empty() => {
+                let HKind::Builtin(row, sides) = &cond.kind else { return None };
+                let [HArg::Expr(a), HArg::Expr(b)] = sides.as_slice() else { return None };
+                let (a, b) = (self.try_poly(a)?, self.try_poly(b)?);
+                let (then, els) = (self.try_poly(then.tail.as_ref()?)?, self.try_poly(els.tail.as_ref()?)?);
+                match row.name {
+                    "==" => Poly::apply(PolyFn::Choose, vec![a, b, then, els]),
+                    "!=" => Poly::apply(PolyFn::Choose, vec![a, b, els, then]),
+                    _ => None,
+                }
+            }
+            HKind::Block(b) if b.stmts.is_empty() => self.try_poly(b.tail.as_ref()?),
             _ => None,
         }
     }

@@ -143,6 +143,8 @@ pub(crate) struct Cx<'p, 'a> {
     pub narrowed: Vec<(CVarId, DTypeSet)>,
     /// Equalities that `require`s give, as substitutions of variables.
     pub facts: Vec<(CVarId, Poly)>,
+    /// Variables that are axes: each is below this rank, where that matters.
+    pub axes: Vec<(CVarId, usize)>,
     /// Quotients invented for divisibility facts.
     pub quotients: u32,
     /// Pairs of dtypes of one width, by `require(T.bits == U.bits)`.
@@ -188,6 +190,7 @@ impl<'p, 'a> Cx<'p, 'a> {
             vars: Vars::default(),
             narrowed: vec![],
             facts: vec![],
+            axes: vec![],
             quotients: 0,
             widths: vec![],
             ret: Ty::Unit,

@@ -4,7 +4,7 @@ use tk_syntax::ast::{self, ExprKind, Index};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::{Cx, Sym};
-use crate::hir::{HExpr, HIndex, HKind, HSlice};
+use crate::hir::{HBlock, HExpr, HIndex, HKind, HSlice};
 use crate::poly::{Atom, Poly};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -26,15 +26,7 @@ impl Cx<'_, '_> {
             Ty::Buffer { elem, shape } => self.buffer_slice(b, elem, &shape, items, span),
             Ty::Tuple(ts) => match items {
                 [Index::Expr(i)] if self.is_table(&b) => self.table_entry(&b, base.span, i, span),
-                [Index::Expr(i)] => match self.known_int(i, "the position in a tuple") {
-                    Some(n) if n >= 0 && (n as usize) < ts.len() => {
-                        let mut f = self.field(&b, n as u32);
-                        f.span = span;
-                        f
-                    }
-                    Some(n) => self.no_element(base.span, ts.len(), n, i.span),
-                    None => HExpr::err(span),
-                },
+                [Index::Expr(i)] => self.tuple_entry(&b, &ts, base.span, i, span),
                 _ => self.error(codes::INDEX, span, "a tuple is indexed by one number", ""),
             },
             Ty::ShapeTy => match items {
@@ -96,7 +88,49 @@ impl Cx<'_, '_> {
             };
         }
         let entries = (0..len as u32).map(|n| self.field(b, n)).collect();
+        let at = self.position_below(at, len);
         self.chosen(&at, entries, span)
+    }
+
+    /// `t[i]` with a compile-time position. While the position is symbolic, the parts have to be of one type.
+    fn tuple_entry(&mut self, b: &HExpr, ts: &[Ty], base: Span, i: &ast::Expr, span: Span) -> HExpr {
+        let Some(at) = self.const_int(i) else { return HExpr::err(span) };
+        let known = self.poly(&at).and_then(|p| self.with_facts(&p).as_int());
+        if let Some(n) = known {
+            return match u32::try_from(n).ok().filter(|n| (*n as usize) < ts.len()) {
+                Some(n) => HExpr { span, ..self.field(b, n) },
+                None => self.no_element(base, ts.len(), n, i.span),
+            };
+        }
+        let Some(first) = ts.first().filter(|f| ts.iter().all(|t| self.fits(t, f))).cloned() else {
+            return self.error(
+                codes::UNKNOWN_EXTENT,
+                i.span,
+                "the position in a tuple must be a number that is known where it is written",
+                "the parts differ in type",
+            );
+        };
+        let at = self.position_below(at, ts.len());
+        let mut parts =
+            (0..ts.len() as u32).rev().map(|n| (n, self.field(b, n))).collect::<Vec<_>>().into_iter();
+        let Some((_, mut out)) = parts.next() else { return HExpr::err(span) };
+        for (n, part) in parts {
+            let number = self.mk(HKind::Int(n.into()), at.ty.clone(), span, true);
+            let cond = Box::new(self.binary_op(ast::BinOp::Eq, at.clone(), number, span));
+            let konst = part.konst && out.konst;
+            let arm = |e: HExpr| Box::new(HBlock { stmts: vec![], tail: Some(Box::new(e)), span });
+            let kind = HKind::If { cond, then: arm(part), els: Some(arm(out)) };
+            out = self.mk(kind, first.clone(), span, konst);
+        }
+        out
+    }
+
+    /// A symbolic position that each specialization holds against the number of elements.
+    fn position_below(&mut self, at: HExpr, len: usize) -> HExpr {
+        let span = at.span;
+        let numbers = (0..len as i128).map(|n| self.mk(HKind::Int(n), Ty::i32(), span, true)).collect();
+        let all = self.mk(HKind::Shape(numbers), Ty::ShapeTy, span, true);
+        self.mk(HKind::Index(Box::new(all), vec![HIndex::At(Box::new(at))]), Ty::i32(), span, true)
     }
 
     /// The entry at a position that is symbolic; of lists each element by itself.
@@ -124,7 +158,10 @@ impl Cx<'_, '_> {
     }
 
     fn shape_dim(&mut self, b: HExpr, i: &ast::Expr, span: Span) -> HExpr {
-        let Some(n) = self.known_int(i, "the position in a shape") else { return HExpr::err(span) };
+        let Some(at) = self.const_int(i) else { return HExpr::err(span) };
+        let Some(n) = self.poly(&at).and_then(|p| self.with_facts(&p).as_int()) else {
+            return self.mk(HKind::Index(Box::new(b), vec![HIndex::At(Box::new(at))]), Ty::i32(), span, true);
+        };
         if let HKind::Shape(dims) = &b.kind {
             return match usize::try_from(n).ok().and_then(|n| dims.get(n)) {
                 Some(d) => d.clone(),
@@ -345,6 +382,7 @@ impl Cx<'_, '_> {
                 self.hir().opaque.get(*i as usize).cloned().unwrap_or_else(|| HExpr::err(span))
             }
             Atom::ShapeRank(_) | Atom::ShapeCount(_) => HExpr::err(span),
+            Atom::Fn(PolyFn::Choose, args) => self.choose_expr(args, span),
             Atom::Fn(f, args) => {
                 let name = match f {
                     PolyFn::Div => "/",
@@ -353,6 +391,7 @@ impl Cx<'_, '_> {
                     PolyFn::Min => "minimum",
                     PolyFn::Max => "maximum",
                     PolyFn::NextPow2 => "next_pow2",
+                    PolyFn::Choose => return HExpr::err(span),
                 };
                 let args: Vec<HExpr> = args.iter().map(|p| self.poly_expr(p, span)).collect();
                 let Some(row) = self.op_row(name, span) else { return HExpr::err(span) };
@@ -364,6 +403,15 @@ impl Cx<'_, '_> {
                 )
             }
         }
+    }
+
+    /// `if a == b { c } else { d }`
+    fn choose_expr(&mut self, args: &[Poly], span: Span) -> HExpr {
+        let parts: Vec<HExpr> = args.iter().map(|p| self.poly_expr(p, span)).collect();
+        let Ok([a, b, yes, no]) = <[HExpr; 4]>::try_from(parts) else { return HExpr::err(span) };
+        let cond = Box::new(self.binary_op(ast::BinOp::Eq, a, b, span));
+        let arm = |e: HExpr| Box::new(HBlock { stmts: vec![], tail: Some(Box::new(e)), span });
+        self.mk(HKind::If { cond, then: arm(yes), els: Some(arm(no)) }, Ty::i32(), span, true)
     }
 
     /// A part of a test's buffer: `b[1:3, :]` with compile-time ends, which may be empty.

@@ -7,6 +7,7 @@
 
 mod args;
 mod assign;
+mod axes;
 mod body;
 mod call;
 mod clauses;

@@ -283,7 +283,7 @@ impl Cx<'_, '_> {
         )
     }
 
-    /// The shape of a reduction from the arguments `axis` and `keep`, and the axis as a literal.
+    /// The shape of a reduction from the arguments `axis` and `keep`, and the axis.
     pub fn reduced(&mut self, s: &Slots, x: &HExpr) -> Option<(Shape, HArg)> {
         let keep = match s.get("keep").map(|e| (&e.kind, e.span)) {
             None | Some((ExprKind::Bool(false), _)) => false,
@@ -304,7 +304,7 @@ impl Cx<'_, '_> {
                 }
             };
         };
-        let Shape::Dims(mut dims) = shape.clone() else {
+        let Shape::Dims(dims) = shape.clone() else {
             self.error(
                 codes::UNKNOWN_EXTENT,
                 e.span,
@@ -313,32 +313,17 @@ impl Cx<'_, '_> {
             );
             return None;
         };
-        let axis = self.axis(e, dims.len())?;
-        if keep {
-            if let Some(d) = dims.get_mut(axis) {
-                *d = Poly::int(1);
+        let (axis, arg) = self.axis(e, dims.len())?;
+        let dims = self.dims_along(&axis, dims.len(), |n| {
+            let mut out = dims.clone();
+            if keep {
+                *out.get_mut(n)? = Poly::int(1);
+            } else {
+                out.remove(n);
             }
-        } else {
-            dims.remove(axis);
-        }
-        let lit = self.mk(HKind::Int(axis as i128), Ty::i32(), e.span, true);
-        Some((Shape::Dims(dims), HArg::Expr(lit)))
-    }
-
-    /// A known axis of a rank, counted from the end when negative.
-    pub fn axis(&mut self, e: &ast::Expr, rank: usize) -> Option<usize> {
-        let n = self.known_int(e, "an axis")?;
-        let r = rank as i128;
-        if n >= -r && n < r {
-            return Some(if n < 0 { n + r } else { n } as usize);
-        }
-        let label = if rank == 0 {
-            "a scalar has no axis".to_string()
-        } else {
-            format!("axes go from 0 to {}, or from -1 to -{rank} from the end", rank - 1)
-        };
-        self.error(codes::AXIS, e.span, format!("there is no axis {n} in a tile of rank {rank}"), label);
-        None
+            Some(out)
+        })?;
+        Some((Shape::Dims(dims), arg))
     }
 
     /// A required value argument (or the receiver); `None` after an error.

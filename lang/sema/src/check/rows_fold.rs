@@ -3,6 +3,7 @@
 use tk_ops::{DType, DTypeSet, ScanOp};
 use tk_syntax::{Diagnostic, Span, codes};
 
+use super::axes::Axis;
 use super::cx::{Cx, Lit};
 use super::rows::Slots;
 use super::rows_more::tile;
@@ -262,7 +263,7 @@ impl Cx<'_, '_> {
                 let dims = self.dims_of(s, &shape)?;
                 self.need_dimension(s, &dims, x.span)?;
                 let (along, axis) = self.axis_arg(s, "axis", dims.len(), Some(0))?;
-                self.gathers_along(&dims, along, &i, &ishape)?;
+                self.gathers_along(&dims, &along, &i, &ishape)?;
                 self.built(
                     s,
                     vec![HArg::Expr(x), HArg::Expr(i), axis],
@@ -274,21 +275,26 @@ impl Cx<'_, '_> {
     }
 
     /// The index of `gather` has the extents of the tile, that along the axis aside; that of a tile of rank 1 has any.
-    fn gathers_along(&mut self, dims: &[Poly], axis: usize, index: &HExpr, ishape: &Shape) -> Option<()> {
+    fn gathers_along(&mut self, dims: &[Poly], axis: &Axis, index: &HExpr, ishape: &Shape) -> Option<()> {
         if dims.len() == 1 {
             return Some(());
         }
+        // Along an axis that is not known here every extent has to agree.
+        let (along, shown) = match axis {
+            Axis::Known(n) => (Some(*n), n.to_string()),
+            Axis::Symbolic(p) => (None, crate::show::poly(self.hir(), p)),
+        };
         let found = ishape.dims().map(<[Poly]>::to_vec);
         let fits = found.as_ref().is_some_and(|f| {
             f.len() == dims.len()
-                && dims.iter().zip(f).enumerate().all(|(n, (d, i))| n == axis || self.dims_equal(d, i))
+                && dims.iter().zip(f).enumerate().all(|(n, (d, i))| along == Some(n) || self.dims_equal(d, i))
         });
         if fits {
             return Some(());
         }
         let (a, b) = (self.show_shape(&Shape::Dims(dims.to_vec())), self.show_shape(ishape));
         let message = format!(
-            "`gather` along axis {axis} of a tile `{a}` needs an index of these extents, the axis aside, not of `{b}`"
+            "`gather` along axis {shown} of a tile `{a}` needs an index of these extents, the axis aside, not of `{b}`"
         );
         let d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, "");
         self.report(d);

@@ -385,12 +385,17 @@ impl Cx<'_, '_> {
         match op {
             ControlOp::ProgramId | ControlOp::NumPrograms => {
                 let e = s.get("axis")?;
-                let n = self.known_int(e, "the axis of a grid")?;
-                if !(0..3).contains(&n) {
-                    self.error(codes::AXIS, e.span, format!("a grid has the axes 0, 1 and 2, not {n}"), "");
-                    return None;
-                }
-                let axis = self.mk(HKind::Int(n), Ty::i32(), e.span, true);
+                let axis = self.const_int(e)?;
+                let known = self.poly(&axis).and_then(|p| self.with_facts(&p).as_int());
+                let axis = match known {
+                    Some(n) if (0..3).contains(&n) => self.mk(HKind::Int(n), Ty::i32(), e.span, true),
+                    Some(n) => {
+                        let message = format!("a grid has the axes 0, 1 and 2, not {n}");
+                        self.error(codes::AXIS, e.span, message, "");
+                        return None;
+                    }
+                    None => axis,
+                };
                 self.built(s, vec![HArg::Expr(axis)], Ty::i32(), false)
             }
             ControlOp::Map => self.map_row(s),

@@ -3,6 +3,7 @@
 use tk_ops::ShapeOp;
 use tk_syntax::{Diagnostic, codes};
 
+use super::axes::Axis;
 use super::cx::Cx;
 use super::rows::Slots;
 use crate::hir::{HArg, HExpr, HKind};
@@ -17,11 +18,15 @@ impl Cx<'_, '_> {
         let one = |dims: Vec<Poly>, elem: Elem| Ty::Tile { elem, shape: Shape::Dims(dims) };
         let ty = match (op, s.row.name) {
             (ShapeOp::Reshape, "expand") => {
-                let mut dims = self.dims_of(s, &shape)?;
-                let e = s.get("axis")?;
-                let axis = self.axis(e, dims.len() + 1)?;
-                dims.insert(axis, Poly::int(1));
-                args.push(HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), e.span, true)));
+                let dims = self.dims_of(s, &shape)?;
+                let rank = dims.len() + 1;
+                let (axis, arg) = self.axis(s.get("axis")?, rank)?;
+                args.push(arg);
+                let dims = self.dims_along(&axis, rank, |n| {
+                    let mut dims = dims.clone();
+                    dims.insert(n, Poly::int(1));
+                    Some(dims)
+                })?;
                 one(dims, elem)
             }
             (ShapeOp::Reshape, "ravel") => {
@@ -94,11 +99,12 @@ impl Cx<'_, '_> {
         let (mut d, e) = (self.dims_of(s, &shape)?, self.dims_of(s, &other)?);
         let mut args = vec![];
         let axis = if op == ShapeOp::Cat { Some(self.axis_arg(s, "axis", d.len(), Some(0))?) } else { None };
+        let may_differ = match &axis {
+            Some((Axis::Known(n), _)) => Some(*n),
+            Some((Axis::Symbolic(_), _)) | None => None,
+        };
         let fits = d.len() == e.len()
-            && d.iter()
-                .zip(&e)
-                .enumerate()
-                .all(|(i, (p, q))| axis.as_ref().is_some_and(|a| a.0 == i) || self.dims_equal(p, q));
+            && d.iter().zip(&e).enumerate().all(|(i, (p, q))| may_differ == Some(i) || self.dims_equal(p, q));
         if !fits || (op == ShapeOp::Interleave && d.is_empty()) {
             let (a, b) = (self.show_shape(&shape), self.show_shape(&other));
             let diag = Diagnostic::error(
@@ -113,9 +119,12 @@ impl Cx<'_, '_> {
         }
         args.extend([HArg::Expr(x), HArg::Expr(y)]);
         match (op, axis) {
-            (ShapeOp::Cat, Some((i, arg))) => {
-                let sum = d.get(i)?.add(e.get(i)?)?;
-                *d.get_mut(i)? = sum;
+            (ShapeOp::Cat, Some((axis, arg))) => {
+                d = self.dims_along(&axis, d.len(), |n| {
+                    let mut out = d.clone();
+                    *out.get_mut(n)? = d.get(n)?.add(e.get(n)?)?;
+                    Some(out)
+                })?;
                 args.push(arg);
             }
             (ShapeOp::Interleave, _) => {
@@ -125,22 +134,6 @@ impl Cx<'_, '_> {
             _ => d.push(Poly::int(2)),
         }
         self.built(s, args, Ty::Tile { elem: Elem::D(common), shape: Shape::Dims(d) }, false)
-    }
-
-    /// A known axis argument and the number as an argument.
-    pub fn axis_arg(
-        &mut self,
-        s: &Slots,
-        name: &str,
-        rank: usize,
-        default: Option<usize>,
-    ) -> Option<(usize, HArg)> {
-        let (axis, span) = match (s.get(name), default) {
-            (Some(e), _) => (self.axis(e, rank)?, e.span),
-            (None, Some(d)) => (d, s.span),
-            (None, None) => return None,
-        };
-        Some((axis, HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), span, true))))
     }
 
     fn count(&self, shape: &Shape) -> Option<Poly> {

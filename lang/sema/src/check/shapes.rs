@@ -5,12 +5,24 @@ use std::collections::BTreeMap;
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
-use crate::hir::{CVarId, HExpr, HKind};
+use crate::hir::{CVarId, HArg, HExpr, HKind};
 use crate::poly::{Atom, Poly, PolyFn};
 use crate::types::{Shape, Ty};
 
 /// Quotients of divisibility facts are opaque atoms from here up, apart from those of expressions.
 const QUOTIENTS: u32 = 1 << 31;
+
+/// Choices that a comparison looks into, one inside of another: an axis of a tile has at most five values, and an
+/// expression seldom mentions two axes.
+const MAX_CASES: u32 = 6;
+
+/// A polynomial in which a variable has a value.
+fn with_value(p: &Poly, id: CVarId, value: &Poly) -> Option<Poly> {
+    p.subst(&|a| match a {
+        Atom::Param(x) if *x == id => Some(value.clone()),
+        _ => None,
+    })
+}
 
 impl Cx<'_, '_> {
     /// A polynomial under what the `require`s say.
@@ -29,7 +41,52 @@ impl Cx<'_, '_> {
     }
 
     pub fn dims_equal(&self, a: &Poly, b: &Poly) -> bool {
-        a == b || self.with_facts(a) == self.with_facts(b)
+        if a == b {
+            return true;
+        }
+        let (a, b) = (self.with_facts(a), self.with_facts(b));
+        a == b || self.equal_by_cases(&a, &b, MAX_CASES)
+    }
+
+    /// Whether two polynomials are equal for every outcome of the choices in them.
+    fn equal_by_cases(&self, a: &Poly, b: &Poly, cases: u32) -> bool {
+        let Some((x, y)) = a.choice().or(b.choice()) else { return false };
+        let (x, y) = (x.clone(), y.clone());
+        if cases == 0 {
+            return false;
+        }
+        if let Some((id, rank)) = self.axis_range(&x) {
+            return (0..rank).all(|n| {
+                let at = |p: &Poly| with_value(p, id, &Poly::int(n as i128));
+                let (Some(p), Some(q)) = (at(a), at(b)) else { return false };
+                p == q || self.equal_by_cases(&p, &q, cases - 1)
+            });
+        }
+        [true, false].into_iter().all(|equal| {
+            let at = |p: &Poly| {
+                let p = p.assuming(&x, &y, equal)?;
+                match x.as_param().filter(|_| equal) {
+                    Some(id) => with_value(&p, id, &y),
+                    None => Some(p),
+                }
+            };
+            let (Some(p), Some(q)) = (at(a), at(b)) else { return false };
+            p == q || self.equal_by_cases(&p, &q, cases - 1)
+        })
+    }
+
+    /// The extent to which two broadcast, that of each outcome of the choices in them.
+    fn joined(&self, p: &Poly, q: &Poly, cases: u32) -> Option<Poly> {
+        let one = Poly::int(1);
+        if self.dims_equal(p, q) || *q == one {
+            return Some(p.clone());
+        }
+        if *p == one {
+            return Some(q.clone());
+        }
+        let (x, y) = p.choice().or(q.choice()).filter(|_| cases > 0)?;
+        let arm = |equal| self.joined(&p.assuming(x, y, equal)?, &q.assuming(x, y, equal)?, cases - 1);
+        Poly::apply(PolyFn::Choose, vec![x.clone(), y.clone(), arm(true)?, arm(false)?])
     }
 
     pub fn shapes_equal(&self, a: &Shape, b: &Shape) -> bool {
@@ -42,26 +99,32 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Remembers a compile-time `require`: `A == e` or `A % c == 0` for a variable `A`.
-    pub fn learn(&mut self, cond: &HExpr) {
-        let HKind::Builtin(row, args) = &cond.kind else { return };
-        let arg = |i: usize| match args.get(i) {
-            Some(crate::hir::HArg::Expr(e)) if e.konst => Some(e.clone()),
-            _ => None,
-        };
-        let (Some(l), Some(r)) = (arg(0), arg(1)) else { return };
-        if row.name == "&&" {
-            self.learn(&l);
-            self.learn(&r);
+    /// Remembers what a compile-time condition says where it holds, or where it does not.
+    pub fn learn(&mut self, cond: &HExpr, holds: bool) {
+        if !cond.konst {
             return;
         }
-        if row.name != "==" {
-            return;
+        match &cond.kind {
+            HKind::ShortCircuit { or, lhs, rhs } if *or != holds => {
+                self.learn(lhs, holds);
+                self.learn(rhs, holds);
+            }
+            HKind::Builtin(row, args) => match (row.name, args.as_slice()) {
+                ("unary !", [HArg::Expr(inner)]) => self.learn(inner, !holds),
+                ("==", [HArg::Expr(l), HArg::Expr(r)]) if holds => self.learn_equal(l, r),
+                ("!=", [HArg::Expr(l), HArg::Expr(r)]) if !holds => self.learn_equal(l, r),
+                _ => {}
+            },
+            _ => {}
         }
+    }
+
+    /// Remembers that two compile-time values are equal: `A == e` or `A % c == 0` for a variable `A`.
+    fn learn_equal(&mut self, l: &HExpr, r: &HExpr) {
         if let (HKind::DTypeFact(a, "bits"), HKind::DTypeFact(b, "bits")) = (&l.kind, &r.kind) {
             self.widths.push((*a, *b));
         }
-        let (Some(l), Some(r)) = (self.poly(&l), self.poly(&r)) else { return };
+        let (Some(l), Some(r)) = (self.poly(l), self.poly(r)) else { return };
         let (l, r) = (self.with_facts(&l), self.with_facts(&r));
         if r.as_int() == Some(0)
             && let Some(Atom::Fn(PolyFn::Rem, args)) = single_atom(&l)
@@ -110,15 +173,13 @@ impl Cx<'_, '_> {
         }
         let mut dims = vec![];
         for (i, (p, q)) in x.iter().zip(y).enumerate() {
-            let one = Poly::int(1);
-            dims.push(if self.dims_equal(p, q) || *q == one {
-                p.clone()
-            } else if *p == one {
-                q.clone()
-            } else {
-                self.shape_mismatch(what, a, b, Some((i, p.clone(), q.clone())));
-                return None;
-            });
+            match self.joined(p, q, MAX_CASES) {
+                Some(d) => dims.push(d),
+                None => {
+                    self.shape_mismatch(what, a, b, Some((i, p.clone(), q.clone())));
+                    return None;
+                }
+            }
         }
         Some(Shape::Dims(dims))
     }
@@ -157,7 +218,7 @@ impl Cx<'_, '_> {
 
     /// A fact under which two extents are equal: a variable, what it is replaced by, and the condition that says so.
     fn missing_fact(&self, p: &Poly, q: &Poly) -> Option<(CVarId, Poly, String)> {
-        let difference = p.sub(q)?;
+        let difference = p.sub(q).filter(|d| d.choice().is_none())?;
         let mut divided: BTreeMap<CVarId, i128> = BTreeMap::new();
         quotients(&difference, &mut divided);
         for (id, by) in divided {

@@ -98,6 +98,11 @@ impl Evaluator<'_> {
                     None => fail(span, format!("`{d}.{fact}` is no integer")),
                 }
             }
+            // The arm that is not taken need not have a value.
+            Atom::Fn(PolyFn::Choose, args) if args.len() == 4 => {
+                let taken = if self.poly(&args[0], span)? == self.poly(&args[1], span)? { 2 } else { 3 };
+                self.poly(&args[taken], span)
+            }
             Atom::Fn(f, args) => {
                 let vals = args.iter().map(|p| self.poly(p, span)).collect::<Res<Vec<_>>>()?;
                 apply(*f, &vals, span)

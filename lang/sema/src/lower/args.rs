@@ -133,14 +133,26 @@ impl Args {
         }
     }
 
-    /// A written axis as a position below `rank`; negative ones count from the end.
+    /// An axis as a position below `rank`. The checker has counted negative numbers from the end; a negative value of
+    /// a compile-time parameter would contradict the types that it found.
     pub fn axis_at(&self, axis: i64, rank: usize) -> Res<usize> {
         let n = rank as i64;
-        if axis < -n || axis >= n {
+        if axis < 0 {
+            let message = format!(
+                "`{}` has the axis {axis}, but a parameter that is an axis counts from 0",
+                self.row.name
+            );
+            let d = Diagnostic::error(codes::AXIS, self.span, message, "");
+            return Err(Box::new(match axis + n {
+                at if at >= 0 => d.note(format!("{at} is this axis of a tile of rank {rank}")),
+                _ => d,
+            }));
+        }
+        if axis >= n {
             let message = format!("`{}` has the axis {axis}, but the tile has rank {rank}", self.row.name);
             return Err(Box::new(Diagnostic::error(codes::AXIS, self.span, message, "")));
         }
-        Ok(if axis < 0 { axis + n } else { axis } as usize)
+        Ok(axis as usize)
     }
 }
 
