@@ -362,14 +362,8 @@ impl Cx<'_, '_> {
         let list: Vec<HExpr> = if let ExprKind::Array(items) = &e.kind {
             items.iter().map(|i| self.position(i, v.3)).collect::<Option<Vec<_>>>()?
         } else {
-            let want = Ty::scalar(if v.3 { DType::I64 } else { DType::I32 });
             let list = self.int_list(e, "a position")?;
-            list.into_iter()
-                .map(|h| {
-                    let h = self.coerce_as(h, &want, "a position in this view", Some(codes::POSITION), None);
-                    (!h.ty.is_err()).then_some(h)
-                })
-                .collect::<Option<Vec<_>>>()?
+            list.into_iter().map(|h| self.fit_position(h, v.3)).collect::<Option<Vec<_>>>()?
         };
         self.at_count(list.len(), v.1, e.span, s)?;
         Some(list)
