@@ -127,6 +127,12 @@ impl Cx<'_, '_> {
     }
 
     fn let_stmt(&mut self, pat: &ast::Pat, ty: Option<&ast::Type>, init: Option<&ast::Expr>) -> HStmtKind {
+        if let (PatKind::Name { mutable: false, name }, None, Some(e)) = (&pat.kind, ty, init)
+            && let ExprKind::Lambda(params, body) = &e.kind
+        {
+            self.name_lambda(name, params, body);
+            return HStmtKind::Expr(self.mk(HKind::Unit, Ty::Unit, e.span, true));
+        }
         let want = ty.map(|t| self.ty(t));
         match init {
             Some(e) => {

@@ -57,6 +57,7 @@ impl Cx<'_, '_> {
                     let callee = self.const_use(id, n.span);
                     return self.call_value(callee, args, span);
                 }
+                Some(Sym::Lambda(i)) => return self.call_named(i, args, span),
                 Some(Sym::Local(_)) => {
                     self.check_rest(args);
                     return self.error(

@@ -19,6 +19,8 @@ pub(crate) enum Sym {
     Local(LocalId),
     CVar(CVarId),
     Const(ConstId),
+    /// A lambda that a `let` names: a position in [`Cx::named`].
+    Lambda(usize),
 }
 
 /// What a literal's type may become.
@@ -79,7 +81,7 @@ impl Vars {
 }
 
 /// The names of a block in order; a later one shadows an earlier one.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Scope {
     entries: Vec<(String, Sym)>,
     /// Where each name stands in `entries`, the latest last.
@@ -168,6 +170,12 @@ pub(crate) struct Cx<'p, 'a> {
     /// Whether the rest of the block cannot be reached.
     pub diverged: bool,
     pub lambda_depth: usize,
+    /// Lambdas see the variables from this one on: those before it are outside of a compile-time argument.
+    pub visible_from: usize,
+    /// Whether a lambda is open that works on single elements, and so sees scalars only.
+    pub elementwise_lambda: bool,
+    /// Lambdas that have names.
+    pub named: Vec<super::fn_values::Named>,
     /// A compile-time `if` whose arms differ in type: what follows it is checked once for each arm.
     pub split: Option<Span>,
     /// Unknown names that were reported, and whether a syntax error hides names.
@@ -205,6 +213,9 @@ impl<'p, 'a> Cx<'p, 'a> {
             untyped: BTreeSet::new(),
             diverged: false,
             lambda_depth: 0,
+            visible_from: 0,
+            elementwise_lambda: false,
+            named: vec![],
             split: None,
             unknown: BTreeSet::new(),
             holes: false,

@@ -142,6 +142,7 @@ impl Cx<'_, '_> {
                 Some(Sym::Local(id)) => return self.local_use(id, span),
                 Some(Sym::CVar(id)) => return self.cvar_use(id, span),
                 Some(Sym::Const(id)) => return self.const_use(id, span),
+                Some(Sym::Lambda(i)) => return self.named_value(i, want, span),
                 None => {}
             }
             if self.lookup_item(n).is_none() {
@@ -309,16 +310,8 @@ impl Cx<'_, '_> {
             let l = self.local(id);
             (l.name.clone(), l.span, l.ty.clone())
         };
-        if self.lambda_depth > id.0 as usize {
-            let d = Diagnostic::error(
-                codes::NOT_CONST,
-                span,
-                format!("a lambda cannot use the run-time variable `{name}`"),
-                "known at run time only",
-            )
-            .label(at, "declared here")
-            .note("lambdas capture compile-time values; pass run-time values to `map` as further arguments");
-            return self.fail(d);
+        if self.lambda_depth > id.0 as usize && !self.captures(id) {
+            return self.not_captured(id, span);
         }
         if self.unassigned.contains(&id) && !self.diverged {
             let d = Diagnostic::error(

@@ -4,10 +4,22 @@ use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::Def;
-use super::cx::Cx;
+use super::cx::{Cx, Scope, Sym};
 use super::subst::Subst;
-use crate::hir::{FnId, FnKind, HBlock, HExpr, HKind, HPat, HStmt, HStmtKind};
-use crate::types::Ty;
+use crate::hir::{FnId, FnKind, HBlock, HExpr, HKind, HPat, HStmt, HStmtKind, LocalId};
+use crate::types::{Elem, Ty};
+
+/// A lambda with a name: it is checked where it is used, for the types that it is used with.
+pub(crate) struct Named {
+    params: Vec<(ast::Pat, Option<ast::Type>)>,
+    body: ast::Expr,
+    /// The names that stand before it.
+    scopes: Vec<Scope>,
+    /// Where the name stands.
+    pub span: Span,
+    /// Whether a use showed a mistake in it, which others do not repeat.
+    broken: bool,
+}
 
 impl Cx<'_, '_> {
     /// A function as a value.
@@ -93,7 +105,9 @@ impl Cx<'_, '_> {
     /// A function argument that will be called with these types: its result type is found here.
     pub fn callable(&mut self, e: &ast::Expr, ps: &[Ty]) -> HExpr {
         match &e.kind {
-            ExprKind::Lambda(params, body) => self.lambda_with(params, body, ps, e.span),
+            ExprKind::Lambda(params, body) => {
+                self.seeing(true, |cx| cx.lambda_with(params, body, ps, e.span))
+            }
             ExprKind::Path(p) => {
                 if let [n] = p.segments.as_slice()
                     && self.lookup(n).is_none()
@@ -101,6 +115,11 @@ impl Cx<'_, '_> {
                     && self.find_row(&n.text).is_some()
                 {
                     return self.builtin_ref(n, ps, e.span);
+                }
+                if let [n] = p.segments.as_slice()
+                    && let Some(Sym::Lambda(i)) = self.lookup(n)
+                {
+                    return self.seeing(true, |cx| cx.named_with(i, ps, e.span));
                 }
                 let is_item = matches!(p.segments.as_slice(), [n] if self.lookup(n).is_some());
                 if !is_item {
@@ -160,7 +179,7 @@ impl Cx<'_, '_> {
     ) -> HExpr {
         if let Some(Ty::Fn(ps, _)) = want {
             let ps = ps.clone();
-            return self.lambda_with(params, body, &ps, span);
+            return self.blind(|cx| cx.lambda_with(params, body, &ps, span));
         }
         if params.iter().any(|p| p.1.is_none()) {
             return self.error(
@@ -171,10 +190,10 @@ impl Cx<'_, '_> {
             );
         }
         let ps: Vec<Ty> = params.iter().filter_map(|p| p.1.as_ref()).map(|t| self.ty(t)).collect();
-        self.lambda_with(params, body, &ps, span)
+        self.blind(|cx| cx.lambda_with(params, body, &ps, span))
     }
 
-    fn lambda_with(
+    pub(super) fn lambda_with(
         &mut self,
         params: &[(ast::Pat, Option<ast::Type>)],
         body: &ast::Expr,
@@ -249,5 +268,132 @@ impl Cx<'_, '_> {
             span,
             true,
         )
+    }
+
+    /// `let f = |v| ..;`
+    pub(super) fn name_lambda(
+        &mut self,
+        name: &ast::Name,
+        params: &[(ast::Pat, Option<ast::Type>)],
+        body: &ast::Expr,
+    ) {
+        let (params, body) = (params.to_vec(), body.clone());
+        let scopes = self.scopes.clone();
+        self.named.push(Named { params, body, scopes, span: name.span, broken: false });
+        if name.text != "_" && !name.text.is_empty() {
+            self.bind(&name.text, Sym::Lambda(self.named.len() - 1));
+        }
+    }
+
+    /// A named lambda for arguments of these types, with the names that stood before it.
+    fn named_with(&mut self, i: usize, ps: &[Ty], span: Span) -> HExpr {
+        let Some(l) = self.named.get(i).filter(|l| !l.broken) else { return HExpr::err(span) };
+        let (params, body, scopes) = (l.params.clone(), l.body.clone(), l.scopes.clone());
+        let reported = self.p.diags.len();
+        let outer = std::mem::replace(&mut self.scopes, scopes);
+        let mut h = self.lambda_with(&params, &body, ps, span);
+        self.scopes = outer;
+        let fails = self.p.diags.get(reported..).is_some_and(|new| new.iter().any(Diagnostic::is_error));
+        if let Some(l) = self.named.get_mut(i) {
+            l.broken = fails;
+        }
+        h.span = span;
+        h
+    }
+
+    /// A named lambda where a function of known type is expected.
+    pub(super) fn named_value(&mut self, i: usize, want: Option<&Ty>, span: Span) -> HExpr {
+        if let Some(Ty::Fn(ps, _)) = want {
+            let ps = ps.clone();
+            return self.blind(|cx| cx.named_with(i, &ps, span));
+        }
+        let text = self.text(span);
+        self.error(
+            codes::NOT_A_VALUE,
+            span,
+            format!("`{text}` is a function"),
+            "call it, or pass it where a function is expected",
+        )
+    }
+
+    /// A call of a named lambda: its parameters have the types of the arguments, unless they are written.
+    pub(super) fn call_named(&mut self, i: usize, args: &[ast::Arg], span: Span) -> HExpr {
+        if let Some(a) = args.iter().find_map(|a| a.name.as_ref()) {
+            return self.error(codes::ARGUMENT_NAME, a.span, "a function value has no parameter names", "");
+        }
+        let types = self.named.get(i).map(|l| l.params.iter().map(|p| p.1.clone()).collect::<Vec<_>>());
+        let mut values = vec![];
+        for (n, a) in args.iter().enumerate() {
+            let h = self.value(&a.value);
+            let written = types.as_ref().and_then(|t| t.get(n)).and_then(Option::as_ref);
+            values.push(match written {
+                Some(t) => {
+                    let want = self.ty(t);
+                    self.coerce(h, &want, "the argument")
+                }
+                None => h,
+            });
+        }
+        if values.iter().any(|h| h.ty.is_err()) {
+            return HExpr::err(span);
+        }
+        let ps: Vec<Ty> = values.iter().map(|h| h.ty.clone()).collect();
+        let elementwise = self.elementwise_lambda;
+        let callee = self.seeing(elementwise, |cx| cx.named_with(i, &ps, span));
+        let Ty::Fn(_, r) = callee.ty.clone() else { return HExpr::err(span) };
+        self.mk(HKind::CallValue { callee: Box::new(callee), args: values }, *r, span, false)
+    }
+
+    /// Checks a lambda that is put where it is used, and so sees variables: scalars if it works on single elements.
+    fn seeing<R>(&mut self, elementwise: bool, f: impl FnOnce(&mut Self) -> R) -> R {
+        let before = self.elementwise_lambda;
+        self.elementwise_lambda |= elementwise;
+        let r = f(self);
+        self.elementwise_lambda = before;
+        r
+    }
+
+    /// Checks a lambda that is a compile-time argument: a function elsewhere calls it, which has other variables.
+    fn blind<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        let before = std::mem::replace(&mut self.visible_from, self.locals.len());
+        let r = f(self);
+        self.visible_from = before;
+        r
+    }
+
+    /// Whether a lambda may use a variable from outside of it.
+    pub(super) fn captures(&self, id: LocalId) -> bool {
+        let l = self.local(id);
+        let fits = match &l.ty {
+            Ty::Tile { elem: Elem::D(_), shape } => shape.is_scalar() || !self.elementwise_lambda,
+            ty => ty.is_err() || !self.elementwise_lambda,
+        };
+        id.0 as usize >= self.visible_from && !l.mutable && fits
+    }
+
+    /// A variable from outside of a lambda that the lambda does not see.
+    pub(super) fn not_captured(&mut self, id: LocalId, span: Span) -> HExpr {
+        let (name, at, mutable) = {
+            let l = self.local(id);
+            (l.name.clone(), l.span, l.mutable)
+        };
+        let (message, note) = if (id.0 as usize) < self.visible_from {
+            (
+                format!("a lambda that is a compile-time argument cannot use the run-time variable `{name}`"),
+                "it captures compile-time values; pass what is known at run time as an argument".to_string(),
+            )
+        } else if mutable {
+            (
+                format!("a lambda cannot use `{name}`, which may change"),
+                format!("`let {name} = {name};` before the lambda gives its value a name"),
+            )
+        } else {
+            (
+                format!("a function of elements cannot use `{name}`, which is not a scalar"),
+                "pass tiles to `map` as further arguments".to_string(),
+            )
+        };
+        let d = Diagnostic::error(codes::NOT_CONST, span, message, "used here").label(at, "declared here");
+        self.fail(d.note(note))
     }
 }

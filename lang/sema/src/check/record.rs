@@ -215,6 +215,7 @@ impl Cx<'_, '_> {
             Sym::Local(id) => self.local(id).span,
             Sym::CVar(id) => self.hir().cvar(id).span,
             Sym::Const(id) => self.hir().constant(id).span,
+            Sym::Lambda(n) => self.named.get(n).map_or_else(Span::default, |l| l.span),
         }
     }
 }

@@ -171,7 +171,9 @@ impl Lower<'_, '_> {
             let message = format!("more than {MAX_INLINING} function values call each other here");
             return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
         }
-        let env: Env = l.params.iter().copied().zip(args).collect();
+        // What it captures are variables around it; where it is a compile-time argument, it captures none.
+        let mut env: Env = self.frame.env.clone();
+        env.extend(l.params.iter().copied().zip(args));
         let frame = Frame {
             bindings: self.frame.bindings.inner(l.cvars.clone()),
             env,
