@@ -412,3 +412,13 @@ impl Op {
         Op::all().find(|o| o.name() == name)
     }
 }
+
+impl HostOp {
+    /// Whether functions that tests call may have it: it makes values or compares them, and touches no buffer.
+    pub fn makes_inputs(self) -> bool {
+        match self {
+            HostOp::Randn | HostOp::Uniform | HostOp::Npy | HostOp::AssertClose => true,
+            HostOp::Buffer | HostOp::Empty | HostOp::Tile | HostOp::Launch | HostOp::ExpectError => false,
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Owns calls: functions with their compile-time arguments inferred, methods, calls of function values.
 
-use tk_ops::table::ParamKind;
+use tk_ops::table::{ParamKind, Receiver};
 use tk_syntax::ast::{self, ExprKind, Index};
 use tk_syntax::{Diagnostic, Span, codes};
 
@@ -96,6 +96,9 @@ impl Cx<'_, '_> {
         if let Some(row) = self.find_row(&n.text) {
             let row = self.overload(row, args);
             self.p.record.name(n, Target::Row(row));
+            if let Some(f) = self.func.filter(|_| !self.in_test && row.receiver == Receiver::Test) {
+                self.p.test_uses.push((f, row.name, n.span));
+            }
             return self.builtin(row, None, args, span);
         }
         if let Some(d) = tk_ops::DType::parse(&n.text) {
@@ -147,7 +150,6 @@ impl Cx<'_, '_> {
         args: &[ast::Arg],
         span: Span,
     ) -> HExpr {
-        use tk_ops::table::Receiver;
         if let Some(h) = self.foreign_member(base, name) {
             self.check_rest(args);
             return h;

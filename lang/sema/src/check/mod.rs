@@ -43,6 +43,7 @@ mod split;
 mod structs;
 mod subst;
 mod tables;
+mod tests_only;
 mod types;
 mod zonk;
 
@@ -74,6 +75,7 @@ fn run<'a>(loader: &'a dyn Loader, path: &str, record: bool) -> Program<'a> {
     items::signatures(&mut program);
     items::bodies(&mut program);
     recursion::find(&mut program);
+    tests_only::find(&mut program);
     crate::lint::run(&mut program);
     program
 }
@@ -173,6 +175,8 @@ pub(crate) struct Program<'a> {
     pub exports: Vec<(usize, Arc<ast::Export>)>,
     /// Caller, callee, place.
     pub calls: Vec<(FnId, FnId, Span)>,
+    /// Functions that use what exists in tests only: which, what, where.
+    pub test_uses: Vec<(FnId, &'static str, Span)>,
     /// Bodies whose check has begun, and those whose check has ended.
     /// Signatures that wait for others to be read.
     pub signatures_open: usize,
@@ -207,6 +211,7 @@ impl<'a> Program<'a> {
             const_depth: 0,
             exports: vec![],
             calls: vec![],
+            test_uses: vec![],
             signatures_open: 0,
             signatures_begun: std::collections::BTreeSet::new(),
             signatures_done: std::collections::BTreeSet::new(),

@@ -35,7 +35,9 @@ impl<'e> Slots<'e> {
 impl Cx<'_, '_> {
     /// A plain function of the table; those of tests only inside tests, where they come first.
     pub fn find_row(&self, name: &str) -> Option<&'static Row> {
-        let test = if self.in_test { tk_ops::rows::find(name, Receiver::Test) } else { None };
+        let kind = self.func.map(|f| self.hir().func(f).kind);
+        let known = self.in_test || kind.is_some_and(|k| super::tests_only::may_use(k, name));
+        let test = if known { tk_ops::rows::find(name, Receiver::Test) } else { None };
         test.or_else(|| tk_ops::rows::find(name, Receiver::None).filter(|r| !tk_ops::rows::is_operator(r)))
     }
 
@@ -91,13 +93,13 @@ impl Cx<'_, '_> {
             return row;
         }
         match (tk_ops::rows::find(row.name, Receiver::None), args.first()) {
-            (Some(device), Some(a))
-                if a.name.is_none()
-                    && !matches!(a.value.kind, ExprKind::Array(_))
-                    && self.named_shape(&a.value).is_none() =>
-            {
-                device
-            }
+            (Some(device), Some(a)) if a.name.is_none() => match a.value.kind {
+                ExprKind::Array(_) => row,
+                _ if self.named_shape(&a.value).is_some() => row,
+                _ => device,
+            },
+            // Outside of tests the operation of kernels comes first.
+            (Some(device), _) if !self.in_test && args.iter().all(|a| !names_param(row, device, a)) => device,
             _ => row,
         }
     }
@@ -397,4 +399,9 @@ impl Cx<'_, '_> {
             | Op::Machine(_) => self.other_row(s),
         }
     }
+}
+
+/// Whether an argument has the name of a parameter that one row has and the other has not.
+fn names_param(row: &Row, other: &Row, a: &ast::Arg) -> bool {
+    a.name.as_ref().is_some_and(|n| row.param(&n.text).is_some() && other.param(&n.text).is_none())
 }

@@ -15,7 +15,8 @@ use crate::types::CTerm;
 
 impl Lower<'_, '_> {
     pub(super) fn host(&mut self, op: HostOp, a: &Args, want: &CTy) -> Res<Val> {
-        if !self.test {
+        // Functions that make inputs are reached by tests only; the checker has looked.
+        if !self.test && !op.makes_inputs() {
             return Err(bug(a.span, format!("`{}` stands outside of a test", a.row.name)));
         }
         let op_ = Op::Host(op);

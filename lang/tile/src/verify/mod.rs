@@ -19,7 +19,7 @@
 //! | V12 | Block arguments, yielded, forwarded and returned values have the types that their owner asks for. |
 //! | V13 | A call names a `fn` or `noinline` of the module and agrees with its signature. |
 //! | V14 | No function reaches itself by calls. |
-//! | V15 | Host operations stand only in tests. |
+//! | V15 | Host operations stand only in tests, those that make and compare inputs in functions too. |
 //! | V16 | What is written through is `mut`: pointers of stores and atomics, views of stores, `mut` results. |
 //!
 //! Where a type is asked for, the same type with `mut` serves too ([`crate::infer::serves`]).

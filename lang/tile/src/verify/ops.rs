@@ -149,7 +149,12 @@ pub(super) fn inst(module: &Module, func: &Func, inst: &Inst, signatures: &Signa
         Op::Control(o) => control::control(cx, o, signatures),
         Op::Machine(o) => fault(V15, format!("`{}` is an operation of scheduled kernels", o.name())),
         Op::Host(o) => {
-            ensure(func.kind == FuncKind::Test, V15, || "a host operation outside of a test".into())?;
+            let known = match func.kind {
+                FuncKind::Test => true,
+                FuncKind::Fn | FuncKind::NoInline => o.makes_inputs(),
+                FuncKind::Kernel => false,
+            };
+            ensure(known, V15, || "a host operation outside of a test".into())?;
             control::host(cx, o)
         }
     }
