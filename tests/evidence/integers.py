@@ -96,9 +96,9 @@ def elementwise(launcher, name):
     for kind, expected in (("truth", comparisons), ("counts", counts)):
         for row, (op, exact) in enumerate(expected.items()):
             yield f"{name} {op}", same(results[kind][row], exact, a, b)
-    if name[0] == "u":
-        results = launcher.run("integers.tk::upper", {k: inputs[k] for k in "ab"}, {"z": (name, (n,))})
-        yield f"{name} umulhi", same(results["z"], wrap((x * y) >> width, dtype), a, b)
+    # `mulhi`; `umulhi` is the same operation for unsigned types.
+    results = launcher.run("integers.tk::upper", {k: inputs[k] for k in "ab"}, {"z": (name, (n,))})
+    yield f"{name} mulhi", same(results["z"], wrap((x * y) >> width, dtype), a, b)
 
 
 def folds(launcher, name):
@@ -112,13 +112,14 @@ def folds(launcher, name):
     # Extremes at several places: the first of equals counts.
     x[::3, 5] = x[::3, 30] = np.iinfo(dtype).max
     x[::4, 6] = x[::4, 20] = np.iinfo(dtype).min
-    outputs = {"same": (name, (3, rows)), "wide": (wide, (3, rows)), "places": ("i32", (2, rows))}
+    outputs = {"same": (name, (4, rows)), "wide": (wide, (3, rows)), "places": ("i32", (2, rows))}
     results = launcher.run("integers.tk::folds", {"x": (name, x)}, outputs, {"W": wide, "N": length})
     total = wrap(x.astype(object).sum(axis=1), DTYPES[wide])
     expected = {
         ("same", "max"): x.max(axis=1),
         ("same", "min"): x.min(axis=1),
         ("same", "xor_sum"): np.bitwise_xor.reduce(x, axis=1),
+        ("same", "reduce_or"): np.bitwise_or.reduce(x, axis=1),
         ("wide", "sum"): total,
         ("wide", "prod"): wrap(x.astype(object).prod(axis=1), DTYPES[wide]),
         ("wide", "cumsum"): total,

@@ -40,6 +40,7 @@ def compare(launcher):
     for seed in SEEDS:
         kind = "i32" if seed == 42 else "u32"
         yield from numbers(launcher, seed, offsets.view(DTYPES[kind]), kind)
+        yield from library(launcher, seed, offsets.view(DTYPES[kind]), kind)
 
 
 def numbers(launcher, seed, offsets, kind):
@@ -52,10 +53,51 @@ def numbers(launcher, seed, offsets, kind):
     normal = np.sqrt(-2 * np.log(units[0] + 2.0**-24)) * np.cos(2 * np.pi * units[1])
     inputs = {"offsets": (kind, offsets), "seed": seed}
     outputs = {"words": ("u32", (n,)), "uniform": ("f32", (5, n)), "normal": ("f32", (n,))}
-    results = launcher.run("random_numbers.tk", inputs, outputs)
+    results = launcher.run("random_numbers.tk::numbers", inputs, outputs)
     yield f"randint seed {seed}", same(results["words"], words[0], offsets)
     names = ["rand", "rand4 0", "rand4 1", "rand4 2", "rand4 3"]
     for row, name, unit in zip(results["uniform"], names, [units[0]] + units):
         yield f"{name} seed {seed}", same(row, unit.astype(np.float32), offsets)
     wrong = ulps(results["normal"], normal) > NORMAL_ULPS
     yield f"randn seed {seed}", problem(wrong, results["normal"], normal, offsets)
+
+
+def triton_uniform(words):
+    """`uint_to_uniform_float` of Triton 3 (python/triton/language/random.py): the word as a signed number, mirrored, times
+    a constant of f32 in f32."""
+    x = words.view(np.int32)
+    x = np.where(x < 0, -x - 1, x)
+    return x.astype(np.float32) * np.float32(4.6566127342e-10)
+
+
+def library(launcher, seed, offsets, kind):
+    """What `std::random` makes."""
+    n = len(offsets)
+    zero = np.zeros(n, np.uint64)
+    key = [zero + np.uint64(seed & 0xFFFFFFFF), zero + np.uint64(seed >> 32)]
+    u = offsets.view(np.uint32)
+    words = philox([u, zero, zero, zero], key) + philox([u, u + np.uint32(1), ~u, u * np.uint32(7)], key)
+    words = [w.astype(np.uint32) for w in words]
+    triton = [triton_uniform(w) for w in words[:4]]
+    units = [(w >> np.uint32(8)).astype(np.float64) * 2.0**-24 for w in words]
+
+    def pair(a, b):
+        radius = np.sqrt(-2 * np.log(a))
+        return [radius * np.cos(2 * np.pi * b), radius * np.sin(2 * np.pi * b)]
+
+    wide = [np.maximum(t, np.float32(1e-7) if i % 2 == 0 else 0).astype(np.float64) for i, t in enumerate(triton)]
+    normals = pair(units[0] + 2.0**-24, units[1]) + pair(units[2] + 2.0**-24, units[3]) + pair(*wide[:2]) + pair(*wide[2:])
+    inputs = {"offsets": (kind, offsets), "seed": seed}
+    outputs = {"words": ("u32", (8, n)), "uniform": ("f32", (5, n)), "normal": ("f32", (9, n))}
+    results = launcher.run("random_numbers.tk::library", inputs, outputs)
+    names = [f"{f} {i}" for f in ("randint4x", "philox") for i in range(4)]
+    for row, name, expected in zip(results["words"], names, words):
+        yield f"{name} seed {seed}", same(row, expected, offsets)
+    names = [f"triton_rand4x {i}" for i in range(4)] + ["triton_rand"]
+    for row, name, expected in zip(results["uniform"], names, triton + triton[:1]):
+        yield f"{name} seed {seed}", same(row, expected, offsets)
+    names = [f"{f} {i}" for f in ("randn4x", "triton_randn4x") for i in range(4)] + ["triton_randn"]
+    for row, name, expected in zip(results["normal"], names, normals + normals[4:5]):
+        # The angle is rounded to f32 before its cosine, which matters beside the zeros.
+        wrong = np.abs(row.astype(np.float64) - expected) > 4e-6
+        yield f"{name} seed {seed}", problem(wrong, row, expected, offsets)

@@ -427,7 +427,9 @@ impl Assign<'_> {
             | ControlOp::Condition
             | ControlOp::Return
             | ControlOp::Call
-            | ControlOp::GridBarrier => vec![None; n],
+            | ControlOp::GridBarrier
+            | ControlOp::GlobalTimer
+            | ControlOp::SmId => vec![None; n],
         }
     }
 

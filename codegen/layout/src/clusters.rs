@@ -59,7 +59,15 @@ pub fn stays_in_block(inst: &Inst) -> bool {
                 | MachineOp::Barrier
         ),
         Op::Control(op) => {
-            matches!(op, ControlOp::Assert | ControlOp::Print | ControlOp::GridBarrier | ControlOp::InlineAsm)
+            matches!(
+                op,
+                ControlOp::Assert
+                    | ControlOp::Print
+                    | ControlOp::GridBarrier
+                    | ControlOp::GlobalTimer
+                    | ControlOp::SmId
+                    | ControlOp::InlineAsm
+            )
         }
         Op::Atomic(_) | Op::Dot(_) => true,
         Op::Elementwise(_)

@@ -180,7 +180,7 @@ impl Lower<'_> {
             Op::Scan(ScanOp::Histogram) => self.histogram(block, id, &inst),
             Op::Scan(ScanOp::Sort | ScanOp::TopK) => self.sort(block, id, &inst),
             Op::Dot(DotOp::Dot) => self.dot(block, id, &inst),
-            Op::Atomic(_) => self.agreed(block, id, &inst),
+            Op::Atomic(_) | Op::Control(ControlOp::GlobalTimer) => self.agreed(block, id, &inst),
             Op::Memory(_) if is_volatile(&inst) => self.agreed(block, id, &inst),
             Op::Dot(DotOp::DotScaled)
             | Op::Scan(ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom)
@@ -566,6 +566,7 @@ pub fn state(op: ReduceOp, from: DType, to: DType) -> Vec<DType> {
         | ReduceOp::Any
         | ReduceOp::All
         | ReduceOp::XorSum
+        | ReduceOp::Or
         | ReduceOp::Custom => vec![to],
     }
 }

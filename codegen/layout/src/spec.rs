@@ -137,6 +137,10 @@ pub struct TargetSpec {
     /// The larger and the smaller of two floats of up to 32 bits are instructions, where NaN loses and where it wins;
     /// both order -0 below +0.
     pub has_float_min_max: bool,
+    /// Nanoseconds of a tick of the clock that all programs share.
+    pub tick_ns: u32,
+    /// The fields of hardware registers that number the processor of a program, the lowest first: register, first bit, bits.
+    pub processor_fields: &'static [(u32, u32, u32)],
 }
 
 /// NVIDIA Ampere, A100.
@@ -179,6 +183,8 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_f8_conversion: false,
     float_to_int_saturates: true,
     has_float_min_max: true,
+    tick_ns: 1,
+    processor_fields: &[],
 };
 
 /// NVIDIA Hopper, H100 and H200.
@@ -239,6 +245,9 @@ pub const GFX90A: TargetSpec = TargetSpec {
     has_f8_conversion: false,
     float_to_int_saturates: false,
     has_float_min_max: false,
+    tick_ns: 40,
+    // `HW_ID`: CU_ID, SH_ID and SE_ID stand beside each other.
+    processor_fields: &[(4, 8, 8)],
 };
 
 /// AMD CDNA3, MI300A to MI325X.
@@ -247,6 +256,9 @@ pub const GFX942: TargetSpec = TargetSpec {
     runs_on: Some(RunsOn { major: 9, minor: 4, exact: true }),
     matrices: CDNA3,
     has_f8: true,
+    tick_ns: 10,
+    // As before, and `XCC_ID`, the chiplet.
+    processor_fields: &[(4, 8, 8), (20, 0, 4)],
     ..GFX90A
 };
 
@@ -266,6 +278,9 @@ pub const GFX1100: TargetSpec = TargetSpec {
         reserved_bytes: 0,
     },
     matrices: RDNA3,
+    tick_ns: 10,
+    // `HW_ID1`: WGP_ID, SA_ID and SE_ID with what is between them.
+    processor_fields: &[(23, 10, 11)],
     ..GFX90A
 };
 

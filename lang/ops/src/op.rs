@@ -44,7 +44,8 @@ ops! {
         Exp = "exp", Exp2 = "exp2", Log = "log", Log2 = "log2", Sin = "sin", Cos = "cos", Tanh = "tanh",
         Erf = "erf", Sqrt = "sqrt", Rsqrt = "rsqrt", Pow = "pow",
         Floor = "floor", Ceil = "ceil", Round = "round", Trunc = "trunc", Abs = "abs",
-        UmulHi = "umulhi",
+        /// The upper half of the product, of signed or unsigned integers as their type is.
+        MulHi = "mulhi",
         /// Result is i32.
         Popcount = "popcount", Clz = "clz",
         /// Result is bool.
@@ -164,6 +165,8 @@ ops! {
         All = "all",
         /// Exclusive or of integers.
         XorSum = "xor_sum",
+        /// Bits set in any integer.
+        Or = "reduce_or",
         /// i32 position of the first of the largest; the first NaN if there is one.
         ArgMax = "argmax",
         /// i32 position of the first of the smallest; the first NaN if there is one.
@@ -246,6 +249,10 @@ ops! {
         Print = "print",
         /// All programs of a cooperative launch meet.
         GridBarrier = "grid_barrier",
+        /// Nanoseconds of a clock that all programs share, u64; all threads of a program get one answer.
+        GlobalTimer = "globaltimer",
+        /// The number of the multiprocessor that runs this program, i32.
+        SmId = "smid",
         /// Text for one target.
         InlineAsm = "inline_asm",
     }

@@ -39,7 +39,7 @@ impl ElementwiseOp {
         use ElementwiseOp::*;
         match self {
             Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Eq | Ne | Lt | Le | Gt | Ge
-            | Maximum | Minimum | MaxNum | MinNum | Pow | UmulHi | CeilDiv => 2,
+            | Maximum | Minimum | MaxNum | MinNum | Pow | MulHi | CeilDiv => 2,
             Fma | Select | Clamp => 3,
             Neg | Not | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt | Floor | Ceil
             | Round | Trunc | Abs | Popcount | Clz | IsNan | IsInf | IsFinite | Cast | Bitcast | NextPow2 => {
@@ -57,8 +57,7 @@ impl ElementwiseOp {
                 DTypeSet::NUMBER
             }
             And | Or | Xor | Not => DTypeSet::INT.or(DTypeSet::BOOL),
-            Shl | Shr | Popcount | Clz | CeilDiv | NextPow2 => DTypeSet::INT,
-            UmulHi => DTypeSet::UINT,
+            Shl | Shr | Popcount | Clz | CeilDiv | NextPow2 | MulHi => DTypeSet::INT,
             Eq | Ne => DTypeSet::VALUE,
             Lt | Le | Gt | Ge => DTypeSet::ORDERED,
             Fma | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil
@@ -79,7 +78,7 @@ impl ElementwiseOp {
             Popcount | Clz => Some(ElemResult::I32),
             Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Maximum | Minimum
             | MaxNum | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf
-            | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | UmulHi | CeilDiv | NextPow2 => {
+            | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi | CeilDiv | NextPow2 => {
                 Some(ElemResult::Same)
             }
         }
@@ -93,7 +92,7 @@ impl ReduceOp {
             ReduceOp::Sum | ReduceOp::Prod => DTypeSet::NUMBER.or(DTypeSet::BOOL),
             ReduceOp::Max | ReduceOp::Min | ReduceOp::ArgMax | ReduceOp::ArgMin => DTypeSet::NUMBER,
             ReduceOp::Any | ReduceOp::All => DTypeSet::BOOL,
-            ReduceOp::XorSum => DTypeSet::INT,
+            ReduceOp::XorSum | ReduceOp::Or => DTypeSet::INT,
             ReduceOp::Custom => DTypeSet::ANY,
         }
     }
@@ -108,6 +107,7 @@ impl ReduceOp {
             | ReduceOp::Any
             | ReduceOp::All
             | ReduceOp::XorSum
+            | ReduceOp::Or
             | ReduceOp::Custom => ElemResult::Same,
         }
     }

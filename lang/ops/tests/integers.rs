@@ -32,12 +32,14 @@ fn meaning(op: E, a: i128, b: i128, d: DType) -> i128 {
         E::Shr => a >> b,
         E::Maximum | E::MaxNum => a.max(b),
         E::Minimum | E::MinNum => a.min(b),
-        E::UmulHi => ((a as u128 * b as u128) >> bits) as i128,
+        E::MulHi if d.is_signed() => (a * b) >> bits,
+        E::MulHi => ((a as u128 * b as u128) >> bits) as i128,
         other => panic!("{other:?}"),
     }
 }
 
-const BINARY: [E; 15] = [
+const BINARY: [E; 16] = [
+    E::MulHi,
     E::Add,
     E::Sub,
     E::Mul,
@@ -61,8 +63,7 @@ fn check(d: DType, pairs: &[(i128, i128)]) {
         Buf::from_scalars(d, &scalars).unwrap()
     };
     let (a, b) = (column(|p| p.0), column(|p| p.1));
-    let extra = if d.is_signed() { None } else { Some(E::UmulHi) };
-    for op in BINARY.into_iter().chain(extra) {
+    for op in BINARY {
         let out = run(op, &[&a, &b], d).unwrap();
         for (i, (x, y)) in pairs.iter().enumerate() {
             let expected = Scalar::int(d, meaning(op, *x, *y, d));
@@ -216,7 +217,7 @@ fn wrong_operands_are_errors() {
         Err(EvalError::Length { expected: 2, found: 1, .. })
     ));
     assert!(matches!(run(E::Exp, &[&i], DType::I32), Err(EvalError::Unsupported { .. })));
-    assert!(matches!(run(E::UmulHi, &[&i, &i], DType::I32), Err(EvalError::Unsupported { .. })));
+    assert!(matches!(run(E::MulHi, &[&f, &f], DType::F32), Err(EvalError::Unsupported { .. })));
     assert!(matches!(run(E::Shl, &[&i, &f], DType::I32), Err(EvalError::Unsupported { .. })));
     assert!(matches!(run(E::And, &[&f, &f], DType::F32), Err(EvalError::Unsupported { .. })));
     let none: &[Operand<'_>] = &[];

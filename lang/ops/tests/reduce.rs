@@ -47,6 +47,7 @@ fn exact_reductions_in_every_shape() {
         check(R::Max, |v| *v.iter().max().unwrap());
         check(R::Min, |v| *v.iter().min().unwrap());
         check(R::XorSum, |v| v.iter().fold(0, |a, b| a ^ b));
+        check(R::Or, |v| v.iter().fold(0, |a, b| a | b));
         check(R::ArgMax, |v| v.iter().position(|x| Some(x) == v.iter().max()).unwrap() as i64);
         check(R::ArgMin, |v| v.iter().position(|x| Some(x) == v.iter().min()).unwrap() as i64);
     }

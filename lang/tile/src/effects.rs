@@ -107,6 +107,8 @@ fn control(op: ControlOp) -> Effects {
         | ControlOp::Assert
         | ControlOp::Print
         | ControlOp::GridBarrier
+        | ControlOp::GlobalTimer
+        | ControlOp::SmId
         | ControlOp::InlineAsm => Effects::Ordered,
     }
 }

@@ -41,6 +41,8 @@ pub fn flow(op: Op) -> Flow {
             | ControlOp::Assert
             | ControlOp::Print
             | ControlOp::GridBarrier
+            | ControlOp::GlobalTimer
+            | ControlOp::SmId
             | ControlOp::InlineAsm => Flow::Plain,
         },
         Op::Reduce(ReduceOp::Custom) | Op::Scan(ScanOp::Custom) => Flow::Elements,

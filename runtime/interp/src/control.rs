@@ -1,6 +1,7 @@
 //! Owns control flow, program ids, hints and assertions: the steps that move a [`Machine`] between blocks.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tk_ops::buf::Buf;
 use tk_ops::scalar::Scalar;
@@ -116,6 +117,13 @@ impl<'c, 'm> Machine<'c, 'm> {
                 self.pause(Status::Barrier);
                 Ok(())
             }
+            ControlOp::GlobalTimer => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos());
+                let now = Scalar::int(DType::U64, since as i128);
+                Args::new(step, &mut self.frame()?.slots).put(0, Value::Splat(now))
+            }
+            // There is one processor, which all programs share.
+            ControlOp::SmId => Args::new(step, &mut self.frame()?.slots).put(0, Value::int(DType::I32, 0)),
             ControlOp::Print => self.print(step),
             ControlOp::InlineAsm => Err(Fault::unsupported(Op::Control(op))),
         }

@@ -182,7 +182,7 @@ impl Analysis<'_> {
             | ElementwiseOp::Round
             | ElementwiseOp::Trunc
             | ElementwiseOp::Abs
-            | ElementwiseOp::UmulHi
+            | ElementwiseOp::MulHi
             | ElementwiseOp::Popcount
             | ElementwiseOp::Clz
             | ElementwiseOp::IsNan

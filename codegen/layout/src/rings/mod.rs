@@ -349,7 +349,10 @@ pub(crate) fn places(kernel: &Kernel, load: InstId) -> &[ValueId] {
 pub(crate) fn orders_memory(op: Op) -> bool {
     matches!(
         op,
-        Op::Atomic(_) | Op::Control(ControlOp::GridBarrier | ControlOp::InlineAsm | ControlOp::Assert)
+        Op::Atomic(_)
+            | Op::Control(
+                ControlOp::GridBarrier | ControlOp::GlobalTimer | ControlOp::InlineAsm | ControlOp::Assert
+            )
     )
 }
 

@@ -119,7 +119,9 @@ impl<'a> Cx<'a> {
                 | ControlOp::Assume
                 | ControlOp::Assert
                 | ControlOp::Print
-                | ControlOp::GridBarrier => Ok(()),
+                | ControlOp::GridBarrier
+                | ControlOp::GlobalTimer
+                | ControlOp::SmId => Ok(()),
             },
             Op::Reduce(op) => self.reduce(inst, op),
             Op::Scan(op) => self.scan(inst, op),

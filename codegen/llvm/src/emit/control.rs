@@ -36,6 +36,16 @@ impl<'c> Emit<'_, 'c> {
             ControlOp::Assume => Ok(()),
             ControlOp::Assert => self.assert(inst),
             ControlOp::GridBarrier => self.machine.grid_barrier(self),
+            ControlOp::GlobalTimer => {
+                let (r, x) = (self.result(inst)?, self.machine.global_timer(self)?);
+                self.define(r, Val::Scalar(x.into()));
+                Ok(())
+            }
+            ControlOp::SmId => {
+                let (r, x) = (self.result(inst)?, self.machine.multiprocessor(self)?);
+                self.define(r, Val::Scalar(x.into()));
+                Ok(())
+            }
             ControlOp::InlineAsm => self.inline_asm(inst),
             ControlOp::Print => self.print(inst),
             ControlOp::Call => bug("a call was not inlined"),

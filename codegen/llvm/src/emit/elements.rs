@@ -36,7 +36,7 @@ impl<'c> Emit<'_, 'c> {
         }
         let name = inst.op.name();
         match inst.op {
-            Op::Control(ControlOp::Print | ControlOp::GridBarrier) => {
+            Op::Control(ControlOp::Print | ControlOp::GridBarrier | ControlOp::GlobalTimer) => {
                 self.unsupported(format!("`{name}` in a function of elements"))
             }
             Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter) | Op::Atomic(_)

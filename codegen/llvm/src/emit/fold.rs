@@ -218,9 +218,9 @@ impl<'c> Emit<'_, 'c> {
             ReduceOp::Prod => ElementwiseOp::Mul,
             ReduceOp::Max => ElementwiseOp::Maximum,
             ReduceOp::Min => ElementwiseOp::Minimum,
-            ReduceOp::Any => ElementwiseOp::Or,
             ReduceOp::All => ElementwiseOp::And,
             ReduceOp::XorSum => ElementwiseOp::Xor,
+            ReduceOp::Any | ReduceOp::Or => ElementwiseOp::Or,
             ReduceOp::ArgMax | ReduceOp::ArgMin => return self.better(op, d, a, b),
             ReduceOp::Custom => return bug("a fold without its block"),
         };

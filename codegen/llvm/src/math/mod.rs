@@ -250,7 +250,7 @@ pub fn function<M: Math>(
         }
         E::Eq | E::Ne | E::Lt | E::Le | E::Gt | E::Ge => return None,
         E::Maximum | E::Minimum | E::MaxNum | E::MinNum | E::Fma | E::Select | E::Clamp => return None,
-        E::Floor | E::Ceil | E::Round | E::Trunc | E::Abs | E::UmulHi | E::Popcount | E::Clz => return None,
+        E::Floor | E::Ceil | E::Round | E::Trunc | E::Abs | E::MulHi | E::Popcount | E::Clz => return None,
         E::IsNan | E::IsInf | E::IsFinite | E::Cast | E::Bitcast | E::CeilDiv | E::NextPow2 => return None,
     })
 }

@@ -25,7 +25,7 @@ fn predicate(op: ElementwiseOp) -> Option<P> {
         Ge => P::OGE,
         Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Maximum | Minimum | MaxNum
         | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt
-        | Pow | Floor | Ceil | Round | Trunc | Abs | UmulHi | Popcount | Clz | IsNan | IsInf | IsFinite
+        | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi | Popcount | Clz | IsNan | IsInf | IsFinite
         | Cast | Bitcast | CeilDiv | NextPow2 => return None,
     })
 }
@@ -93,7 +93,7 @@ impl<'c> Scalars<'_, 'c> {
             Fma | Maximum | Minimum | MaxNum | MinNum | Clamp => all || self.spec.has_bf16_fma,
             Add | Sub | Mul | Eq | Ne | Lt | Le | Gt | Ge => all,
             Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Select | Exp | Exp2 | Log | Log2 | Sin
-            | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | UmulHi
+            | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi
             | Popcount | Clz | IsNan | IsInf | IsFinite | Cast | Bitcast | CeilDiv | NextPow2 => false,
         }
     }
@@ -192,7 +192,7 @@ impl<'c> Scalars<'_, 'c> {
                 self.function(op, width, fast, &[x]).ok_or(Error::NoFunction(op, width))?
             }
             Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Not | Eq | Ne | Lt | Le | Gt | Ge
-            | Maximum | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Pow | UmulHi | Popcount | Clz
+            | Maximum | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Pow | MulHi | Popcount | Clz
             | Cast | Bitcast | CeilDiv | NextPow2 => return Err(Error::Operands(op.name())),
         })
     }

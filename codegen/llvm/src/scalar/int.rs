@@ -28,7 +28,7 @@ fn predicate(op: ElementwiseOp, signed: bool) -> Option<P> {
         (
             Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Maximum | Minimum | MaxNum
             | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt
-            | Pow | Floor | Ceil | Round | Trunc | Abs | UmulHi | Popcount | Clz | IsNan | IsInf | IsFinite
+            | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi | Popcount | Clz | IsNan | IsInf | IsFinite
             | Cast | Bitcast | CeilDiv | NextPow2,
             _,
         ) => return None,
@@ -102,7 +102,7 @@ impl<'c> Scalars<'_, 'c> {
             NextPow2 => self.next_pow2(x, signed)?,
             Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Eq | Ne | Lt | Le | Gt | Ge
             | Maximum | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin
-            | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | UmulHi | IsNan
+            | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | MulHi | IsNan
             | IsInf | IsFinite | Cast | Bitcast | CeilDiv => return Err(Error::Operands(op.name())),
         })
     }
@@ -128,7 +128,7 @@ impl<'c> Scalars<'_, 'c> {
             Xor => build.build_xor(a, b, "")?,
             Maximum | MaxNum => self.int_call(if signed { "llvm.smax" } else { "llvm.umax" }, &[a, b])?,
             Minimum | MinNum => self.int_call(if signed { "llvm.smin" } else { "llvm.umin" }, &[a, b])?,
-            UmulHi => self.product_high(a, b)?,
+            MulHi => self.product_high(a, b, signed)?,
             Shl | Shr | Neg | Not | Eq | Ne | Lt | Le | Gt | Ge | Fma | Select | Clamp | Exp | Exp2 | Log
             | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs
             | Popcount | Clz | IsNan | IsInf | IsFinite | Cast | Bitcast | NextPow2 => {
@@ -212,7 +212,7 @@ impl<'c> Scalars<'_, 'c> {
     }
 
     /// The upper half of the product of unsigned values.
-    fn product_high(&self, a: IntValue<'c>, b: IntValue<'c>) -> Result<IntValue<'c>, Error> {
+    fn product_high(&self, a: IntValue<'c>, b: IntValue<'c>, signed: bool) -> Result<IntValue<'c>, Error> {
         let ty = a.get_type();
         let double = match ty.get_bit_width() {
             8 => self.context.i16_type(),
@@ -220,8 +220,8 @@ impl<'c> Scalars<'_, 'c> {
             32 => self.context.i64_type(),
             _ => self.context.i128_type(),
         };
-        let a = self.builder.build_int_z_extend(a, double, "")?;
-        let b = self.builder.build_int_z_extend(b, double, "")?;
+        let a = self.builder.build_int_cast_sign_flag(a, double, signed, "")?;
+        let b = self.builder.build_int_cast_sign_flag(b, double, signed, "")?;
         let product = self.builder.build_int_mul(a, b, "")?;
         let width = double.const_int(u64::from(ty.get_bit_width()), false);
         let high = self.builder.build_right_shift(product, width, false, "")?;

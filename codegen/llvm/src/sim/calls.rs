@@ -7,6 +7,7 @@
 //! places, -1 for none.
 
 use std::ffi::c_void;
+use std::time::{SystemTime, UNIX_EPOCH};
 use tk_layout::channels::maps::MOST_DIMENSIONS;
 
 use corosensei::Yielder;
@@ -244,6 +245,10 @@ unsafe extern "C" fn tid(ctx: *mut c_void) -> i32 {
     unsafe { context(ctx) }.lane as i32
 }
 
+unsafe extern "C" fn global_timer(_ctx: *mut c_void) -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |t| t.as_nanos() as u64)
+}
+
 unsafe extern "C" fn program_id(ctx: *mut c_void, axis: i32) -> i32 {
     // SAFETY: called by a kernel with its context.
     let here = unsafe { context(ctx) };
@@ -463,6 +468,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | --- | --- | --- |
 /// | `tk_sim_tid` | | `i32`: the lane, counted in its program |
 /// | `tk_sim_program_id`, `tk_sim_num_programs` | `i32` axis | `i32` |
+/// | `tk_sim_global_timer` | | `u64`: nanoseconds |
 /// | `tk_sim_load` | `u64` address, `i32` bytes (1, 2, 4, 8, 16), `ptr` to, `i32` loc | |
 /// | `tk_sim_store` | `u64` address, `i32` bytes, `ptr` from, `i32` loc | |
 /// | `tk_sim_shared_load`, `tk_sim_shared_store` | `u32` address, then as above | |
@@ -492,11 +498,12 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_step` | `i32` loc | for the head of a loop that may not end: others get a turn, and the time limit counts |
 pub fn symbols() -> &'static [(&'static str, usize)] {
     use std::sync::LazyLock;
-    static TABLE: LazyLock<[(&'static str, usize); 31]> = LazyLock::new(|| {
+    static TABLE: LazyLock<[(&'static str, usize); 32]> = LazyLock::new(|| {
         [
             ("tk_sim_tid", tid as *const () as usize),
             ("tk_sim_program_id", program_id as *const () as usize),
             ("tk_sim_num_programs", num_programs as *const () as usize),
+            ("tk_sim_global_timer", global_timer as *const () as usize),
             ("tk_sim_load", load as *const () as usize),
             ("tk_sim_store", store as *const () as usize),
             ("tk_sim_shared_load", shared_load as *const () as usize),

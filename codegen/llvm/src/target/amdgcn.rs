@@ -236,6 +236,26 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
         special(e.builder, e.module, name.get(axis as usize).copied().unwrap_or("workgroup.id.x"))
     }
 
+    fn global_timer(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        let ticks = self.given(e, "llvm.readsteadycounter", &[], &[])?.into_int_value();
+        let long = ticks.get_type().const_int(u64::from(e.kernel.setting.spec.tick_ns), false);
+        Ok(e.builder.build_int_mul(ticks, long, "")?)
+    }
+
+    fn multiprocessor(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        let mut number = e.int(0);
+        let mut below = 0;
+        for (register, first, bits) in e.kernel.setting.spec.processor_fields {
+            // The operand of `s_getreg_b32`.
+            let which = e.int(register | first << 6 | (bits - 1) << 11);
+            let field = self.given(e, "llvm.amdgcn.s.getreg", &[], &[which.into()])?.into_int_value();
+            let field = e.builder.build_left_shift(field, e.int(below), "")?;
+            number = e.builder.build_or(number, field, "")?;
+            below += bits;
+        }
+        Ok(number)
+    }
+
     fn load(
         &self,
         e: &Emit<'_, 'c>,

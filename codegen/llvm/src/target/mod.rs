@@ -211,6 +211,12 @@ pub trait Machine<'c> {
     /// The number of this program on an axis.
     fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>>;
 
+    /// Nanoseconds of a clock that all blocks share, as this thread sees them now.
+    fn global_timer(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>>;
+
+    /// The number of the multiprocessor that runs this block.
+    fn multiprocessor(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>>;
+
     /// Reads; gives one value for each element, `other` where the predicate is false.
     fn load(
         &self,

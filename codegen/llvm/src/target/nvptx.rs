@@ -208,6 +208,17 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         special(&start, names.get(axis as usize).copied().unwrap_or(names[0]))
     }
 
+    fn global_timer(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        let long = e.context.i64_type().into();
+        let read = self.asm(e, "mov.u64 $0, %globaltimer;", "=l", &[long], &[], Kind::Memory)?;
+        read.first().map_or_else(|| bug("a register gave nothing"), |x| Ok(x.into_int_value()))
+    }
+
+    fn multiprocessor(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        let read = self.asm(e, "mov.u32 $0, %smid;", "=r", &[e.i32().into()], &[], Kind::Memory)?;
+        read.first().map_or_else(|| bug("a register gave nothing"), |x| Ok(x.into_int_value()))
+    }
+
     fn announce(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.asm(e, "barrier.cluster.arrive.relaxed.aligned;", "", &[], &[], Kind::Meeting).map(|_| ())
     }

@@ -100,7 +100,17 @@ impl Sim {
     }
 
     fn int_call<'c>(&self, e: &Emit<'_, 'c>, name: &str, args: &[BasicValueEnum<'c>]) -> Res<IntValue<'c>> {
-        match self.call(&Place::of(e), name, Some(e.i32().into()), args)? {
+        self.int_call_of(e, name, e.i32().into(), args)
+    }
+
+    fn int_call_of<'c>(
+        &self,
+        e: &Emit<'_, 'c>,
+        name: &str,
+        result: BasicTypeEnum<'c>,
+        args: &[BasicValueEnum<'c>],
+    ) -> Res<IntValue<'c>> {
+        match self.call(&Place::of(e), name, Some(result), args)? {
             Some(x) => Ok(x.into_int_value()),
             None => bug("a call gave nothing"),
         }
@@ -278,6 +288,14 @@ impl<'c> Machine<'c> for Sim {
 
     fn program_id(&self, e: &Emit<'_, 'c>, axis: u32) -> Res<IntValue<'c>> {
         self.int_call(e, "tk_sim_program_id", &[e.int(axis).into()])
+    }
+
+    fn global_timer(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        self.int_call_of(e, "tk_sim_global_timer", e.context.i64_type().into(), &[])
+    }
+
+    fn multiprocessor(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
+        Ok(e.int(0))
     }
 
     fn load(

@@ -157,7 +157,7 @@ fn float_unary<T: Float>(op: ElementwiseOp, x: Source<'_, T>, n: usize) -> Resul
         IsInf => Output::Bool(unary(x, n, T::is_inf)),
         IsFinite => Output::Bool(unary(x, n, T::is_finite)),
         Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Not | Eq | Ne | Lt | Le | Gt | Ge
-        | Maximum | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Pow | UmulHi | Popcount | Clz
+        | Maximum | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Pow | MulHi | Popcount | Clz
         | Cast | Bitcast | CeilDiv | NextPow2 => return unsupported(op),
     })
 }
@@ -187,7 +187,7 @@ fn float_binary<T: Float>(
         Gt => Output::Bool(binary(a, b, n, |a, b| a > b)),
         Ge => Output::Bool(binary(a, b, n, |a, b| a >= b)),
         And | Or | Xor | Shl | Shr | Neg | Not | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin
-        | Cos | Tanh | Erf | Sqrt | Rsqrt | Floor | Ceil | Round | Trunc | Abs | UmulHi | Popcount | Clz
+        | Cos | Tanh | Erf | Sqrt | Rsqrt | Floor | Ceil | Round | Trunc | Abs | MulHi | Popcount | Clz
         | IsNan | IsInf | IsFinite | Cast | Bitcast | CeilDiv | NextPow2 => return unsupported(op),
     })
 }

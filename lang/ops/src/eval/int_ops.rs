@@ -30,8 +30,8 @@ pub(super) trait Int: Element + Ord {
     fn shr(self, by: u32) -> Self;
     /// This value as a shift amount; negative ones count as too large.
     fn amount(self) -> u32;
-    /// The upper half of the product of unsigned values.
-    fn umulhi(self, o: Self) -> Self;
+    /// The upper half of the product.
+    fn mulhi(self, o: Self) -> Self;
     /// Wrapping.
     fn neg(self) -> Self;
     /// `abs(MIN)` is `MIN`.
@@ -94,8 +94,13 @@ macro_rules! int_body {
             u32::try_from(self).unwrap_or(u32::MAX)
         }
         #[inline(always)]
-        fn umulhi(self, o: Self) -> Self {
-            ((self as u128).wrapping_mul(o as u128) >> <$ty>::BITS) as $ty
+        fn mulhi(self, o: Self) -> Self {
+            // Of two u64 the product is no i128, of two negative values no u128.
+            if $signed {
+                ((self as i128).wrapping_mul(o as i128) >> <$ty>::BITS) as $ty
+            } else {
+                ((self as u128).wrapping_mul(o as u128) >> <$ty>::BITS) as $ty
+            }
         }
         #[inline(always)]
         fn neg(self) -> Self {
@@ -180,7 +185,7 @@ fn int_unary<T: Int>(op: ElementwiseOp, x: Source<'_, T>, n: usize) -> Result<Bu
         Clz => Buf::I32(unary(x, n, T::clz)),
         Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Eq | Ne | Lt | Le | Gt | Ge | Maximum
         | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh
-        | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | UmulHi | IsNan | IsInf | IsFinite
+        | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | MulHi | IsNan | IsInf | IsFinite
         | Cast | Bitcast | CeilDiv => return unsupported::<T>(op),
     })
 }
@@ -202,7 +207,7 @@ fn int_binary<T: Int>(
         And => T::buf(binary(a, b, n, T::and)),
         Or => T::buf(binary(a, b, n, T::or)),
         Xor => T::buf(binary(a, b, n, T::xor)),
-        UmulHi => T::buf(binary(a, b, n, T::umulhi)),
+        MulHi => T::buf(binary(a, b, n, T::mulhi)),
         // There is no NaN to tell the two kinds apart.
         Maximum | MaxNum => T::buf(binary(a, b, n, T::max)),
         Minimum | MinNum => T::buf(binary(a, b, n, T::min)),
@@ -260,7 +265,7 @@ pub(super) fn logical(op: ElementwiseOp, args: &[Operand<'_>], n: usize) -> Resu
         Eq => |a, b| a == b,
         Add | Sub | Mul | Div | Rem | Shl | Shr | Neg | Lt | Le | Gt | Ge | Maximum | Minimum | MaxNum
         | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt
-        | Pow | Floor | Ceil | Round | Trunc | Abs | UmulHi | Popcount | Clz | IsNan | IsInf | IsFinite
+        | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi | Popcount | Clz | IsNan | IsInf | IsFinite
         | Cast | Bitcast | CeilDiv | NextPow2 => return Err(unsupported),
     };
     match args {

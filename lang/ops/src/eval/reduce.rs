@@ -54,6 +54,7 @@ fn ints<T: Int>(op: ReduceOp, v: &[T], shape: Shape) -> Option<Buf> {
         ReduceOp::Max => T::buf(shape.fold(v, T::max)),
         ReduceOp::Min => T::buf(shape.fold(v, T::min)),
         ReduceOp::XorSum => T::buf(shape.fold(v, T::xor)),
+        ReduceOp::Or => T::buf(shape.fold(v, T::or)),
         ReduceOp::ArgMax => Buf::I32(shape.position(v, |new, best| new > best)),
         ReduceOp::ArgMin => Buf::I32(shape.position(v, |new, best| new < best)),
         ReduceOp::Any | ReduceOp::All | ReduceOp::Custom => return None,
@@ -68,7 +69,7 @@ fn floats<T: Float>(op: ReduceOp, v: &[T], shape: Shape, buf: impl Fn(Vec<T>) ->
         ReduceOp::Min => buf(shape.fold(v, T::minimum)),
         ReduceOp::ArgMax => Buf::I32(shape.position(v, |new, best| wins(new, best, new > best, false))),
         ReduceOp::ArgMin => Buf::I32(shape.position(v, |new, best| wins(new, best, new < best, true))),
-        ReduceOp::XorSum | ReduceOp::Any | ReduceOp::All | ReduceOp::Custom => return None,
+        ReduceOp::XorSum | ReduceOp::Or | ReduceOp::Any | ReduceOp::All | ReduceOp::Custom => return None,
     })
 }
 

@@ -227,6 +227,43 @@ test \"grid_barrier\" {
         ..CONTROL
     },
     Row {
+        name: "globaltimer",
+        op: Op::Control(ControlOp::GlobalTimer),
+        doc: "Nanoseconds of a clock that all programs share, a `u64`, when the program comes here. How often the clock \
+              moves is a matter of the machine: on NVIDIA GPUs every 32 ns to 1 µs, on AMD GPUs every 10 or 40 ns.",
+        example: "kernel took(y: mut view[u64, 1])
+    grid(1)
+{
+    let before = globaltimer();
+    y.store([0], globaltimer() - before);
+}
+
+test \"globaltimer\" {
+    let y = empty([1], u64);
+    took(y);
+    assert(all(y.tile() < 10000000000));
+}",
+        ..CONTROL
+    },
+    Row {
+        name: "smid",
+        op: Op::Control(ControlOp::SmId),
+        doc: "The number of the multiprocessor that runs this program, an `i32`, for looking at how programs are \
+              distributed: numbers may leave gaps. On the CPU it is 0.",
+        example: "kernel places(y: mut view[i32, 1])
+    grid(4)
+{
+    y.store([program_id(0)], smid());
+}
+
+test \"smid\" {
+    let y = empty([4], i32);
+    places(y);
+    assert(all(y.tile() >= 0));
+}",
+        ..CONTROL
+    },
+    Row {
         name: "inline_asm",
         params: &[
             req("text", ParamKind::Str),

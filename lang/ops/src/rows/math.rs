@@ -238,10 +238,19 @@ assert(all(minnum(full([4], nan, f32), 1.0) == 1.0));",
         name: "umulhi",
         params: AB,
         scheme: Scheme::Elementwise(DTypeSet::UINT, ElemResult::Same),
-        op: Op::Elementwise(ElementwiseOp::UmulHi),
+        op: Op::Elementwise(ElementwiseOp::MulHi),
         doc: "The upper half of the product of two unsigned integers.",
         example: "assert(all(umulhi(full([4], 4294967295, u32), 3) == 2));",
         ..EXACT
+    },
+    Row {
+        name: "mulhi",
+        params: AB,
+        op: Op::Elementwise(ElementwiseOp::MulHi),
+        doc: "The upper half of the product of two integers, signed or unsigned as their type is.",
+        example: "assert(all(mulhi(full([4], -2147483648, i32), 3) == -2));
+assert(all(mulhi(full([4], 255, u8), 255) == 254));",
+        ..INTEGER
     },
     Row {
         name: "popcount",

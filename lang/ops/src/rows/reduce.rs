@@ -119,6 +119,35 @@ assert(all(x < 4) && !all(x < 3));",
         ..LOGIC
     },
     Row {
+        name: "reduce_or",
+        scheme: Scheme::Reduce(DTypeSet::INT, ElemResult::Same),
+        op: Op::Reduce(ReduceOp::Or),
+        doc: "The bits that are set in any integer along `axis`, or in any of all.",
+        example: "let x = reshape(arange(0, 6), [2, 3]);
+assert(reduce_or(x) == 7);
+assert(all(reduce_or(x, axis = 0) == arange(0, 3) + 3 + where(arange(0, 3) == 2, 2, where(arange(0, 3) == 1, 1, 0))));",
+        ..LOGIC
+    },
+    Row {
+        name: "softmax",
+        params: &[
+            req("x", ParamKind::Value),
+            opt("axis", ParamKind::Axis, "-1"),
+            opt("fast", ParamKind::ConstBool, "false"),
+        ],
+        scheme: Scheme::Special,
+        // What it counts padding for: `-inf` is left out. The value is made of other operations.
+        op: Op::Reduce(ReduceOp::Max),
+        doc: "`exp(x - max(x)) / sum(exp(x - max(x)))` along `axis`, a tile of the shape and type of `x`; f16 and bf16 are \
+              computed in f32 and rounded once. A line of nothing but `-inf` gives NaN, as does one with NaN or `inf`.",
+        example: "let x = reshape(arange(0, 6), [2, 3]) as f32;
+assert_close(softmax(x)[1], softmax(x)[0]);
+assert_close(sum(softmax(x, axis = 0), axis = 0), full([3], 1.0, f32));
+assert(all(softmax(full([4], 7.0, f16)) == 0.25));",
+        accuracy: Accuracy::Ulp(8.0),
+        ..SUM
+    },
+    Row {
         name: "reduce",
         params: &[
             req("x", ParamKind::Value),

@@ -16,6 +16,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("prelude", include_str!("../../../../stdlib/prelude.tk")),
     ("grid", include_str!("../../../../stdlib/grid.tk")),
     ("math", include_str!("../../../../stdlib/math.tk")),
+    ("random", include_str!("../../../../stdlib/random.tk")),
     ("nn/attention", include_str!("../../../../stdlib/nn/attention.tk")),
     ("nn/embedding", include_str!("../../../../stdlib/nn/embedding.tk")),
     ("nn/linear", include_str!("../../../../stdlib/nn/linear.tk")),

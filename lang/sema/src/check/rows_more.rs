@@ -22,7 +22,7 @@ impl Cx<'_, '_> {
             Op::Shape(o) => self.shape_row(&s, o),
             Op::Elementwise(o) => self.element_row(&s, o),
             Op::Reduce(ReduceOp::Custom) => self.fold(&s, true),
-            Op::Reduce(_) => None,
+            Op::Reduce(_) => self.softmax_row(&s),
             Op::Scan(o) => self.scan_row(&s, o),
             Op::Dot(o) => self.dot_row(&s, o),
             Op::Random(o) => self.random_row(&s, o),
@@ -362,6 +362,30 @@ impl Cx<'_, '_> {
         }
     }
 
+    /// `softmax(x, axis)`: of any rank, as the axis counts from the end.
+    fn softmax_row(&mut self, s: &Slots) -> Option<HExpr> {
+        let (x, elem, shape) = self.tile_slot(s, "x")?;
+        let Elem::D(d) = elem else { return None };
+        if !self.need_class("`softmax`", d, DTypeSet::FLOAT, x.span) {
+            return None;
+        }
+        let axis = match (s.get("axis"), &shape) {
+            (Some(e), Shape::Dims(dims)) => {
+                let axis = self.axis(e, dims.len())?;
+                HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), e.span, true))
+            }
+            (Some(_), Shape::Param(_)) => self.plain_slot(s, "axis")?,
+            (None, Shape::Dims(dims)) if dims.is_empty() => {
+                self.error(codes::AXIS, x.span, "`softmax` works on tiles, and a scalar has no axis", "");
+                return None;
+            }
+            (None, _) => HArg::Expr(self.mk(HKind::Int(-1), Ty::i32(), s.span, true)),
+        };
+        let fast = self.plain_slot(s, "fast")?;
+        let ty = x.ty.clone();
+        self.built(s, vec![HArg::Expr(x), axis, fast], ty, false)
+    }
+
     fn random_row(&mut self, s: &Slots, op: RandomOp) -> Option<HExpr> {
         let seed = self.value(s.get("seed")?);
         let seed = self.coerce(seed, &Ty::scalar(DType::U64), "the seed");
@@ -432,6 +456,8 @@ impl Cx<'_, '_> {
                 self.built(s, vec![HArg::List(values)], Ty::Unit, false)
             }
             ControlOp::GridBarrier => self.built(s, vec![], Ty::Unit, false),
+            ControlOp::GlobalTimer => self.built(s, vec![], Ty::scalar(DType::U64), false),
+            ControlOp::SmId => self.built(s, vec![], Ty::i32(), false),
             ControlOp::InlineAsm => {
                 let (dh, d) = self.dtype_slot(s, "dtype")?;
                 let (text, cons) = (self.plain_slot(s, "text")?, self.plain_slot(s, "constraints")?);

@@ -30,6 +30,7 @@ impl Lower<'_, '_> {
             Op::Shape(op) => self.shape_op(op, &a, &want),
             Op::Memory(op) => self.memory(op, &a, &want),
             Op::Atomic(op) => self.atomic(op, &a, &want),
+            Op::Reduce(_) if row.name == "softmax" => self.softmax(&a, &want),
             Op::Reduce(op) => self.reduce(op, &a, &want),
             Op::Scan(op) => self.scan(op, &a, &want),
             Op::Dot(op) => self.dot(op, &a, &want),
@@ -275,6 +276,10 @@ impl Lower<'_, '_> {
                 Ok(Val::One(self.b.one(op_, &[x], Attrs::new().with("value", Attr::Int(value)), ty)))
             }
             ControlOp::Print => self.print(a),
+            ControlOp::GlobalTimer => {
+                Ok(Val::One(self.b.one(op_, &[], Attrs::new(), Type::scalar(DType::U64))))
+            }
+            ControlOp::SmId => Ok(Val::One(self.b.one(op_, &[], Attrs::new(), Type::scalar(DType::I32)))),
             ControlOp::GridBarrier => {
                 self.b.inst(op_, &[], Attrs::new(), &[]);
                 Ok(Val::Unit)

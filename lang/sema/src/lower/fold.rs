@@ -1,6 +1,6 @@
 //! Owns reductions, scans, sorting and counting.
 
-use tk_ops::{Op, ReduceOp, ScanOp};
+use tk_ops::{ElementwiseOp, Op, ReduceOp, ScanOp};
 use tk_tile::{Attr, Attrs, Type, TypeId, ValueId, infer};
 
 use super::Lower;
@@ -58,6 +58,40 @@ impl Lower<'_, '_> {
             out.push(self.b.reshape(v, &shape));
         }
         Ok(x.refill(&mut out.into_iter()))
+    }
+
+    /// `softmax(x, axis)` in the type in which sums of `x` are kept.
+    pub(super) fn softmax(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+        let x = self.operand(a, "x")?;
+        let ty = self.b.type_of(x).clone();
+        let shape = ty.shape().unwrap_or_default().to_vec();
+        let (Some(axis), Some(d)) = (a.axis("axis", shape.len())?, ty.dtype()) else {
+            return Err(bug(a.span, format!("`softmax` gives {want:?}")));
+        };
+        let x = self.b.cast(x, d.acc());
+        let largest = self.folded_line(ReduceOp::Max, x, axis, a);
+        let below = self.b.elementwise(ElementwiseOp::Sub, &[x, largest]);
+        let ty = self.b.type_of(below).clone();
+        let attrs = self.fast(a, &ty);
+        let parts = self.b.one(Op::Elementwise(ElementwiseOp::Exp), &[below], attrs, ty);
+        let total = self.folded_line(ReduceOp::Sum, parts, axis, a);
+        let quotient = self.b.elementwise(ElementwiseOp::Div, &[parts, total]);
+        Ok(Val::One(self.b.cast(quotient, d)))
+    }
+
+    /// A tile folded along an axis, as a tile of the same shape.
+    fn folded_line(&mut self, op: ReduceOp, x: ValueId, axis: usize, a: &Args) -> ValueId {
+        let shape = self.b.type_of(x).shape().unwrap_or_default().to_vec();
+        let (mut rest, mut kept) = (shape.clone(), shape.clone());
+        rest.remove(axis);
+        if let Some(n) = kept.get_mut(axis) {
+            *n = 1;
+        }
+        let ty = infer::with_shape(self.b.type_of(x), &rest);
+        let attrs = self.fast(a, &ty).with("axis", Attr::Int(axis as i64));
+        let folded = self.b.one(Op::Reduce(op), &[x], attrs, ty);
+        let folded = self.b.reshape(folded, &kept);
+        self.b.broadcast(folded, &shape)
     }
 
     /// The block `combine(a.., b..)` of a user function over values of the structure of `x`.

@@ -57,6 +57,7 @@ fn known(op: Op) -> Known {
             | ReduceOp::Any
             | ReduceOp::All
             | ReduceOp::XorSum
+            | ReduceOp::Or
             | ReduceOp::ArgMax
             | ReduceOp::ArgMin => (&["axis"], &["fast"]),
         },
@@ -114,7 +115,9 @@ fn control(op: ControlOp) -> Known {
         | ControlOp::Return
         | ControlOp::Map
         | ControlOp::Assume
-        | ControlOp::GridBarrier => NONE,
+        | ControlOp::GridBarrier
+        | ControlOp::GlobalTimer
+        | ControlOp::SmId => NONE,
         ControlOp::Call => (&["callee"], &[]),
         ControlOp::MultipleOf | ControlOp::MaxContiguous => (&["value"], &[]),
         ControlOp::Assert | ControlOp::Print => (&[], &["message"]),

@@ -85,6 +85,14 @@ pub(super) fn control(cx: Cx<'_>, op: ControlOp, signatures: &Signatures<'_>) ->
         }
         ControlOp::Print => cx.counts(inst.operands.len(), 0),
         ControlOp::GridBarrier => cx.counts(0, 0),
+        ControlOp::GlobalTimer => {
+            cx.counts(0, 1)?;
+            is_scalar(cx.result_tile(0)?, DTypeSet::of(&[DType::U64]))
+        }
+        ControlOp::SmId => {
+            cx.counts(0, 1)?;
+            is_scalar(cx.result_tile(0)?, DTypeSet::of(&[DType::I32]))
+        }
         ControlOp::InlineAsm => Ok(()),
     }
 }

@@ -57,7 +57,7 @@ fn finite(hir: &Hir, ty: &Ty) -> Option<String> {
 
 fn of_numbers(op: ReduceOp) -> &'static str {
     match op {
-        ReduceOp::Sum | ReduceOp::XorSum | ReduceOp::Custom => "0",
+        ReduceOp::Sum | ReduceOp::XorSum | ReduceOp::Or | ReduceOp::Custom => "0",
         ReduceOp::Prod => "1",
         ReduceOp::Max | ReduceOp::ArgMax => "-inf",
         ReduceOp::Min | ReduceOp::ArgMin => "inf",

@@ -1,5 +1,6 @@
 //! Owns what operations do to padding: builtins, indices, casts.
 
+use tk_ops::table::Scheme;
 use tk_ops::{CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, RandomOp, ReduceOp, Scalar};
 
 use super::eval::Eval;
@@ -43,7 +44,13 @@ impl<'a> Eval<'a> {
                 }
                 other @ (Value::Parts(_) | Value::Opaque) => other,
             },
-            HKind::Builtin(row, args) => self.builtin(e, row.op, args),
+            HKind::Builtin(row, args) => match (self.builtin(e, row.op, args), row.scheme) {
+                // `softmax` counts padding as the `max` in it does, and is no fold of its own.
+                (Value::Tile(_), Scheme::Special) if matches!(row.op, Op::Reduce(ReduceOp::Max)) => {
+                    rank(&e.ty).map_or(Value::Opaque, |r| Value::Tile(Tile::unknown(r)))
+                }
+                (found, _) => found,
+            },
             // Shapes, views, functions, text, and calls of functions that are not known.
             _other => Value::Opaque,
         }
@@ -266,7 +273,7 @@ fn counts(op: ReduceOp, s: State, t: &Tile) -> bool {
         State::Same | State::Data | State::Mask | State::Unknown => return false,
     };
     match op {
-        ReduceOp::Sum | ReduceOp::Any | ReduceOp::XorSum => c != 0.0,
+        ReduceOp::Sum | ReduceOp::Any | ReduceOp::XorSum | ReduceOp::Or => c != 0.0,
         ReduceOp::Prod | ReduceOp::All => c != 1.0,
         // A large finite number stands for infinity in types and formats that have none.
         ReduceOp::Max | ReduceOp::ArgMax => c > -LARGE && !(t.not_negative && c <= 0.0),
