@@ -53,9 +53,8 @@ impl ElementwiseOp {
     pub fn accepts(self) -> DTypeSet {
         use ElementwiseOp::*;
         match self {
-            Add | Sub | Mul | Div | Rem | Neg | Abs | Maximum | Minimum | MaxNum | MinNum | Clamp => {
-                DTypeSet::NUMBER
-            }
+            Add | Sub | Mul | Div | Rem => DTypeSet::NUMBER,
+            Neg | Abs | Maximum | Minimum | MaxNum | MinNum | Clamp => DTypeSet::ORDERED,
             And | Or | Xor | Not => DTypeSet::INT.or(DTypeSet::BOOL),
             Shl | Shr | Popcount | Clz | CeilDiv | NextPow2 | MulHi => DTypeSet::INT,
             Eq | Ne => DTypeSet::VALUE,
@@ -90,7 +89,7 @@ impl ReduceOp {
     pub fn accepts(self) -> DTypeSet {
         match self {
             ReduceOp::Sum | ReduceOp::Prod => DTypeSet::NUMBER.or(DTypeSet::BOOL),
-            ReduceOp::Max | ReduceOp::Min | ReduceOp::ArgMax | ReduceOp::ArgMin => DTypeSet::NUMBER,
+            ReduceOp::Max | ReduceOp::Min | ReduceOp::ArgMax | ReduceOp::ArgMin => DTypeSet::ORDERED,
             ReduceOp::Any | ReduceOp::All => DTypeSet::BOOL,
             ReduceOp::XorSum | ReduceOp::Or => DTypeSet::INT,
             ReduceOp::Custom => DTypeSet::ANY,

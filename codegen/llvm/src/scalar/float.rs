@@ -5,7 +5,7 @@
 //! f32 has more than twice the bits of the narrow types and two to spare, with which rounding twice is as rounding
 //! once; `fma`, for which that is not enough, goes through f64 rounded to odd.
 
-use inkwell::FloatPredicate as P;
+use inkwell::{FloatPredicate as P, IntPredicate as Order};
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
 use tk_ops::dtype::DType;
 use tk_ops::op::ElementwiseOp;
@@ -32,6 +32,8 @@ fn predicate(op: ElementwiseOp) -> Option<P> {
 
 /// The sign bit of f16 and bf16.
 const HALF_SIGN: u64 = 0x8000;
+/// The sign bit of fp8.
+const F8_SIGN: u8 = 0x80;
 
 impl<'c> Scalars<'_, 'c> {
     /// An operation on a float type.
@@ -43,6 +45,9 @@ impl<'c> Scalars<'_, 'c> {
         args: &[BasicValueEnum<'c>],
     ) -> Result<BasicValueEnum<'c>, Error> {
         let narrow = !matches!(d, DType::F32 | DType::F64);
+        if let Some(found) = self.f8_codes(op, d, args)? {
+            return Ok(found.into());
+        }
         if let (true, ElementwiseOp::Neg | ElementwiseOp::Abs, [x]) = (narrow, op, args) {
             return self.half_sign(op, d, *x);
         }
@@ -96,6 +101,61 @@ impl<'c> Scalars<'_, 'c> {
             | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi
             | Popcount | Clz | IsNan | IsInf | IsFinite | Cast | Bitcast | CeilDiv | NextPow2 => false,
         }
+    }
+
+    /// What is done to fp8 without leaving it: signs, and the larger or smaller of two, which is one of them even if it is an
+    /// infinity, which no conversion gives.
+    fn f8_codes(
+        &self,
+        op: ElementwiseOp,
+        d: DType,
+        args: &[BasicValueEnum<'c>],
+    ) -> Result<Option<IntValue<'c>>, Error> {
+        use ElementwiseOp::*;
+        let Some(last) = d.last_number() else { return Ok(None) };
+        let args: Vec<IntValue<'c>> = args.iter().map(|a| int(*a)).collect::<Result<_, Error>>()?;
+        let code = |v: u8| self.context.i8_type().const_int(u64::from(v), false);
+        let b = self.builder;
+        Ok(Some(match (op, args.as_slice()) {
+            (Neg, [x]) => b.build_xor(*x, code(F8_SIGN), "")?,
+            (Abs, [x]) => b.build_and(*x, code(!F8_SIGN), "")?,
+            (Maximum | Minimum, [x, y]) => self.f8_choice(op == Maximum, false, last, *x, *y)?,
+            (MaxNum | MinNum, [x, y]) => self.f8_choice(op == MaxNum, true, last, *x, *y)?,
+            (Clamp, [x, lo, hi]) => {
+                let above = self.f8_choice(true, false, last, *x, *lo)?;
+                self.f8_choice(false, false, last, above, *hi)?
+            }
+            (_, _) => return Ok(None),
+        }))
+    }
+
+    /// The larger or smaller of two codes; NaN wins, or with `numbers` loses.
+    fn f8_choice(
+        &self,
+        larger: bool,
+        numbers: bool,
+        last: u8,
+        x: IntValue<'c>,
+        y: IntValue<'c>,
+    ) -> Result<IntValue<'c>, Error> {
+        let b = self.builder;
+        let code = |v: u8| self.context.i8_type().const_int(u64::from(v), false);
+        let key = |c: IntValue<'c>| -> Result<IntValue<'c>, Error> {
+            // All bits of a negative code, the sign of another one.
+            let ones = b.build_right_shift(c, code(7), true, "")?;
+            Ok(b.build_xor(c, b.build_or(ones, code(F8_SIGN), "")?, "")?)
+        };
+        let nan = |c: IntValue<'c>| -> Result<IntValue<'c>, Error> {
+            self.compare(Order::UGT, b.build_and(c, code(!F8_SIGN), "")?, code(last))
+        };
+        let (x_nan, y_nan) = (nan(x)?, nan(y)?);
+        let better = self.compare(if larger { Order::UGT } else { Order::ULT }, key(y)?, key(x)?)?;
+        let takes = if numbers {
+            b.build_or(x_nan, b.build_and(better, b.build_not(y_nan, "")?, "")?, "")?
+        } else {
+            b.build_and(b.build_or(better, y_nan, "")?, b.build_not(x_nan, "")?, "")?
+        };
+        self.pick(takes, y, x)
     }
 
     /// `-x` or `abs(x)` of f16 or bf16, on the sign bit.

@@ -5,6 +5,7 @@
 //! input gives the same bits on every machine, and the rounding that the language promises.
 
 mod cast;
+mod code_ops;
 mod float_ops;
 mod functions;
 mod int_ops;
@@ -211,6 +212,7 @@ fn numeric(op: ElementwiseOp, args: &[Operand<'_>], dtype: DType, n: usize) -> R
         DType::BF16 => float_ops::narrow::<half::bf16>(op, args, n),
         DType::F32 => float_ops::wide::<f32>(op, args, n),
         DType::F64 => float_ops::wide::<f64>(op, args, n),
+        DType::F8E4M3 | DType::F8E5M2 if code_ops::is_of_codes(op) => code_ops::codes(op, args, dtype, n),
         DType::F8E4M3 | DType::F8E5M2 => {
             let wide: Vec<Buf> =
                 args.iter().map(|a| cast(&a.to_buf(n), DType::F32)).collect::<Result<_, EvalError>>()?;

@@ -6,8 +6,9 @@
 use super::float_ops::{round, widen};
 use super::functions::Float;
 use super::int_ops::Int;
-use super::{EvalError, cast};
+use super::{EvalError, cast, code_ops};
 use crate::buf::Buf;
+use crate::dtype::DType;
 use crate::op::ReduceOp;
 
 /// Reduces the middle dimension of `[outer, len, inner]`: element `(o, l, i)` is at `(o * len + l) * inner + i`, the
@@ -42,7 +43,9 @@ pub fn reduce(op: ReduceOp, x: &Buf, outer: usize, len: usize, inner: usize) -> 
         Buf::BF16(v) => floats(op, &widen(v), shape, |v| Buf::BF16(round(&v))),
         Buf::F32(v) => floats(op, v, shape, Buf::F32),
         Buf::F64(v) => floats(op, v, shape, Buf::F64),
-        Buf::F8E4M3(_) | Buf::F8E5M2(_) | Buf::E2M1(_) | Buf::E8M0(_) => None,
+        Buf::F8E4M3(v) => codes(op, v, dtype, shape),
+        Buf::F8E5M2(v) => codes(op, v, dtype, shape),
+        Buf::E2M1(_) | Buf::E8M0(_) => None,
     }
     .ok_or(unsupported)
 }
@@ -71,6 +74,27 @@ fn floats<T: Float>(op: ReduceOp, v: &[T], shape: Shape, buf: impl Fn(Vec<T>) ->
         ReduceOp::ArgMin => Buf::I32(shape.position(v, |new, best| wins(new, best, new < best, true))),
         ReduceOp::XorSum | ReduceOp::Or | ReduceOp::Any | ReduceOp::All | ReduceOp::Custom => return None,
     })
+}
+
+fn codes(op: ReduceOp, v: &[u8], d: DType, shape: Shape) -> Option<Buf> {
+    let found = match op {
+        ReduceOp::Max => shape.fold(v, |a, b| code_ops::maximum(a, b, d)),
+        ReduceOp::Min => shape.fold(v, |a, b| code_ops::minimum(a, b, d)),
+        ReduceOp::ArgMax => {
+            return Some(Buf::I32(shape.position(v, |new, best| code_ops::wins(new, best, d, true))));
+        }
+        ReduceOp::ArgMin => {
+            return Some(Buf::I32(shape.position(v, |new, best| code_ops::wins(new, best, d, false))));
+        }
+        ReduceOp::Sum
+        | ReduceOp::Prod
+        | ReduceOp::XorSum
+        | ReduceOp::Or
+        | ReduceOp::Any
+        | ReduceOp::All
+        | ReduceOp::Custom => return None,
+    };
+    Buf::from_le_bytes(d, &found)
 }
 
 /// Whether `new` takes the place of an earlier `best` in the total order: the first NaN stays, zeros are told apart.

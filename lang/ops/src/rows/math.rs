@@ -30,7 +30,7 @@ const EXACT: Row = Row { params: X, accuracy: Accuracy::Exact, ..FUNCTION };
 
 /// The larger or smaller of two.
 const CHOICE: Row =
-    Row { params: AB, scheme: Scheme::Elementwise(DTypeSet::NUMBER, ElemResult::Same), ..EXACT };
+    Row { params: AB, scheme: Scheme::Elementwise(DTypeSet::ORDERED, ElemResult::Same), ..EXACT };
 
 /// A question about a float.
 const QUESTION: Row =
@@ -177,7 +177,7 @@ assert(all(trunc(full([4], 1.75, f32)) == 1.0));",
     },
     Row {
         name: "abs",
-        scheme: Scheme::Elementwise(DTypeSet::NUMBER, ElemResult::Same),
+        scheme: Scheme::Elementwise(DTypeSet::ORDERED, ElemResult::Same),
         op: Op::Elementwise(ElementwiseOp::Abs),
         doc: "The value without its sign; `abs(MIN)` of a signed integer is `MIN`.",
         example: "assert(all(abs(full([4], -3, i32)) == 3));

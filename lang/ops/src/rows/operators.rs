@@ -92,6 +92,7 @@ assert(all(full([2], -5.5, f32) % 2.0 == -1.5));",
     Row {
         name: "unary -",
         params: X,
+        scheme: Scheme::Elementwise(DTypeSet::ORDERED, ElemResult::Same),
         op: Op::Elementwise(ElementwiseOp::Neg),
         doc: "Negation. Integers wrap; a float changes its sign, zero and NaN too.",
         example: "let x = arange(0, 3);

@@ -25,10 +25,10 @@ const SUM: Row = Row {
 };
 
 const CHOICE: Row =
-    Row { scheme: Scheme::Reduce(DTypeSet::NUMBER, ElemResult::Same), accuracy: Accuracy::Exact, ..SUM };
+    Row { scheme: Scheme::Reduce(DTypeSet::ORDERED, ElemResult::Same), accuracy: Accuracy::Exact, ..SUM };
 
 const POSITION: Row =
-    Row { scheme: Scheme::Reduce(DTypeSet::NUMBER, ElemResult::I32), accuracy: Accuracy::Exact, ..SUM };
+    Row { scheme: Scheme::Reduce(DTypeSet::ORDERED, ElemResult::I32), accuracy: Accuracy::Exact, ..SUM };
 
 const LOGIC: Row =
     Row { scheme: Scheme::Reduce(DTypeSet::BOOL, ElemResult::Same), accuracy: Accuracy::Exact, ..SUM };
@@ -62,7 +62,8 @@ assert(prod(full([3], 100, i8)) == 1000000);",
         example: "let x = reshape(arange(0, 6), [2, 3]);
 assert(max(x) == 5);
 assert(all(max(x, axis = 0) == arange(3, 6)));
-assert(isnan(max(where(arange(0, 4) == 2, nan, full([4], 1.0, f32)))));",
+assert(isnan(max(where(arange(0, 4) == 2, nan, full([4], 1.0, f32)))));
+assert(max(x as f32 as f8e4m3) == 5.0);",
         ..CHOICE
     },
     Row {
