@@ -1,8 +1,9 @@
 """Every pair of element types against NumPy and ml_dtypes: all values of types of 8 and 16 bits; of the wider ones
 the neighbours of every limit, of every value of the narrow floats and of every point halfway between two of these, and
-random bits. `e2m1` and `e8m0` have no casts.
+random bits. `e2m1` goes through the bytes that hold two of them; `e8m0` is no type of files.
 """
 
+import ml_dtypes
 import numpy as np
 
 from launch import DTYPES, F8, FLOATS, INTS, all_values, bits_type, same
@@ -16,10 +17,30 @@ def compare(launcher):
     for source in ["bool"] + TARGETS:
         x = values(source)
         outputs = {f"{target}_": (target, x.shape) for target in TARGETS}
-        results = launcher.run("casts.tk", {"x": (source, x)}, outputs, {"S": source})
+        results = launcher.run("casts.tk::casts", {"x": (source, x)}, outputs, {"S": source})
         for target in TARGETS:
             expected = x if source == target else cast(x, target)
             yield f"{source} as {target}", same(results[f"{target}_"], expected, x)
+        if source != "bool":
+            yield from four_bits(launcher, source, x)
+
+
+def four_bits(launcher, source, x):
+    """`as e2m1`, which saturates and makes its largest value of NaN, and all its codes as another type."""
+    x = np.resize(x, len(x) + len(x) % 2)
+    codes = np.arange(0, 16, dtype=np.uint8).reshape(8, 2)
+    pairs = codes[:, 0] | codes[:, 1] << 4
+    inputs = {"x": (source, x), "codes": ("u8", pairs)}
+    outputs = {"bytes": ("u8", (len(x) // 2,)), "back": (source, (16,))}
+    results = launcher.run("casts.tk::packed", inputs, outputs, {"S": source})
+    wide = whole_to_odd(x) if x.dtype.kind in "iu" else x.astype(np.float64)
+    nan = np.isnan(wide)
+    exact = np.where(nan, 7.0, wide)
+    rounded = to_odd_f32(exact).astype(ml_dtypes.float4_e2m1fn).view(np.uint8)
+    got = np.stack([results["bytes"] & 15, results["bytes"] >> 4], axis=1).reshape(-1)
+    yield f"{source} as e2m1", same(got, rounded, x)
+    values = codes.reshape(-1).view(ml_dtypes.float4_e2m1fn).astype(np.float64)
+    yield f"e2m1 as {source}", same(results["back"], cast(values, source), codes.reshape(-1))
 
 
 def values(name):

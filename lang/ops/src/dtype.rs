@@ -73,6 +73,11 @@ impl DType {
         }
     }
 
+    /// Bits of one element where it is not packed, in a register or in memory.
+    pub fn stored_bits(self) -> u32 {
+        self.bits().max(8)
+    }
+
     /// Bytes of one element in memory (the packed type counts as 1).
     pub fn bytes(self) -> usize {
         (self.bits() as usize).div_ceil(8)

@@ -63,7 +63,8 @@ impl ElementwiseOp {
             | Round | Trunc => DTypeSet::FLOAT,
             IsNan | IsInf | IsFinite => DTypeSet::FLOAT.or(DTypeSet::F8),
             Select | Cast => DTypeSet::ANY,
-            Bitcast => DTypeSet::ANY.without(DTypeSet::of(&[DType::Bool, DType::E2M1])),
+            // A byte as `e2m1` is the code in its low four bits.
+            Bitcast => DTypeSet::ANY.without(DTypeSet::BOOL),
         }
     }
 

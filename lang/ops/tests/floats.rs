@@ -402,7 +402,7 @@ fn narrow_functions_are_those_of_f32() {
 }
 
 #[test]
-fn fp8_compares_and_selects_only() {
+fn fp8_is_ordered_and_has_no_arithmetic() {
     for d in [DType::F8E4M3, DType::F8E5M2] {
         let (a, b, nan) = (f(d, 1.5), f(d, -2.0), f(d, f64::NAN));
         assert_eq!(one(E::Lt, &[b, a], DType::Bool), Scalar::bool(true));
@@ -410,10 +410,19 @@ fn fp8_compares_and_selects_only() {
         assert_eq!(one(E::Eq, &[nan, nan], DType::Bool), Scalar::bool(false));
         assert_eq!(one(E::IsNan, &[nan], DType::Bool), Scalar::bool(true));
         assert_eq!(one(E::Select, &[Scalar::bool(false), a, b], d), b);
-        for op in [E::Add, E::Mul, E::Maximum] {
+        for op in [E::Add, E::Mul, E::Pow] {
             assert!(elementwise(op, &[Operand::Splat(a), Operand::Splat(b)], d, 1, false).is_err());
         }
-        assert!(elementwise(E::Neg, &[Operand::Splat(a)], d, 1, false).is_err());
+        assert_eq!(one(E::Maximum, &[b, a], d), a);
+        assert_eq!(one(E::MinNum, &[nan, a], d), a);
+        assert_eq!(one(E::Abs, &[b], d), f(d, 2.0));
+        assert_eq!(one(E::Neg, &[nan], d).bits(), nan.bits() ^ 0x80);
+    }
+    // The infinity that no conversion gives stays one.
+    let infinity = Scalar::from_bits(DType::F8E5M2, 0x7c);
+    assert_eq!(one(E::Maximum, &[infinity, f(DType::F8E5M2, 1.0)], DType::F8E5M2), infinity);
+    for d in [DType::F8E4M3, DType::F8E5M2] {
+        assert!(elementwise(E::Sqrt, &[Operand::Splat(f(d, 1.0))], d, 1, false).is_err());
     }
     let packed = Buf::E2M1(vec![1, 2]);
     assert!(run(E::Add, &[&packed, &packed], DType::E2M1).is_err());

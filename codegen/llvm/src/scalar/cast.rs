@@ -48,6 +48,11 @@ impl<'c> Scalars<'_, 'c> {
     /// two that go through an integer: there the integer goes through a move, which `ptxas` removes.
     pub(super) fn bitcast(&self, x: BasicValueEnum<'c>, to: DType) -> Result<BasicValueEnum<'c>, Error> {
         let ty = self.element_type(to);
+        if to == DType::E2M1 {
+            // The upper half of a byte is not part of it.
+            let low = self.context.i8_type().const_int(0xf, false);
+            return Ok(self.builder.build_and(int(x)?, low, "")?.into());
+        }
         if !self.spec.has_ptx || !matches!(to, DType::F16 | DType::BF16) {
             return Ok(self.builder.build_bit_cast(x, ty, "")?);
         }

@@ -5,8 +5,8 @@
 //! f32 has more than twice the bits of the narrow types and two to spare, with which rounding twice is as rounding
 //! once; `fma`, for which that is not enough, goes through f64 rounded to odd.
 
-use inkwell::{FloatPredicate as P, IntPredicate as Order};
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
+use inkwell::{FloatPredicate as P, IntPredicate as Order};
 use tk_ops::dtype::DType;
 use tk_ops::op::ElementwiseOp;
 

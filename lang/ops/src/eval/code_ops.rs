@@ -13,12 +13,7 @@ use crate::op::ElementwiseOp;
 const SIGN: u8 = 0x80;
 
 /// An operation that [`is_of_codes`]; `d` is fp8.
-pub(super) fn codes(
-    op: ElementwiseOp,
-    args: &[Operand<'_>],
-    d: DType,
-    n: usize,
-) -> Result<Buf, EvalError> {
+pub(super) fn codes(op: ElementwiseOp, args: &[Operand<'_>], d: DType, n: usize) -> Result<Buf, EvalError> {
     use ElementwiseOp::*;
     let held: Vec<Vec<u8>> = args.iter().map(|a| a.to_buf(n).to_le_bytes()).collect();
     let sources: Vec<Source<'_, u8>> = held.iter().map(|v| Source::Slice(v)).collect();

@@ -188,7 +188,9 @@ fn check(op: ElementwiseOp, args: &[Operand<'_>], out: DType) -> Result<DType, E
     }
     match op.result().map(|r| r.of(first)) {
         Some(expected) if expected != out => return mismatch(expected, out),
-        None if op == ElementwiseOp::Bitcast && (!op.accepts().has(out) || out.bits() != first.bits()) => {
+        None if op == ElementwiseOp::Bitcast
+            && (!op.accepts().has(out) || out.stored_bits() != first.stored_bits()) =>
+        {
             return Err(EvalError::Unsupported { op: name, dtype: out });
         }
         Some(_) | None => {}

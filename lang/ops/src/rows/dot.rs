@@ -37,7 +37,7 @@ assert(sum(dot(a as f16, a as f16, full([2, 2], 1.0, f32))) == 26.0);",
         ],
         scheme: Scheme::Special,
         op: Op::Dot(DotOp::DotScaled),
-        doc: "The matrix product of narrow floats with a common `e8m0` scale for each block along K. `a_scale` is \
+        doc: "The matrix product of narrow floats (fp8, `e2m1`, f16, bf16) with a common `e8m0` scale for each block along K. `a_scale` is \
               `[M, K / B]`, `b_scale` is `[K / B, N]`; the result is f32. A factor times its scale is rounded \
               to bf16 if both factors have at most 8 bits, else to f32, or to f64 if one of them is f64: which \
               changes nothing but what is too large or too small for that type. Then it is as `dot`.",

@@ -299,9 +299,11 @@ assert(!any(isfinite(full([4], nan, f32))));",
         params: &[req("x", ParamKind::Value), req("dtype", ParamKind::DType)],
         scheme: Scheme::Special,
         op: Op::Elementwise(ElementwiseOp::Bitcast),
-        doc: "The same bits as another element type of the same width.",
+        doc: "The same bits as another element type of the same width. Between bytes and `e2m1` the last dimension is \
+              doubled or halved: a byte holds two, the low half first.",
         example: "assert(all(bitcast(full([4], 1.0, f32), u32) == 1065353216));
-assert(all(bitcast(full([4], 255, u8), i8) == -1));",
+assert(all(bitcast(full([4], 255, u8), i8) == -1));
+assert(all(bitcast(full([4], 0x44, u8), e2m1) as f32 == full([8], 2.0, f32)));",
         ..EXACT
     },
     Row {

@@ -233,7 +233,7 @@ assert(sum(!(i < 2)) == 4);",
         op: Op::Elementwise(ElementwiseOp::Cast),
         doc: "The value as another element type. Integers keep the low bits, a bool gives 0 or 1, a float becomes \
               an integer by truncation with saturation (NaN gives 0); what becomes a float rounds to nearest even, \
-              fp8 saturates. There is no cast to bool: write `x != 0`.",
+              fp8 and `e2m1` saturate. There is no cast to bool: write `x != 0`.",
         example: "assert(all(full([2], 300, i32) as u8 == 44));
 assert(all(full([2], -2.75, f32) as i32 == -2));
 assert(all(full([2], 1000.0, f32) as i8 == 127));

@@ -385,9 +385,7 @@ impl Cx<'_, '_> {
             );
             return self.fail(d);
         }
-        let packed = DTypeSet::of(&[DType::E2M1, DType::E8M0]);
-        let from_set = self.set_of(from).unwrap_or(DTypeSet::EMPTY);
-        if to_set.or(from_set).and(packed) != DTypeSet::EMPTY || to_set.has(DType::Bool) {
+        if to_set.has(DType::Bool) {
             return self.bad_cast(&h, &ty, span);
         }
         self.adapt_cast(&h, from, to, to_set);

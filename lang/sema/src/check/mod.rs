@@ -34,6 +34,7 @@ mod patterns;
 mod record;
 mod recursion;
 mod rows;
+mod rows_bits;
 mod rows_fold;
 mod rows_memory;
 mod rows_more;

@@ -129,44 +129,7 @@ impl Cx<'_, '_> {
     fn element_row(&mut self, s: &Slots, op: ElementwiseOp) -> Option<HExpr> {
         match op {
             ElementwiseOp::Select => self.where_row(s),
-            ElementwiseOp::Bitcast => {
-                let (x, elem, shape) = self.tile_slot(s, "x")?;
-                let (dh, d) = self.dtype_slot(s, "dtype")?;
-                let Elem::D(from) = elem else { return None };
-                if let (Some(a), Some(b)) = (self.set_of(from), self.set_of(d)) {
-                    let widths = |set: DTypeSet| {
-                        set.iter().map(DType::bits).collect::<std::collections::BTreeSet<_>>()
-                    };
-                    if widths(a) != widths(b) || (widths(a).len() > 1 && self.norm(from) != self.norm(d)) {
-                        let (ta, tb) = (self.show_elem(&Elem::D(from)), self.show_elem(&Elem::D(d)));
-                        let known = self.width_fact(from, d);
-                        if !known {
-                            let diag = Diagnostic::error(
-                                codes::BAD_CAST,
-                                s.span,
-                                format!("`bitcast` keeps the width, but `{ta}` and `{tb}` differ in it"),
-                                "",
-                            );
-                            let diag = if matches!((from, d), (DTerm::Known(_), DTerm::Known(_))) {
-                                diag
-                            } else {
-                                diag.note(format!(
-                                    "`require({ta}.bits == {tb}.bits)` in the signature would make it valid"
-                                ))
-                            };
-                            self.report(diag);
-                            return None;
-                        }
-                    }
-                }
-                let konst = x.konst && shape.is_scalar();
-                self.built(
-                    s,
-                    vec![HArg::Expr(x), HArg::Expr(dh)],
-                    Ty::Tile { elem: Elem::D(d), shape },
-                    konst,
-                )
-            }
+            ElementwiseOp::Bitcast => self.bitcast_row(s),
             _ => {
                 let what = format!("`{}`", s.row.name);
                 let values = s
@@ -181,11 +144,6 @@ impl Cx<'_, '_> {
                 Some(self.elementwise(s.row, &what, values, s.span))
             }
         }
-    }
-
-    /// Whether a `require` says that two dtypes have one width.
-    fn width_fact(&self, a: DTerm, b: DTerm) -> bool {
-        self.widths.iter().any(|(x, y)| (*x, *y) == (a, b) || (*x, *y) == (b, a))
     }
 
     /// `where(cond, a, b)`: numbers, bools or pointers.
@@ -244,7 +202,10 @@ impl Cx<'_, '_> {
     fn dot_row(&mut self, s: &Slots, op: DotOp) -> Option<HExpr> {
         let (mut a, _, sa) = self.tile_slot(s, "a")?;
         let (mut b, _, sb) = self.tile_slot(s, "b")?;
-        let set = DTypeSet::FLOAT.or(DTypeSet::F8).or(DTypeSet::of(&[DType::I8, DType::U8]));
+        let mut set = DTypeSet::FLOAT.or(DTypeSet::F8).or(DTypeSet::of(&[DType::I8, DType::U8]));
+        if op == DotOp::DotScaled {
+            set = set.or(DTypeSet::of(&[DType::E2M1]));
+        }
         for h in [&a, &b] {
             let d = self.dterm_of(&h.ty)?;
             if !self.need_class("`dot`", d, set, h.span) {

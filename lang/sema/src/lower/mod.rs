@@ -17,6 +17,7 @@
 //! | `testing` | host operations of tests |
 
 mod args;
+mod bits;
 mod builtin;
 mod call;
 mod exits;

@@ -176,7 +176,9 @@ fn elementwise(cx: Cx<'_>, op: ElementwiseOp) -> Check {
             within(*x, op.accepts())?;
             within(result, op.accepts())?;
             let (from, to) = (x.dtype()?, result.dtype()?);
-            ensure(from.bits() == to.bits(), V11, || format!("`{from}` and `{to}` differ in width"))
+            ensure(from.stored_bits() == to.stored_bits(), V11, || {
+                format!("`{from}` and `{to}` differ in width")
+            })
         }
         (_, [x, rest @ ..]) => {
             within(*x, op.accepts())?;

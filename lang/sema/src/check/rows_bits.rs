@@ -1,0 +1,100 @@
+//! Owns the type of `bitcast`: of one width, or between bytes and the pairs of `e2m1` in them.
+
+use std::collections::BTreeSet;
+
+use tk_ops::{DType, DTypeSet};
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::Cx;
+use super::rows::Slots;
+use crate::hir::{HArg, HExpr};
+use crate::poly::{Poly, PolyFn};
+use crate::types::{DTerm, Elem, Shape, Ty};
+
+impl Cx<'_, '_> {
+    pub fn bitcast_row(&mut self, s: &Slots) -> Option<HExpr> {
+        let (x, elem, shape) = self.tile_slot(s, "x")?;
+        let (dh, d) = self.dtype_slot(s, "dtype")?;
+        let Elem::D(from) = elem else { return None };
+        if let (DTerm::Known(a), DTerm::Known(b)) = (self.norm(from), self.norm(d))
+            && is_packing(a, b)
+        {
+            let shape = self.packed_shape(s, &shape, b == DType::E2M1)?;
+            let ty = Ty::Tile { elem: Elem::D(d), shape };
+            return self.built(s, vec![HArg::Expr(x), HArg::Expr(dh)], ty, false);
+        }
+        self.same_width(s, from, d)?;
+        let konst = x.konst && shape.is_scalar();
+        self.built(s, vec![HArg::Expr(x), HArg::Expr(dh)], Ty::Tile { elem: Elem::D(d), shape }, konst)
+    }
+
+    fn same_width(&mut self, s: &Slots, from: DTerm, to: DTerm) -> Option<()> {
+        let (Some(a), Some(b)) = (self.set_of(from), self.set_of(to)) else { return Some(()) };
+        let widths = |set: DTypeSet| set.iter().map(DType::bits).collect::<BTreeSet<_>>();
+        let differ = widths(a) != widths(b) || (widths(a).len() > 1 && self.norm(from) != self.norm(to));
+        if !differ || self.width_fact(from, to) {
+            return Some(());
+        }
+        let (ta, tb) = (self.show_elem(&Elem::D(from)), self.show_elem(&Elem::D(to)));
+        let message = format!("`bitcast` keeps the width, but `{ta}` and `{tb}` differ in it");
+        let diag = Diagnostic::error(codes::BAD_CAST, s.span, message, "");
+        let diag = if matches!((from, to), (DTerm::Known(_), DTerm::Known(_))) {
+            diag
+        } else {
+            diag.note(format!("`require({ta}.bits == {tb}.bits)` in the signature would make it valid"))
+        };
+        self.report(diag);
+        None
+    }
+
+    /// Whether a `require` says that two dtypes have one width.
+    fn width_fact(&self, a: DTerm, b: DTerm) -> bool {
+        self.widths.iter().any(|(x, y)| (*x, *y) == (a, b) || (*x, *y) == (b, a))
+    }
+
+    /// The last dimension of the bytes is half of that of the `e2m1` in them.
+    fn packed_shape(&mut self, s: &Slots, shape: &Shape, unpack: bool) -> Option<Shape> {
+        let mut dims = self.dims_of(s, shape)?;
+        let Some(last) = dims.pop() else {
+            let message = "a byte holds two `e2m1`, so `bitcast` between them needs a tile with a dimension";
+            self.error(codes::BAD_CAST, s.span, message, "");
+            return None;
+        };
+        let two = Poly::int(2);
+        let packed = if unpack { last.mul(&two) } else { half(&last).or_else(|| self.known_half(&last)) };
+        let Some(packed) = packed else {
+            let n = crate::show::poly(self.hir(), &last);
+            let message =
+                format!("two `e2m1` make a byte, and the last dimension, `{n}`, is not known to be even");
+            let mut diag = Diagnostic::error(codes::BAD_CAST, s.span, message, "");
+            if last.as_int().is_none() {
+                diag = diag.note(format!("`require({n} % 2 == 0)` in the signature would make it valid"));
+            }
+            self.report(diag);
+            return None;
+        };
+        dims.push(packed);
+        Some(Shape::Dims(dims))
+    }
+
+    /// Half of what a `require` says is even.
+    fn known_half(&self, p: &Poly) -> Option<Poly> {
+        let half = Poly::apply(PolyFn::Div, vec![p.clone(), Poly::int(2)])?;
+        self.dims_equal(&half.mul(&Poly::int(2))?, p).then_some(half)
+    }
+}
+
+/// Whether a `bitcast` is between bytes and the pairs of `e2m1` in them.
+fn is_packing(a: DType, b: DType) -> bool {
+    let is_byte = |d| matches!(d, DType::U8 | DType::I8);
+    a == DType::E2M1 && is_byte(b) || is_byte(a) && b == DType::E2M1
+}
+
+/// Half of what is even in each of its terms.
+fn half(p: &Poly) -> Option<Poly> {
+    p.terms().try_fold(Poly::int(0), |sum, (atoms, n)| {
+        let part = (n % 2 == 0).then(|| Poly::int(n / 2))?;
+        let part = atoms.iter().try_fold(part, |part, a| part.mul(&Poly::atom(a.clone())))?;
+        sum.add(&part)
+    })
+}
