@@ -12,16 +12,18 @@ pub(super) const ROWS: &[Row] = &[
             req("a", ParamKind::Value),
             req("b", ParamKind::Value),
             opt("acc", ParamKind::Value, "none"),
-            opt("precision", ParamKind::Word(&["ieee", "tf32", "tf32x3"]), "ieee"),
+            opt("precision", ParamKind::Word(&["ieee", "tf32", "tf32x3", "bf16x3", "bf16x6"]), "ieee"),
         ],
         scheme: Scheme::Special,
         op: Op::Dot(DotOp::Dot),
         doc: "The matrix product of `[M, K]` and `[K, N]`, added to `acc` in its type. Without `acc` the result is \
               of type `T.acc`. The element types agree, except that the two fp8 types mix; f32 operands keep all \
-              their bits unless `tf32` or `tf32x3` is asked for.",
+              their bits unless less is asked for: `tf32` and `tf32x3` round operands to one or two tf32, `bf16x3` and \
+              `bf16x6` make them the sum of two or three bf16 and add 3 or 6 products of these.",
         example: "let a = reshape(arange(0, 4), [2, 2]) as f32;
 assert(all(sum(dot(a, a), axis = 1) == (arange(0, 2) * 12 + 5) as f32));
-assert(sum(dot(a as f16, a as f16, full([2, 2], 1.0, f32))) == 26.0);",
+assert(sum(dot(a as f16, a as f16, full([2, 2], 1.0, f32))) == 26.0);
+assert(all(dot(a + 0.0625, a, precision = bf16x3) == dot(a + 0.0625, a)));",
         effects: Effects::Pure,
         accuracy: Accuracy::Ulp(1.0),
     },

@@ -17,6 +17,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("grid", include_str!("../../../../stdlib/grid.tk")),
     ("math", include_str!("../../../../stdlib/math.tk")),
     ("random", include_str!("../../../../stdlib/random.tk")),
+    ("sync", include_str!("../../../../stdlib/sync.tk")),
+    ("views", include_str!("../../../../stdlib/views.tk")),
     ("nn/attention", include_str!("../../../../stdlib/nn/attention.tk")),
     ("nn/embedding", include_str!("../../../../stdlib/nn/embedding.tk")),
     ("nn/linear", include_str!("../../../../stdlib/nn/linear.tk")),

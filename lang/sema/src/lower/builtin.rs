@@ -2,7 +2,7 @@
 //! control class (the program, `map`, hints, debugging).
 
 use tk_ops::table::{Accuracy, ParamKind, Row};
-use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, Op, RandomOp, Scalar};
+use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op, RandomOp, Scalar};
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Attr, Attrs, Elem, Type, TypeId, ValueId, infer};
 
@@ -178,52 +178,6 @@ impl Lower<'_, '_> {
             }
             None => Err(bug(span, "a table of something else than numbers")),
         }
-    }
-
-    fn dot(&mut self, op: DotOp, a: &Args, want: &CTy) -> Res<Val> {
-        let CTy::One(ty) = want else { return Err(bug(a.span, format!("`{}` gives {want:?}", a.row.name))) };
-        let (x, y) = (self.operand(a, "a")?, self.operand(a, "b")?);
-        let acc = match (self.opt_operand(a, "acc")?, ty.dtype()) {
-            (Some(v), _) => v,
-            (None, Some(d)) => self.b.constant(Scalar::zero(d), ty.shape().unwrap_or(&[])),
-            (None, None) => return Err(bug(a.span, "a product of pointers")),
-        };
-        let mut attrs = self.fast(a, ty);
-        if let Some(p) = a.word("precision").filter(|p| *p != "ieee") {
-            attrs.set("precision", Attr::Str(p.to_string()));
-        }
-        let operands = match op {
-            DotOp::Dot => vec![x, y, acc],
-            DotOp::DotScaled => {
-                let (s, t) = (self.operand(a, "a_scale")?, self.operand(a, "b_scale")?);
-                self.scales([x, y, s, t], a.span)?;
-                vec![x, y, s, t, acc]
-            }
-        };
-        Ok(Val::One(self.b.one(Op::Dot(op), &operands, attrs, ty.clone())))
-    }
-
-    /// Scales are `e8m0` tiles `[M, K / B]` and `[K / B, N]`.
-    fn scales(&self, operands: [ValueId; 4], span: Span) -> Res<()> {
-        let [a, b, s, t] = operands.map(|v| self.b.type_of(v));
-        let wrong = |code, message| Err(Box::new(Diagnostic::error(code, span, message, "")));
-        if let Some(other) = [s, t].into_iter().find(|ty| ty.dtype() != Some(DType::E8M0)) {
-            return wrong(
-                codes::ELEMENT_MISMATCH,
-                format!("a scale is of type `e8m0`, not `{}`", other.elem()),
-            );
-        }
-        let fits = match (a.shape(), b.shape(), s.shape(), t.shape()) {
-            (Some([m, k]), Some([_, n]), Some([m2, blocks]), Some([blocks2, n2])) => {
-                m == m2 && n == n2 && blocks == blocks2 && k % blocks == 0
-            }
-            (_, _, _, _) => false,
-        };
-        if fits {
-            return Ok(());
-        }
-        let message = format!("the scales `{s}` and `{t}` do not fit the factors `{a}` and `{b}`");
-        wrong(codes::DOT_SHAPE, message)
     }
 
     fn random(&mut self, op: RandomOp, a: &Args, want: &CTy) -> Res<Val> {

@@ -26,6 +26,7 @@ mod flow;
 mod fold;
 mod loops;
 mod memory;
+mod product;
 mod queue;
 mod shape;
 mod testing;

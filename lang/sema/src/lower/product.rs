@@ -1,0 +1,102 @@
+//! Owns products of matrices.
+
+use tk_ops::{DType, DotOp, ElementwiseOp, Op, Scalar};
+use tk_syntax::{Diagnostic, Span, codes};
+use tk_tile::{Attr, Attrs, ValueId};
+
+use super::args::Args;
+use super::value::Val;
+use super::{Lower, bug};
+use crate::eval::{CTy, Res};
+
+/// Of how many bf16 an operand is the sum, if it is one.
+fn parts(precision: &str) -> Option<usize> {
+    match precision {
+        "bf16x3" => Some(2),
+        "bf16x6" => Some(3),
+        _other => None,
+    }
+}
+
+impl Lower<'_, '_> {
+    pub(super) fn dot(&mut self, op: DotOp, a: &Args, want: &CTy) -> Res<Val> {
+        let CTy::One(ty) = want else { return Err(bug(a.span, format!("`{}` gives {want:?}", a.row.name))) };
+        let (x, y) = (self.operand(a, "a")?, self.operand(a, "b")?);
+        let acc = match (self.opt_operand(a, "acc")?, ty.dtype()) {
+            (Some(v), _) => v,
+            (None, Some(d)) => self.b.constant(Scalar::zero(d), ty.shape().unwrap_or(&[])),
+            (None, None) => return Err(bug(a.span, "a product of pointers")),
+        };
+        let mut attrs = self.fast(a, ty);
+        if let (Some(parts), DotOp::Dot, Some(DType::F32)) =
+            (a.word("precision").and_then(parts), op, self.b.type_of(x).dtype())
+        {
+            return Ok(Val::One(self.in_parts(x, y, acc, parts, &attrs)));
+        }
+        if let Some(p) = a.word("precision").filter(|p| *p != "ieee" && parts(p).is_none()) {
+            attrs.set("precision", Attr::Str(p.to_string()));
+        }
+        let operands = match op {
+            DotOp::Dot => vec![x, y, acc],
+            DotOp::DotScaled => {
+                let (s, t) = (self.operand(a, "a_scale")?, self.operand(a, "b_scale")?);
+                self.scales([x, y, s, t], a.span)?;
+                vec![x, y, s, t, acc]
+            }
+        };
+        Ok(Val::One(self.b.one(Op::Dot(op), &operands, attrs, ty.clone())))
+    }
+
+    /// Scales are `e8m0` tiles `[M, K / B]` and `[K / B, N]`.
+    fn scales(&self, operands: [ValueId; 4], span: Span) -> Res<()> {
+        let [a, b, s, t] = operands.map(|v| self.b.type_of(v));
+        let wrong = |code, message| Err(Box::new(Diagnostic::error(code, span, message, "")));
+        if let Some(other) = [s, t].into_iter().find(|ty| ty.dtype() != Some(DType::E8M0)) {
+            return wrong(
+                codes::ELEMENT_MISMATCH,
+                format!("a scale is of type `e8m0`, not `{}`", other.elem()),
+            );
+        }
+        let fits = match (a.shape(), b.shape(), s.shape(), t.shape()) {
+            (Some([m, k]), Some([_, n]), Some([m2, blocks]), Some([blocks2, n2])) => {
+                m == m2 && n == n2 && blocks == blocks2 && k % blocks == 0
+            }
+            (_, _, _, _) => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        let message = format!("the scales `{s}` and `{t}` do not fit the factors `{a}` and `{b}`");
+        wrong(codes::DOT_SHAPE, message)
+    }
+
+    /// A product of f32 as products of bf16 whose sums the operands are: those of which the parts have at most `n` - 1 places
+    /// together, the smallest first.
+    fn in_parts(&mut self, x: ValueId, y: ValueId, acc: ValueId, n: usize, attrs: &Attrs) -> ValueId {
+        let (x, y) = (self.split(x, n), self.split(y, n));
+        let ty = self.b.type_of(acc).clone();
+        let mut sum = acc;
+        for place in (0..n).rev() {
+            for i in (0..=place).rev() {
+                if let (Some(a), Some(b)) = (x.get(i), y.get(place - i)) {
+                    sum = self.b.one(Op::Dot(DotOp::Dot), &[*a, *b, sum], attrs.clone(), ty.clone());
+                }
+            }
+        }
+        sum
+    }
+
+    /// `n` bf16 whose sum is nearest to an f32. Of what is not finite, the parts behind the first are NaN.
+    fn split(&mut self, x: ValueId, n: usize) -> Vec<ValueId> {
+        let (mut rest, mut out) = (x, vec![]);
+        for i in 0..n {
+            let part = self.b.cast(rest, DType::BF16);
+            out.push(part);
+            if i + 1 < n {
+                let wide = self.b.cast(part, DType::F32);
+                rest = self.b.elementwise(ElementwiseOp::Sub, &[rest, wide]);
+            }
+        }
+        out
+    }
+}
