@@ -23,6 +23,8 @@ def compare(launcher):
             yield f"{source} as {target}", same(results[f"{target}_"], expected, x)
         if source != "bool":
             yield from four_bits(launcher, source, x)
+        for target in NARROW if source in FLOATS else []:
+            yield from rounded(launcher, source, target, x)
 
 
 def four_bits(launcher, source, x):
@@ -41,6 +43,29 @@ def four_bits(launcher, source, x):
     yield f"{source} as e2m1", same(got, rounded, x)
     values = codes.reshape(-1).view(ml_dtypes.float4_e2m1fn).astype(np.float64)
     yield f"e2m1 as {source}", same(results["back"], cast(values, source), codes.reshape(-1))
+
+
+def rounded(launcher, source, target, x):
+    """`cast(.., rounding = ..)` against the table of all values of the target: the largest whose size is not larger, and
+    of that and the next one the one that the random bits choose."""
+    bits = np.random.default_rng(11).integers(0, 1 << 32, len(x), np.uint32)
+    inputs = {"x": (source, x), "bits": ("u32", bits)}
+    outputs = {"zero": (target, x.shape), "random": (target, x.shape)}
+    got = launcher.run("casts.tk::rounded", inputs, outputs, {"S": source, "T": target})
+    wide = x.astype(np.float64)
+    size = np.abs(wide)
+    table = all_values(target).astype(np.float64)
+    table = np.unique(table[np.isfinite(table) & (table >= 0)])
+    below = np.searchsorted(table, np.nan_to_num(size, nan=0.0), side="right") - 1
+    low = table[below]
+    high = table[np.minimum(below + 1, len(table) - 1)]
+    chosen = np.where((bits >> np.uint32(8)) * 2.0**-24 * (high - low) < size - low, high, low)
+    for mode, found in (("zero", low), ("random", chosen)):
+        # An infinity stays one where there is one; fp8 saturates, as `as` does.
+        keep = np.isnan(wide) | (np.isinf(wide) & (target not in F8))
+        expected = np.where(keep, wide, np.copysign(found, wide)).astype(DTYPES[target])
+        name = {"zero": "toward zero", "random": "stochastic"}[mode]
+        yield f"{source} as {target} {name}", same(got[mode], expected, x)
 
 
 def values(name):

@@ -307,6 +307,28 @@ assert(all(bitcast(full([4], 0x44, u8), e2m1) as f32 == full([8], 2.0, f32)));",
         ..EXACT
     },
     Row {
+        name: "cast",
+        params: &[
+            req("x", ParamKind::Value),
+            req("dtype", ParamKind::DType),
+            opt("rounding", ParamKind::Word(&["nearest", "toward_zero", "stochastic"]), "nearest"),
+            opt("bits", ParamKind::Value, "none"),
+        ],
+        scheme: Scheme::Special,
+        op: Op::Elementwise(ElementwiseOp::Cast),
+        doc: "A float as another float type, rounded as asked. `nearest` is `as`. `toward_zero` never grows. `stochastic` is \
+              one of the two neighbours, the farther one with the probability of how near it is, decided by the upper 24 \
+              of the random `bits` (`u32`, such as `randint(seed, offset)`): the mean of many is the value. What lies \
+              beyond the largest finite value becomes that value, unless it is an infinity.",
+        example: "let x = full([4], 1.00390625, f32);
+assert(all(cast(x * 1.5, bf16, rounding = toward_zero) == 1.5));
+assert(all(cast(-x * 1.99, f8e4m3, rounding = toward_zero) == -1.875));
+let y = cast(full([4096], 1.25, f32), e2m1, rounding = stochastic, bits = randint(7, arange(0, 4096)));
+assert(abs(sum(y as f32) / 4096.0 - 1.25) < 0.02);",
+        accuracy: Accuracy::Rounded,
+        ..EXACT
+    },
+    Row {
         name: "cdiv",
         params: AB,
         op: Op::Elementwise(ElementwiseOp::CeilDiv),

@@ -28,6 +28,52 @@ impl Cx<'_, '_> {
         self.built(s, vec![HArg::Expr(x), HArg::Expr(dh)], Ty::Tile { elem: Elem::D(d), shape }, konst)
     }
 
+    /// `cast(x, dtype, rounding, bits)`, between floats.
+    pub fn cast_row(&mut self, s: &Slots) -> Option<HExpr> {
+        let (mut x, elem, shape) = self.tile_slot(s, "x")?;
+        let (dh, to) = self.dtype_slot(s, "dtype")?;
+        let Elem::D(from) = elem else { return None };
+        if self.literal(from).is_some() {
+            x = self.coerce(
+                x,
+                &Ty::Tile { elem: Elem::D(DTerm::Known(DType::F32)), shape: shape.clone() },
+                "`x`",
+            );
+        }
+        let floats = DTypeSet::FLOAT.or(DTypeSet::F8).or(DTypeSet::of(&[DType::E2M1]));
+        let from = self.dterm_of(&x.ty)?;
+        if !self.need_class("`cast`", from, DTypeSet::FLOAT, x.span)
+            || !self.need_class("what `cast` makes", to, floats, dh.span)
+        {
+            return None;
+        }
+        let kind = s.row.params.iter().find(|p| p.name == "rounding").map(|p| p.kind)?;
+        let rounding = self.word(s, "rounding", kind)?;
+        let stochastic = matches!(rounding, HArg::Word("stochastic"));
+        let bits = match s.get("bits") {
+            Some(e) if stochastic => {
+                let h = self.value(e);
+                let want = Ty::Tile { elem: Elem::D(DTerm::Known(DType::U32)), shape: shape.clone() };
+                let h = self.coerce(h, &want, "`bits`");
+                if h.ty.is_err() {
+                    return None;
+                }
+                HArg::Expr(h)
+            }
+            None if !stochastic => HArg::Default,
+            given => {
+                let message = match given {
+                    Some(_) => "`bits` are for `rounding = stochastic`",
+                    None => "`rounding = stochastic` needs `bits`, such as `randint(seed, offset)`",
+                };
+                self.error(codes::ARGUMENT_COUNT, s.span, message, "");
+                return None;
+            }
+        };
+        let ty = Ty::Tile { elem: Elem::D(to), shape };
+        self.built(s, vec![HArg::Expr(x), HArg::Expr(dh), rounding, bits], ty, false)
+    }
+
     fn same_width(&mut self, s: &Slots, from: DTerm, to: DTerm) -> Option<()> {
         let (Some(a), Some(b)) = (self.set_of(from), self.set_of(to)) else { return Some(()) };
         let widths = |set: DTypeSet| set.iter().map(DType::bits).collect::<BTreeSet<_>>();

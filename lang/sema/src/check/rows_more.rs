@@ -130,6 +130,7 @@ impl Cx<'_, '_> {
         match op {
             ElementwiseOp::Select => self.where_row(s),
             ElementwiseOp::Bitcast => self.bitcast_row(s),
+            ElementwiseOp::Cast => self.cast_row(s),
             _ => {
                 let what = format!("`{}`", s.row.name);
                 let values = s

@@ -24,6 +24,65 @@ impl Lower<'_, '_> {
         }))
     }
 
+    /// A float as another float, rounded as `rounding` says. The neighbours of a value differ by one in their codes.
+    pub(super) fn rounded(&mut self, a: &Args, want: &CTy) -> Res<Val> {
+        use ElementwiseOp::{Abs, Add, And, Gt, Lt, Mul, Select, Sub};
+        let x = self.operand(a, "x")?;
+        let CTy::One(to) = want else { return Err(bug(a.span, format!("`cast` gives {want:?}"))) };
+        let (Some(from), Some(d)) = (self.b.type_of(x).dtype(), to.dtype()) else {
+            return Err(bug(a.span, "`cast` of pointers"));
+        };
+        let near = self.b.cast(x, d);
+        let mode = a.word("rounding").unwrap_or("nearest");
+        if mode == "nearest" || d.bits() >= from.bits() && d != DType::F16 && d != DType::BF16 {
+            return Ok(Val::One(near));
+        }
+        let wide = if from == DType::F64 { DType::F64 } else { DType::F32 };
+        let code_type = match d.stored_bits() {
+            8 => DType::U8,
+            16 => DType::U16,
+            _ => DType::U32,
+        };
+        let shape = to.shape().unwrap_or_default().to_vec();
+        let one = self.b.constant(Scalar::int(code_type, 1), &shape);
+        let size = self.b.cast(x, wide);
+        let size = self.b.elementwise(Abs, &[size]);
+        let near_size = self.b.cast(near, wide);
+        let near_size = self.b.elementwise(Abs, &[near_size]);
+        let grew = self.b.elementwise(Gt, &[near_size, size]);
+        let code = self.b.bitcast(near, code_type);
+        let less = self.b.elementwise(Sub, &[code, one]);
+        let below = self.b.elementwise(Select, &[grew, less, code]);
+        if mode == "toward_zero" {
+            return Ok(Val::One(self.b.bitcast(below, d)));
+        }
+        let above = self.b.elementwise(Add, &[below, one]);
+        let mut sizes = vec![];
+        for code in [below, above] {
+            let value = self.b.bitcast(code, d);
+            let value = self.b.cast(value, wide);
+            sizes.push(self.b.elementwise(Abs, &[value]));
+        }
+        let [low, high] = sizes[..] else { return Err(bug(a.span, "two neighbours")) };
+        // Behind the largest value comes an infinity, NaN or -0: then there is no step, or none upward.
+        let step = self.b.elementwise(Sub, &[high, low]);
+        let rest = self.b.elementwise(Sub, &[size, low]);
+        let bits = self.operand(a, "bits")?;
+        let bits = self.broadcast(bits, &shape, a.span)?;
+        let eight = self.b.constant(Scalar::int(DType::U32, 8), &shape);
+        let bits = self.b.elementwise(ElementwiseOp::Shr, &[bits, eight]);
+        let unit = self.b.cast(bits, wide);
+        let scale = self.b.constant(Scalar::float(wide, 1.0 / 16_777_216.0), &shape);
+        let unit = self.b.elementwise(Mul, &[unit, scale]);
+        let part = self.b.elementwise(Mul, &[unit, step]);
+        let chosen = self.b.elementwise(Lt, &[part, rest]);
+        let zero = self.b.constant(Scalar::zero(wide), &shape);
+        let upward = self.b.elementwise(Gt, &[step, zero]);
+        let chosen = self.b.elementwise(And, &[chosen, upward]);
+        let code = self.b.elementwise(Select, &[chosen, above, below]);
+        Ok(Val::One(self.b.bitcast(code, d)))
+    }
+
     /// Bytes as the `e2m1` in them: the low half of each byte first.
     fn unpacked(&mut self, x: ValueId, shape: &[u32]) -> ValueId {
         let bytes = self.b.bitcast(x, DType::U8);

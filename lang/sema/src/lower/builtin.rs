@@ -26,6 +26,7 @@ impl Lower<'_, '_> {
         self.at(e.span);
         match row.op {
             Op::Elementwise(ElementwiseOp::Bitcast) => self.bitcast(&a, &want),
+            Op::Elementwise(ElementwiseOp::Cast) => self.rounded(&a, &want),
             Op::Elementwise(op) => self.elementwise(op, &a, Some(&want)),
             Op::Create(_) => Err(bug(e.span, "a creation was taken for something else")),
             Op::Shape(op) => self.shape_op(op, &a, &want),
