@@ -332,10 +332,7 @@ impl Cx<'_, '_> {
             return None;
         }
         let axis = match (s.get("axis"), &shape) {
-            (Some(e), Shape::Dims(dims)) => {
-                let axis = self.axis(e, dims.len())?;
-                HArg::Expr(self.mk(HKind::Int(axis as i128), Ty::i32(), e.span, true))
-            }
+            (Some(e), Shape::Dims(dims)) => self.axis(e, dims.len())?.1,
             (Some(_), Shape::Param(_)) => self.plain_slot(s, "axis")?,
             (None, Shape::Dims(dims)) if dims.is_empty() => {
                 self.error(codes::AXIS, x.span, "`softmax` works on tiles, and a scalar has no axis", "");
