@@ -324,7 +324,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// `softmax(x, axis)`: of any rank, as the axis counts from the end.
+    /// `softmax(x, axis)`; without an axis, along the last one of any rank.
     fn softmax_row(&mut self, s: &Slots) -> Option<HExpr> {
         let (x, elem, shape) = self.tile_slot(s, "x")?;
         let Elem::D(d) = elem else { return None };
@@ -333,12 +333,16 @@ impl Cx<'_, '_> {
         }
         let axis = match (s.get("axis"), &shape) {
             (Some(e), Shape::Dims(dims)) => self.axis(e, dims.len())?.1,
-            (Some(_), Shape::Param(_)) => self.plain_slot(s, "axis")?,
+            (Some(e), Shape::Param(_)) => {
+                let message = "an axis of a tile of generic shape is not known here";
+                self.error(codes::UNKNOWN_EXTENT, e.span, message, "");
+                return None;
+            }
             (None, Shape::Dims(dims)) if dims.is_empty() => {
                 self.error(codes::AXIS, x.span, "`softmax` works on tiles, and a scalar has no axis", "");
                 return None;
             }
-            (None, _) => HArg::Expr(self.mk(HKind::Int(-1), Ty::i32(), s.span, true)),
+            (None, _) => HArg::Default,
         };
         let fast = self.plain_slot(s, "fast")?;
         let ty = x.ty.clone();

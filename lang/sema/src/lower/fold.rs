@@ -65,9 +65,12 @@ impl Lower<'_, '_> {
         let x = self.operand(a, "x")?;
         let ty = self.b.type_of(x).clone();
         let shape = ty.shape().unwrap_or_default().to_vec();
-        let (Some(axis), Some(d)) = (a.axis("axis", shape.len())?, ty.dtype()) else {
-            return Err(bug(a.span, format!("`softmax` gives {want:?}")));
+        let axis = a.axis("axis", shape.len())?.or(shape.len().checked_sub(1));
+        let Some(axis) = axis else {
+            let message = "`softmax` works on tiles, and a scalar has no axis";
+            return Err(Box::new(Diagnostic::error(codes::AXIS, a.span, message, "")));
         };
+        let Some(d) = ty.dtype() else { return Err(bug(a.span, format!("`softmax` gives {want:?}"))) };
         let x = self.b.cast(x, d.acc());
         let largest = self.folded_line(ReduceOp::Max, x, axis, a);
         let below = self.b.elementwise(ElementwiseOp::Sub, &[x, largest]);
