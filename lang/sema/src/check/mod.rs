@@ -31,6 +31,7 @@ mod members;
 pub(crate) mod names;
 mod operators;
 mod patterns;
+mod positions;
 mod record;
 mod recursion;
 mod rows;

@@ -1,0 +1,63 @@
+//! Owns positions in views: integers of any type, as the type that the view counts in.
+
+use tk_ops::DType;
+use tk_syntax::ast;
+use tk_syntax::{Diagnostic, codes};
+
+use super::cx::Cx;
+use crate::hir::{HExpr, HKind};
+use crate::types::{DTerm, Ty};
+
+impl Cx<'_, '_> {
+    /// A position in a view: i32, or i64 where the view's extents are.
+    pub fn position(&mut self, e: &ast::Expr, wide: bool) -> Option<HExpr> {
+        let h = self.value(e);
+        if h.ty.is_err() {
+            return None;
+        }
+        if matches!(&h.ty, Ty::Tile { shape, .. } if !shape.is_scalar()) {
+            let shown = self.show(&h.ty);
+            let d = Diagnostic::error(
+                codes::POSITION,
+                h.span,
+                format!("a position is one integer per axis, not `{shown}`"),
+                format!("this is `{shown}`"),
+            )
+            .note("`load` takes the corner of a box and its shape; `gather` takes tiles of positions");
+            self.report(d);
+            return None;
+        }
+        if !self.need_int(&h) {
+            return None;
+        }
+        self.fit_position(h, wide)
+    }
+
+    /// A position as the type that the view counts in. One of another integer type becomes the nearest value of that
+    /// type: no extent reaches its ends, so what is outside stays outside.
+    pub fn fit_position(&mut self, h: HExpr, wide: bool) -> Option<HExpr> {
+        let to = if wide { DType::I64 } else { DType::I32 };
+        let want = Ty::scalar(to);
+        let from = match self.dterm_of(&h.ty) {
+            Some(DTerm::Known(d)) if d != to => d.int_range(),
+            _ => None,
+        };
+        if let (Some((low, high)), Some((least, most)), Ty::Tile { shape, .. }) =
+            (from, to.int_range(), &h.ty)
+            && shape.is_scalar()
+        {
+            let (span, ty) = (h.span, h.ty.clone());
+            let mut out = h;
+            for (name, bound, beyond) in [("maximum", least, low < least), ("minimum", most, high > most)] {
+                if beyond && let Some(row) = self.find_row(name) {
+                    let bound = self.mk(HKind::Int(bound), ty.clone(), span, true);
+                    out = self.elementwise(row, "a position", vec![Some(out), Some(bound)], span);
+                }
+            }
+            let konst = out.konst;
+            return Some(self.mk(HKind::Cast(Box::new(out)), want, span, konst));
+        }
+        let h = self.coerce_as(h, &want, "a position in this view", Some(codes::POSITION), None);
+        (!h.ty.is_err()).then_some(h)
+    }
+}
