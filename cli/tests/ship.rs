@@ -81,6 +81,30 @@ fn c_launches_on_amd_too() {
     expected("expected_amd.txt", &launched("ship-c-amd", "gfx942", "libamdhip64.so.6", &["-DHIP"]));
 }
 
+/// A launcher that is written from the manifest asks for what the binary has not got by itself.
+#[test]
+fn the_manifest_counts_shared_memory_once() {
+    let folder = Folder::new("ship-shared");
+    let source = "kernel turn(x: view[f32, 2], y: mut view[f32, 2]) grid(1) {\n    \
+                  y.store([0, 0], x.load([0, 0], [64, 64]).T);\n}\n";
+    folder.write("turn.tk", source);
+    for (target, fixed) in [("gfx942", true), ("sm_90a", false)] {
+        tk(&folder, &["build", "turn.tk", "--target", target, "--emit", "manifest", "-o", target]).code(0);
+        let mut files = fs::read_dir(folder.path(target)).unwrap().flatten().map(|e| e.path());
+        let name = files.find(|p| p.extension().is_some_and(|e| e == "json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_str(&fs::read_to_string(name).unwrap()).unwrap();
+        let variants = manifest["kernels"][0]["variants"].as_array().unwrap();
+        assert!(!variants.is_empty());
+        for v in variants {
+            let [asked, own] = ["shared_bytes", "static_shared_bytes"].map(|n| v[n].as_u64().unwrap());
+            assert!(
+                if fixed { asked == 0 && own > 0 } else { asked > 0 && own == 0 },
+                "{target}: {asked} and {own}"
+            );
+        }
+    }
+}
+
 #[test]
 fn one_c_file_is_for_one_vendor() {
     let folder = Folder::new("ship-c-both");

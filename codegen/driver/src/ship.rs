@@ -288,6 +288,12 @@ impl Shipping<'_> {
         let messages = said(&kernel.messages, &self.session.checked().sources);
         let tile = text::print(&compiled.module, text::Options::default()).into_bytes();
         let (resources, has_control) = (&built.cubin.report, kernel.meets || !messages.is_empty());
+        // What the launch asks for, and what the binary has by itself: a code object of AMD has all of it fixed.
+        let (by_launch, by_binary) = if kernel.target.has_gcn {
+            (0, kernel.shared_bytes)
+        } else {
+            (kernel.shared_bytes, resources.static_shared_bytes)
+        };
         let variant = tk_bundle::Variant {
             target: kernel.target.name.to_string(),
             values,
@@ -299,7 +305,7 @@ impl Shipping<'_> {
             symbol: kernel.name.clone(),
             threads: kernel.threads,
             blocks_per_program: kernel.blocks_per_program,
-            shared_bytes: kernel.shared_bytes,
+            shared_bytes: by_launch,
             cooperative: special.cooperative,
             passed,
             maps: kernel.maps.clone(),
@@ -307,12 +313,12 @@ impl Shipping<'_> {
             control: if has_control { control::BYTES as u32 } else { 0 },
             messages,
             registers: resources.registers,
-            static_shared_bytes: resources.static_shared_bytes,
+            static_shared_bytes: by_binary,
             stack_bytes: resources.stack_bytes,
             blocks_per_sm: kernel.target.blocks_per_sm(
                 resources.registers,
                 kernel.threads,
-                kernel.shared_bytes + resources.static_shared_bytes,
+                by_launch + by_binary,
             ),
             spill_store_bytes: resources.spill_store_bytes,
             spill_load_bytes: resources.spill_load_bytes,

@@ -49,7 +49,6 @@ pub fn c_source(
             vec![Diagnostic::error(codes::NOT_SHIPPED, place(&kernel.name), message, "")]
         })?;
     }
-    let of_gcn = |v: &Variant| spec::target(&v.target).is_some_and(|t| t.has_gcn);
     let is_gcn = kernels.iter().flat_map(|k| &k.variants).any(of_gcn);
     let bodies: String = kernels.iter().zip(&names).map(|(k, n)| file.kernel(k, n)).collect();
     let tk = &shipped.manifest.versions.tk;
@@ -314,7 +313,8 @@ impl<'a> File<'a> {
                 shown.replace("%%", "%"),
                 v.symbol,
                 v.threads,
-                v.shared_bytes,
+                // The launcher for HIP asks for none of it, and compares all of it with what there is.
+                if of_gcn(v) { v.shared() } else { v.shared_bytes.into() },
                 v.blocks_per_program,
             );
         }
@@ -556,6 +556,11 @@ fn dot(kernel: &Kernel, arg: u32) -> &'static str {
         Some(ParamKind::Pointer { .. }) => ".",
         Some(ParamKind::View { .. } | ParamKind::Number) | None => "->",
     }
+}
+
+/// Whether a variant is a code object.
+fn of_gcn(v: &Variant) -> bool {
+    spec::target(&v.target).is_some_and(|t| t.has_gcn)
 }
 
 /// Whether a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a` on its own.

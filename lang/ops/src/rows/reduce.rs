@@ -141,9 +141,9 @@ assert(all(reduce_or(x, axis = 0) == arange(0, 3) + 3 + where(arange(0, 3) == 2,
         op: Op::Reduce(ReduceOp::Max),
         doc: "`exp(x - max(x)) / sum(exp(x - max(x)))` along `axis`, a tile of the shape and type of `x`; f16 and bf16 are \
               computed in f32 and rounded once. A line of nothing but `-inf` gives NaN, as does one with NaN or `inf`.",
-        example: "let x = reshape(arange(0, 6), [2, 3]) as f32;
+        example: "let x = reshape(arange(0, 8), [2, 4]) as f32;
 assert_close(softmax(x)[1], softmax(x)[0]);
-assert_close(sum(softmax(x, axis = 0), axis = 0), full([3], 1.0, f32));
+assert_close(sum(softmax(x, axis = 0), axis = 0), full([4], 1.0, f32));
 assert(all(softmax(full([4], 7.0, f16)) == 0.25));",
         accuracy: Accuracy::Ulp(8.0),
         ..SUM
