@@ -323,7 +323,9 @@ assert(all(bitcast(full([4], 0x44, u8), e2m1) as f32 == full([8], 2.0, f32)));",
         example: "let x = full([4], 1.00390625, f32);
 assert(all(cast(x * 1.5, bf16, rounding = toward_zero) == 1.5));
 assert(all(cast(-x * 1.99, f8e4m3, rounding = toward_zero) == -1.875));
-let y = cast(full([4096], 1.25, f32), e2m1, rounding = stochastic, bits = randint(7, arange(0, 4096)));
+let y = cast(
+    full([4096], 1.25, f32), e2m1, rounding = stochastic, bits = randint(7, arange(0, 4096)),
+);
 assert(abs(sum(y as f32) / 4096.0 - 1.25) < 0.02);",
         accuracy: Accuracy::Rounded,
         ..EXACT

@@ -126,7 +126,10 @@ assert(all(x < 4) && !all(x < 3));",
         doc: "The bits that are set in any integer along `axis`, or in any of all.",
         example: "let x = reshape(arange(0, 6), [2, 3]);
 assert(reduce_or(x) == 7);
-assert(all(reduce_or(x, axis = 0) == arange(0, 3) + 3 + where(arange(0, 3) == 2, 2, where(arange(0, 3) == 1, 1, 0))));",
+assert(all(
+    reduce_or(x, axis = 0)
+        == arange(0, 3) + 3 + where(arange(0, 3) == 2, 2, where(arange(0, 3) == 1, 1, 0)),
+));",
         ..LOGIC
     },
     Row {
