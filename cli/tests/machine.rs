@@ -184,3 +184,49 @@ fn metadata_for_amd_is_what_a_launch_does() {
         fs::remove_dir_all(folder.path("out")).unwrap();
     }
 }
+
+/// `docs/performance.md` says what makes a load wide or asynchronous.
+#[test]
+fn promises_make_accesses_wide_and_stages_make_loads_asynchronous() {
+    let folder = Folder::new("wide");
+    folder.write(
+        "k.tk",
+        "kernel promised(x: *f32, y: *mut f32, stride: i64) {
+    let offs = ((arange(0, 32) as i64) * stride)[:, None] + (arange(0, 32) as i64)[None, :];
+    let offs = max_contiguous(multiple_of(offs, 4), 32);
+    store(y + offs, load(x + offs));
+}
+kernel plain(x: *f32, y: *mut f32, stride: i64) prefer(stride > 0) {
+    let offs = ((arange(0, 32) as i64) * stride)[:, None] + (arange(0, 32) as i64)[None, :];
+    store(y + offs, load(x + offs));
+}
+kernel ahead(x: view[f32, 1], y: mut view[f32, 1]) {
+    let mut s = zeros([1024], f32);
+    for i in range(0, 8192, 1024, stages = 3) {
+        s += x.load([i], [1024]);
+    }
+    y.store([0], s);
+}
+kernel together(x: view[f32, 1], y: mut view[f32, 1]) {
+    let mut s = zeros([1024], f32);
+    for i in range(0, 8192, 1024) {
+        s += x.load([i], [1024]);
+    }
+    y.store([0], s);
+}
+",
+    );
+    folder.tk(&["build", "k.tk", "--target", "sm_80", "--emit", "ptx", "-o", "out"]).code(0);
+    for (file, wide, asynchronous) in [
+        ("promised.aligned", true, false),
+        ("promised", false, false),
+        ("plain.aligned", false, false),
+        ("together.aligned", true, false),
+        ("together", false, false),
+        ("ahead.aligned", false, true),
+    ] {
+        let ptx = std::fs::read_to_string(folder.path(&format!("out/{file}.sm_80.ptx"))).unwrap();
+        let loads = ptx.lines().any(|l| l.contains("ld.global") && l.contains("v4"));
+        assert_eq!((loads, ptx.contains("cp.async")), (wide, asynchronous), "{file}");
+    }
+}

@@ -25,7 +25,7 @@ use crate::assembler::Tools;
 use crate::build::{Built, build_cached};
 use crate::guard::{known, mapped, positive};
 use crate::instance::Specialization;
-use crate::kernel::{Request, Shape};
+use crate::kernel::{Request, Resources, Shape};
 use crate::listing::listing;
 use crate::variant::Variant;
 
@@ -288,12 +288,7 @@ impl Shipping<'_> {
         let messages = said(&kernel.messages, &self.session.checked().sources);
         let tile = text::print(&compiled.module, text::Options::default()).into_bytes();
         let (resources, has_control) = (&built.cubin.report, kernel.meets || !messages.is_empty());
-        // What the launch asks for, and what the binary has by itself: a code object of AMD has all of it fixed.
-        let (by_launch, by_binary) = if kernel.target.has_gcn {
-            (0, kernel.shared_bytes)
-        } else {
-            (kernel.shared_bytes, resources.static_shared_bytes)
-        };
+        let (by_launch, by_binary) = shared_memory(kernel, resources);
         let variant = tk_bundle::Variant {
             target: kernel.target.name.to_string(),
             values,
@@ -543,4 +538,14 @@ fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
         }),
     };
     messages.iter().map(one).collect()
+}
+
+/// Shared memory of a block that the launch asks for, and that the binary has by itself, in bytes. A code object of AMD
+/// has all of it fixed.
+fn shared_memory(kernel: &crate::kernel::Kernel, resources: &Resources) -> (u32, u32) {
+    if kernel.target.has_gcn {
+        (0, kernel.shared_bytes)
+    } else {
+        (kernel.shared_bytes, resources.static_shared_bytes)
+    }
 }

@@ -193,13 +193,10 @@ impl Cx<'_, '_> {
         };
         let (mut out, mut at, mut new_dims) = (vec![], 0usize, vec![]);
         for item in items {
-            match item {
-                item if is_none(item) => {
-                    out.push(HIndex::New);
-                    new_dims.push(Poly::int(1));
-                    continue;
-                }
-                _ => {}
+            if is_none(item) {
+                out.push(HIndex::New);
+                new_dims.push(Poly::int(1));
+                continue;
             }
             let Some(dim) = dims.get(at).cloned() else {
                 if let Index::Expr(e) = item
