@@ -277,9 +277,8 @@ impl Shipping<'_> {
         let Choices { mut guard, named, values } = self.choices(special, bindings, contract)?;
         guard.extend(passed.iter().zip(facts).flat_map(|(m, f)| [known(*m, *f), positive(*m, *f)]).flatten());
         guard.extend(mapped(&passed, facts, &kernel.maps));
-        let require = contract.require.iter();
-        let require =
-            require.map(|(e, text)| Requirement { condition: expr(e), text: text.clone() }).collect();
+        let required = |(e, text): &(_, String)| Requirement { condition: expr(e), text: text.clone() };
+        let require = contract.require.iter().map(required).collect();
         let scratch = contract.scratch.iter().map(|s| Scratch {
             count: expr(&s.count),
             element_bytes: bytes_of(&s.elem),
