@@ -286,6 +286,27 @@ impl Layout {
         Some(Layout { atom, repeats: vec![1; rank] })
     }
 
+    /// The layout of each half of a tile that is split along its last dimension, of extent 2. Lanes and warps that held
+    /// one half each take over elements that were in registers, the highest first, as long as there are any: otherwise
+    /// they would hold the same elements, and a chain of splits would double the registers each time.
+    pub fn halves(&self) -> Layout {
+        let Some(last) = self.repeats.len().checked_sub(1) else { return self.clone() };
+        let half = self.without(last);
+        let mut register = half.bases(InDim::Register, |b| b);
+        let mut threads = |dim| -> Vec<Vec<u32>> {
+            let was = self.bases(dim, |b| b).into_iter().map(|b| b.iter().any(|c| *c != 0));
+            let bases = half.bases(dim, |b| b).into_iter().zip(was);
+            bases
+                .map(
+                    |(b, was)| if was && b.iter().all(|c| *c == 0) { register.pop().unwrap_or(b) } else { b },
+                )
+                .collect()
+        };
+        let (lane, warp) = (threads(InDim::Lane), threads(InDim::Warp));
+        let atom = LinearLayout::new(half.atom.out_bits(), register, lane, warp);
+        Layout { atom: atom.unwrap_or_else(|_| half.atom.clone()), repeats: half.repeats }
+    }
+
     /// What the threads hold behind a fold of `axis` inside of each warp: one partial result for each warp along it, in
     /// the order of the elements; and the coordinate of the first element of each. It is one if no warp shares the
     /// dimension.

@@ -433,7 +433,7 @@ impl<'a> Natural<'a> {
             }
             ShapeOp::Split => {
                 let l = self.wanted(x);
-                Some(self.layouts.get(l).without(to.len()))
+                Some(self.layouts.get(l).halves())
             }
             ShapeOp::Reshape | ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Cat | ShapeOp::Interleave => None,
         };
