@@ -90,9 +90,29 @@ impl Processor {
 pub const PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,gvn,\
     loop-mssa(licm),instcombine<no-verify-fixpoint>,dse,simplifycfg)";
 
+/// What else it does to a module with more instructions than [`LONG`]. Sums get their constants last, as all sums of
+/// addresses should have them for `NaryReassociate`, which NVPTX and AMDGPU run before they select instructions: it goes
+/// through the function once more for each sum that it changes (`findClosestMatchingDominator` drops the expression that
+/// it found), so that 4,000 unrolled stores take 30 s without this.
+const LONG_PASSES: &str = "function(reassociate,gvn,dce)";
+
+/// Instructions of the longest module whose sums stay as they were emitted. The kernels of the library have up to a few thousand.
+const LONG: usize = 10_000;
+
+/// The instructions of a module.
+fn instructions(module: &Module<'_>) -> usize {
+    let blocks = module.get_functions().flat_map(|f| f.get_basic_block_iter());
+    blocks.map(|b| b.get_instructions().count()).sum()
+}
+
 pub(crate) fn optimise(module: &Module<'_>, machine: &TargetMachine, passes: &str) -> Res<()> {
     module.verify().map_err(|e| Stop::Bug(format!("LLVM refuses the module: {e}")))?;
-    module.run_passes(passes, machine, PassBuilderOptions::create()).map_err(|e| Stop::Bug(e.to_string()))
+    let run = |passes: &str| {
+        let done = module.run_passes(passes, machine, PassBuilderOptions::create());
+        done.map_err(|e| Stop::Bug(e.to_string()))
+    };
+    run(passes)?;
+    if instructions(module) > LONG { run(LONG_PASSES) } else { Ok(()) }
 }
 
 /// A kernel as a function of the host.

@@ -89,7 +89,7 @@ impl<'c> Emit<'_, 'c> {
         let warp = b.build_right_shift(self.tid, self.int(threads.lane_bits), false, "")?;
         let warp = self.machine.shuffle(self, warp, crate::target::Lane::Index(self.int(0)))?;
         let brings = b.build_int_compare(IntPredicate::UGE, warp, self.int(warps), "")?;
-        if tk_layout::channels::producers(self.kernel) > 1 {
+        if self.producers > 1 {
             self.brings = Some(b.build_int_compare(IntPredicate::EQ, warp, self.int(warps), "")?);
         }
         self.define(r, Val::Scalar(brings.into()));

@@ -116,6 +116,8 @@ pub struct Emit<'a, 'c> {
     /// Tiles that are stored piece by piece, and what their loads read.
     piecewise: BTreeSet<ValueId>,
     late: BTreeMap<ValueId, global::Late<'c>>,
+    /// Warps beside those of the program ([`tk_layout::channels::producers`]), counted once: each barrier asks.
+    pub producers: u32,
     /// Whether this warp is the one that brings tiles, where others go its way.
     brings: Option<IntValue<'c>>,
     /// In front of which instruction the blocks of a program join.
@@ -161,6 +163,7 @@ pub fn emit<'a, 'c>(
         channels: vec![],
         piecewise: tk_layout::shared::piecewise(kernel),
         late: BTreeMap::new(),
+        producers: tk_layout::channels::producers(kernel),
         brings: None,
         joins: tk_layout::clusters::joins(kernel),
         phases: BTreeMap::new(),

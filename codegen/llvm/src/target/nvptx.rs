@@ -52,7 +52,7 @@ impl<'c> Nvptx<'c> {
             "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;".to_string()
         } else if threads.warp_bits == 0 {
             "bar.warp.sync -1;".to_string()
-        } else if tk_layout::channels::producers(e.kernel) > 0 {
+        } else if e.producers > 0 {
             format!("bar.sync 1, {};", threads.count())
         } else {
             "bar.sync 0;".to_string()

@@ -520,7 +520,7 @@ impl<'c> Machine<'c> for Sim {
         if e.kernel.setting.threads().warp_bits == 0 {
             return self.call(&Place::of(e), "tk_sim_warp_barrier", None, &[place]).map(|_| ());
         }
-        let producer = tk_layout::channels::producers(e.kernel) > 0;
+        let producer = e.producers > 0;
         let (id, threads) = if producer { (1, e.kernel.setting.threads().count()) } else { (0, 0) };
         let args = [e.int(id).into(), e.int(threads).into(), place];
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
