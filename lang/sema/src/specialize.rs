@@ -11,7 +11,7 @@ use tk_tile::{Func, Module, TileModule, Types};
 
 use crate::eval::Bindings;
 use crate::hir::{FnId, Hir};
-use crate::lower::{self, Queue, describe};
+use crate::lower::{self, Queue, describe, size};
 
 /// A specialized kernel or test.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ fn specialize_here(hir: &Hir, id: FnId, bindings: &Bindings) -> Result<Specializ
     if !errors.is_empty() {
         return Err(errors);
     }
+    let name = |i: usize| q.instances.get(i).map(|i| i.name.clone());
+    size::check(&funcs, f.span, &q.loops, name).map_err(|d| vec![*d])?;
     let kernel = funcs.first().map(|f| f.name.clone()).unwrap_or_default();
     let mut module = Module { types, ..Module::default() };
     for f in funcs {

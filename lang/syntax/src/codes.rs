@@ -111,6 +111,7 @@ catalogue! {
     EXTENT = "E0803", "extent is not positive";
     LOWERING_LIMIT = "E0804", "specialization does not end";
     NOT_ON_TARGET = "E0805", "operation does not exist on this target";
+    TOO_LARGE = "E0806", "kernel is too large";
 
     TEST_EXPECTED = "E0901", "expected diagnostic did not come";
     TEST_ONLY = "E0902", "only available in tests";

@@ -192,7 +192,7 @@ impl Lower<'_, '_> {
             K::End if mode == Mode::Loop => Ok(Val::Unit),
             K::End => Ok(v),
             K::Stmts(stmts, tail, next) => self.stmts(stmts, *tail, next, mode),
-            K::Unroll(u, next) => self.unroll(u, next, mode),
+            K::Unroll(u, next) => self.iterations(u, next, mode),
             K::Use(Use::Return, _, _) => Ok(self.leave_function(v, mode)),
             K::Use(to, span, next) => {
                 self.consume(*to, v, *span)?;

@@ -18,6 +18,7 @@ use tk_tile::{Attr, Attrs, Type, TypeId, ValueId, infer};
 
 use super::exits::Exits;
 use super::flow::{K, Mode, RET, RETVAL, Unroll, brk, is_flag};
+use super::size::Unrolled;
 use super::value::Val;
 use super::{LoopCx, Lower, bug};
 use crate::contract::below_least;
@@ -401,6 +402,16 @@ impl Lower<'_, '_> {
     /// Lowers the remaining iterations of a compile-time loop, then the code behind it. An iteration that may return
     /// has the next ones as its continuation.
     pub(super) fn unroll(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> Res<Val> {
+        let first = self.b.func.insts.len();
+        let value = self.iterations(u, next, mode)?;
+        let insts = first..self.b.func.insts.len();
+        let (instance, iterations) = (self.instance, u.values.len());
+        self.q.loops.push(Unrolled { instance, span: u.span, iterations, insts });
+        Ok(value)
+    }
+
+    /// The same without a record of the loop: where the rest of its iterations follows one that may return.
+    pub(super) fn iterations(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> Res<Val> {
         let mut rest = u.values;
         while let Some((v, after)) = rest.split_first() {
             rest = after;

@@ -29,6 +29,7 @@ mod memory;
 mod product;
 mod queue;
 mod shape;
+pub(crate) mod size;
 mod testing;
 mod value;
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tk_syntax::{Diagnostic, Span, codes};
 use tk_tile::{Func, Types};
 
+use super::size::Unrolled;
 use crate::eval::{Bindings, CTy, Res, key_of};
 use crate::hir::{FnId, Hir, LocalId};
 
@@ -41,6 +42,8 @@ pub(crate) struct Queue<'h> {
     pub notes: Vec<Diagnostic>,
     /// Iterations of compile-time loops so far.
     pub unrolled: u32,
+    /// The compile-time loops, for the diagnostic of a kernel that is too large.
+    pub loops: Vec<Unrolled>,
     known: BTreeMap<String, usize>,
     names: BTreeSet<String>,
     /// Instances that were lowered before their turn, with the types of their results.
@@ -56,6 +59,7 @@ impl<'h> Queue<'h> {
             instances: vec![],
             notes: vec![],
             unrolled: 0,
+            loops: vec![],
             known: BTreeMap::new(),
             names: BTreeSet::new(),
             ahead: BTreeMap::new(),
