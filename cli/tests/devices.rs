@@ -265,10 +265,14 @@ fn more_shared_memory_than_there_is_is_refused_everywhere() {
     let folder = tiles("shared");
     let says = |ran: &Ran| {
         ran.code(2).err_has("E1004").err_has("`large` needs 524288 bytes of shared memory");
-        ran.err_has("make its tiles smaller").err_has("tiles.tk:1:8");
+        ran.err_has("make its tiles smaller: it fits if these have 1/")
+            .err_has("takes 524288 bytes")
+            .err_has("tiles.tk:1:8");
     };
     let build = ["build", "tiles.tk::large", "--target", "sm_80", "--emit", "ptx", "-o", "out"];
-    says(&folder.tk(&build));
+    let built = folder.tk(&build);
+    says(&built);
+    built.err_has("`tile[f32, 256, 512]` takes 524288 bytes");
     says(&folder.tk(&[&LARGE[..], &["--device", "sim"]].concat()));
     let cuda = [&LARGE[..], &["--device", "cuda"]].concat();
     match on("", &folder, &cuda, &ASSEMBLER) {

@@ -5,8 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use tk_layout::{ArgFacts, TargetSpec};
-use tk_syntax::{Diagnostic, Span, codes};
+use tk_layout::ArgFacts;
+use tk_syntax::{Diagnostic, Span};
 use tk_tile::text;
 
 use crate::assembler::{Assembler, Tools};
@@ -53,24 +53,6 @@ impl Work {
 /// Compiles a kernel and checks that it fits the machine. `place` is where the kernel stands.
 pub fn compile_for(request: &Request<'_>, keep_stages: bool, place: Span) -> Result<Kernel, Vec<Diagnostic>> {
     compile(request, keep_stages).map_err(|wrong| placed(wrong, place))
-}
-
-/// Whether a target has the shared memory that a kernel needs.
-pub(crate) fn fits(
-    kernel: &str,
-    needed: u32,
-    target: &TargetSpec,
-    place: Span,
-) -> Result<(), Vec<Diagnostic>> {
-    let (name, there) = (target.name, target.shared_bytes);
-    if needed <= there {
-        return Ok(());
-    }
-    let message =
-        format!("`{kernel}` needs {needed} bytes of shared memory, and a block of `{name}` has {there}");
-    let d = Diagnostic::error(codes::SHARED_MEMORY, place, message, "")
-        .note("make its tiles smaller, or keep fewer of them at the same time");
-    Err(vec![d])
 }
 
 /// Diagnostics of code generation that know no place are about the kernel.

@@ -13,8 +13,8 @@ use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 use tk_tile::text::Options;
 use tk_tile::{Elem, Id, Type, ValueId};
 
-use crate::build::fits;
 use crate::kernel::{Kernel, Param, ParamKind, Request, Shape, Stages};
+use crate::memory::fits;
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
@@ -22,7 +22,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
     // LLVM ends the process where a kernel has more shared memory than the target.
     let shared_bytes = stages.scheduled.shared_bytes() + gpu::own_shared_bytes(&stages.scheduled);
     let symbol = tk_llvm::module::symbol(&stages.scheduled.func().name);
-    fits(&symbol, shared_bytes, request.target, Span::default())?;
+    fits(&stages.scheduled, &symbol, shared_bytes)?;
     let made = gpu::text(&stages.scheduled, &lines(request.sources), keep_stages)
         .map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| Stages {

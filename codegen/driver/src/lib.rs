@@ -16,6 +16,7 @@ mod jit;
 mod kernel;
 mod listing;
 mod lld;
+mod memory;
 mod nvdisasm;
 mod ptxas;
 mod report;

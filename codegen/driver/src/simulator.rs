@@ -17,12 +17,12 @@ use tk_runtime::device::{Device, LaunchOptions, fault_of};
 use tk_runtime::said::{Records, Shown, failed, pointer};
 use tk_runtime::{Compiled, Wrong};
 use tk_sema::contract;
-use tk_syntax::{SourceMap, Span, codes};
+use tk_syntax::{SourceMap, codes};
 use tk_tile::Loc;
 
-use crate::build::fits;
 use crate::compile::{schedule, stopped};
 use crate::kernel::{Asked, Request, Shape, facts as facts_of};
+use crate::memory::fits;
 use crate::target::facts_about;
 
 /// A specialization for warps and facts about its arguments.
@@ -67,7 +67,7 @@ impl Simulator {
         let stages = schedule(&request)?;
         let threads = stages.scheduled.block_threads();
         let name = tk_llvm::module::symbol(&stages.scheduled.func().name);
-        fits(&name, stages.scheduled.shared_bytes(), self.spec, Span::default())?;
+        fits(&stages.scheduled, &name, stages.scheduled.shared_bytes())?;
         let hosted = hosted(&stages.scheduled).map_err(|stop| vec![stopped(&stop, &request)])?;
         let ready = Arc::new(Ready { hosted, threads, shared_bytes: stages.scheduled.shared_bytes() });
         self.known.lock().unwrap_or_else(|p| p.into_inner()).insert(key, Arc::clone(&ready));

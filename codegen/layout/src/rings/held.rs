@@ -34,12 +34,12 @@ impl Ahead<'_> {
         let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
         for (n, v) in loaded.into_iter().enumerate() {
             let Some(c) = self.copies.get(n) else { continue };
-            let mut place = c.place.clone();
+            let (mut place, loc) = (c.place.clone(), c.inst.loc);
             if ahead {
                 place.set("ahead", Attr::Bool(true));
             }
             let inst = self.inst(Op::Machine(MachineOp::SharedStore), &[v, piece], place);
-            self.add(block, inst, &[]);
+            self.add(block, Inst { loc, ..inst }, &[]);
         }
     }
 }

@@ -1,0 +1,94 @@
+//! Refuses kernels that need more shared memory than the target has, with the tiles that take it.
+
+use std::collections::BTreeMap;
+
+use tk_layout::Kernel;
+use tk_layout::shared::slots;
+use tk_ops::{MachineOp, Op};
+use tk_syntax::{Diagnostic, FileId, Span, codes};
+use tk_tile::{InstId, walk};
+
+/// How many tiles a diagnostic names.
+const NAMED: usize = 4;
+
+/// Whether the target has the bytes of shared memory that a scheduled kernel needs. `name` is its symbol.
+///
+/// # Errors
+/// `E1004`, with a label for each large tile in shared memory.
+pub(crate) fn fits(kernel: &Kernel, name: &str, needed: u32) -> Result<(), Vec<Diagnostic>> {
+    let target = kernel.setting.spec;
+    let there = target.shared_bytes;
+    if needed <= there {
+        return Ok(());
+    }
+    let message = format!(
+        "`{name}` needs {needed} bytes of shared memory, and a block of `{}` has {there}",
+        target.name
+    );
+    let mut d = Diagnostic::error(codes::SHARED_MEMORY, Span::default(), message, "");
+    for (_, text, span) in tiles(kernel).into_iter().take(NAMED) {
+        d = match span {
+            Some(span) => d.label(span, text),
+            None => d.note(text),
+        };
+    }
+    for s in &kernel.shallow {
+        d = d.note(format!("a loop was asked for {} stages and has {}: that is not enough", s.asked, s.fits));
+    }
+    let part = needed.div_ceil(there.max(1)).next_power_of_two();
+    Err(vec![d.note(format!("make its tiles smaller: it fits if these have 1/{part} of the elements"))])
+}
+
+/// The buffers that are alive where most memory is needed, the largest first: bytes, what they are and where they are
+/// written. Of buffers that share a place only the largest counts.
+fn tiles(kernel: &Kernel) -> Vec<(u32, String, Option<Span>)> {
+    let mut order: Vec<usize> = (0..kernel.buffers.len()).collect();
+    let range = |b: usize| kernel.buffers.get(b).map_or(0..0, |b| b.offset..b.offset + b.bytes);
+    order.sort_by_key(|b| std::cmp::Reverse(range(*b).len()));
+    let mut chosen: Vec<usize> = vec![];
+    for b in order {
+        let apart = |c: &usize| range(*c).end <= range(b).start || range(b).end <= range(*c).start;
+        if chosen.iter().all(apart) {
+            chosen.push(b);
+        }
+    }
+    let writers = writers(kernel);
+    let described = |b: usize| {
+        let bytes = range(b).len() as u32;
+        let written = writers.get(&b).copied();
+        let (what, stages) = written.map_or((None, 1), |(i, stages)| (tile(kernel, i), stages));
+        let what = what.unwrap_or_else(|| "a tile".into());
+        let text = match stages {
+            1 => format!("{what} takes {bytes} bytes"),
+            n => format!("{what} takes {bytes} bytes, {n} stages of {}", bytes / n),
+        };
+        let loc = written.and_then(|(i, _)| kernel.func().insts[i].loc);
+        let span = loc.map(|l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
+        (bytes, text, span)
+    };
+    chosen.into_iter().map(described).collect()
+}
+
+/// What writes each buffer, with the number of its stages: of several the last, which is inside the loop that a prefetch is for.
+fn writers(kernel: &Kernel) -> BTreeMap<usize, (InstId, u32)> {
+    let func = kernel.func();
+    let mut writers = BTreeMap::new();
+    for i in walk::insts(func) {
+        let inst = &func.insts[i];
+        let writes = matches!(
+            inst.op,
+            Op::Machine(MachineOp::SharedStore | MachineOp::AsyncCopy | MachineOp::TensorCopy)
+        );
+        for (buffer, stages) in slots(inst).into_iter().filter(|_| writes) {
+            writers.insert(buffer, (i, stages));
+        }
+    }
+    writers
+}
+
+/// The type of what an instruction writes: its first tile.
+fn tile(kernel: &Kernel, inst: InstId) -> Option<String> {
+    let func = kernel.func();
+    let types = func.insts[inst].operands.iter().map(|v| kernel.module.types.get(func.ty(*v)));
+    types.into_iter().find(|t| t.shape().is_some_and(|s| !s.is_empty())).map(|t| format!("`{t}`"))
+}
