@@ -103,15 +103,6 @@ impl DType {
         DTypeSet::F8.has(self)
     }
 
-    /// Of an fp8 type the largest code without sign that is no NaN.
-    pub fn last_number(self) -> Option<u8> {
-        match self {
-            F8E4M3 => Some(0x7e),
-            F8E5M2 => Some(0x7c),
-            Bool | I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64 | F16 | BF16 | F32 | F64 | E2M1 | E8M0 => None,
-        }
-    }
-
     /// `T.acc`: the type in which `dot` and sums of `T` accumulate.
     pub fn acc(self) -> DType {
         match self {

@@ -4,52 +4,12 @@
 //! once, that the saturating types (fp8 and `e2m1`) never overflow, and that decoding is exact.
 
 use crate::dtype::DType;
-
-/// An IEEE-like binary format: sign, exponent, mantissa, in that order from the top.
-struct Format {
-    mantissa: u32,
-    bias: i32,
-    /// Position of the sign bit.
-    sign: u32,
-    /// Code of the largest finite value.
-    largest: u64,
-    /// Code of what is too large: infinity, or the largest finite value of a saturating type.
-    overflow: u64,
-    /// Code of NaN; `e2m1` has none and uses its largest value, as the hardware conversions do.
-    nan: u64,
-}
-
-/// The format of a type that has a sign; `e8m0` and what is not a float have none.
-fn format(d: DType) -> Option<Format> {
-    let (mantissa, bias, sign, largest, overflow, nan) = match d {
-        DType::F8E4M3 => (3, 7, 7, 0x7e, 0x7e, 0x7f),
-        DType::F8E5M2 => (2, 15, 7, 0x7b, 0x7b, 0x7f),
-        DType::E2M1 => (1, 1, 3, 0x7, 0x7, 0x7),
-        DType::F16 => (10, 15, 15, 0x7bff, 0x7c00, 0x7e00),
-        DType::BF16 => (7, 127, 15, 0x7f7f, 0x7f80, 0x7fc0),
-        DType::F32 => (23, 127, 31, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000),
-        DType::F64 => {
-            let inf = 0x7ff0_0000_0000_0000;
-            (52, 1023, 63, inf - 1, inf, 0x7ff8_0000_0000_0000)
-        }
-        DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::E8M0 => return None,
-    };
-    Some(Format { mantissa, bias, sign, largest, overflow, nan })
-}
+use crate::format::FloatFormat;
 
 /// `m * 2^e` as a code of the format, without a sign; `m` is not zero.
-fn round_into(f: &Format, m: u128, e: i32) -> u64 {
+fn round_into(f: &FloatFormat, m: u128, e: i32) -> u64 {
     let top = 127 - m.leading_zeros() as i32;
-    let smallest = 1 - f.bias;
+    let smallest = 1 - f.bias as i32;
     let exponent = (top + e).max(smallest);
     // `m * 2^e` counted in units of the last place of its binade.
     let shift = exponent - f.mantissa as i32 - e;
@@ -95,7 +55,7 @@ pub(crate) fn from_f64(d: DType, v: f64) -> u64 {
     if d == DType::E8M0 {
         return power_code(v);
     }
-    let Some(f) = format(d) else { return int_from_f64(d, v) };
+    let Some(f) = d.format() else { return int_from_f64(d, v) };
     if v.is_nan() {
         return f.nan;
     }
@@ -121,7 +81,7 @@ pub(crate) fn from_int(d: DType, v: i128) -> u64 {
     if d == DType::E8M0 {
         return power_code(v as f64);
     }
-    let Some(f) = format(d) else { return v as u64 & mask(d) };
+    let Some(f) = d.format() else { return v as u64 & mask(d) };
     if v == 0 {
         return 0;
     }
@@ -149,18 +109,16 @@ pub(crate) fn to_f64(d: DType, bits: u64) -> Option<f64> {
         let power = f64::from_bits(((bits & 0xff) + 1023 - 127) << 52);
         return Some(if bits & 0xff == 0xff { f64::NAN } else { power });
     }
-    let f = format(d)?;
+    let f = d.format()?;
     let sign = if bits >> f.sign & 1 == 1 { -1.0 } else { 1.0 };
     let code = bits & ((1 << f.sign) - 1);
     if code > f.largest {
-        // fp8 with five exponent bits has an infinity even though no conversion gives it.
-        let infinity = if d == DType::F8E5M2 { 0x7c } else { f.overflow };
-        return Some(if code == infinity { sign * f64::INFINITY } else { f64::NAN });
+        return Some(if Some(code) == f.infinity { sign * f64::INFINITY } else { f64::NAN });
     }
     let field = (code >> f.mantissa) as i32;
     let fraction = code & ((1 << f.mantissa) - 1);
     let m = if field == 0 { fraction } else { fraction | 1 << f.mantissa };
-    let e = field.max(1) - f.bias - f.mantissa as i32;
+    let e = field.max(1) - f.bias as i32 - f.mantissa as i32;
     // 2^e is a normal f64 for every narrower format: e is -149 or more.
     Some(sign * m as f64 * f64::from_bits(((e + 1023) as u64) << 52))
 }
@@ -175,10 +133,26 @@ pub(crate) fn f8_to_f32(d: DType, code: u8) -> f32 {
     to_f64(d, u64::from(code)).unwrap_or(f64::NAN) as f32
 }
 
+/// The codes nearest to these values in an fp8 type.
+pub(crate) fn f32s_to_f8(d: DType, values: &[f32]) -> Option<Vec<u8>> {
+    macro_rules! each {
+        ($($dtype:ident $mantissa:literal $bias:literal)*) => {
+            match d {
+                $(DType::$dtype => {
+                    let largest = d.format()?.largest as u32;
+                    values.iter().map(|x| f32_to_f8::<$mantissa, $bias>(*x, largest)).collect()
+                })*
+                _wider => return None,
+            }
+        };
+    }
+    Some(each!(F8E4M3 3 7 F8E5M2 2 15))
+}
+
 /// The code nearest to `v` in an fp8 format with this mantissa, bias and largest finite code: the same as [`from_f64`],
 /// without branches.
 #[inline(always)]
-pub(crate) fn f32_to_f8<const MANTISSA: u32, const BIAS: u32>(v: f32, largest: u32) -> u8 {
+fn f32_to_f8<const MANTISSA: u32, const BIAS: u32>(v: f32, largest: u32) -> u8 {
     let bits = v.to_bits() & 0x7fff_ffff;
     let dropped = 23 - MANTISSA;
     // Normal: half of the last place is added, less one bit where the code is even, and the bias is exchanged.

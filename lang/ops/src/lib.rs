@@ -6,6 +6,7 @@ pub mod buf;
 pub mod dtype;
 pub mod eval;
 mod float;
+pub mod format;
 pub mod op;
 pub mod philox;
 pub mod reference;
@@ -16,5 +17,6 @@ pub mod table;
 
 pub use buf::Buf;
 pub use dtype::{DType, DTypeSet};
+pub use format::FloatFormat;
 pub use op::*;
 pub use scalar::Scalar;

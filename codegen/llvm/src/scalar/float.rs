@@ -7,6 +7,7 @@
 
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
 use inkwell::{FloatPredicate as P, IntPredicate as Order};
+use tk_ops::FloatFormat;
 use tk_ops::dtype::DType;
 use tk_ops::op::ElementwiseOp;
 
@@ -112,18 +113,18 @@ impl<'c> Scalars<'_, 'c> {
         args: &[BasicValueEnum<'c>],
     ) -> Result<Option<IntValue<'c>>, Error> {
         use ElementwiseOp::*;
-        let Some(last) = d.last_number() else { return Ok(None) };
+        let Some(f) = d.format().filter(|_| d.is_f8()) else { return Ok(None) };
         let args: Vec<IntValue<'c>> = args.iter().map(|a| int(*a)).collect::<Result<_, Error>>()?;
         let code = |v: u8| self.context.i8_type().const_int(u64::from(v), false);
         let b = self.builder;
         Ok(Some(match (op, args.as_slice()) {
             (Neg, [x]) => b.build_xor(*x, code(F8_SIGN), "")?,
             (Abs, [x]) => b.build_and(*x, code(!F8_SIGN), "")?,
-            (Maximum | Minimum, [x, y]) => self.f8_choice(op == Maximum, false, last, *x, *y)?,
-            (MaxNum | MinNum, [x, y]) => self.f8_choice(op == MaxNum, true, last, *x, *y)?,
+            (Maximum | Minimum, [x, y]) => self.f8_choice(op == Maximum, false, &f, *x, *y)?,
+            (MaxNum | MinNum, [x, y]) => self.f8_choice(op == MaxNum, true, &f, *x, *y)?,
             (Clamp, [x, lo, hi]) => {
-                let above = self.f8_choice(true, false, last, *x, *lo)?;
-                self.f8_choice(false, false, last, above, *hi)?
+                let above = self.f8_choice(true, false, &f, *x, *lo)?;
+                self.f8_choice(false, false, &f, above, *hi)?
             }
             (_, _) => return Ok(None),
         }))
@@ -134,7 +135,7 @@ impl<'c> Scalars<'_, 'c> {
         &self,
         larger: bool,
         numbers: bool,
-        last: u8,
+        f: &FloatFormat,
         x: IntValue<'c>,
         y: IntValue<'c>,
     ) -> Result<IntValue<'c>, Error> {
@@ -146,7 +147,7 @@ impl<'c> Scalars<'_, 'c> {
             Ok(b.build_xor(c, b.build_or(ones, code(F8_SIGN), "")?, "")?)
         };
         let nan = |c: IntValue<'c>| -> Result<IntValue<'c>, Error> {
-            self.compare(Order::UGT, b.build_and(c, code(!F8_SIGN), "")?, code(last))
+            self.compare(Order::UGT, b.build_and(c, code(!F8_SIGN), "")?, code(f.last_number() as u8))
         };
         let (x_nan, y_nan) = (nan(x)?, nan(y)?);
         let better = self.compare(if larger { Order::UGT } else { Order::ULT }, key(y)?, key(x)?)?;

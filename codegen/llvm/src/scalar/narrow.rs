@@ -7,48 +7,11 @@
 use inkwell::types::{FloatType, IntType};
 use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
 use inkwell::{FloatPredicate, IntPredicate as P};
+use tk_ops::FloatFormat;
 use tk_ops::dtype::DType;
 
 use super::emit::{float, int};
 use super::{Error, Scalars};
-
-/// A binary format with a sign and at most 16 bits.
-struct Format {
-    mantissa: u32,
-    bias: u32,
-    /// Position of the sign bit.
-    sign: u32,
-    /// Codes above this one are NaN or infinite; the code of what is too large for the rest.
-    largest: u32,
-    overflow: u32,
-    nan: u32,
-    /// The code of infinity, whether or not a conversion gives it.
-    infinity: Option<u32>,
-}
-
-/// The formats of the types that are encoded alike.
-fn format(d: DType) -> Option<Format> {
-    let (mantissa, bias, sign, largest, overflow, nan, infinity) = match d {
-        DType::F16 => (10, 15, 15, 0x7bff, 0x7c00, 0x7e00, Some(0x7c00)),
-        DType::BF16 => (7, 127, 15, 0x7f7f, 0x7f80, 0x7fc0, Some(0x7f80)),
-        DType::F8E4M3 => (3, 7, 7, 0x7e, 0x7e, 0x7f, None),
-        DType::F8E5M2 => (2, 15, 7, 0x7b, 0x7b, 0x7f, Some(0x7c)),
-        DType::E2M1 => (1, 1, 3, 0x7, 0x7, 0x7, None),
-        DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::F32
-        | DType::F64
-        | DType::E8M0 => return None,
-    };
-    Some(Format { mantissa, bias, sign, largest, overflow, nan, infinity })
-}
 
 /// Mantissa bits of f32.
 const MANTISSA: u32 = 23;
@@ -68,6 +31,11 @@ impl<'c> Scalars<'_, 'c> {
 
     fn word(&self, v: u32) -> IntValue<'c> {
         self.i32().const_int(u64::from(v), false)
+    }
+
+    /// A code of a format of at most 16 bits.
+    fn code(&self, v: u64) -> IntValue<'c> {
+        self.i32().const_int(v, false)
     }
 
     /// Whether conversions of f16 and bf16 from and to f32 are instructions.
@@ -94,7 +62,7 @@ impl<'c> Scalars<'_, 'c> {
         if d == DType::E8M0 {
             return self.decode_power(code);
         }
-        let f = format(d).ok_or(Error::Operands("cast"))?;
+        let f = d.format().ok_or(Error::Operands("cast"))?;
         self.decode_format(code, &f)
     }
 
@@ -112,7 +80,7 @@ impl<'c> Scalars<'_, 'c> {
 
     /// The magnitude is put where f32 has its exponent and mantissa; a product then exchanges the bias, which makes
     /// subnormal values normal as well.
-    fn decode_format(&self, code: IntValue<'c>, f: &Format) -> Result<FloatValue<'c>, Error> {
+    fn decode_format(&self, code: IntValue<'c>, f: &FloatFormat) -> Result<FloatValue<'c>, Error> {
         let b = self.builder;
         let size = b.build_and(code, self.word((1 << f.sign) - 1), "")?;
         let placed = b.build_left_shift(size, self.word(MANTISSA - f.mantissa), "")?;
@@ -122,7 +90,7 @@ impl<'c> Scalars<'_, 'c> {
         if f.nan != f.overflow || f.infinity.is_some() {
             // All ones in the exponent; what was left in the mantissa tells NaN from infinity. Without an infinity
             // the mantissa of NaN is not zero.
-            let special = self.compare(P::UGT, size, self.word(f.largest))?;
+            let special = self.compare(P::UGT, size, self.code(f.largest))?;
             let ones = b.build_or(placed, self.i32().const_int(INFINITY, false), "")?;
             bits = self.pick(special, ones, bits)?;
         }
@@ -142,7 +110,7 @@ impl<'c> Scalars<'_, 'c> {
             return Ok(self.f32_to_f8(x, d)?.into());
         }
         let bits = self.bits(x, self.i32())?;
-        let code = match (d, format(d)) {
+        let code = match (d, d.format()) {
             (DType::E8M0, _) => self.encode_power(bits)?,
             (_, Some(f)) => self.encode_format(bits, &f)?,
             (_, None) => return Err(Error::Operands("cast")),
@@ -152,7 +120,7 @@ impl<'c> Scalars<'_, 'c> {
     }
 
     /// The code nearest to an f32 with these bits.
-    fn encode_format(&self, bits: IntValue<'c>, f: &Format) -> Result<IntValue<'c>, Error> {
+    fn encode_format(&self, bits: IntValue<'c>, f: &FloatFormat) -> Result<IntValue<'c>, Error> {
         let b = self.builder;
         let dropped = MANTISSA - f.mantissa;
         let size = b.build_and(bits, self.word(0x7fff_ffff), "")?;
@@ -172,13 +140,13 @@ impl<'c> Scalars<'_, 'c> {
             let small = self.compare(P::ULT, size, self.word((BIAS + 1 - f.bias) << MANTISSA))?;
             code = self.pick(small, counted, code)?;
         }
-        let large = self.compare(P::UGT, code, self.word(f.largest))?;
-        let code = self.pick(large, self.word(f.overflow), code)?;
+        let large = self.compare(P::UGT, code, self.code(f.largest))?;
+        let code = self.pick(large, self.code(f.overflow), code)?;
         let sign = b.build_right_shift(bits, self.word(31 - f.sign), false, "")?;
         let sign = b.build_and(sign, self.word(1 << f.sign), "")?;
         let code = b.build_or(code, sign, "")?;
         let nan = self.compare(P::UGT, size, self.i32().const_int(INFINITY, false))?;
-        self.pick(nan, self.word(f.nan), code)
+        self.pick(nan, self.code(f.nan), code)
     }
 
     /// The code of the nearest power of two, ties to the even code; what is not positive becomes the smallest.

@@ -10,16 +10,16 @@ use half::{bf16, f16};
 use super::EvalError;
 use super::float_ops::{round, widen};
 use crate::buf::Buf;
-use crate::dtype::DType;
+use crate::dtype::{DType, DTypeSet};
 use crate::float;
 use crate::op::ElementwiseOp;
 
 /// The values of all codes of an fp8 type.
 fn f8_values(d: DType) -> &'static [f32] {
-    static E4M3: OnceLock<Vec<f32>> = OnceLock::new();
-    static E5M2: OnceLock<Vec<f32>> = OnceLock::new();
-    let table = if d == DType::F8E4M3 { &E4M3 } else { &E5M2 };
-    table.get_or_init(|| (0..=255).map(|code| float::f8_to_f32(d, code)).collect())
+    static TABLES: OnceLock<Vec<(DType, Vec<f32>)>> = OnceLock::new();
+    let codes = |d| (0..=255).map(|code| float::f8_to_f32(d, code)).collect();
+    let tables = TABLES.get_or_init(|| DTypeSet::F8.iter().map(|d| (d, codes(d))).collect());
+    tables.iter().find(|(of, _)| *of == d).map_or(&[], |(_, values)| values)
 }
 
 /// Every element as another type. There is no conversion to bool.
@@ -179,11 +179,7 @@ impl FloatSource for f32 {
         if to == DType::BF16 {
             return Some(Buf::BF16(round(v)));
         }
-        if to == DType::F8E4M3 {
-            return Some(Buf::F8E4M3(v.iter().map(|x| float::f32_to_f8::<3, 7>(*x, 0x7e)).collect()));
-        }
-        (to == DType::F8E5M2)
-            .then(|| Buf::F8E5M2(v.iter().map(|x| float::f32_to_f8::<2, 15>(*x, 0x7b)).collect()))
+        Buf::from_le_bytes(to, &float::f32s_to_f8(to, v)?)
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn is_of_codes(op: ElementwiseOp) -> bool {
 
 /// Whether a code is NaN.
 fn is_nan(c: u8, d: DType) -> bool {
-    d.last_number().is_some_and(|last| c & !SIGN > last)
+    d.format().is_some_and(|f| f.is_nan(c.into()))
 }
 
 /// A number that is ordered as the values are, -0 below +0.

@@ -12,7 +12,7 @@ mod value;
 
 use std::collections::BTreeMap;
 
-use tk_ops::DType;
+use tk_ops::{DType, Scalar};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use crate::hir::{CVarId, FnId, HArg, HExpr, HIndex, HKind, Hir, LocalId};
@@ -467,24 +467,8 @@ fn dtype_fact(d: DType, fact: &str) -> Option<CVal> {
 
 /// The largest finite value of a float type.
 fn largest(d: DType) -> Option<f64> {
-    match d {
-        DType::F8E4M3 => Some(448.0),
-        DType::F8E5M2 => Some(57344.0),
-        DType::F16 => Some(65504.0),
-        // 2^127 * (2 - 2^-7)
-        DType::BF16 => Some(f64::from(f32::from_bits(0x7f7f_0000))),
-        DType::F32 => Some(f64::from(f32::MAX)),
-        DType::F64 => Some(f64::MAX),
-        DType::E2M1 => Some(6.0),
-        DType::E8M0 => Some(2f64.powi(127)),
-        DType::Bool
-        | DType::I8
-        | DType::I16
-        | DType::I32
-        | DType::I64
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64 => None,
+    match d.format() {
+        Some(f) => Scalar::from_bits(d, f.largest).as_f64(),
+        None => (d == DType::E8M0).then(|| 2f64.powi(127)),
     }
 }
