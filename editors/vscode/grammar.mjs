@@ -181,7 +181,7 @@ const types = {
     patterns: [
       match(
         "support.type.primitive",
-        String.raw`${FREE}(?:bool|[iu](?:8|16|32|64)|f(?:16|32|64)|bf16|f8e4m3|f8e5m2|e2m1|e8m0)\b(?!\s*[(:])`,
+        String.raw`${FREE}(?:bool|[iu](?:8|16|32|64)|f(?:16|32|64)|bf16|f8e4m3(?:fnuz)?|f8e5m2(?:fnuz)?|e2m1|e8m0)\b(?!\s*[(:])`,
       ),
       match("support.type", String.raw`${FREE}(?:tile|view)\b(?!\s*(?:[.(:]|=(?!=)))`),
     ],

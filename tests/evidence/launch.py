@@ -15,7 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 FLOATS = ["f16", "bf16", "f32", "f64"]
-F8 = ["f8e4m3", "f8e5m2"]
+F8 = ["f8e4m3", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz"]
 
 DTYPES = {
     "bool": np.bool_,
@@ -26,6 +26,8 @@ DTYPES = {
     "f64": np.float64,
     "f8e4m3": ml_dtypes.float8_e4m3fn,
     "f8e5m2": ml_dtypes.float8_e5m2,
+    "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
 }
 DTYPES = {name: np.dtype(dtype) for name, dtype in DTYPES.items()}
 

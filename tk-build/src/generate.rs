@@ -139,6 +139,8 @@ fn rust_type(dtype: &str) -> Result<&'static str, String> {
         DType::U64 => "u64",
         DType::F8E4M3 => "::tk::F8E4M3",
         DType::F8E5M2 => "::tk::F8E5M2",
+        DType::F8E4M3FNUZ => "::tk::F8E4M3FNUZ",
+        DType::F8E5M2FNUZ => "::tk::F8E5M2FNUZ",
         DType::F16 => "::tk::half::f16",
         DType::BF16 => "::tk::half::bf16",
         DType::F32 => "f32",
@@ -254,7 +256,7 @@ fn function(kernel: &Kernel, names: &Names, generics: &[Generic]) -> Result<Stri
 /// Whether a number has no type of its own in Rust.
 fn is_bits(kernel: &Kernel, arg: usize) -> bool {
     let first = column(kernel, arg).into_iter().flatten().next();
-    matches!(first.as_deref(), Some("f8e4m3" | "f8e5m2" | "e2m1" | "e8m0"))
+    matches!(first.as_deref(), Some("f8e4m3" | "f8e5m2" | "f8e4m3fnuz" | "f8e5m2fnuz" | "e2m1" | "e8m0"))
 }
 
 fn argument(kernel: &Kernel, generics: &[Generic], arg: usize, p: &Param) -> Result<String, String> {

@@ -29,8 +29,8 @@ pub use tensor::{Pointer, PointerMut, Tensor, View, ViewMut};
 pub use tk_bundle::{Bundle, Error as BundleError, Manifest};
 pub use tk_ops::DType;
 pub use tk_runtime::gpu::{
-    Api, Arg, Bool, Buffer, CudaError, Device, E2M1, E8M0, Element, Event, F8E4M3, F8E5M2, Graph, Kernels,
-    LaunchError, Pending, Pinned, Stream,
+    Api, Arg, Bool, Buffer, CudaError, Device, E2M1, E8M0, Element, Event, F8E4M3, F8E4M3FNUZ, F8E5M2,
+    F8E5M2FNUZ, Graph, Kernels, LaunchError, Pending, Pinned, Stream,
 };
 
 /// The module that a build script has generated for a file of kernels: `tk::include_kernels!("softmax");` for

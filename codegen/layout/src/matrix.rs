@@ -138,6 +138,10 @@ const MFMA_INT8_LONG_SMALL: Matrix = Matrix { name: "16x16x32", k: 5, ..MFMA_INT
 const MFMA_F8: Matrix =
     Matrix { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
 const MFMA_F8_SMALL: Matrix = Matrix { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
+/// Those that it reads as they are.
+const MFMA_FNUZ: Matrix =
+    Matrix { factors: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
+const MFMA_FNUZ_SMALL: Matrix = Matrix { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
 /// Doubles.
 const MFMA_F64: Matrix =
     Matrix { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
@@ -163,6 +167,8 @@ pub const CDNA3: &[Matrix] = &[
     MFMA_INT8_LONG_SMALL,
     MFMA_F8,
     MFMA_F8_SMALL,
+    MFMA_FNUZ,
+    MFMA_FNUZ_SMALL,
     MFMA_F64,
 ];
 /// Of RDNA3.

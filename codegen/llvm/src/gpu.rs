@@ -88,6 +88,8 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
         | DType::U64
         | DType::F8E4M3
         | DType::F8E5M2
+        | DType::F8E4M3FNUZ
+        | DType::F8E5M2FNUZ
         | DType::E2M1
         | DType::E8M0 => word(context, d.bits().max(8)).into(),
     }

@@ -17,7 +17,7 @@ syntax match tkDefinition /\h\w*/ contained
 " Members come last of what starts with a name, so that `x.shape` and `T.max` stay names.
 syntax match tkCompileTime /\<_*[A-Z][A-Z0-9_]*\>/
 syntax match tkStructName /\<_*[A-Z]\w*[a-z]\w*\>/
-syntax keyword tkType bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 e2m1 e8m0
+syntax keyword tkType bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 f8e4m3fnuz f8e5m2fnuz e2m1 e8m0
 syntax match tkType /\<\%(tile\|view\)\ze\[/
 syntax match tkFloat /\<\%(inf\|nan\)\>/
 syntax match tkModule /\<\h\w*\ze::/

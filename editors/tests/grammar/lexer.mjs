@@ -5,7 +5,7 @@ export const KEYWORDS = new Set(
   "as break const continue else false fn for if in kernel let mut None return struct true use while".split(" "),
 );
 export const PRIMITIVES = new Set(
-  "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 e2m1 e8m0".split(" "),
+  "bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 f8e4m3 f8e5m2 f8e4m3fnuz f8e5m2fnuz e2m1 e8m0".split(" "),
 );
 
 const NAME = String.raw`[\p{XIDS}_]\p{XIDC}*`;

@@ -27,6 +27,8 @@ macro_rules! with_buf {
             $crate::buf::Buf::U64($v) => $body,
             $crate::buf::Buf::F8E4M3($v) => $body,
             $crate::buf::Buf::F8E5M2($v) => $body,
+            $crate::buf::Buf::F8E4M3FNUZ($v) => $body,
+            $crate::buf::Buf::F8E5M2FNUZ($v) => $body,
             $crate::buf::Buf::F16($v) => $body,
             $crate::buf::Buf::BF16($v) => $body,
             $crate::buf::Buf::F32($v) => $body,
@@ -54,6 +56,8 @@ macro_rules! map_buf {
             $crate::buf::Buf::U64($v) => $crate::buf::Buf::U64($body),
             $crate::buf::Buf::F8E4M3($v) => $crate::buf::Buf::F8E4M3($body),
             $crate::buf::Buf::F8E5M2($v) => $crate::buf::Buf::F8E5M2($body),
+            $crate::buf::Buf::F8E4M3FNUZ($v) => $crate::buf::Buf::F8E4M3FNUZ($body),
+            $crate::buf::Buf::F8E5M2FNUZ($v) => $crate::buf::Buf::F8E5M2FNUZ($body),
             $crate::buf::Buf::F16($v) => $crate::buf::Buf::F16($body),
             $crate::buf::Buf::BF16($v) => $crate::buf::Buf::BF16($body),
             $crate::buf::Buf::F32($v) => $crate::buf::Buf::F32($body),
@@ -120,6 +124,8 @@ buf_enum! {
     U64(u64) from |b| b, into |x| x;
     F8E4M3(u8) from |b| b as u8, into u64::from;
     F8E5M2(u8) from |b| b as u8, into u64::from;
+    F8E4M3FNUZ(u8) from |b| b as u8, into u64::from;
+    F8E5M2FNUZ(u8) from |b| b as u8, into u64::from;
     F16(f16) from |b| f16::from_bits(b as u16), into |x: f16| u64::from(x.to_bits());
     BF16(bf16) from |b| bf16::from_bits(b as u16), into |x: bf16| u64::from(x.to_bits());
     F32(f32) from |b| f32::from_bits(b as u32), into |x: f32| u64::from(x.to_bits());
@@ -196,6 +202,8 @@ impl Buf {
             DType::U64 => Buf::U64(from_bytes!(u64, bytes)),
             DType::F8E4M3 => Buf::F8E4M3(bytes.to_vec()),
             DType::F8E5M2 => Buf::F8E5M2(bytes.to_vec()),
+            DType::F8E4M3FNUZ => Buf::F8E4M3FNUZ(bytes.to_vec()),
+            DType::F8E5M2FNUZ => Buf::F8E5M2FNUZ(bytes.to_vec()),
             DType::F16 => Buf::F16(from_bytes!(f16, bytes)),
             DType::BF16 => Buf::BF16(from_bytes!(bf16, bytes)),
             DType::F32 => Buf::F32(from_bytes!(f32, bytes)),
@@ -213,7 +221,13 @@ impl Buf {
             Buf::I16(v) => to_bytes!(v),
             Buf::I32(v) => to_bytes!(v),
             Buf::I64(v) => to_bytes!(v),
-            Buf::U8(v) | Buf::F8E4M3(v) | Buf::F8E5M2(v) | Buf::E2M1(v) | Buf::E8M0(v) => v.clone(),
+            Buf::U8(v)
+            | Buf::F8E4M3(v)
+            | Buf::F8E5M2(v)
+            | Buf::F8E4M3FNUZ(v)
+            | Buf::F8E5M2FNUZ(v)
+            | Buf::E2M1(v)
+            | Buf::E8M0(v) => v.clone(),
             Buf::U16(v) => to_bytes!(v),
             Buf::U32(v) => to_bytes!(v),
             Buf::U64(v) => to_bytes!(v),
@@ -262,12 +276,12 @@ impl Buf {
                         });
                     })*
                     (Buf::Bool(_) | Buf::I8(_) | Buf::I16(_) | Buf::I32(_) | Buf::I64(_) | Buf::U8(_) | Buf::U16(_)
-                    | Buf::U32(_) | Buf::U64(_) | Buf::F8E4M3(_) | Buf::F8E5M2(_) | Buf::F16(_) | Buf::BF16(_)
+                    | Buf::U32(_) | Buf::U64(_) | Buf::F8E4M3(_) | Buf::F8E5M2(_) | Buf::F8E4M3FNUZ(_) | Buf::F8E5M2FNUZ(_) | Buf::F16(_) | Buf::BF16(_)
                     | Buf::F32(_) | Buf::F64(_) | Buf::E2M1(_) | Buf::E8M0(_), _) => {}
                 }
             };
         }
-        put!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F8E4M3 F8E5M2 F16 BF16 F32 F64 E2M1 E8M0)
+        put!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F8E4M3 F8E5M2 F8E4M3FNUZ F8E5M2FNUZ F16 BF16 F32 F64 E2M1 E8M0)
     }
 
     /// The elements of a bool buffer.
@@ -308,7 +322,12 @@ impl Buf {
             Buf::BF16(v) => Some(v.iter().map(|x| x.to_f64()).collect()),
             Buf::F32(v) => Some(v.iter().map(|x| f64::from(*x)).collect()),
             Buf::F64(v) => Some(v.clone()),
-            Buf::F8E4M3(v) | Buf::F8E5M2(v) | Buf::E2M1(v) | Buf::E8M0(v) => code(v),
+            Buf::F8E4M3(v)
+            | Buf::F8E5M2(v)
+            | Buf::F8E4M3FNUZ(v)
+            | Buf::F8E5M2FNUZ(v)
+            | Buf::E2M1(v)
+            | Buf::E8M0(v) => code(v),
             Buf::Bool(_)
             | Buf::I8(_)
             | Buf::I16(_)

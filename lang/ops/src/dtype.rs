@@ -17,6 +17,10 @@ pub enum DType {
     U64,
     F8E4M3,
     F8E5M2,
+    /// As CDNA3 has it: a bias larger by one, a single zero, and NaN where -0 would be.
+    F8E4M3FNUZ,
+    /// As [`DType::F8E4M3FNUZ`], with the exponent of `F8E5M2`.
+    F8E5M2FNUZ,
     F16,
     BF16,
     F32,
@@ -31,8 +35,10 @@ use DType::*;
 
 impl DType {
     /// Every type, in declaration order.
-    pub const ALL: [DType; 17] =
-        [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F8E4M3, F8E5M2, F16, BF16, F32, F64, E2M1, E8M0];
+    pub const ALL: [DType; 19] = [
+        Bool, I8, I16, I32, I64, U8, U16, U32, U64, F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ, F16, BF16, F32,
+        F64, E2M1, E8M0,
+    ];
 
     /// The name in the language.
     pub fn name(self) -> &'static str {
@@ -48,6 +54,8 @@ impl DType {
             U64 => "u64",
             F8E4M3 => "f8e4m3",
             F8E5M2 => "f8e5m2",
+            F8E4M3FNUZ => "f8e4m3fnuz",
+            F8E5M2FNUZ => "f8e5m2fnuz",
             F16 => "f16",
             BF16 => "bf16",
             F32 => "f32",
@@ -66,7 +74,7 @@ impl DType {
     pub fn bits(self) -> u32 {
         match self {
             E2M1 => 4,
-            Bool | I8 | U8 | F8E4M3 | F8E5M2 | E8M0 => 8,
+            Bool | I8 | U8 | F8E4M3 | F8E5M2 | F8E4M3FNUZ | F8E5M2FNUZ | E8M0 => 8,
             I16 | U16 | F16 | BF16 => 16,
             I32 | U32 | F32 => 32,
             I64 | U64 | F64 => 64,
@@ -98,7 +106,7 @@ impl DType {
         DTypeSet::FLOAT.has(self)
     }
 
-    /// Whether this is one of the two fp8 types.
+    /// Whether this is one of the fp8 types.
     pub fn is_f8(self) -> bool {
         DTypeSet::F8.has(self)
     }
@@ -106,7 +114,7 @@ impl DType {
     /// `T.acc`: the type in which `dot` and sums of `T` accumulate.
     pub fn acc(self) -> DType {
         match self {
-            F8E4M3 | F8E5M2 | F16 | BF16 => F32,
+            F8E4M3 | F8E5M2 | F8E4M3FNUZ | F8E5M2FNUZ | F16 | BF16 => F32,
             I8 | U8 => I32,
             other => other,
         }
@@ -156,7 +164,7 @@ impl DTypeSet {
     /// f16 to f64.
     pub const FLOAT: DTypeSet = DTypeSet::of(&[F16, BF16, F32, F64]);
     /// The fp8 types.
-    pub const F8: DTypeSet = DTypeSet::of(&[F8E4M3, F8E5M2]);
+    pub const F8: DTypeSet = DTypeSet::of(&[F8E4M3, F8E5M2, F8E4M3FNUZ, F8E5M2FNUZ]);
     /// Integers and floats: what arithmetic works on.
     pub const NUMBER: DTypeSet = DTypeSet(Self::INT.0 | Self::FLOAT.0);
     /// Signed numbers.

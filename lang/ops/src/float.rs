@@ -68,9 +68,9 @@ pub(crate) fn from_f64(d: DType, v: f64) -> u64 {
     let fraction = bits & ((1 << 52) - 1);
     let m = if field == 0 { fraction } else { fraction | 1 << 52 };
     if m == 0 {
-        return sign;
+        return with_sign(&f, sign, 0);
     }
-    sign | round_into(&f, u128::from(m), field.max(1) - 1075)
+    with_sign(&f, sign, round_into(&f, u128::from(m), field.max(1) - 1075))
 }
 
 /// The bits of `d` nearest to an integer. An integer type keeps the low bits.
@@ -85,7 +85,12 @@ pub(crate) fn from_int(d: DType, v: i128) -> u64 {
     if v == 0 {
         return 0;
     }
-    u64::from(v < 0) << f.sign | round_into(&f, v.unsigned_abs(), 0)
+    with_sign(&f, u64::from(v < 0) << f.sign, round_into(&f, v.unsigned_abs(), 0))
+}
+
+/// A code with a sign, which a zero may not have.
+fn with_sign(f: &FloatFormat, sign: u64, code: u64) -> u64 {
+    if code == 0 && !f.signed_zero { 0 } else { sign | code }
 }
 
 fn int_from_f64(d: DType, v: f64) -> u64 {
@@ -112,8 +117,11 @@ pub(crate) fn to_f64(d: DType, bits: u64) -> Option<f64> {
     let f = d.format()?;
     let sign = if bits >> f.sign & 1 == 1 { -1.0 } else { 1.0 };
     let code = bits & ((1 << f.sign) - 1);
+    if f.is_nan(bits) {
+        return Some(f64::NAN);
+    }
     if code > f.largest {
-        return Some(if Some(code) == f.infinity { sign * f64::INFINITY } else { f64::NAN });
+        return Some(sign * f64::INFINITY);
     }
     let field = (code >> f.mantissa) as i32;
     let fraction = code & ((1 << f.mantissa) - 1);
@@ -133,26 +141,30 @@ pub(crate) fn f8_to_f32(d: DType, code: u8) -> f32 {
     to_f64(d, u64::from(code)).unwrap_or(f64::NAN) as f32
 }
 
+/// The sign bit of an fp8 code.
+const SIGN: u8 = 0x80;
+
 /// The codes nearest to these values in an fp8 type.
 pub(crate) fn f32s_to_f8(d: DType, values: &[f32]) -> Option<Vec<u8>> {
     macro_rules! each {
         ($($dtype:ident $mantissa:literal $bias:literal)*) => {
             match d {
                 $(DType::$dtype => {
-                    let largest = d.format()?.largest as u32;
-                    values.iter().map(|x| f32_to_f8::<$mantissa, $bias>(*x, largest)).collect()
+                    let f = d.format()?;
+                    let (largest, nan) = (f.largest as u32, f.nan as u8);
+                    values.iter().map(|x| f32_to_f8::<$mantissa, $bias>(*x, largest, nan)).collect()
                 })*
                 _wider => return None,
             }
         };
     }
-    Some(each!(F8E4M3 3 7 F8E5M2 2 15))
+    Some(each!(F8E4M3 3 7 F8E5M2 2 15 F8E4M3FNUZ 3 8 F8E5M2FNUZ 2 16))
 }
 
-/// The code nearest to `v` in an fp8 format with this mantissa, bias and largest finite code: the same as [`from_f64`],
+/// The code nearest to `v` in an fp8 format with this mantissa, bias, largest finite code and NaN: the same as [`from_f64`],
 /// without branches.
 #[inline(always)]
-fn f32_to_f8<const MANTISSA: u32, const BIAS: u32>(v: f32, largest: u32) -> u8 {
+fn f32_to_f8<const MANTISSA: u32, const BIAS: u32>(v: f32, largest: u32, nan: u8) -> u8 {
     let bits = v.to_bits() & 0x7fff_ffff;
     let dropped = 23 - MANTISSA;
     // Normal: half of the last place is added, less one bit where the code is even, and the bias is exchanged.
@@ -164,8 +176,12 @@ fn f32_to_f8<const MANTISSA: u32, const BIAS: u32>(v: f32, largest: u32) -> u8 {
     let subnormal = (f32::from_bits(bits) + counter).to_bits().wrapping_sub(counter.to_bits());
     let code = if bits < (128 - BIAS) << 23 { subnormal } else { normal };
     let code = if code > largest { largest } else { code };
-    let code = if bits > 0x7f80_0000 { 0x7f } else { code };
-    code as u8 | (v.to_bits() >> 24 & 0x80) as u8
+    let code = code as u8 | (v.to_bits() >> 24 & 0x80) as u8;
+    // Where NaN has the code of -0, a negative zero has no sign.
+    let code = if code == SIGN && nan == SIGN { 0 } else { code };
+    // A NaN keeps its sign where there is another code for it.
+    let nan = if nan == SIGN { nan } else { nan | (v.to_bits() >> 24 & 0x80) as u8 };
+    if bits > 0x7f80_0000 { nan } else { code }
 }
 
 /// Adds two doubles rounding to odd: rounding the result to a type of at most 51 bits is as if the exact sum had been

@@ -17,6 +17,8 @@ pub struct FloatFormat {
     pub overflow: u64,
     /// Code of NaN; `e2m1` has none and uses its largest value, as the hardware conversions do.
     pub nan: u64,
+    /// Whether the sign of a zero is told; where it is not, its code with the sign bit is the only NaN (`fnuz`).
+    pub signed_zero: bool,
     /// Code of infinity, whether or not a conversion gives it.
     pub infinity: Option<u64>,
 }
@@ -27,6 +29,8 @@ impl DType {
         let (mantissa, bias, sign, largest, overflow, nan, infinity) = match self {
             DType::F8E4M3 => (3, 7, 7, 0x7e, 0x7e, 0x7f, None),
             DType::F8E5M2 => (2, 15, 7, 0x7b, 0x7b, 0x7f, Some(0x7c)),
+            DType::F8E4M3FNUZ => (3, 8, 7, 0x7f, 0x7f, 0x80, None),
+            DType::F8E5M2FNUZ => (2, 16, 7, 0x7f, 0x7f, 0x80, None),
             DType::E2M1 => (1, 1, 3, 0x7, 0x7, 0x7, None),
             DType::F16 => (10, 15, 15, 0x7bff, 0x7c00, 0x7e00, Some(0x7c00)),
             DType::BF16 => (7, 127, 15, 0x7f7f, 0x7f80, 0x7fc0, Some(0x7f80)),
@@ -46,7 +50,8 @@ impl DType {
             | DType::U64
             | DType::E8M0 => return None,
         };
-        Some(FloatFormat { mantissa, bias, sign, largest, overflow, nan, infinity })
+        let signed_zero = nan != 1 << sign;
+        Some(FloatFormat { mantissa, bias, sign, largest, overflow, nan, signed_zero, infinity })
     }
 }
 
@@ -58,6 +63,7 @@ impl FloatFormat {
 
     /// Whether a code is NaN.
     pub fn is_nan(&self, code: u64) -> bool {
-        code & ((1 << self.sign) - 1) > self.last_number()
+        let only = !self.signed_zero && code == self.nan;
+        only || code & ((1 << self.sign) - 1) > self.last_number()
     }
 }

@@ -22,6 +22,8 @@ impl ElemResult {
                 | DType::U64
                 | DType::F8E4M3
                 | DType::F8E5M2
+                | DType::F8E4M3FNUZ
+                | DType::F8E5M2FNUZ
                 | DType::F16
                 | DType::BF16
                 | DType::F32

@@ -3,11 +3,24 @@
 
 mod common;
 
-use common::{Exact, Numbers, Search, decode};
+use common::{Exact, Numbers, Search, decode, is_fnuz};
 use tk_ops::eval::cast;
 use tk_ops::{Buf, DType, Scalar};
 
-const NARROW: [DType; 5] = [DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2, DType::E2M1];
+const NARROW: [DType; 7] = [
+    DType::F16,
+    DType::BF16,
+    DType::F8E4M3,
+    DType::F8E5M2,
+    DType::F8E4M3FNUZ,
+    DType::F8E5M2FNUZ,
+    DType::E2M1,
+];
+
+/// What a code becomes with the sign of a number: a zero may have none.
+fn signed(d: DType, code: u64, negative: bool) -> u64 {
+    if negative && !(is_fnuz(d) && code == 0) { code | 1 << (d.bits() - 1) } else { code }
+}
 
 fn codes(d: DType) -> impl Iterator<Item = u64> {
     0..1 << d.bits()
@@ -61,10 +74,7 @@ fn f64_rounds_once_to_every_narrow_type() {
         }
         let out = cast(&Buf::F64(inputs.clone()), d).unwrap();
         for (i, v) in inputs.iter().enumerate() {
-            let mut expected = search.nearest(Exact::of(*v));
-            if v.is_sign_negative() {
-                expected |= 1 << (d.bits() - 1);
-            }
+            let expected = signed(d, search.nearest(Exact::of(*v)), v.is_sign_negative());
             assert_eq!(out.get(i).bits(), expected, "{v:e} as {d}");
             assert_eq!(Scalar::float(d, *v).bits(), expected, "{v:e} as {d}");
         }
@@ -82,10 +92,7 @@ fn f32_rounds_to_every_narrow_type() {
         inputs.extend((0..20_000).map(|_| f32::from_bits(numbers.next() as u32)).filter(|v| v.is_finite()));
         let out = cast(&Buf::F32(inputs.clone()), d).unwrap();
         for (i, v) in inputs.iter().enumerate() {
-            let mut expected = search.nearest(Exact::of(f64::from(*v)));
-            if v.is_sign_negative() {
-                expected |= 1 << (d.bits() - 1);
-            }
+            let expected = signed(d, search.nearest(Exact::of(f64::from(*v))), v.is_sign_negative());
             assert_eq!(out.get(i).bits(), expected, "{v:e} as {d}");
         }
     }
@@ -110,8 +117,8 @@ fn narrow_types_convert_into_each_other() {
                         "{from} {code:#x} as {to}"
                     );
                 } else if v.is_finite() {
-                    let sign = u64::from(v.is_sign_negative()) << (to.bits() - 1);
-                    assert_eq!(found.bits(), search.nearest(Exact::of(v)) | sign, "{v:e} as {to}");
+                    let expected = signed(to, search.nearest(Exact::of(v)), v.is_sign_negative());
+                    assert_eq!(found.bits(), expected, "{v:e} as {to}");
                 }
             }
         }
@@ -130,6 +137,11 @@ fn infinities_and_nan() {
         let f8 = values(DType::F8E5M2);
         assert_eq!(&f8[..2], [57344.0, -57344.0]);
         assert!(f8[2].is_nan());
+        for (d, largest) in [(DType::F8E4M3FNUZ, 240.0), (DType::F8E5M2FNUZ, 57344.0)] {
+            assert_eq!(values(d)[..2], [largest, -largest]);
+            assert_eq!(cast(&x, d).unwrap().get(2).bits(), 0x80);
+            assert_eq!(cast(&Buf::F32(vec![-0.0, -1e-9]), d).unwrap().to_le_bytes(), [0, 0]);
+        }
         for d in [DType::F16, DType::BF16, DType::F32, DType::F64] {
             let v = values(d);
             assert_eq!(&v[..2], [f64::INFINITY, f64::NEG_INFINITY]);

@@ -343,6 +343,8 @@ fn descr(dtype: DType) -> &'static str {
         DType::F32 => "<f4",
         DType::F64 => "<f8",
         DType::BF16 => "<V2",
-        DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0 => "|V1",
+        DType::F8E4M3 | DType::F8E5M2 | DType::F8E4M3FNUZ | DType::F8E5M2FNUZ | DType::E2M1 | DType::E8M0 => {
+            "|V1"
+        }
     }
 }

@@ -119,7 +119,7 @@ fn listed(names: &[String]) -> String {
     }
 }
 
-/// The element type, if the language has it. The fp8 types are those of OCP, in which E4M3 has no infinity.
+/// The element type, if the language has it. Without `FNUZ` the fp8 types are those of OCP, in which E4M3 has no infinity.
 fn element_type(dtype: Dtype) -> Option<DType> {
     match dtype {
         Dtype::BOOL => Some(DType::Bool),
@@ -133,11 +133,13 @@ fn element_type(dtype: Dtype) -> Option<DType> {
         Dtype::U64 => Some(DType::U64),
         Dtype::F8_E4M3 => Some(DType::F8E4M3),
         Dtype::F8_E5M2 => Some(DType::F8E5M2),
+        Dtype::F8_E4M3FNUZ => Some(DType::F8E4M3FNUZ),
+        Dtype::F8_E5M2FNUZ => Some(DType::F8E5M2FNUZ),
         Dtype::F16 => Some(DType::F16),
         Dtype::BF16 => Some(DType::BF16),
         Dtype::F32 => Some(DType::F32),
         Dtype::F64 => Some(DType::F64),
-        // Packed types have no arrays; complex numbers, fp6 and the fp8 types with other zeros are no types here.
+        // Packed types have no arrays; complex numbers and fp6 are no types here.
         _ => None,
     }
 }

@@ -16,7 +16,7 @@ typedef enum tk_status {
 
 typedef enum tk_dtype {
     TK_BOOL = 1, TK_I8, TK_I16, TK_I32, TK_I64, TK_U8, TK_U16, TK_U32, TK_U64, TK_F8E4M3, TK_F8E5M2, TK_F16, TK_BF16,
-    TK_F32, TK_F64, TK_E2M1, TK_E8M0
+    TK_F32, TK_F64, TK_E2M1, TK_E8M0, TK_F8E4M3FNUZ, TK_F8E5M2FNUZ
 } tk_dtype;
 
 /* Elements in the memory of the GPU. */

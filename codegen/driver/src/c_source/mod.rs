@@ -134,7 +134,13 @@ fn number_type(dtype: &str) -> Option<&'static str> {
         DType::F64 => "double",
         // C has no type for these: they are given by their bits.
         DType::U16 | DType::F16 | DType::BF16 => "uint16_t",
-        DType::U8 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0 => "uint8_t",
+        DType::U8
+        | DType::F8E4M3
+        | DType::F8E5M2
+        | DType::F8E4M3FNUZ
+        | DType::F8E5M2FNUZ
+        | DType::E2M1
+        | DType::E8M0 => "uint8_t",
     })
 }
 
@@ -212,7 +218,9 @@ fn meaning(kernel: &Kernel, arg: usize, p: &Param) -> String {
             format!("{} elements, {types}", if mutable { "written," } else { "read," })
         }
         ParamKind::Number => match types.as_str() {
-            "f16" | "bf16" | "f8e4m3" | "f8e5m2" => format!("the bits of an {types}"),
+            "f16" | "bf16" | "f8e4m3" | "f8e5m2" | "f8e4m3fnuz" | "f8e5m2fnuz" => {
+                format!("the bits of an {types}")
+            }
             _other => types,
         },
     };

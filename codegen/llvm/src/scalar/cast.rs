@@ -31,12 +31,17 @@ impl<'c> Scalars<'_, 'c> {
             | DType::U16
             | DType::U32
             | DType::U64 => self.int_to(int(v)?, from, to),
-            DType::F8E4M3 | DType::F8E5M2 if to == DType::F16 && self.spec.has_f8_conversion => {
+            DType::F8E4M3 | DType::F8E5M2 if to == DType::F16 && self.converts_f8(from) => {
                 Ok(self.f8_to_f16(int(v)?, from)?.into())
             }
-            DType::F8E4M3 | DType::F8E5M2 | DType::F16 | DType::BF16 | DType::E2M1 | DType::E8M0 => {
-                self.float_to(self.decode(v, from)?, Width::F32, to)
-            }
+            DType::F8E4M3
+            | DType::F8E5M2
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
+            | DType::F16
+            | DType::BF16
+            | DType::E2M1
+            | DType::E8M0 => self.float_to(self.decode(v, from)?, Width::F32, to),
             DType::F32 => self.float_to(float(v)?, Width::F32, to),
             DType::F64 => self.float_to(float(v)?, Width::F64, to),
         }
@@ -80,11 +85,25 @@ impl<'c> Scalars<'_, 'c> {
             (DType::F32, Width::F64) => b.build_float_trunc(x, self.context.f32_type(), "")?.into(),
             (DType::F64, Width::F32) => b.build_float_ext(x, self.context.f64_type(), "")?.into(),
             (
-                DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0,
+                DType::F16
+                | DType::BF16
+                | DType::F8E4M3
+                | DType::F8E5M2
+                | DType::F8E4M3FNUZ
+                | DType::F8E5M2FNUZ
+                | DType::E2M1
+                | DType::E8M0,
                 Width::F32,
             ) => self.encode(x, to)?,
             (
-                DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0,
+                DType::F16
+                | DType::BF16
+                | DType::F8E4M3
+                | DType::F8E5M2
+                | DType::F8E4M3FNUZ
+                | DType::F8E5M2FNUZ
+                | DType::E2M1
+                | DType::E8M0,
                 Width::F64,
             ) => self.encode_f64(x, to)?,
         })
@@ -143,11 +162,24 @@ impl<'c> Scalars<'_, 'c> {
             DType::F64 => self.int_to_float(v, signed, Width::F64)?.into(),
             // The interpreter looks at the nearest f64.
             DType::E8M0 => self.encode_f64(self.int_to_float(v, signed, Width::F64)?, to)?,
-            DType::F16 | DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 if from.bits() <= 16 => {
+            DType::F16
+            | DType::BF16
+            | DType::F8E4M3
+            | DType::F8E5M2
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
+            | DType::E2M1
+                if from.bits() <= 16 =>
+            {
                 self.encode(self.int_to_float(v, signed, Width::F32)?, to)?
             }
             DType::BF16 => self.long_to_bf16(v, signed)?,
-            DType::F16 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 => {
+            DType::F16
+            | DType::F8E4M3
+            | DType::F8E5M2
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
+            | DType::E2M1 => {
                 // Twice the largest f16 overflows every one of them, and has few enough bits for f32.
                 let limit = |n: i64| v.get_type().const_int(n.cast_unsigned(), true);
                 let v = if signed {

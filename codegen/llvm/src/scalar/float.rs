@@ -90,6 +90,8 @@ impl<'c> Scalars<'_, 'c> {
             | DType::U64
             | DType::F8E4M3
             | DType::F8E5M2
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
             | DType::F32
             | DType::F64
             | DType::E2M1
@@ -118,8 +120,16 @@ impl<'c> Scalars<'_, 'c> {
         let code = |v: u8| self.context.i8_type().const_int(u64::from(v), false);
         let b = self.builder;
         Ok(Some(match (op, args.as_slice()) {
-            (Neg, [x]) => b.build_xor(*x, code(F8_SIGN), "")?,
-            (Abs, [x]) => b.build_and(*x, code(!F8_SIGN), "")?,
+            (Neg | Abs, [x]) => {
+                let size = b.build_and(*x, code(!F8_SIGN), "")?;
+                let other = if op == Neg { b.build_xor(*x, code(F8_SIGN), "")? } else { size };
+                if f.signed_zero {
+                    other
+                } else {
+                    // The zero and the NaN have no other sign.
+                    self.pick(self.compare(Order::EQ, size, code(0))?, *x, other)?
+                }
+            }
             (Maximum | Minimum, [x, y]) => self.f8_choice(op == Maximum, false, &f, *x, *y)?,
             (MaxNum | MinNum, [x, y]) => self.f8_choice(op == MaxNum, true, &f, *x, *y)?,
             (Clamp, [x, lo, hi]) => {
@@ -147,6 +157,9 @@ impl<'c> Scalars<'_, 'c> {
             Ok(b.build_xor(c, b.build_or(ones, code(F8_SIGN), "")?, "")?)
         };
         let nan = |c: IntValue<'c>| -> Result<IntValue<'c>, Error> {
+            if !f.signed_zero {
+                return self.compare(Order::EQ, c, code(F8_SIGN));
+            }
             self.compare(Order::UGT, b.build_and(c, code(!F8_SIGN), "")?, code(f.last_number() as u8))
         };
         let (x_nan, y_nan) = (nan(x)?, nan(y)?);

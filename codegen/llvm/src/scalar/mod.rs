@@ -108,6 +108,8 @@ impl<'c> Scalars<'_, 'c> {
             | DType::U64
             | DType::F8E4M3
             | DType::F8E5M2
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
             | DType::E2M1
             | DType::E8M0 => self.code_type(d).into(),
         }
@@ -117,9 +119,14 @@ impl<'c> Scalars<'_, 'c> {
     fn code_type(&self, d: DType) -> IntType<'c> {
         match d {
             DType::Bool => self.context.bool_type(),
-            DType::I8 | DType::U8 | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0 => {
-                self.context.i8_type()
-            }
+            DType::I8
+            | DType::U8
+            | DType::F8E4M3
+            | DType::F8E5M2
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
+            | DType::E2M1
+            | DType::E8M0 => self.context.i8_type(),
             DType::I16 | DType::U16 | DType::F16 | DType::BF16 => self.context.i16_type(),
             DType::I32 | DType::U32 | DType::F32 => self.context.i32_type(),
             DType::I64 | DType::U64 | DType::F64 => self.context.i64_type(),

@@ -17,6 +17,8 @@ use super::{Error, Scalars};
 const MANTISSA: u32 = 23;
 /// Bias of f32.
 const BIAS: u32 = 127;
+/// NaN in f32.
+const NAN: u32 = 0x7fc0_0000;
 /// Infinity in f32.
 const INFINITY: u64 = 0x7f80_0000;
 
@@ -43,12 +45,17 @@ impl<'c> Scalars<'_, 'c> {
         d == DType::F16 && self.spec.has_f16_arithmetic || d == DType::BF16 && self.spec.has_bf16_fma
     }
 
+    /// Whether conversions of an fp8 type are instructions; those of NVIDIA are for the types of OCP.
+    pub(super) fn converts_f8(&self, d: DType) -> bool {
+        matches!(d, DType::F8E4M3 | DType::F8E5M2) && self.spec.has_f8_conversion
+    }
+
     /// The value of a narrow float in f32, exactly.
     pub(super) fn decode(&self, x: BasicValueEnum<'c>, d: DType) -> Result<FloatValue<'c>, Error> {
         if d == DType::F16 && self.converts(d) {
             return Ok(self.builder.build_float_ext(float(x)?, self.f32(), "")?);
         }
-        if d.is_f8() && self.spec.has_f8_conversion {
+        if self.converts_f8(d) {
             let half = self.f8_to_f16(int(x)?, d)?;
             return Ok(self.builder.build_float_ext(half, self.f32(), "")?);
         }
@@ -73,7 +80,7 @@ impl<'c> Scalars<'_, 'c> {
         // 2^-127 is subnormal: half of the smallest normal value.
         let bits = self.pick(first, self.word(1 << (MANTISSA - 1)), power)?;
         let last = self.compare(P::EQ, code, self.word(0xff))?;
-        let nan = self.word(0x7fc0_0000);
+        let nan = self.word(NAN);
         let bits = self.pick(last, nan, bits)?;
         self.of_bits(bits, self.f32())
     }
@@ -87,7 +94,7 @@ impl<'c> Scalars<'_, 'c> {
         let factor = self.of_bits(self.word((2 * BIAS - f.bias) << MANTISSA), self.f32())?;
         let scaled = b.build_float_mul(self.of_bits(placed, self.f32())?, factor, "")?;
         let mut bits = self.bits(scaled, self.i32())?;
-        if f.nan != f.overflow || f.infinity.is_some() {
+        if f.signed_zero && (f.nan != f.overflow || f.infinity.is_some()) {
             // All ones in the exponent; what was left in the mantissa tells NaN from infinity. Without an infinity
             // the mantissa of NaN is not zero.
             let special = self.compare(P::UGT, size, self.code(f.largest))?;
@@ -96,7 +103,11 @@ impl<'c> Scalars<'_, 'c> {
         }
         let sign = b.build_and(code, self.word(1 << f.sign), "")?;
         let sign = b.build_left_shift(sign, self.word(31 - f.sign), "")?;
-        let bits = b.build_or(bits, sign, "")?;
+        let mut bits = b.build_or(bits, sign, "")?;
+        if !f.signed_zero {
+            let nan = self.compare(P::EQ, code, self.code(f.nan))?;
+            bits = self.pick(nan, self.word(NAN), bits)?;
+        }
         self.of_bits(bits, self.f32())
     }
 
@@ -106,7 +117,7 @@ impl<'c> Scalars<'_, 'c> {
             let ty = if d == DType::F16 { self.context.f16_type() } else { self.context.bf16_type() };
             return Ok(self.builder.build_float_trunc(x, ty, "")?.into());
         }
-        if d.is_f8() && self.spec.has_f8_conversion {
+        if self.converts_f8(d) {
             return Ok(self.f32_to_f8(x, d)?.into());
         }
         let bits = self.bits(x, self.i32())?;
@@ -143,7 +154,11 @@ impl<'c> Scalars<'_, 'c> {
         let large = self.compare(P::UGT, code, self.code(f.largest))?;
         let code = self.pick(large, self.code(f.overflow), code)?;
         let sign = b.build_right_shift(bits, self.word(31 - f.sign), false, "")?;
-        let sign = b.build_and(sign, self.word(1 << f.sign), "")?;
+        let mut sign = b.build_and(sign, self.word(1 << f.sign), "")?;
+        if !f.signed_zero {
+            let zero = self.compare(P::EQ, code, self.word(0))?;
+            sign = self.pick(zero, self.word(0), sign)?;
+        }
         let code = b.build_or(code, sign, "")?;
         let nan = self.compare(P::UGT, size, self.i32().const_int(INFINITY, false))?;
         self.pick(nan, self.code(f.nan), code)

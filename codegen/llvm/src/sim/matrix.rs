@@ -141,21 +141,6 @@ pub(super) fn element(d: DType, bits: u64) -> Element {
     }
 }
 
-/// An 8-bit float with four bits of exponent as CDNA3 reads it: its manual, "Data types", FP8 (E4M3 FNUZ).
-fn without_negative_zero(code: u8) -> f64 {
-    const NAN: u8 = 0x80;
-    let (exponent, mantissa) = (i32::from(code >> 3 & 15), f64::from(code & 7));
-    let size =
-        if exponent == 0 { mantissa * 2f64.powi(-10) } else { (8.0 + mantissa) * 2f64.powi(exponent - 11) };
-    if code == NAN {
-        f64::NAN
-    } else if code & 0x80 == 0 {
-        size
-    } else {
-        -size
-    }
-}
-
 /// The instruction with this number.
 fn instruction(kind: i32) -> Option<Matrix> {
     usize::try_from(kind).ok().and_then(|k| all().nth(k))
@@ -231,7 +216,8 @@ fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong
     let part = |lane: &Brought, first: usize, i: usize, d: DType| {
         let bits = read(lane, first + i / held.packed) >> (i % held.packed * 8 * d.bytes());
         match (held.matrix.halves, held.matrix.rounds) {
-            (true, _) => Element::Float(without_negative_zero(bits as u8)),
+            // As CDNA3 reads the bits of an 8-bit float: its manual, "Data types", FP8 (E4M3 FNUZ).
+            (true, _) => element(DType::F8E4M3FNUZ, bits),
             // Of a tf32 the upper 19 bits count.
             (false, true) => element(d, bits & !0x1FFF),
             (false, false) => element(d, bits),

@@ -44,7 +44,7 @@ pub fn cast(x: &Buf, to: DType) -> Result<Buf, EvalError> {
         Buf::BF16(v) => from_float(&widen(v), to),
         Buf::F32(v) => from_float(v, to),
         Buf::F64(v) => from_float(v, to),
-        Buf::F8E4M3(v) | Buf::F8E5M2(v) => {
+        Buf::F8E4M3(v) | Buf::F8E5M2(v) | Buf::F8E4M3FNUZ(v) | Buf::F8E5M2FNUZ(v) => {
             let values = f8_values(x.dtype());
             let value = |code: &u8| values.get(usize::from(*code)).copied().unwrap_or(f32::NAN);
             from_float(&v.iter().map(value).collect::<Vec<f32>>(), to)
@@ -114,6 +114,8 @@ fn primitive<T: Primitive>(v: &[T], to: DType) -> Option<Buf> {
         | DType::BF16
         | DType::F8E4M3
         | DType::F8E5M2
+        | DType::F8E4M3FNUZ
+        | DType::F8E5M2FNUZ
         | DType::E2M1
         | DType::E8M0 => return None,
     })
@@ -127,6 +129,8 @@ fn coded<T: Copy>(v: &[T], to: DType, code: impl Fn(T) -> u64) -> Buf {
         DType::BF16 => Buf::BF16(v.iter().map(|x| bf16::from_bits(code(*x) as u16)).collect()),
         DType::F8E4M3 => Buf::F8E4M3(v.iter().map(byte).collect()),
         DType::F8E5M2 => Buf::F8E5M2(v.iter().map(byte).collect()),
+        DType::F8E4M3FNUZ => Buf::F8E4M3FNUZ(v.iter().map(byte).collect()),
+        DType::F8E5M2FNUZ => Buf::F8E5M2FNUZ(v.iter().map(byte).collect()),
         DType::E2M1 => Buf::E2M1(v.iter().map(byte).collect()),
         DType::E8M0 => Buf::E8M0(v.iter().map(byte).collect()),
         // `primitive` has these; through bits they are right as well.

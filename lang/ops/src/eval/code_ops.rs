@@ -19,8 +19,8 @@ pub(super) fn codes(op: ElementwiseOp, args: &[Operand<'_>], d: DType, n: usize)
     let sources: Vec<Source<'_, u8>> = held.iter().map(|v| Source::Slice(v)).collect();
     let of = |f: fn(u8, u8, DType) -> u8| move |a, b| f(a, b, d);
     let out = match (op, sources.as_slice()) {
-        (Neg, [x]) => unary(*x, n, |c| c ^ SIGN),
-        (Abs, [x]) => unary(*x, n, |c| c & !SIGN),
+        (Neg, [x]) => unary(*x, n, |c| if is_fixed(c, d) { c } else { c ^ SIGN }),
+        (Abs, [x]) => unary(*x, n, |c| if is_fixed(c, d) { c } else { c & !SIGN }),
         (Maximum, [a, b]) => binary(*a, *b, n, of(maximum)),
         (Minimum, [a, b]) => binary(*a, *b, n, of(minimum)),
         (MaxNum, [a, b]) => binary(*a, *b, n, of(|a, b, d| number(a, b, d, maximum))),
@@ -35,6 +35,11 @@ pub(super) fn codes(op: ElementwiseOp, args: &[Operand<'_>], d: DType, n: usize)
 pub(super) fn is_of_codes(op: ElementwiseOp) -> bool {
     use ElementwiseOp::*;
     matches!(op, Neg | Abs | Maximum | Minimum | MaxNum | MinNum | Clamp)
+}
+
+/// Whether a code has no other sign: the zero and the NaN of a type that has one of each.
+fn is_fixed(c: u8, d: DType) -> bool {
+    c & !SIGN == 0 && d.format().is_some_and(|f| !f.signed_zero)
 }
 
 /// Whether a code is NaN.

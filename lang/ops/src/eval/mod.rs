@@ -214,8 +214,12 @@ fn numeric(op: ElementwiseOp, args: &[Operand<'_>], dtype: DType, n: usize) -> R
         DType::BF16 => float_ops::narrow::<half::bf16>(op, args, n),
         DType::F32 => float_ops::wide::<f32>(op, args, n),
         DType::F64 => float_ops::wide::<f64>(op, args, n),
-        DType::F8E4M3 | DType::F8E5M2 if code_ops::is_of_codes(op) => code_ops::codes(op, args, dtype, n),
-        DType::F8E4M3 | DType::F8E5M2 => {
+        DType::F8E4M3 | DType::F8E5M2 | DType::F8E4M3FNUZ | DType::F8E5M2FNUZ
+            if code_ops::is_of_codes(op) =>
+        {
+            code_ops::codes(op, args, dtype, n)
+        }
+        DType::F8E4M3 | DType::F8E5M2 | DType::F8E4M3FNUZ | DType::F8E5M2FNUZ => {
             let wide: Vec<Buf> =
                 args.iter().map(|a| cast(&a.to_buf(n), DType::F32)).collect::<Result<_, EvalError>>()?;
             let wide: Vec<Operand<'_>> = wide.iter().map(Operand::Buf).collect();
@@ -252,7 +256,7 @@ fn select(cond: Operand<'_>, a: Operand<'_>, b: Operand<'_>, n: usize) -> Result
             }
         };
     }
-    pick!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F8E4M3 F8E5M2 F16 BF16 F32 F64 E2M1 E8M0)
+    pick!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F8E4M3 F8E5M2 F8E4M3FNUZ F8E5M2FNUZ F16 BF16 F32 F64 E2M1 E8M0)
 }
 
 /// What memory holds behind an atomic operation that finds `old` there; `None` if it stays as it is. `compare` is looked

@@ -43,8 +43,9 @@ pub fn reduce(op: ReduceOp, x: &Buf, outer: usize, len: usize, inner: usize) -> 
         Buf::BF16(v) => floats(op, &widen(v), shape, |v| Buf::BF16(round(&v))),
         Buf::F32(v) => floats(op, v, shape, Buf::F32),
         Buf::F64(v) => floats(op, v, shape, Buf::F64),
-        Buf::F8E4M3(v) => codes(op, v, dtype, shape),
-        Buf::F8E5M2(v) => codes(op, v, dtype, shape),
+        Buf::F8E4M3(v) | Buf::F8E5M2(v) | Buf::F8E4M3FNUZ(v) | Buf::F8E5M2FNUZ(v) => {
+            codes(op, v, dtype, shape)
+        }
         Buf::E2M1(_) | Buf::E8M0(_) => None,
     }
     .ok_or(unsupported)

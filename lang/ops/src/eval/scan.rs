@@ -36,7 +36,13 @@ pub fn scan(op: ScanOp, x: &Buf, lines: Lines, reverse: bool) -> Result<Buf, Eva
         Buf::BF16(v) => Buf::BF16(round(&run.floats(&widen(v)))),
         Buf::F32(v) => Buf::F32(run.floats(v)),
         Buf::F64(v) => Buf::F64(run.floats(v)),
-        Buf::Bool(_) | Buf::F8E4M3(_) | Buf::F8E5M2(_) | Buf::E2M1(_) | Buf::E8M0(_) => {
+        Buf::Bool(_)
+        | Buf::F8E4M3(_)
+        | Buf::F8E5M2(_)
+        | Buf::F8E4M3FNUZ(_)
+        | Buf::F8E5M2FNUZ(_)
+        | Buf::E2M1(_)
+        | Buf::E8M0(_) => {
             return Err(unsupported);
         }
     })

@@ -35,11 +35,18 @@ pub fn one(op: ElementwiseOp, args: &[Scalar], out: DType) -> Scalar {
     elementwise(op, &operands, out, 1, false).unwrap().get(0)
 }
 
+/// Whether the code of -0 is the only NaN.
+pub fn is_fnuz(d: DType) -> bool {
+    matches!(d, DType::F8E4M3FNUZ | DType::F8E5M2FNUZ)
+}
+
 /// The value of a code by the formula of the format: exponent bits, mantissa bits, bias.
 pub fn decode(d: DType, code: u64) -> f64 {
     let (e, m, bias) = match d {
         DType::F8E4M3 => (4, 3, 7),
         DType::F8E5M2 => (5, 2, 15),
+        DType::F8E4M3FNUZ => (4, 3, 8),
+        DType::F8E5M2FNUZ => (5, 2, 16),
         DType::E2M1 => (2, 1, 1),
         DType::F16 => (5, 10, 15),
         DType::BF16 => (8, 7, 127),
@@ -50,7 +57,10 @@ pub fn decode(d: DType, code: u64) -> f64 {
     let exponent = (code >> m & ((1 << e) - 1)) as i32;
     let fraction = (code & ((1 << m) - 1)) as f64 / (1u64 << m) as f64;
     let top = exponent == (1 << e) - 1;
-    let infinities = !matches!(d, DType::F8E4M3 | DType::E2M1);
+    if is_fnuz(d) && code == 0x80 {
+        return f64::NAN;
+    }
+    let infinities = !matches!(d, DType::F8E4M3 | DType::E2M1) && !is_fnuz(d);
     if top && infinities {
         return if fraction == 0.0 { sign * f64::INFINITY } else { f64::NAN };
     }
@@ -120,6 +130,7 @@ pub struct Search {
     /// Codes and values of the finite numbers that are not negative, in order.
     values: Vec<(u64, f64)>,
     sign: u64,
+    signed_zero: bool,
     saturates: bool,
     infinity: u64,
 }
@@ -131,7 +142,7 @@ impl Search {
             (0..sign).map(|c| (c, decode(d, c))).filter(|(_, v)| v.is_finite()).collect();
         let saturates = d.is_f8() || d == DType::E2M1;
         let infinity = values.len() as u64;
-        Search { values, sign, saturates, infinity }
+        Search { values, sign, signed_zero: !is_fnuz(d), saturates, infinity }
     }
 
     /// The values and the halves between neighbours, the one beyond the largest included.
@@ -163,6 +174,9 @@ impl Search {
             Ordering::Greater => 1,
         };
         let code = code + up;
+        if code == 0 && !self.signed_zero {
+            return 0;
+        }
         if code < self.infinity {
             return sign | code;
         }

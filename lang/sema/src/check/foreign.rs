@@ -26,6 +26,8 @@ const NAMES: &[(&str, Here)] = &[
     ("float64", Name("f64")),
     ("float8e4nv", Name("f8e4m3")),
     ("float8e5", Name("f8e5m2")),
+    ("float8e4b8", Name("f8e4m3fnuz")),
+    ("float8e5b16", Name("f8e5m2fnuz")),
     ("int1", Name("bool")),
     ("int8", Name("i8")),
     ("int16", Name("i16")),

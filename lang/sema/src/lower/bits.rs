@@ -47,6 +47,9 @@ impl Lower<'_, '_> {
         let one = self.b.constant(Scalar::int(code_type, 1), &shape);
         let size = self.b.cast(x, wide);
         let size = self.b.elementwise(Abs, &[size]);
+        // Where -0 is NaN, codes next to zero are neighbours in size only: the sign is put back at the end.
+        let unsigned = d.format().is_some_and(|f| !f.signed_zero);
+        let near = if unsigned { self.b.cast(size, d) } else { near };
         let near_size = self.b.cast(near, wide);
         let near_size = self.b.elementwise(Abs, &[near_size]);
         let grew = self.b.elementwise(Gt, &[near_size, size]);
@@ -54,7 +57,8 @@ impl Lower<'_, '_> {
         let less = self.b.elementwise(Sub, &[code, one]);
         let below = self.b.elementwise(Select, &[grew, less, code]);
         if mode == "toward_zero" {
-            return Ok(Val::One(self.b.bitcast(below, d)));
+            let out = self.b.bitcast(below, d);
+            return Ok(Val::One(if unsigned { self.with_sign_of(x, out, wide) } else { out }));
         }
         let above = self.b.elementwise(Add, &[below, one]);
         let mut sizes = vec![];
@@ -80,7 +84,18 @@ impl Lower<'_, '_> {
         let upward = self.b.elementwise(Gt, &[step, zero]);
         let chosen = self.b.elementwise(And, &[chosen, upward]);
         let code = self.b.elementwise(Select, &[chosen, above, below]);
-        Ok(Val::One(self.b.bitcast(code, d)))
+        let out = self.b.bitcast(code, d);
+        Ok(Val::One(if unsigned { self.with_sign_of(x, out, wide) } else { out }))
+    }
+
+    /// `size`, negated where `x` is negative.
+    fn with_sign_of(&mut self, x: ValueId, size: ValueId, wide: DType) -> ValueId {
+        let x = self.b.cast(x, wide);
+        let shape = self.b.type_of(x).shape().unwrap_or_default().to_vec();
+        let zero = self.b.constant(Scalar::zero(wide), &shape);
+        let negative = self.b.elementwise(ElementwiseOp::Lt, &[x, zero]);
+        let other = self.b.elementwise(ElementwiseOp::Neg, &[size]);
+        self.b.elementwise(ElementwiseOp::Select, &[negative, other, size])
     }
 
     /// Bytes as the `e2m1` in them: the low half of each byte first.

@@ -100,7 +100,13 @@ fn product(a: &Buf, b: &Buf, acc: Buf, e: Extents) -> Result<Buf, Fault> {
         | Buf::U16(_)
         | Buf::U32(_)
         | Buf::U64(_) => integers(cast(a, acc.dtype())?.as_ref(), cast(b, acc.dtype())?.as_ref(), acc, e)?,
-        Buf::Bool(_) | Buf::F8E4M3(_) | Buf::F8E5M2(_) | Buf::E2M1(_) | Buf::E8M0(_) => {
+        Buf::Bool(_)
+        | Buf::F8E4M3(_)
+        | Buf::F8E5M2(_)
+        | Buf::F8E4M3FNUZ(_)
+        | Buf::F8E5M2FNUZ(_)
+        | Buf::E2M1(_)
+        | Buf::E8M0(_) => {
             return Err(Fault::internal(format_args!("`dot` cannot accumulate in `{}`", acc.dtype())));
         }
     })

@@ -71,6 +71,10 @@ bits! {
     F8E4M3 = F8E4M3;
     /// Five bits of exponent, two of mantissa.
     F8E5M2 = F8E5M2;
+    /// As `F8E4M3`, with one zero and one NaN, of half the size.
+    F8E4M3FNUZ = F8E4M3FNUZ;
+    /// As `F8E5M2`, with one zero and one NaN, of half the size.
+    F8E5M2FNUZ = F8E5M2FNUZ;
     /// Two bits of exponent, one of mantissa.
     E2M1 = E2M1;
     /// An exponent alone: a scale.

@@ -32,7 +32,9 @@ mod vendor;
 mod with_memory;
 
 pub use backend::Backend;
-pub use buffer::{Bool, Buffer, E2M1, E8M0, Element, F8E4M3, F8E5M2, Pending, Pinned};
+pub use buffer::{
+    Bool, Buffer, E2M1, E8M0, Element, F8E4M3, F8E4M3FNUZ, F8E5M2, F8E5M2FNUZ, Pending, Pinned,
+};
 pub use device::Device;
 pub use error::CudaError;
 pub use graph::Graph;

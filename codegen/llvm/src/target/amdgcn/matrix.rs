@@ -15,7 +15,7 @@ const SHORT: u32 = 8;
 
 /// The intrinsic for an instruction, without `llvm.amdgcn.`: names of instructions that CDNA3 brought have a dot in front of
 /// the type.
-fn name(matrix: &Matrix, factor: DType) -> String {
+fn name(matrix: &Matrix, [factor, other]: [DType; 2]) -> String {
     let sum = match matrix.sum {
         DType::F64 => "f64",
         DType::I32 => "i32",
@@ -30,6 +30,10 @@ fn name(matrix: &Matrix, factor: DType) -> String {
         (_, DType::F32) => ("mfma", "f32"),
         (_, DType::F64) => ("mfma", "f64"),
         (_, DType::F8E4M3) => ("mfma", ".fp8.fp8"),
+        (_, DType::F8E4M3FNUZ) if other == DType::F8E5M2FNUZ => ("mfma", ".fp8.bf8"),
+        (_, DType::F8E4M3FNUZ) => ("mfma", ".fp8.fp8"),
+        (_, DType::F8E5M2FNUZ) if other == DType::F8E4M3FNUZ => ("mfma", ".bf8.fp8"),
+        (_, DType::F8E5M2FNUZ) => ("mfma", ".bf8.bf8"),
         (_, _) if matrix.m + matrix.k > SHORT => ("mfma", ".i8"),
         (_, _) => ("mfma", "i8"),
     };
@@ -100,7 +104,7 @@ impl<'c> Amdgcn<'c> {
                 vec![a, b, c, none, none, none]
             }
         };
-        let name = format!("llvm.amdgcn.{}", name(&product.matrix, x));
+        let name = format!("llvm.amdgcn.{}", name(&product.matrix, [x, y]));
         let out = self.given(e, &name, &[ty.into(), a.get_type()], &args)?.into_vector_value();
         let one = |i| Ok(e.builder.build_extract_element(out, e.int(i as u32), "")?);
         (0..sums.len()).map(one).collect()
@@ -116,8 +120,8 @@ mod tests {
     #[test]
     fn every_instruction_has_an_intrinsic() {
         for m in [CDNA2, CDNA3, RDNA3].into_iter().flatten() {
-            for d in m.factors {
-                let name = format!("llvm.amdgcn.{}", name(m, *d));
+            for (a, b) in m.factors.iter().flat_map(|a| m.factors.iter().map(move |b| (*a, *b))) {
+                let name = format!("llvm.amdgcn.{}", name(m, [a, b]));
                 assert!(inkwell::intrinsics::Intrinsic::find(&name).is_some(), "{name}");
             }
         }

@@ -47,7 +47,13 @@ fn form(op: AtomicOp, d: DType, has_bf16_add: bool) -> Form {
             DType::F64 => Form::Instruction("add.f64"),
             DType::I32 | DType::U32 | DType::I64 | DType::U64 => integer(["add.u32", "add.u64"]),
             DType::I8 | DType::U8 | DType::I16 | DType::U16 | DType::BF16 => Form::Loop,
-            DType::Bool | DType::F8E4M3 | DType::F8E5M2 | DType::E2M1 | DType::E8M0 => Form::Loop,
+            DType::Bool
+            | DType::F8E4M3
+            | DType::F8E5M2
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
+            | DType::E2M1
+            | DType::E8M0 => Form::Loop,
         },
         AtomicOp::Max if d.is_int() && signed => integer(["max.s32", "max.s64"]),
         AtomicOp::Max if d.is_int() => integer(["max.u32", "max.u64"]),

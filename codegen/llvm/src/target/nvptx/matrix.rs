@@ -105,6 +105,8 @@ pub(super) fn matrix_type(d: DType) -> &'static str {
         | DType::U16
         | DType::U32
         | DType::U64
+        | DType::F8E4M3FNUZ
+        | DType::F8E5M2FNUZ
         | DType::E2M1
         | DType::E8M0 => "",
     }
