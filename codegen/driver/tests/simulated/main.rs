@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails where these fail")]
 
 // The generator is that of the tests of the passes.
+#[path = "../../../../runtime/launch/tests/generated/bounds.rs"]
+mod bounds;
 #[path = "../../../../runtime/launch/tests/generated/exprs.rs"]
 mod exprs;
 #[path = "../../../../runtime/launch/tests/generated/loops.rs"]

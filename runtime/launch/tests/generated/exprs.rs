@@ -4,6 +4,9 @@
 //! `gather` lie inside, functions that a fold is given are associative, and no NaN becomes another type by its bits,
 //! which are nobody's promise.
 
+use std::collections::BTreeSet;
+
+use super::bounds::BOUNDED;
 use super::loops::Machinery;
 use super::types::*;
 
@@ -54,6 +57,8 @@ pub struct Scope {
     pub generic: bool,
     /// A condition that holds unless all is NaN, and that no compiler knows.
     pub anchor: String,
+    /// Functions of floats that are held against their bounds, each with the type of its arguments.
+    pub bounded: BTreeSet<(&'static str, Elem)>,
     /// The number of the next name.
     pub next: usize,
 }
@@ -243,7 +248,7 @@ impl Scope {
 
     fn int(&mut self, e: Elem, dims: &[Dim], depth: usize) -> String {
         let (a, b) = self.two(e, dims, depth);
-        match self.random.below(16) {
+        match self.random.below(17) {
             0 => format!("({a} / ({b} | 1))"),
             1 => format!("({a} % ({b} | 1))"),
             2 => format!("(-{})", self.tile_expr(e, dims, depth)),
@@ -274,6 +279,11 @@ impl Scope {
                 "i64" => self.bits_of("f64", e, dims, depth),
                 _ => format!("({a} * {b})"),
             },
+            11 => format!("mulhi({a}, {b})"),
+            12 if e == "u32" => {
+                let offset = self.tile_expr("i32", dims, depth);
+                format!("randint({}, {offset})", self.random.below(9))
+            }
             10 => {
                 let (x, op) = (self.tile_expr(e, dims, depth), self.random.pick(&["+", "-", "*"]));
                 format!("({x} {op} {})", self.literal(e))
@@ -284,10 +294,11 @@ impl Scope {
 
     fn float(&mut self, e: Elem, dims: &[Dim], depth: usize) -> String {
         let (a, b) = self.two(e, dims, depth);
-        match self.random.below(14) {
+        match self.random.below(16) {
             0 => {
-                let all = ["sqrt", "floor", "round", "abs", "-", "exp2", "log", "sin", "tanh"];
-                let f = self.random.pick(&all[..if self.exact { 5 } else { all.len() }]);
+                let all =
+                    ["sqrt", "floor", "round", "ceil", "trunc", "abs", "-", "exp2", "log", "sin", "tanh"];
+                let f = self.random.pick(&all[..if self.exact { 7 } else { all.len() }]);
                 format!("({f}({}))", self.tile_expr(e, dims, depth))
             }
             1 => {
@@ -300,7 +311,7 @@ impl Scope {
                 format!("({} as {e})", self.tile_expr(from, dims, depth))
             }
             6 => {
-                let through = self.random.pick(&["f8e4m3", "f8e5m2"]);
+                let through = self.random.pick(ROUNDED);
                 format!("(({a} + {b}) as {through} as {e})")
             }
             7 => match e {
@@ -309,12 +320,47 @@ impl Scope {
                 "f32" => self.bits_of("i32", e, dims, depth),
                 _ => format!("({a} % {b})"),
             },
+            9 => self.rounded(e, dims, depth),
+            10 => self.eight_bits(e, dims, depth),
             8 => {
                 let (x, op) = (self.tile_expr(e, dims, depth), self.random.pick(&["+", "-", "*", "/"]));
                 format!("({x} {op} {})", self.literal(e))
             }
             _ => format!("({a} {} {b})", self.random.pick(&["+", "-", "*", "/"])),
         }
+    }
+
+    /// A cast that does not round to nearest, and back.
+    fn rounded(&mut self, e: Elem, dims: &[Dim], depth: usize) -> String {
+        let through = self.random.pick(ROUNDED);
+        let x = self.tile_expr(e, dims, depth);
+        if self.random.chance(50) {
+            return format!("(cast({x}, {through}, rounding = toward_zero) as {e})");
+        }
+        let bits = self.tile_expr("u32", dims, depth);
+        format!("(cast({x}, {through}, rounding = stochastic, bits = {bits}) as {e})")
+    }
+
+    /// What is done to 8-bit floats without leaving them, and pairs of 4-bit floats of bytes.
+    fn eight_bits(&mut self, e: Elem, dims: &[Dim], depth: usize) -> String {
+        if let ([outer @ .., last], true) = (dims, self.random.chance(25))
+            && let Some(n) = last.literal().filter(|n| n % 2 == 0)
+        {
+            let bytes = [outer, &[Dim::number(n / 2)]].concat();
+            return format!("(bitcast({}, e2m1) as {e})", self.tile_expr("u8", &bytes, depth));
+        }
+        let t = self.random.pick(F8S);
+        let (a, b) = self.two(e, dims, depth);
+        let x = match self.random.below(4) {
+            0 => format!("clamp({a} as {t}, {} as {t}, {b} as {t})", self.literal(e)),
+            1 => return format!("((-({} as {t})) as {e})", self.tile_expr(e, dims, depth)),
+            2 => return format!("(abs({} as {t}) as {e})", self.tile_expr(e, dims, depth)),
+            _ => {
+                let f = self.random.pick(&["maximum", "minimum", "maxnum", "minnum"]);
+                format!("{f}({a} as {t}, {b} as {t})")
+            }
+        };
+        format!("({x} as {e})")
     }
 
     /// The bits of another type of the same width; not those of a NaN, which are nobody's promise.
@@ -328,7 +374,7 @@ impl Scope {
     }
 
     fn truth(&mut self, dims: &[Dim], depth: usize) -> String {
-        match self.random.below(8) {
+        match self.random.below(11) {
             0 => format!("(!{})", self.tile_expr("bool", dims, depth)),
             1 | 2 => {
                 let (a, b) = self.two("bool", dims, depth);
@@ -338,12 +384,35 @@ impl Scope {
                 let e = self.a_float();
                 format!("isnan({})", self.tile_expr(e, dims, depth))
             }
+            4 => {
+                let (e, t) = (self.a_float(), self.random.pick(F8S));
+                let (a, b) = self.two(e, dims, depth);
+                format!(
+                    "(({a} as {t}) {} ({b} as {t}))",
+                    self.random.pick(&["==", "!=", "<", "<=", ">", ">="])
+                )
+            }
+            5 => self.bounded(dims, depth),
             _ => {
                 let e = if self.random.chance(60) { self.random.pick(INTS) } else { self.a_float() };
                 let (a, b) = self.two(e, dims, depth);
                 format!("({a} {} {b})", self.random.pick(&["==", "!=", "<", "<=", ">", ">="]))
             }
         }
+    }
+
+    /// Whether a function of floats keeps the bound that the table of operations states: it does on every device, though
+    /// the bits of the function differ.
+    fn bounded(&mut self, dims: &[Dim], depth: usize) -> String {
+        let f = self.random.pick(BOUNDED).0;
+        let e = self.random.pick(&["f32", "f32", "f16", "bf16"]);
+        self.bounded.insert((f, e));
+        let mut args = vec![self.tile_expr(e, dims, depth)];
+        if f == "pow" {
+            args.push(self.tile_expr(e, dims, depth));
+        }
+        let args = args.join(", ");
+        if dims.is_empty() { format!("keeps_{f}_{e}({args})") } else { format!("map(keeps_{f}_{e}, {args})") }
     }
 
     /// A call of a function whose result has the type.

@@ -26,6 +26,8 @@ const MATRICES: &[(Elem, Elem)] = &[
     ("f64", "f64"),
     ("f8e4m3", "f32"),
     ("f8e5m2", "f32"),
+    ("f8e4m3fnuz", "f32"),
+    ("f8e5m2fnuz", "f32"),
     ("i8", "i32"),
 ];
 
@@ -54,8 +56,8 @@ pub struct Machinery {
 impl Machinery {
     pub fn new(random: &mut Random) -> Machinery {
         let (a, sum) = random.pick(MATRICES);
-        // The two fp8 types mix.
-        let other = random.pick(&["f8e4m3", "f8e5m2"]);
+        // The fp8 types mix.
+        let other = random.pick(F8S);
         let b = if a.starts_with("f8") { other } else { a };
         let (counted, deep) = (random.pick(COUNTED), random.pick(DEEP));
         Machinery { a, b, sum, counted, deep, total: random.pick(COMMUTES) }
@@ -104,9 +106,12 @@ impl Scope {
             let c = self.condition();
             body.push(Node::block(format!("if {c} {{"), vec![Node::line("continue;")], "}"));
         }
-        let precision = match (a, self.random.below(3)) {
+        let precision = match (a, self.random.below(5)) {
             ("f32", 1) => ", precision = tf32",
             ("f32", 2) => ", precision = tf32x3",
+            // Whole numbers up to 3 are bf16.
+            ("f32", 3) => ", precision = bf16x3",
+            ("f32", 4) => ", precision = bf16x6",
             (_, _) => "",
         };
         body.push(Node::line(format!("{acc} = dot({left}, {right}, {acc}{precision});")));

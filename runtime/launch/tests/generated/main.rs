@@ -4,6 +4,7 @@
 //! `TK_SEEDS=0..100000 cargo test --release --package tk-runtime --test generated` tries more of them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails where these fail")]
 
+mod bounds;
 mod exprs;
 mod loops;
 mod program;
@@ -77,6 +78,20 @@ const WRITTEN: &[&str] = &[
     "bitcast(",
     "as f8e4m3",
     "as f8e5m2",
+    "as f8e4m3fnuz",
+    "as f8e5m2fnuz",
+    "as e2m1",
+    ", e2m1) as",
+    "rounding = toward_zero",
+    "rounding = stochastic",
+    "keeps_exp_",
+    "keeps_pow_",
+    "map(keeps_",
+    "mulhi(",
+    "randint(",
+    "reduce_or(",
+    "precision = bf16x3",
+    "precision = bf16x6",
     "as bf16",
     "ma: view[f16",
     "ma: view[bf16",
@@ -84,6 +99,8 @@ const WRITTEN: &[&str] = &[
     "ma: view[f64",
     "ma: view[f8e4m3",
     "ma: view[f8e5m2",
+    "ma: view[f8e4m3fnuz",
+    "ma: view[f8e5m2fnuz",
     "ma: view[i8",
     "mb: view[f8e5m2",
     "atomic_add(",
@@ -107,6 +124,43 @@ fn programs_hold_every_operation() {
         let missing: Vec<&&str> =
             WRITTEN.iter().filter(|w| programs.iter().filter(|p| p.contains(**w)).count() < 3).collect();
         assert!(missing.is_empty(), "fewer than 3 of {} programs have {missing:?}", programs.len());
+    }
+}
+
+/// Whether a function of floats keeps its bound on 1,000 numbers, of which some have any bits; `off` is what it is
+/// multiplied by.
+fn keeps_on_numbers(f: &str, e: types::Elem, off: &str) -> bool {
+    let keeps = program::text(&[bounds::keeps(f, e)]);
+    let args = if f == "pow" { "abs(v), w" } else { "v" };
+    let source = format!(
+        "{}
+kernel k(x: view[{e}, 1], y: view[{e}, 1], held: mut view[u8, 1]) grid(1) {{
+    let (v, w) = (x.load([0], [1000]), y.load([0], [1000]));
+    held.store([0], map(keeps_{f}_{e}, {args}) as u8);
+}}",
+        keeps.replacen("(x);", &format!("(x){off};"), 1).replacen("(x, y);", &format!("(x, y){off};"), 1)
+    );
+    let tensor = |e| stmts::Param::Tensor(e, vec![1000]);
+    let program = run::prepared(&source, &[tensor(e), tensor(e), tensor("u8")], 1);
+    let program = program.unwrap_or_else(|wrong| panic!("{source}\n{}", wrong.text));
+    let module = program.optimised().unwrap_or_else(|wrong| panic!("{}", wrong.text));
+    let results = program.results(&module, &run::interpreted).unwrap();
+    results[2].iter().all(|held| *held == 1)
+}
+
+#[test]
+fn functions_keep_their_bounds_and_others_do_not() {
+    for (f, _) in bounds::BOUNDED {
+        for e in ["f32", "f16", "bf16"] {
+            assert!(keeps_on_numbers(f, e, ""), "{f} of {e}");
+            // Three units more than there should be.
+            let unit = match e {
+                "f32" => "1.0000004",
+                "f16" => "1.003",
+                _other => "1.03",
+            };
+            assert!(!keeps_on_numbers(f, e, &format!(" * {unit}")), "{f} of {e} that is off");
+        }
     }
 }
 

@@ -3,6 +3,9 @@
 //! Guarantees that loops end, that programs of a grid write to places of their own, and that every variable that is left
 //! at the end of the kernel is stored.
 
+use std::collections::BTreeSet;
+
+use super::bounds;
 use super::exprs::{Callee, Memory, Scope, Var};
 use super::loops::{COUNTERS, Machinery};
 use super::program::Node;
@@ -476,6 +479,7 @@ pub fn generate(seed: u64, exact: bool) -> (Vec<Node>, Vec<Param>) {
         scalar_only: false,
         programs: false,
         generic: true,
+        bounded: BTreeSet::new(),
         next: 0,
         anchor: String::new(),
     };
@@ -494,5 +498,7 @@ pub fn generate(seed: u64, exact: bool) -> (Vec<Node>, Vec<Param>) {
     let count = 6 + s.random.below(14);
     let (kernel, params) = s.kernel(count);
     items.push(kernel);
+    let keeps: Vec<Node> = s.bounded.iter().map(|(f, e)| bounds::keeps(f, e)).collect();
+    items.splice(0..0, keeps);
     (items, params)
 }

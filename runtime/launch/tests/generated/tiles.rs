@@ -130,7 +130,7 @@ impl Scope {
             }
             _ => {
                 let x = self.of(e, &from, depth);
-                let f = self.random.pick(&["sum", "prod", "max", "min", "xor_sum", "reduce"]);
+                let f = self.random.pick(&["sum", "prod", "max", "min", "xor_sum", "reduce_or", "reduce"]);
                 Some(match f {
                     // Whole numbers, whose sum is exact in any order.
                     "sum" if self.exact && is_float(e) => {
@@ -138,6 +138,11 @@ impl Scope {
                         format!("sum(({x} & 31) as {e}, axis = {axis})")
                     }
                     "sum" | "prod" if !self.sums_to_itself(e) => format!("max({x}, axis = {axis})"),
+                    // Of 8-bit floats the orders alone.
+                    "reduce_or" if !is_int(e) => {
+                        let (t, f) = (self.random.pick(F8S), self.random.pick(&["max", "min"]));
+                        format!("({f}({x} as {t}, axis = {axis}) as {e})")
+                    }
                     "xor_sum" if !is_int(e) => format!("min({x}, axis = {axis})"),
                     "reduce" if self.random.chance(30) => {
                         // Not commutative.

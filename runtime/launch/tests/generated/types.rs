@@ -34,6 +34,10 @@ pub type Elem = &'static str;
 pub const INTS: &[Elem] = &["i32", "i32", "i32", "u32", "i64", "u64", "i8", "u8", "i16", "u16"];
 pub const FLOATS: &[Elem] = &["f32", "f32", "T", "f16", "bf16", "f64"];
 
+pub const F8S: &[Elem] = &["f8e4m3", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz"];
+/// What floats are rounded to on the way: types without arithmetic, and two with it.
+pub const ROUNDED: &[Elem] = &["f8e4m3", "f8e5m2", "f8e4m3fnuz", "f8e5m2fnuz", "e2m1", "f16", "bf16"];
+
 pub fn is_int(e: Elem) -> bool {
     INTS.contains(&e)
 }
