@@ -11,6 +11,14 @@ const PARAMS: &[Param] = &[
     opt("keep", ParamKind::ConstBool, "false"),
 ];
 
+/// Of a fold that picks an element, which also knows where it was.
+const PICKED: &[Param] = &[
+    req("x", ParamKind::Value),
+    opt("axis", ParamKind::Axis, "all"),
+    opt("keep", ParamKind::ConstBool, "false"),
+    opt("return_indices", ParamKind::ConstBool, "false"),
+];
+
 /// How far a sum may be off for one element; it grows with the logarithm of the count.
 const SUM: Row = Row {
     name: "",
@@ -57,22 +65,30 @@ assert(prod(full([3], 100, i8)) == 1000000);",
     },
     Row {
         name: "max",
+        params: PICKED,
         op: Op::Reduce(ReduceOp::Max),
-        doc: "The largest element along `axis`, or of all; NaN if there is one, and -0 < +0.",
+        doc: "The largest element along `axis`, or of all; NaN if there is one, and -0 < +0. With `return_indices` a tuple \
+              of it and its `i32` position, which is that of `argmax`.",
         example: "let x = reshape(arange(0, 6), [2, 3]);
 assert(max(x) == 5);
 assert(all(max(x, axis = 0) == arange(3, 6)));
 assert(isnan(max(where(arange(0, 4) == 2, nan, full([4], 1.0, f32)))));
-assert(max(x as f32 as f8e4m3) == 5.0);",
+assert(max(x as f32 as f8e4m3) == 5.0);
+let (most, at) = max(x % 3, axis = 1, return_indices = true);
+assert(all(most == 2) && all(at == 2));",
         ..CHOICE
     },
     Row {
         name: "min",
+        params: PICKED,
         op: Op::Reduce(ReduceOp::Min),
-        doc: "The smallest element along `axis`, or of all; NaN if there is one, and -0 < +0.",
+        doc: "The smallest element along `axis`, or of all; NaN if there is one, and -0 < +0. With `return_indices` a tuple \
+              of it and its `i32` position, which is that of `argmin`.",
         example: "let x = reshape(arange(0, 6), [2, 3]);
 assert(min(x) == 0);
-assert(all(min(x, axis = 1) == arange(0, 2) * 3));",
+assert(all(min(x, axis = 1) == arange(0, 2) * 3));
+let (least, at) = min((x - 4) * (x - 4), return_indices = true);
+assert(least == 0 && at == 4);",
         ..CHOICE
     },
     Row {

@@ -264,37 +264,36 @@ impl Cx<'_, '_> {
         }
         let elem = Elem::D(self.result_elem(result, d));
         let Some((shape, axis)) = self.reduced(&s, &x) else { return HExpr::err(s.span) };
-        let keep = match s.get("keep") {
-            Some(e) => match s.row.param("keep").and_then(|i| s.row.params.get(i)) {
-                Some(p) => {
-                    let h = self.plain_arg(p, e);
-                    if h.ty.is_err() {
-                        return h;
-                    }
-                    HArg::Expr(h)
-                }
-                None => HArg::Default,
-            },
-            None => HArg::Default,
+        let Some(with_position) = self.flag_slot(&s, "return_indices") else { return HExpr::err(s.span) };
+        let mut args = vec![HArg::Expr(x), axis];
+        for name in ["keep", "return_indices"] {
+            let Some(arg) = self.plain_slot(&s, name) else { return HExpr::err(s.span) };
+            args.push(arg);
+        }
+        let ty = if with_position {
+            let position = Ty::Tile { elem: Elem::D(DTerm::Known(DType::I32)), shape: shape.clone() };
+            Ty::Tuple(vec![Ty::Tile { elem, shape }, position])
+        } else {
+            Ty::Tile { elem, shape }
         };
-        self.mk(
-            HKind::Builtin(s.row, vec![HArg::Expr(x), axis, keep]),
-            Ty::Tile { elem, shape },
-            s.span,
-            false,
-        )
+        self.mk(HKind::Builtin(s.row, args), ty, s.span, false)
+    }
+
+    /// An argument on which the type of the result depends, and which is therefore written out.
+    fn flag_slot(&mut self, s: &Slots, name: &str) -> Option<bool> {
+        match s.get(name).map(|e| (&e.kind, e.span)) {
+            None | Some((ExprKind::Bool(false), _)) => Some(false),
+            Some((ExprKind::Bool(true), _)) => Some(true),
+            Some((_, span)) => {
+                self.error(codes::NOT_CONST, span, format!("`{name}` is `true` or `false`"), "");
+                None
+            }
+        }
     }
 
     /// The shape of a reduction from the arguments `axis` and `keep`, and the axis.
     pub fn reduced(&mut self, s: &Slots, x: &HExpr) -> Option<(Shape, HArg)> {
-        let keep = match s.get("keep").map(|e| (&e.kind, e.span)) {
-            None | Some((ExprKind::Bool(false), _)) => false,
-            Some((ExprKind::Bool(true), _)) => true,
-            Some((_, span)) => {
-                self.error(codes::NOT_CONST, span, "`keep` is `true` or `false`", "");
-                return None;
-            }
-        };
+        let keep = self.flag_slot(s, "keep")?;
         let Ty::Tile { shape, .. } = &x.ty else { return None };
         let Some(e) = s.get("axis") else {
             return match (keep, shape) {

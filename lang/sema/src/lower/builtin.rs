@@ -33,6 +33,7 @@ impl Lower<'_, '_> {
             Op::Memory(op) => self.memory(op, &a, &want),
             Op::Atomic(op) => self.atomic(op, &a, &want),
             Op::Reduce(_) if row.name == "softmax" => self.softmax(&a, &want),
+            Op::Reduce(op) if a.flag("return_indices") => self.with_position(op, &a, &want),
             Op::Reduce(op) => self.reduce(op, &a, &want),
             Op::Scan(op) => self.scan(op, &a, &want),
             Op::Dot(op) => self.dot(op, &a, &want),

@@ -60,6 +60,26 @@ impl Lower<'_, '_> {
         Ok(x.refill(&mut out.into_iter()))
     }
 
+    /// `max` or `min` with `return_indices`: the element, and the position that `argmax` or `argmin` gives.
+    pub(super) fn with_position(&mut self, op: ReduceOp, a: &Args, want: &CTy) -> Res<Val> {
+        let position = match op {
+            ReduceOp::Max => ReduceOp::ArgMax,
+            ReduceOp::Min => ReduceOp::ArgMin,
+            ReduceOp::Sum
+            | ReduceOp::Prod
+            | ReduceOp::ArgMax
+            | ReduceOp::ArgMin
+            | ReduceOp::Any
+            | ReduceOp::All
+            | ReduceOp::XorSum
+            | ReduceOp::Or
+            | ReduceOp::Custom => return Err(bug(a.span, format!("`{}` has no position", a.row.name))),
+        };
+        let CTy::Tuple(parts) = want else { return Err(bug(a.span, format!("positions in {want:?}"))) };
+        let [value, at] = parts.as_slice() else { return Err(bug(a.span, format!("a pair is {want:?}"))) };
+        Ok(Val::Tuple(vec![self.reduce(op, a, value)?, self.reduce(position, a, at)?]))
+    }
+
     /// `softmax(x, axis)` in the type in which sums of `x` are kept.
     pub(super) fn softmax(&mut self, a: &Args, want: &CTy) -> Res<Val> {
         let x = self.operand(a, "x")?;

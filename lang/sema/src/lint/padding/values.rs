@@ -49,6 +49,11 @@ impl<'a> Eval<'a> {
                 (Value::Tile(_), Scheme::Special) if matches!(row.op, Op::Reduce(ReduceOp::Max)) => {
                     rank(&e.ty).map_or(Value::Opaque, |r| Value::Tile(Tile::unknown(r)))
                 }
+                // Beside the element its position, of which the padding tells nothing.
+                (Value::Tile(t), Scheme::Reduce(..)) if matches!(e.ty, Ty::Tuple(_)) => {
+                    let at = Tile::unknown(t.dims.len());
+                    Value::Parts(vec![Value::Tile(t), Value::Tile(at)])
+                }
                 (found, _) => found,
             },
             // Shapes, views, functions, text, and calls of functions that are not known.
@@ -183,12 +188,16 @@ impl<'a> Eval<'a> {
 
     fn reduce(&mut self, e: &'a HExpr, op: ReduceOp, args: &'a [HArg], t: Tile<'a>) -> Tile<'a> {
         let n = t.dims.len();
+        let folded = match &e.ty {
+            Ty::Tuple(parts) => parts.first().and_then(rank),
+            other => rank(other),
+        };
         let axis = match args.get(1) {
             Some(HArg::Expr(HExpr { kind: HKind::Int(a), .. })) => {
                 usize::try_from(if *a < 0 { *a + n as i128 } else { *a }).ok()
             }
             Some(HArg::Default) => None,
-            _ => return rank(&e.ty).map_or(Tile::uniform(0), Tile::unknown),
+            _ => return folded.map_or(Tile::uniform(0), Tile::unknown),
         };
         let dims = || t.dims.iter().enumerate();
         let worst = dims().filter(|(d, _)| axis.is_none_or(|a| a == *d)).find(|(_, s)| counts(op, **s, &t));
@@ -210,7 +219,7 @@ impl<'a> Eval<'a> {
             (_, State::Known(_) | State::Mask | State::Unknown) => State::Unknown,
         });
         let mut dims: Vec<State> = rest.collect();
-        if let Some(kept) = rank(&e.ty).filter(|r| *r == n && n > 0) {
+        if let Some(kept) = folded.filter(|r| *r == n && n > 0) {
             // `keep`: what was folded is one lane.
             dims = match axis {
                 Some(a) => {
