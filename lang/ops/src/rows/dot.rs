@@ -16,13 +16,16 @@ pub(super) const ROWS: &[Row] = &[
         ],
         scheme: Scheme::Special,
         op: Op::Dot(DotOp::Dot),
-        doc: "The matrix product of `[M, K]` and `[K, N]`, added to `acc` in its type. Without `acc` the result is \
+        doc: "The matrix product of `[M, K]` and `[K, N]`, added to `acc` in its type; of `[B, M, K]` and \
+              `[B, K, N]` that of each of the `B` pairs, which is `[B, M, N]`. Without `acc` the result is \
               of type `T.acc`. The element types agree, except that the two fp8 types mix; f32 operands keep all \
               their bits unless less is asked for: `tf32` and `tf32x3` round operands to one or two tf32, `bf16x3` and \
               `bf16x6` make them the sum of two or three bf16 and add 3 or 6 products of these.",
         example: "let a = reshape(arange(0, 4), [2, 2]) as f32;
 assert(all(sum(dot(a, a), axis = 1) == (arange(0, 2) * 12 + 5) as f32));
 assert(sum(dot(a as f16, a as f16, full([2, 2], 1.0, f32))) == 26.0);
+let both = cat(a[None], (a + 1.0)[None], axis = 0);
+assert(all(dot(both, both)[1] == dot(a + 1.0, a + 1.0)));
 assert(all(dot(a + 0.0625, a, precision = bf16x3) == dot(a + 0.0625, a)));",
         effects: Effects::Pure,
         accuracy: Accuracy::Ulp(1.0),

@@ -221,7 +221,7 @@ impl Cx<'_, '_> {
         } else {
             self.join_elems("`dot`", &mut [&mut a, &mut b])?
         };
-        let shape = self.dot_shape(&a, &b, &sa, &sb)?;
+        let shape = self.dot_shape(&a, &b, &sa, &sb, op)?;
         let acc_of = match self.norm(common) {
             DTerm::Known(k) => DTerm::Known(k.acc()),
             DTerm::Param(id) => self.norm(DTerm::Acc(id)),
@@ -287,41 +287,66 @@ impl Cx<'_, '_> {
         None
     }
 
-    fn dot_shape(&mut self, a: &HExpr, b: &HExpr, sa: &Shape, sb: &Shape) -> Option<Shape> {
+    /// The shape of a product: of matrices, or of one matrix for each position of a first dimension that both have.
+    fn dot_shape(&mut self, a: &HExpr, b: &HExpr, sa: &Shape, sb: &Shape, op: DotOp) -> Option<Shape> {
         let (ta, tb) = (self.show_shape(sa), self.show_shape(sb));
-        let wrong = |cx: &mut Self, message: String, p: Option<(&Poly, &Poly)>| {
-            let mut d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`"))
-                .label(a.span, format!("this is `{ta}`"));
-            if let Some((p, q)) = p {
-                // `[BM, BK] x [BN, BK]` is the product with the second operand transposed.
-                let transposed =
-                    sb.dims().is_some_and(|d| d.len() == 2 && d.get(1).is_some_and(|n| cx.dims_equal(n, p)));
-                if transposed {
-                    let text = cx.text(b.span);
-                    let text = if cx.is_postfix(&text) { text } else { format!("({text})") };
-                    d = d.fix("transpose the second operand", b.span, format!("{text}.T"));
-                } else {
-                    d = cx.equality_hint(d, p, q);
-                }
-            }
-            cx.report(d);
+        let (batch, x, y) = match (sa, sb) {
+            (Shape::Dims(x), Shape::Dims(y)) => match (x.as_slice(), y.as_slice()) {
+                ([m, k], [l, n]) => (None, [m, k], [l, n]),
+                ([p, m, k], [q, l, n]) if op == DotOp::Dot => (Some((p, q)), [m, k], [l, n]),
+                (_, _) => return self.no_dot(a, b, [&ta, &tb], op),
+            },
+            (_, _) => return self.no_dot(a, b, [&ta, &tb], op),
         };
-        match (sa, sb) {
-            (Shape::Dims(x), Shape::Dims(y)) if x.len() == 2 && y.len() == 2 => {
-                if !self.dims_equal(&x[1], &y[0]) {
-                    let (p, q) = (crate::show::poly(self.hir(), &x[1]), crate::show::poly(self.hir(), &y[0]));
-                    let text =
-                        format!("`dot` of `{ta}` with `{tb}`: the inner extents `{p}` and `{q}` differ");
-                    wrong(self, text, Some((&x[1], &y[0])));
-                    return None;
-                }
-                Some(Shape::Dims(vec![x[0].clone(), y[1].clone()]))
-            }
-            _ => {
-                wrong(self, format!("`dot` multiplies matrices of rank 2, not `{ta}` with `{tb}`"), None);
-                None
-            }
+        let differ = |cx: &Self, which: &str, p: &Poly, q: &Poly| {
+            let (p, q) = (crate::show::poly(cx.hir(), p), crate::show::poly(cx.hir(), q));
+            let message = format!("`dot` of `{ta}` with `{tb}`: the {which} extents `{p}` and `{q}` differ");
+            Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`"))
+                .label(a.span, format!("this is `{ta}`"))
+        };
+        if let Some((p, q)) = batch
+            && !self.dims_equal(p, q)
+        {
+            let d = differ(self, "first", p, q);
+            let d = self.equality_hint(d, p, q);
+            self.report(d);
+            return None;
         }
+        let ([m, k], [l, n]) = (x, y);
+        if self.dims_equal(k, l) {
+            let first = batch.map(|b| b.0.clone());
+            return Some(Shape::Dims(first.into_iter().chain([m.clone(), n.clone()]).collect()));
+        }
+        let mut d = differ(self, "inner", k, l);
+        // `[BM, BK] x [BN, BK]` is the product with the second operand transposed.
+        if self.dims_equal(n, k) {
+            let text = self.text(b.span);
+            let text = if self.is_postfix(&text) { text } else { format!("({text})") };
+            let turned = if batch.is_some() { ".permute([0, 2, 1])" } else { ".T" };
+            d = d.fix("transpose the second operand", b.span, format!("{text}{turned}"));
+        } else {
+            d = self.equality_hint(d, k, l);
+        }
+        self.report(d);
+        None
+    }
+
+    fn no_dot<T>(&mut self, a: &HExpr, b: &HExpr, shapes: [&str; 2], op: DotOp) -> Option<T> {
+        let [ta, tb] = shapes;
+        let message = match op {
+            DotOp::Dot => {
+                format!(
+                    "`dot` multiplies matrices of rank 2, or batches of them of rank 3, not `{ta}` with `{tb}`"
+                )
+            }
+            DotOp::DotScaled => {
+                format!("`dot_scaled` multiplies matrices of rank 2, not `{ta}` with `{tb}`")
+            }
+        };
+        let d = Diagnostic::error(codes::DOT_SHAPE, b.span, message, format!("this is `{tb}`"))
+            .label(a.span, format!("this is `{ta}`"));
+        self.report(d);
+        None
     }
 
     /// `softmax(x, axis)`; without an axis, along the last one of any rank.

@@ -1,8 +1,8 @@
 //! Owns products of matrices.
 
-use tk_ops::{DType, DotOp, ElementwiseOp, Op, Scalar};
+use tk_ops::{DType, DotOp, ElementwiseOp, Op, Scalar, ShapeOp};
 use tk_syntax::{Diagnostic, Span, codes};
-use tk_tile::{Attr, Attrs, ValueId};
+use tk_tile::{Attr, Attrs, ValueId, infer};
 
 use super::args::Args;
 use super::value::Val;
@@ -28,23 +28,84 @@ impl Lower<'_, '_> {
             (None, None) => return Err(bug(a.span, "a product of pointers")),
         };
         let mut attrs = self.fast(a, ty);
-        if let (Some(parts), DotOp::Dot, Some(DType::F32)) =
-            (a.word("precision").and_then(parts), op, self.b.type_of(x).dtype())
-        {
-            return Ok(Val::One(self.in_parts(x, y, acc, parts, &attrs)));
-        }
+        let parts_of_f32 = a
+            .word("precision")
+            .and_then(parts)
+            .filter(|_| op == DotOp::Dot && self.b.type_of(x).dtype() == Some(DType::F32));
         if let Some(p) = a.word("precision").filter(|p| *p != "ieee" && parts(p).is_none()) {
             attrs.set("precision", Attr::Str(p.to_string()));
         }
-        let operands = match op {
-            DotOp::Dot => vec![x, y, acc],
-            DotOp::DotScaled => {
-                let (s, t) = (self.operand(a, "a_scale")?, self.operand(a, "b_scale")?);
-                self.scales([x, y, s, t], a.span)?;
-                vec![x, y, s, t, acc]
+        if op == DotOp::DotScaled {
+            let (s, t) = (self.operand(a, "a_scale")?, self.operand(a, "b_scale")?);
+            self.scales([x, y, s, t], a.span)?;
+            return Ok(Val::One(self.b.one(Op::Dot(op), &[x, y, s, t, acc], attrs, ty.clone())));
+        }
+        let product = |l: &mut Self, [x, y, acc]: [ValueId; 3]| match parts_of_f32 {
+            Some(n) => l.in_parts(x, y, acc, n, &attrs),
+            None => {
+                let ty = l.b.type_of(acc).clone();
+                l.b.one(Op::Dot(op), &[x, y, acc], attrs.clone(), ty)
             }
         };
-        Ok(Val::One(self.b.one(Op::Dot(op), &operands, attrs, ty.clone())))
+        match ty.shape() {
+            Some([batch, _, _]) => self.batch(*batch, [x, y, acc], a.span, product).map(Val::One),
+            Some(_) | None => Ok(Val::One(product(self, [x, y, acc]))),
+        }
+    }
+
+    /// One product for each position of the first dimension, joined along it.
+    fn batch(
+        &mut self,
+        count: u32,
+        operands: [ValueId; 3],
+        span: Span,
+        product: impl Fn(&mut Self, [ValueId; 3]) -> ValueId,
+    ) -> Res<ValueId> {
+        let mut products = vec![];
+        for i in 0..count {
+            let matrices = operands.map(|x| self.matrix(x, i));
+            let found = product(self, matrices);
+            let shape = self.b.type_of(found).shape().unwrap_or_default().to_vec();
+            products.push(self.b.reshape(found, &[&[1], shape.as_slice()].concat()));
+        }
+        // Joined two by two, each element moves as often as the logarithm of the count.
+        while products.len() > 1 {
+            let mut joined = vec![];
+            let mut rest = products.into_iter();
+            while let Some(x) = rest.next() {
+                joined.push(rest.next().map_or(x, |y| self.stacked(x, y)));
+            }
+            products = joined;
+        }
+        products.first().copied().ok_or_else(|| bug(span, "a product of no matrices"))
+    }
+
+    /// The matrix at a position of the first dimension.
+    fn matrix(&mut self, x: ValueId, at: u32) -> ValueId {
+        let shape = self.b.type_of(x).shape().unwrap_or_default().to_vec();
+        let (mut one, mut starts) = (shape.clone(), vec![0; shape.len()]);
+        if let (Some(extent), Some(start)) = (one.first_mut(), starts.first_mut()) {
+            (*extent, *start) = (1, i64::from(at));
+        }
+        let rest = shape.get(1..).unwrap_or_default();
+        if one == shape {
+            return self.b.reshape(x, rest);
+        }
+        let ty = infer::with_shape(self.b.type_of(x), &one);
+        let attrs = Attrs::new().with("starts", Attr::Ints(starts));
+        let slice = self.b.one(Op::Shape(ShapeOp::Slice), &[x], attrs, ty);
+        self.b.reshape(slice, rest)
+    }
+
+    /// Two tiles along their first dimension.
+    fn stacked(&mut self, x: ValueId, y: ValueId) -> ValueId {
+        let mut shape = self.b.type_of(x).shape().unwrap_or_default().to_vec();
+        let more = self.b.type_of(y).shape().and_then(|s| s.first()).copied().unwrap_or(0);
+        if let Some(extent) = shape.first_mut() {
+            *extent += more;
+        }
+        let ty = infer::with_shape(self.b.type_of(x), &shape);
+        self.b.one(Op::Shape(ShapeOp::Cat), &[x, y], Attrs::new().with("axis", Attr::Int(0)), ty)
     }
 
     /// Scales are `e8m0` tiles `[M, K / B]` and `[K / B, N]`.

@@ -246,14 +246,18 @@ impl<'a> Eval<'a> {
             dims: vec![*t.dims.get(d).unwrap_or(&State::Unknown)],
             ..t.clone()
         };
-        let product = elementwise(ElementwiseOp::Mul, &[(along(&a, 1), out), (along(&b, 0), out)], out);
+        // A batch has one dimension more, the first of both.
+        let batched = usize::from(a.dims.len() == 3 || b.dims.len() == 3);
+        let (inner, over) = (1 + batched, batched);
+        let product =
+            elementwise(ElementwiseOp::Mul, &[(along(&a, inner), out), (along(&b, over), out)], out);
         if let Some(state) = product.dims.first().filter(|s| counts(ReduceOp::Sum, **s, &product)) {
             let from = if a.origin.is_some() { a.clone() } else { Tile { moved: true, ..b.clone() } };
             self.report(Found {
                 place: e,
                 what: "dot",
                 value: x,
-                dim: 1,
+                dim: inner,
                 state: *state,
                 from,
                 op: ReduceOp::Sum,
@@ -265,7 +269,13 @@ impl<'a> Eval<'a> {
             Some(State::Spoiled) => State::Spoiled,
             Some(State::Known(_) | State::Mask | State::Unknown) | None => State::Unknown,
         };
-        let dims = vec![kept(a.dims.first()), kept(b.dims.get(1))];
+        let first = (batched == 1).then(|| match (a.dims.first(), b.dims.first()) {
+            (Some(x), Some(State::Same)) => kept(Some(x)),
+            (Some(State::Same), y) => kept(y),
+            (_, _) => State::Unknown,
+        });
+        let rest = [kept(a.dims.get(batched)), kept(b.dims.get(1 + batched))];
+        let dims = first.into_iter().chain(rest).collect();
         let product = Tile { dims, origin: a.origin.or(b.origin), moved: true, ..Tile::uniform(0) };
         Some(match acc {
             Some(acc) => elementwise(ElementwiseOp::Add, &[(product, out), (acc, out)], out),
