@@ -57,7 +57,19 @@ fn launched(name: &str, target: &str, library: &str, options: &[&str]) -> String
     }
     let driver = format!("{ship}/driver.c");
     cc(&folder, &[options, &["-shared", "-fPIC", &driver, "-o", library]].concat());
-    let ran = Command::new(folder.path("main")).env("LD_LIBRARY_PATH", folder.path("")).output().unwrap();
+    // What the kernel driver says of a processor, of a gfx942 on bus 9 and of a gfx906 on bus 8.
+    for (node, (location, version)) in [(0, 0), (9 << 8, 90402), (8 << 8, 90006)].into_iter().enumerate() {
+        let place = format!("class/kfd/kfd/topology/nodes/{node}");
+        fs::create_dir_all(folder.path(&place)).unwrap();
+        let said =
+            format!("cpu_cores_count 0\nlocation_id {location}\ndomain 0\ngfx_target_version {version}\n");
+        folder.write(&format!("{place}/properties"), &said);
+    }
+    let ran = Command::new(folder.path("main"))
+        .env("LD_LIBRARY_PATH", folder.path(""))
+        .env("TK_SYSFS", folder.path(""))
+        .output()
+        .unwrap();
     assert!(ran.status.success(), "{ran:?}");
     text(&ran)
 }

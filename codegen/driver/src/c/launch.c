@@ -6,6 +6,8 @@
 #define TKI_NAME(cuda, hip) hip
 /* Of hipDeviceAttribute_t: compute capability, multiprocessors, the most shared memory of a block. */
 #define TKI_ASKED {23, 61, 63, 74}
+/* Of the same: PCI domain, bus and device. */
+#define TKI_PLACE {69, 67, 68}
 static const char *const tki_libraries[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"};
 #else
 #define TKI_VENDOR "NVIDIA driver"
@@ -46,7 +48,12 @@ typedef struct tki_driver {
 /* What is known of a context. */
 typedef struct tki_device {
     uint64_t id;
+#if TKI_HIP
+    /* gfx90a is 90010: major * 10000 + minor * 100 + stepping. Several architectures have one compute capability. */
+    long architecture;
+#else
     int major, minor;
+#endif
     int64_t sms, shared_bytes;
     struct tki_device *next;
 } tki_device;
@@ -218,6 +225,41 @@ static tk_status tki_refused(const tki_driver *driver, int code, const char *ker
     return tki_fail(TK_FAILED, "kernel `%s` %s: %s (%s)", kernel, what, text != NULL ? text : "?", name != NULL ? name : "?");
 }
 
+#if TKI_HIP
+/* The architecture of a GPU, as the kernel driver tells it for the place where it is plugged in; 0 where it does not. The
+   location is bus, device and function, of 8, 5 and 3 bits. */
+static long tki_architecture(const tki_driver *driver, int ordinal)
+{
+    static const int asked[3] = TKI_PLACE;
+    const char *system = getenv("TK_SYSFS");
+    char path[4096], line[256];
+    int place[3], node, i;
+    for (i = 0; i < 3; i++) {
+        if (driver->attribute(&place[i], asked[i], ordinal) != 0) {
+            return 0;
+        }
+    }
+    for (node = 0;; node++) {
+        long domain = 0, location = -1, version = 0;
+        FILE *file;
+        snprintf(path, sizeof path, "%s/class/kfd/kfd/topology/nodes/%d/properties", system != NULL ? system : "/sys", node);
+        file = fopen(path, "r");
+        if (file == NULL) {
+            return 0;
+        }
+        while (fgets(line, sizeof line, file) != NULL) {
+            (void)(sscanf(line, "domain %ld", &domain) == 1 || sscanf(line, "location_id %ld", &location) == 1 ||
+                   sscanf(line, "gfx_target_version %ld", &version) == 1);
+        }
+        fclose(file);
+        if (version > 0 && domain == place[0] && location >= 0 && (location >> 8 & 0xff) == place[1] &&
+            (location >> 3 & 0x1f) == place[2]) {
+            return version;
+        }
+    }
+}
+#endif
+
 /* The driver, and what is known of the current context. */
 static tk_status tki_enter(const tki_driver **out, const tki_device **device)
 {
@@ -226,6 +268,9 @@ static tk_status tki_enter(const tki_driver **out, const tki_device **device)
 #if !TKI_HIP
     void *context = NULL;
     unsigned long long number = 0;
+#endif
+#if TKI_HIP
+    long architecture;
 #endif
     uint64_t id;
     int ordinal = 0, value[4] = {0, 0, 0, 0};
@@ -270,13 +315,23 @@ static tk_status tki_enter(const tki_driver **out, const tki_device **device)
             return tki_fail(TK_FAILED, "the " TKI_VENDOR " does not say what the GPU is");
         }
     }
+#if TKI_HIP
+    architecture = tki_architecture(driver, ordinal);
+    if (architecture <= 0) {
+        return tki_fail(TK_FAILED, "the kernel driver `amdgpu` does not say which architecture the GPU has, in /sys/class/kfd/kfd/topology");
+    }
+#endif
     d = malloc(sizeof *d);
     if (d == NULL) {
         return tki_fail(TK_FAILED, "there is no memory left");
     }
     d->id = id;
+#if TKI_HIP
+    d->architecture = architecture;
+#else
     d->major = value[0];
     d->minor = value[1];
+#endif
     d->sms = value[2];
     d->shared_bytes = value[3];
     tki_lock();

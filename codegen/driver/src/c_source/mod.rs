@@ -360,12 +360,20 @@ impl<'a> File<'a> {
         out.push_str("    tki_entered = tki_enter(&tki_there, &tki_here);\n");
         out.push_str("    if (tki_entered != TK_OK) {\n        return tki_entered;\n    }\n");
         out.push_str(&body);
+        // What the GPU is, as a format and its arguments.
+        let (is, numbers) = if kernel.variants.iter().any(of_gcn) {
+            let numbers =
+                ["/ 10000", "/ 100 % 100", "% 100"].map(|n| format!("(int)(tki_here->architecture {n})"));
+            ("is a gfx%d%x%x", numbers.join(", "))
+        } else {
+            ("has compute capability %d.%d", "tki_here->major, tki_here->minor".to_string())
+        };
         let any: Vec<String> = targets.iter().map(|t| format!("!({})", runs(t))).collect();
         let listed = targets.iter().copied().collect::<Vec<_>>().join(", ");
         let _ = write!(
             out,
-            "    if ({}) {{\n        return tki_fail(TK_NO_TARGET, \"kernel `{shown}` was built for {listed}, and this GPU has compute \
-             capability %d.%d; build it for that too\",\n                        tki_here->major, tki_here->minor);\n    }}\n",
+            "    if ({}) {{\n        return tki_fail(TK_NO_TARGET, \"kernel `{shown}` was built for {listed}, and this GPU {is}; \
+             build it for that too\",\n                        {numbers});\n    }}\n",
             any.join(" && "),
         );
         let shipped: BTreeSet<String> = kernel.variants.iter().map(|v| label(kernel, v)).collect();
@@ -571,8 +579,12 @@ fn of_gcn(v: &Variant) -> bool {
     spec::target(&v.target).is_some_and(|t| t.has_gcn)
 }
 
-/// Whether a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a` on its own.
+/// Whether a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a` on its own, and
+/// a code object on its architecture alone (of those that share a compute capability, as gfx906 and gfx90a do).
 fn runs(target: &str) -> String {
+    if let Some(number) = architecture(target) {
+        return format!("tki_here->architecture == {number}");
+    }
     match spec::target(target).and_then(|t| t.runs_on) {
         Some(RunsOn { major, minor, exact }) => {
             let sign = if exact { "==" } else { ">=" };
@@ -580,4 +592,13 @@ fn runs(target: &str) -> String {
         }
         None => "0".to_string(),
     }
+}
+
+/// The number that the kernel driver has for an architecture of AMD: gfx90a is 90010, major, minor and stepping with two
+/// decimal digits each for the last two, which the name has as one hexadecimal digit each.
+fn architecture(target: &str) -> Option<u32> {
+    let digits = target.strip_prefix("gfx")?;
+    let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;
+    let rest = u32::from_str_radix(rest, 16).ok()?;
+    Some(major.parse::<u32>().ok()? * 10_000 + (rest >> 4) * 100 + (rest & 15))
 }
