@@ -17,7 +17,7 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_ops::{AtomicOp, ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, Loc, Type, ValueId, walk};
 
 use crate::kernel::{Kernel, LayoutId};
@@ -56,8 +56,24 @@ enum Act {
     Ahead,
     /// An access of each thread to places of its own in a buffer.
     Own,
-    /// One step, which needs no order among others of its kind.
-    Atomic,
+    /// One step of memory.
+    Atomic(Atomic),
+}
+
+/// What is known of an atomic operation. Two of one program are in program order, unless no order of them can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Atomic {
+    /// The first thread of the program does it: it keeps the order of its own.
+    one_thread: bool,
+    /// With which others it may change places: operations of this kind, whose results nothing uses.
+    commutes: Option<AtomicOp>,
+}
+
+impl Atomic {
+    fn ordered_with(self, o: Atomic) -> bool {
+        let commute = self.commutes.is_some() && self.commutes == o.commutes;
+        !(commute || self.one_thread && o.one_thread)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,17 +83,24 @@ struct Touch {
 }
 
 impl Touch {
-    /// The same of any element.
+    /// The same of any element, and by any thread.
     fn of_any(self) -> Touch {
+        let act = match self.act {
+            Act::Atomic(a) => Act::Atomic(Atomic { one_thread: false, ..a }),
+            act => act,
+        };
         match self.place {
-            Place::Global { root, own: _ } => Touch { place: Place::Global { root, own: None }, ..self },
-            Place::Shared { .. } | Place::Acquired => self,
+            Place::Global { root, own: _ } => Touch { place: Place::Global { root, own: None }, act },
+            place @ (Place::Shared { .. } | Place::Acquired) => Touch { place, act },
         }
     }
 
     /// Whether two threads may not do these without meeting.
     fn conflicts(&self, o: &Touch) -> bool {
-        let harmless = matches!((self.act, o.act), (Act::Read, Act::Read) | (Act::Atomic, Act::Atomic));
+        let harmless = match (self.act, o.act) {
+            (Act::Atomic(a), Act::Atomic(b)) => !a.ordered_with(b),
+            (a, b) => a == Act::Read && b == Act::Read,
+        };
         match (&self.place, &o.place) {
             (Place::Shared { from: a, to: b, buffer: x }, Place::Shared { from: c, to: d, buffer: y }) => {
                 let fills = self.act == Act::Fill && o.act == Act::Fill;
@@ -128,12 +151,16 @@ fn run(kernel: &mut Kernel) {
     let body = kernel.func().body;
     let roots = Roots::new(kernel.func());
     let mut pending = Pending::default();
-    Barriers { kernel, roots, tried: None }.block(body, &mut pending);
+    let func = kernel.func();
+    let used = walk::insts(func).into_iter().flat_map(|i| func.insts[i].operands.clone()).collect();
+    Barriers { kernel, roots, used, tried: None }.block(body, &mut pending);
 }
 
 struct Barriers<'a> {
     kernel: &'a mut Kernel,
     roots: Roots,
+    /// Values that some instruction takes.
+    used: BTreeSet<ValueId>,
     /// Nothing is changed, and the instructions before which barriers would stand are written down.
     tried: Option<BTreeSet<InstId>>,
 }
@@ -287,6 +314,22 @@ impl Barriers<'_> {
         std::mem::replace(&mut self.tried, outer).map_or(0, |t| t.len())
     }
 
+    /// What is known of an atomic operation.
+    fn atomic(&self, inst: &Inst, op: AtomicOp) -> Atomic {
+        let func = self.kernel.func();
+        let is_scalar =
+            |v: &ValueId| self.kernel.module.types.get(func.ty(*v)).shape().is_none_or(<[u32]>::is_empty);
+        let unused = inst.results.iter().all(|r| !self.used.contains(r));
+        let commutes = match op {
+            AtomicOp::Load => true,
+            AtomicOp::Add | AtomicOp::Max | AtomicOp::Min | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => {
+                unused
+            }
+            AtomicOp::Xchg | AtomicOp::Cas | AtomicOp::Store => false,
+        };
+        Atomic { one_thread: inst.operands.iter().all(is_scalar), commutes: commutes.then_some(op) }
+    }
+
     fn touches(&self, inst: &Inst) -> Vec<Touch> {
         match inst.op {
             Op::Machine(op) => {
@@ -298,7 +341,9 @@ impl Barriers<'_> {
                 };
                 let own = inst.attrs.flag("own");
                 let act = match op {
-                    MachineOp::SharedAdd => Act::Atomic,
+                    MachineOp::SharedAdd => {
+                        Act::Atomic(Atomic { one_thread: false, commutes: Some(AtomicOp::Add) })
+                    }
                     // Channels have barriers of their own.
                     MachineOp::Producer
                     | MachineOp::Elect
@@ -335,9 +380,10 @@ impl Barriers<'_> {
                 reads.chain(writes).chain(copied).chain(stored).chain(self.loaded(inst)).collect()
             }
             Op::Memory(op) => self.global(inst, op).into_iter().collect(),
-            Op::Atomic(_) => {
+            Op::Atomic(op) => {
                 let root = inst.operands.first().and_then(|v| self.roots.get(*v));
-                let mut touches = vec![Touch { place: Place::Global { root, own: None }, act: Act::Atomic }];
+                let act = Act::Atomic(self.atomic(inst, op));
+                let mut touches = vec![Touch { place: Place::Global { root, own: None }, act }];
                 if ordered(inst, "acquire") {
                     touches.push(Touch { place: Place::Acquired, act: Act::Write });
                 }
