@@ -4,6 +4,7 @@
 //! with its place.
 
 use tk_layout::channels::maps::{Dimension, TensorMap, Word};
+use tk_layout::kernel::STAGES;
 use tk_layout::{Layout, Setting, picture, pipeline, text};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::gpu;
@@ -91,12 +92,32 @@ pub(crate) fn name_in_code(sources: &SourceMap, source: &Source) -> String {
     name.chars().map(|c| if c.is_control() || matches!(c, '"' | '\\') { '_' } else { c }).collect()
 }
 
-/// Lays out and schedules a kernel.
+/// Lays out and schedules a kernel. Stages are a hint: where the shared memory does not suffice for those that the loops
+/// have room for by themselves, since more than their tiles is alive at once, all loops get fewer.
 pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
+    let limit = request.target.shared_bytes;
+    let fits =
+        |s: &pipeline::Stages| s.scheduled.shared_bytes() + gpu::own_shared_bytes(&s.scheduled) <= limit;
+    let most = request.shape.stages.unwrap_or(STAGES).max(STAGES);
+    let first = schedule_with(request, u32::MAX)?;
+    if fits(&first) {
+        return Ok(first);
+    }
+    for stages in (1..most).rev() {
+        let fewer = schedule_with(request, stages)?;
+        if fits(&fewer) {
+            return Ok(fewer);
+        }
+    }
+    Ok(first)
+}
+
+/// The same with at most this many stages.
+fn schedule_with(request: &Request<'_>, most_stages: u32) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let Shape { warps, blocks, stages, registers } = request.shape;
     let facts = request.facts.clone();
-    let setting = Setting { spec: request.target, warps, blocks, stages, registers, facts };
+    let setting = Setting { spec: request.target, warps, blocks, stages, most_stages, registers, facts };
     pipeline::run(request.module, &name, setting, None).map_err(|e| {
         let message = format!("internal error in code generation: {e}");
         vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]

@@ -64,6 +64,9 @@ pub struct Setting {
     /// Trips of a loop that are on their way at once where the loop does not say it, from `launch(stages = n)`; 1 for one
     /// after the other.
     pub stages: Option<u32>,
+    /// The most stages that any loop gets, whatever is asked for: a limit of the compiler, which tries fewer where the shared
+    /// memory does not suffice.
+    pub most_stages: u32,
     /// The most registers of a lane, where somebody limits them.
     pub registers: Option<u32>,
     /// What is known of the flattened parameters.

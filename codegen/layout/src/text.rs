@@ -140,7 +140,8 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
     let Head { blocks, registers, facts, .. } = head;
-    let setting = Setting { spec, warps, blocks, stages: Some(head.stages), registers, facts };
+    let setting =
+        Setting { spec, warps, blocks, stages: Some(head.stages), most_stages: u32::MAX, registers, facts };
     Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shallow: vec![] })
 }
 

@@ -187,8 +187,8 @@ fn run(kernel: &mut Kernel) {
         }
         let asked = ring.feeds.first().map_or(STAGES, |f| asked(kernel, f));
         let more = u32::from(ring.feeds.iter().any(|f| f.flight.is_some()));
-        ring.pieces = (asked + more).min(room);
-        if ring.pieces < 2 {
+        ring.pieces = (asked.min(kernel.setting.most_stages) + more).min(room);
+        if ring.pieces < 2 || kernel.setting.most_stages < 2 {
             continue;
         }
         let fits = ring.pieces - more;

@@ -66,11 +66,15 @@ fn run(kernel: &mut Kernel) {
         // Lanes that hold the next trip themselves have use for no more pieces than that.
         let most = if plan.by_registers { PIECES_BY_REGISTERS } else { u32::MAX };
         let fits = if plan.by_registers { plan.stages } else { fits };
-        if let Some(asked) = own.or(kernel.setting.stages).filter(|n| fits < (*n).min(most)) {
+        // A kernel that only fits with fewer stages says so even where nothing asked for more.
+        let usual = Some(STAGES).filter(|_| kernel.setting.most_stages < STAGES);
+        let asked = own.or(kernel.setting.stages).or(usual);
+        if let Some(asked) = asked.filter(|n| fits < (*n).min(most)) {
             let loc = kernel.func().insts[id.1].loc;
             kernel.shallow.push(Shallow { loc, asked, fits });
         }
-        if plan.ahead() > 0 || plan.by_registers {
+        // A single stage is the loop as it is.
+        if kernel.setting.most_stages > 1 && (plan.ahead() > 0 || plan.by_registers) {
             Ahead::new(kernel, plan).apply();
         }
     }
@@ -166,7 +170,8 @@ impl<'a> Look<'a> {
         // While one trip is multiplied, the next one begins: that takes one piece more.
         let flight = flight::product(self.kernel, self.body, &rings).filter(|_| room >= flight::LEAST_PIECES);
         let most = if by_registers { PIECES_BY_REGISTERS } else { u32::MAX };
-        let stages = (self.stages + u32::from(flight.is_some())).min(room).min(most);
+        let limit = self.kernel.setting.most_stages;
+        let stages = (self.stages.min(limit) + u32::from(flight.is_some())).min(room).min(most);
         Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried, flight, by_registers })
     }
 

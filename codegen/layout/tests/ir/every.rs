@@ -60,7 +60,15 @@ fn check(place: &str, module: &TileModule) {
                 let place =
                     format!("{place}: @{} for {} and {warps} warps, facts {divisible}", func.name, spec.name);
                 let (blocks, facts) = (warps.div_ceil(2), facts(module, &func.name, divisible));
-                let setting = Setting { spec, warps, blocks, stages: Some(3), registers: None, facts };
+                let setting = Setting {
+                    spec,
+                    warps,
+                    blocks,
+                    stages: Some(3),
+                    most_stages: u32::MAX,
+                    registers: None,
+                    facts,
+                };
                 let stages =
                     run(module, &func.name, setting, None).unwrap_or_else(|e| panic!("{place}: {e}"));
                 let (laid_out, scheduled) = (stages.laid_out.to_string(), stages.scheduled.to_string());
