@@ -88,6 +88,11 @@ impl<'c> Scalars<'_, 'c> {
         Ok(match op {
             Neg => self.builder.build_int_neg(x, "")?,
             Not => self.builder.build_not(x, "")?,
+            Abs if signed && self.spec.has_ptx && x.get_type().get_bit_width() == 64 => {
+                // `ptxas` (12.9) takes `abs.s64` for positive, which it is not of the most negative number.
+                let text = "{ .reg .s64 n; neg.s64 n, $1; max.s64 $0, $1, n; }";
+                self.assembly(text, "=l,l", x.get_type(), &[x.into()])?
+            }
             Abs if signed => self.int_call("llvm.abs", &[x, never])?,
             Abs => x,
             // A count is at most 64: the sign does not matter.

@@ -69,6 +69,11 @@ define i64 @"cvt.rzi.u64.f64 $0, $1;"(double %x) {
 define i16 @"mov.b16 $0, $1;"(i16 %x) {
   ret i16 %x
 }
+declare i64 @llvm.abs.i64(i64, i1)
+define i64 @"{ .reg .s64 n; neg.s64 n, $1; max.s64 $0, $1, n; }"(i64 %x) {
+  %r = call i64 @llvm.abs.i64(i64 %x, i1 false)
+  ret i64 %r
+}
 declare i32 @encode_f8(i32, float)
 declare float @decode_f8(i32, i32)
 define i16 @"cvt.rn.satfinite.e4m3x2.f32 $0, $1, $2;"(float %high, float %low) {
