@@ -22,8 +22,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
     let stages = schedule(request)?;
     // LLVM ends the process where a kernel has more shared memory than the target.
     let shared_bytes = stages.scheduled.shared_bytes() + gpu::own_shared_bytes(&stages.scheduled);
-    let symbol = tk_llvm::module::symbol(&stages.scheduled.func().name);
-    fits(&stages.scheduled, &symbol, shared_bytes)?;
+    fits(&stages.scheduled, shared_bytes)?;
     let made = gpu::text(&stages.scheduled, &lines(request.sources), keep_stages)
         .map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| Stages {

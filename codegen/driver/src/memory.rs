@@ -11,12 +11,12 @@ use tk_tile::{InstId, walk};
 /// How many tiles a diagnostic names.
 const NAMED: usize = 4;
 
-/// Whether the target has the bytes of shared memory that a scheduled kernel needs. `name` is its symbol.
+/// Whether the target has the bytes of shared memory that a scheduled kernel needs.
 ///
 /// # Errors
 /// `E1004`, with a label for each large tile in shared memory.
-pub(crate) fn fits(kernel: &Kernel, name: &str, needed: u32) -> Result<(), Vec<Diagnostic>> {
-    let target = kernel.setting.spec;
+pub(crate) fn fits(kernel: &Kernel, needed: u32) -> Result<(), Vec<Diagnostic>> {
+    let (target, name) = (kernel.setting.spec, &kernel.func().name);
     let there = target.shared_bytes;
     if needed <= there {
         return Ok(());

@@ -66,8 +66,7 @@ impl Simulator {
         };
         let stages = schedule(&request)?;
         let threads = stages.scheduled.block_threads();
-        let name = tk_llvm::module::symbol(&stages.scheduled.func().name);
-        fits(&stages.scheduled, &name, stages.scheduled.shared_bytes())?;
+        fits(&stages.scheduled, stages.scheduled.shared_bytes())?;
         let hosted = hosted(&stages.scheduled).map_err(|stop| vec![stopped(&stop, &request)])?;
         let ready = Arc::new(Ready { hosted, threads, shared_bytes: stages.scheduled.shared_bytes() });
         self.known.lock().unwrap_or_else(|p| p.into_inner()).insert(key, Arc::clone(&ready));
