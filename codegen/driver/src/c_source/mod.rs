@@ -6,17 +6,19 @@
 
 mod expr;
 mod names;
+mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use tk_bundle::{Dimension, Kernel, Machine, Param, ParamKind, TensorMap, Variant, Word};
-use tk_layout::spec::{self, RunsOn};
+use tk_layout::spec;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 
 use crate::ship::Shipped;
 use names::{Names, names, stem};
+use runs::runs;
 
 const TYPES: &str = include_str!("../c/types.h");
 const LAUNCH: &str = include_str!("../c/launch.c");
@@ -577,28 +579,4 @@ fn dot(kernel: &Kernel, arg: u32) -> &'static str {
 /// Whether a variant is a code object.
 fn of_gcn(v: &Variant) -> bool {
     spec::target(&v.target).is_some_and(|t| t.has_gcn)
-}
-
-/// Whether a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a` on its own, and
-/// a code object on its architecture alone (of those that share a compute capability, as gfx906 and gfx90a do).
-fn runs(target: &str) -> String {
-    if let Some(number) = architecture(target) {
-        return format!("tki_here->architecture == {number}");
-    }
-    match spec::target(target).and_then(|t| t.runs_on) {
-        Some(RunsOn { major, minor, exact }) => {
-            let sign = if exact { "==" } else { ">=" };
-            format!("tki_here->major == {major} && tki_here->minor {sign} {minor}")
-        }
-        None => "0".to_string(),
-    }
-}
-
-/// The number that the kernel driver has for an architecture of AMD: gfx90a is 90010, major, minor and stepping with two
-/// decimal digits each for the last two, which the name has as one hexadecimal digit each.
-fn architecture(target: &str) -> Option<u32> {
-    let digits = target.strip_prefix("gfx")?;
-    let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;
-    let rest = u32::from_str_radix(rest, 16).ok()?;
-    Some(major.parse::<u32>().ok()? * 10_000 + (rest >> 4) * 100 + (rest & 15))
 }

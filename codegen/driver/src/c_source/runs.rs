@@ -1,0 +1,27 @@
+//! Which GPUs run the code of a target, as a condition in C.
+
+use tk_layout::spec::{self, RunsOn};
+
+/// Whether a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a` on its own, and
+/// a code object on its architecture alone (of those that share a compute capability, as gfx906 and gfx90a do).
+pub(super) fn runs(target: &str) -> String {
+    if let Some(number) = architecture(target) {
+        return format!("tki_here->architecture == {number}");
+    }
+    match spec::target(target).and_then(|t| t.runs_on) {
+        Some(RunsOn { major, minor, exact }) => {
+            let sign = if exact { "==" } else { ">=" };
+            format!("tki_here->major == {major} && tki_here->minor {sign} {minor}")
+        }
+        None => "0".to_string(),
+    }
+}
+
+/// The number that the kernel driver has for an architecture of AMD: gfx90a is 90010, major, minor and stepping with two
+/// decimal digits each for the last two, which the name has as one hexadecimal digit each.
+fn architecture(target: &str) -> Option<u32> {
+    let digits = target.strip_prefix("gfx")?;
+    let (major, rest) = digits.split_at_checked(digits.len().checked_sub(2)?)?;
+    let rest = u32::from_str_radix(rest, 16).ok()?;
+    Some(major.parse::<u32>().ok()? * 10_000 + (rest >> 4) * 100 + (rest & 15))
+}
