@@ -39,7 +39,7 @@ impl Cx<'_, '_> {
         let ok = match &h.ty {
             Ty::Tile { elem: Elem::D(d), shape } if shape.is_scalar() => match self.set_of(*d) {
                 Some(s) => s.within(tk_ops::DTypeSet::INT),
-                None => self.literal(*d) == Some(Lit::Int),
+                None => matches!(self.literal(*d), Some(Lit::Int | Lit::Whole)),
             },
             _ => false,
         };
@@ -318,6 +318,7 @@ impl Cx<'_, '_> {
             Some(s) => s.within(set),
             None => match self.literal(d) {
                 Some(Lit::Int) => set.and(tk_ops::DTypeSet::NUMBER) != tk_ops::DTypeSet::EMPTY,
+                Some(Lit::Whole) => set.and(tk_ops::DTypeSet::INT) != tk_ops::DTypeSet::EMPTY,
                 Some(Lit::Float) => set.and(tk_ops::DTypeSet::FLOAT) != tk_ops::DTypeSet::EMPTY,
                 None => true,
             },
@@ -372,7 +373,7 @@ impl Cx<'_, '_> {
             }
             (_, Ty::Tile { elem: Elem::D(d), .. })
                 if self.set_of(*d).is_some_and(|s| s.within(tk_ops::DTypeSet::INT))
-                    || self.literal(*d) == Some(Lit::Int) =>
+                    || matches!(self.literal(*d), Some(Lit::Int | Lit::Whole)) =>
             {
                 self.poly(h).map_or(CTerm::Err, CTerm::Int)
             }

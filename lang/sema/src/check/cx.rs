@@ -27,6 +27,8 @@ pub(crate) enum Sym {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lit {
     Int,
+    /// An integer that an operation of integers has taken: it does not become a float.
+    Whole,
     Float,
 }
 

@@ -114,7 +114,8 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Fixes a literal type to another term; false when a float literal would become an integer or a bool.
+    /// Fixes a literal type to another term; false when a float literal would become an integer or a bool, or an integer
+    /// that must stay one a float.
     pub fn adapt(&mut self, lit: DTerm, to: DTerm) -> bool {
         let (DTerm::Infer(v), Some(kind)) = (self.norm(lit), self.literal(lit)) else { return false };
         let to = self.norm(to);
@@ -123,12 +124,16 @@ impl Cx<'_, '_> {
         }
         let fits = match self.literal(to) {
             // A float literal makes an integer literal a float, not the other way round.
-            Some(Lit::Int) if kind == Lit::Float => return self.adapt(to, lit),
-            Some(_) => true,
+            Some(Lit::Int) if kind != Lit::Int => return self.adapt(to, lit),
+            Some(other) => other == kind || kind == Lit::Int,
             None => {
-                let ok = if kind == Lit::Float { DTypeSet::FLOAT } else { DTypeSet::NUMBER };
-                // `other = 0` of an fp8 load is the one literal that fp8 takes; casts make the rest.
-                self.set_of(to).is_some_and(|s| s.within(ok.or(DTypeSet::F8)))
+                let ok = match kind {
+                    // `other = 0` of an fp8 load is the one literal that fp8 takes; casts make the rest.
+                    Lit::Int => DTypeSet::NUMBER.or(DTypeSet::F8),
+                    Lit::Whole => DTypeSet::INT,
+                    Lit::Float => DTypeSet::FLOAT.or(DTypeSet::F8),
+                };
+                self.set_of(to).is_some_and(|s| s.within(ok))
             }
         };
         if fits {
@@ -363,11 +368,18 @@ impl Cx<'_, '_> {
                 }
                 true
             }
+            Lit::Int if set.within(DTypeSet::INT) => {
+                if let DTerm::Infer(v) = self.norm(d) {
+                    self.vars.set(v, Var::Free(Lit::Whole));
+                }
+                true
+            }
             Lit::Int => set.and(DTypeSet::NUMBER) != DTypeSet::EMPTY,
+            Lit::Whole => set.and(DTypeSet::INT) != DTypeSet::EMPTY,
             Lit::Float => set.and(DTypeSet::FLOAT) != DTypeSet::EMPTY,
         };
         if !ok {
-            let shown = if lit == Lit::Int { "an integer" } else { "a float" };
+            let shown = if lit == Lit::Float { "a float" } else { "an integer" };
             self.error(
                 codes::CLASS,
                 span,

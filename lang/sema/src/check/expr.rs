@@ -409,6 +409,9 @@ impl Cx<'_, '_> {
             Some(Lit::Int) if to_set.within(DTypeSet::NUMBER) && to_set.iter().all(fits) => {
                 self.adapt(from, to);
             }
+            Some(Lit::Whole) if to_set.within(DTypeSet::INT) && to_set.iter().all(fits) => {
+                self.adapt(from, to);
+            }
             Some(Lit::Int) if matches!(h.kind, HKind::Int(n) if i32::try_from(n).is_err()) => {
                 self.adapt(from, DTerm::Known(DType::I64));
             }

@@ -251,7 +251,7 @@ impl Cx<'_, '_> {
         } else {
             let mut refs: Vec<&mut HExpr> = es.iter_mut().collect();
             match self.join_elems("a list", &mut refs).map(|d| (self.literal(d), d)) {
-                Some((Some(super::cx::Lit::Int), d)) => {
+                Some((Some(super::cx::Lit::Int | super::cx::Lit::Whole), d)) => {
                     self.adapt(d, DTerm::Known(DType::I32));
                     CKind::Int(DType::I32)
                 }

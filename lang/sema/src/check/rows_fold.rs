@@ -175,7 +175,7 @@ impl Cx<'_, '_> {
             if let Elem::D(d) = elem
                 && let Some(l) = self.literal(d)
             {
-                self.adapt(d, DTerm::Known(if l == Lit::Int { DType::I32 } else { DType::F32 }));
+                self.adapt(d, DTerm::Known(if l == Lit::Float { DType::F32 } else { DType::I32 }));
             }
             xs.push(h);
         }

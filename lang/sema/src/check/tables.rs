@@ -97,7 +97,7 @@ impl Cx<'_, '_> {
         match t {
             Ty::Tuple(parts) => ConstTy::Parts(parts.iter().map(|p| self.const_ty(p)).collect()),
             other => match self.dterm_of(other).and_then(|d| self.literal(d).map(|l| (d, l))) {
-                Some((d, Lit::Int)) => {
+                Some((d, Lit::Int | Lit::Whole)) => {
                     self.adapt(d, DTerm::Known(DType::I64));
                     ConstTy::FlexInt
                 }

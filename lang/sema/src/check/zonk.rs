@@ -12,7 +12,7 @@ impl Cx<'_, '_> {
     /// The final form of a term: literals that nothing fixed are i32 and f32.
     fn settle(&self, d: DTerm) -> DTerm {
         match (self.literal(d), d) {
-            (Some(Lit::Int), _) => DTerm::Known(DType::I32),
+            (Some(Lit::Int | Lit::Whole), _) => DTerm::Known(DType::I32),
             (Some(Lit::Float), _) => DTerm::Known(DType::F32),
             // Narrowing belongs to the arm of an `if`: outside of it the variable itself is the term.
             (None, DTerm::Infer(_)) => match self.norm(d) {
