@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tk_driver::{
     ArgFacts, Asked, Assembler, Cache, Environment, Request, Shape, Tools, build_cached, compile_for,
 };
+use tk_layout::kernel::Operands;
 use tk_layout::spec::SM_90A;
 use tk_layout::{Setting, pipeline};
 use tk_ops::{DType, Scalar};
@@ -210,8 +211,16 @@ fn once(root: &Path, case: &Case, assembler: &Assembler) -> Result<Steps, String
 fn layout(request: &Request<'_>) -> Result<Duration, String> {
     let Shape { warps, blocks, stages, registers } = request.shape;
     let facts = request.facts.clone();
-    let setting =
-        Setting { spec: request.target, warps, blocks, stages, most_stages: u32::MAX, registers, facts };
+    let setting = Setting {
+        spec: request.target,
+        warps,
+        blocks,
+        stages,
+        most_stages: u32::MAX,
+        operands: Operands::SHARED,
+        registers,
+        facts,
+    };
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let begin = Instant::now();
     pipeline::run(request.module, &name, setting, None).map_err(|e| e.to_string())?;

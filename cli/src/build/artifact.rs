@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use tk_driver::{Shipped, Specialization, Unit, c_source, shallow, ship, spilled};
+use tk_driver::{Shipped, Specialization, Unit, c_source, ship, shortages, spilled};
 use tk_syntax::{FileId, Span};
 
 use super::table::{self, Row};
@@ -44,7 +44,7 @@ pub fn build(
     for unit in &shipped.units {
         let Some(special) = chosen.get(unit.special) else { continue };
         let label = format!("{}{}", special.variant_label(unit.variant), without(unit, " without "));
-        let mut warnings = shallow(&label, &unit.built.kernel, special.place);
+        let mut warnings = shortages(&label, &unit.built.kernel, special.place);
         warnings.extend(spilled(&label, &unit.built, special.place));
         builder.terminal.diagnostics(sources, &warnings)?;
         rows.push(Row {

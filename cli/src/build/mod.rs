@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tk_driver::{
     ArgFacts, Built, Cache, Environment, Kernel, Refused, Request, Shape, Specialization, Stages, Tools,
-    Variant, build_cached, compile_for, describe, shallow, specializations, spilled,
+    Variant, build_cached, compile_for, describe, shortages, specializations, spilled,
 };
 use tk_layout::TargetSpec;
 use tk_runtime::files::{reason, write_all};
@@ -207,7 +207,7 @@ impl Builder<'_> {
                 let built =
                     build_cached(request, stages, tools, place).map_err(|wrong| self.refused(&wrong))?;
                 let warning = spilled(&special.variant_label(variant), &built, place);
-                let mut warnings = shallow(&special.variant_label(variant), &built.kernel, place);
+                let mut warnings = shortages(&special.variant_label(variant), &built.kernel, place);
                 warnings.extend(warning);
                 self.terminal.diagnostics(sources, &warnings)?;
                 (Some(built.kernel.clone()), Some(built))

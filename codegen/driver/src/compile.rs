@@ -4,7 +4,8 @@
 //! with its place.
 
 use tk_layout::channels::maps::{Dimension, TensorMap, Word};
-use tk_layout::kernel::STAGES;
+use tk_layout::kernel::{Operands, STAGES};
+use tk_layout::split_dots::LEAST;
 use tk_layout::{Layout, Setting, picture, pipeline, text};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::gpu;
@@ -43,7 +44,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         maps: made.maps.iter().map(described).collect(),
         messages: made.messages,
         meets: made.meets,
-        shallow: stages.scheduled.shallow.clone(),
+        shortages: stages.scheduled.shortages.clone(),
         asm: made.asm,
         object: made.object,
         stages: texts,
@@ -91,32 +92,51 @@ pub(crate) fn name_in_code(sources: &SourceMap, source: &Source) -> String {
     name.chars().map(|c| if c.is_control() || matches!(c, '"' | '\\') { '_' } else { c }).collect()
 }
 
+/// The ways to bring operands, from the fastest to the one that needs the least shared memory.
+const OPERANDS: [Operands; 7] = [
+    Operands::SHARED,
+    Operands { most_k: 128, invariant_in_registers: false },
+    Operands { most_k: 64, invariant_in_registers: false },
+    Operands { most_k: 32, invariant_in_registers: false },
+    Operands { most_k: LEAST, invariant_in_registers: false },
+    Operands { most_k: u32::MAX, invariant_in_registers: true },
+    Operands { most_k: LEAST, invariant_in_registers: true },
+];
+
 /// Lays out and schedules a kernel. Stages are a hint: where the shared memory does not suffice for those that the loops
-/// have room for by themselves, since more than their tiles is alive at once, all loops get fewer.
+/// have room for by themselves, since more than their tiles is alive at once, all loops get fewer. Where it does not suffice
+/// for the operands of a single stage, products are computed in chunks, or operands stay in registers.
 pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let limit = request.target.shared_bytes;
     let fits =
         |s: &pipeline::Stages| s.scheduled.shared_bytes() + gpu::own_shared_bytes(&s.scheduled) <= limit;
     let most = request.shape.stages.unwrap_or(STAGES).max(STAGES);
-    let first = schedule_with(request, u32::MAX)?;
+    let first = schedule_with(request, u32::MAX, Operands::SHARED)?;
     if fits(&first) {
         return Ok(first);
     }
-    for stages in (1..most).rev() {
-        let fewer = schedule_with(request, stages)?;
-        if fits(&fewer) {
-            return Ok(fewer);
+    for operands in OPERANDS {
+        for stages in (1..most).rev() {
+            let fewer = schedule_with(request, stages, operands)?;
+            if fits(&fewer) {
+                return Ok(fewer);
+            }
         }
     }
     Ok(first)
 }
 
-/// The same with at most this many stages.
-fn schedule_with(request: &Request<'_>, most_stages: u32) -> Result<pipeline::Stages, Vec<Diagnostic>> {
+/// The same with at most this many stages, and operands brought like this.
+fn schedule_with(
+    request: &Request<'_>,
+    most_stages: u32,
+    operands: Operands,
+) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let Shape { warps, blocks, stages, registers } = request.shape;
     let facts = request.facts.clone();
-    let setting = Setting { spec: request.target, warps, blocks, stages, most_stages, registers, facts };
+    let setting =
+        Setting { spec: request.target, warps, blocks, stages, most_stages, operands, registers, facts };
     pipeline::run(request.module, &name, setting, None).map_err(|e| {
         let message = format!("internal error in code generation: {e}");
         vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use tk_bundle::{MessageKind, TensorMap};
-use tk_layout::kernel::Shallow;
+use tk_layout::kernel::{Remedy, Shortage};
 use tk_layout::spec;
 use tk_ops::DType;
 use tk_tile::Loc;
@@ -25,8 +25,8 @@ struct Head {
     maps: Vec<TensorMap>,
     messages: Vec<Said>,
     meets: bool,
-    /// Place, stages that were asked for, stages that fit.
-    shallow: Vec<(Option<[u32; 3]>, u32, u32)>,
+    /// Place, and the numbers of the remedy.
+    shortages: Vec<(Option<[u32; 3]>, Numbers)>,
     report: Resources,
     /// The bytes of the text.
     asm: usize,
@@ -50,9 +50,29 @@ fn message(said: Said) -> Option<Message> {
     Some(Message { text: said.text, kind, loc })
 }
 
-/// A loop with fewer stages than was asked for.
-fn loop_of((place, asked, fits): (Option<[u32; 3]>, u32, u32)) -> Shallow {
-    Shallow { loc: place.map(|[file, start, end]| Loc { file, start, end }), asked, fits }
+/// A [`Remedy`].
+#[derive(Serialize, Deserialize)]
+enum Numbers {
+    Stages(u32, u32),
+    Chunks(u32, u32),
+    Registers,
+}
+
+fn numbers(remedy: Remedy) -> Numbers {
+    match remedy {
+        Remedy::Stages { asked, fits } => Numbers::Stages(asked, fits),
+        Remedy::Chunks { k, chunk } => Numbers::Chunks(k, chunk),
+        Remedy::Registers => Numbers::Registers,
+    }
+}
+
+fn shortage((place, numbers): (Option<[u32; 3]>, Numbers)) -> Shortage {
+    let remedy = match numbers {
+        Numbers::Stages(asked, fits) => Remedy::Stages { asked, fits },
+        Numbers::Chunks(k, chunk) => Remedy::Chunks { k, chunk },
+        Numbers::Registers => Remedy::Registers,
+    };
+    Shortage { loc: place.map(|[file, start, end]| Loc { file, start, end }), remedy }
 }
 
 /// The length of the head, the head as JSON, the text, the binary.
@@ -68,10 +88,10 @@ pub(crate) fn encode(kernel: &Kernel, cubin: &Cubin) -> Option<Vec<u8>> {
         maps: kernel.maps.clone(),
         messages: kernel.messages.iter().map(said).collect(),
         meets: kernel.meets,
-        shallow: kernel
-            .shallow
+        shortages: kernel
+            .shortages
             .iter()
-            .map(|s| (s.loc.map(|l| [l.file, l.start, l.end]), s.asked, s.fits))
+            .map(|s| (s.loc.map(|l| [l.file, l.start, l.end]), numbers(s.remedy)))
             .collect(),
         report: cubin.report.clone(),
         asm: kernel.asm.len(),
@@ -100,7 +120,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
         maps: head.maps,
         messages: head.messages.into_iter().map(message).collect::<Option<_>>()?,
         meets: head.meets,
-        shallow: head.shallow.into_iter().map(loop_of).collect(),
+        shortages: head.shortages.into_iter().map(shortage).collect(),
         asm: std::str::from_utf8(asm).ok()?.to_string(),
         object: None,
         stages: None,
@@ -152,7 +172,10 @@ mod tests {
                 Message { text: String::new(), kind: Kind::Assert(vec![16]), loc: None },
             ],
             meets: true,
-            shallow: vec![Shallow { loc: Some(Loc { file: 1, start: 2, end: 3 }), asked: 4, fits: 2 }],
+            shortages: vec![Shortage {
+                loc: Some(Loc { file: 1, start: 2, end: 3 }),
+                remedy: Remedy::Stages { asked: 4, fits: 2 },
+            }],
             asm: "// ü\n.version 8.5\n".into(),
             object: None,
             stages: None,

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use tk_bundle::TensorMap;
 use tk_layout::clusters::blocks_for;
-use tk_layout::kernel::Shallow;
+use tk_layout::kernel::Shortage;
 use tk_layout::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_runtime::device::LaunchOptions;
@@ -127,7 +127,7 @@ pub struct Kernel {
     /// Whether all programs of a launch meet: they must run at the same time.
     pub meets: bool,
     /// Loops that have fewer trips on their way than was asked for.
-    pub shallow: Vec<Shallow>,
+    pub shortages: Vec<Shortage>,
     /// What the assembler reads; of an object, only if the texts of all stages were asked for.
     pub asm: String,
     /// What the linker reads, where LLVM assembles. What comes from the cache has none.

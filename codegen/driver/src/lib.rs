@@ -38,7 +38,7 @@ pub use kernel::{Asked, Cubin, Kernel, Param, ParamKind, Request, Resources, Sha
 pub use lld::Lld;
 pub use nvdisasm::disassemble;
 pub use ptxas::Ptxas;
-pub use report::{describe, shallow, spilled};
+pub use report::{describe, shortages, spilled};
 pub use ship::{Shipped, Unit, ship};
 pub use simulator::Simulator;
 pub use target::facts_about;

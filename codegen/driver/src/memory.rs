@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tk_layout::Kernel;
+use tk_layout::kernel::Remedy;
 use tk_layout::shared::slots;
 use tk_ops::{MachineOp, Op};
 use tk_syntax::{Diagnostic, FileId, Span, codes};
@@ -32,8 +33,10 @@ pub(crate) fn fits(kernel: &Kernel, needed: u32) -> Result<(), Vec<Diagnostic>> 
             None => d.note(text),
         };
     }
-    for s in &kernel.shallow {
-        d = d.note(format!("a loop was asked for {} stages and has {}: that is not enough", s.asked, s.fits));
+    for s in &kernel.shortages {
+        if let Remedy::Stages { asked, fits } = s.remedy {
+            d = d.note(format!("a loop was asked for {asked} stages and has {fits}: that is not enough"));
+        }
     }
     let part = needed.div_ceil(there.max(1)).next_power_of_two();
     Err(vec![d.note(format!("make its tiles smaller: it fits if these have 1/{part} of the elements"))])

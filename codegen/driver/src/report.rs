@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 use tk_layout::ArgFacts;
-use tk_layout::kernel::Shallow;
+use tk_layout::kernel::{Remedy, Shortage};
 use tk_syntax::{Diagnostic, FileId, Severity, Span, codes};
 
 use crate::build::Built;
@@ -128,18 +128,40 @@ pub fn describe(
     text
 }
 
-/// The warnings about loops with fewer trips on their way than was asked for. `name` says which specialization it is.
-pub fn shallow(name: &str, kernel: &Kernel, place: Span) -> Vec<Diagnostic> {
-    let warning = |s: &Shallow| {
+/// The warnings about what a kernel does otherwise since shared memory does not suffice. `name` says which specialization
+/// it is.
+pub fn shortages(name: &str, kernel: &Kernel, place: Span) -> Vec<Diagnostic> {
+    let target = kernel.target.name;
+    let warning = |s: &Shortage| {
         let place = s.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
-        let message = format!(
-            "a loop of `{name}` has {} of {} stages: the shared memory of `{}` has room for no more",
-            s.fits, s.asked, kernel.target.name
-        );
-        let note = "smaller tiles, or fewer stages, say what fits";
-        Diagnostic::error(codes::SHALLOW, place, message, "").severity(Severity::Warning).note(note)
+        let (code, message, note) = match s.remedy {
+            Remedy::Stages { asked, fits } => (
+                codes::SHALLOW,
+                format!(
+                    "a loop of `{name}` has {fits} of {asked} stages: the shared memory of `{target}` has room for no more"
+                ),
+                "smaller tiles, or fewer stages, say what fits",
+            ),
+            Remedy::Chunks { k, chunk } => (
+                codes::OPERANDS,
+                format!(
+                    "a product of `{name}` is computed in {} chunks along K: the shared memory of `{target}` has no room \
+                     for its operands",
+                    k.div_ceil(chunk.max(1))
+                ),
+                "a smaller tile along K says what fits",
+            ),
+            Remedy::Registers => (
+                codes::OPERANDS,
+                format!(
+                    "an operand of `{name}` stays in registers: the shared memory of `{target}` has no room for it"
+                ),
+                "each warp that multiplies it loads it; smaller tiles need fewer registers",
+            ),
+        };
+        Diagnostic::error(code, place, message, "").severity(Severity::Warning).note(note)
     };
-    kernel.shallow.iter().map(warning).collect()
+    kernel.shortages.iter().map(warning).collect()
 }
 
 /// The warning about a kernel whose registers do not suffice. `name` says which specialization it is.

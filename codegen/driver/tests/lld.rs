@@ -54,7 +54,7 @@ fn kernel(object: Option<&[u8]>) -> Kernel {
         blocks_per_program: 1,
         params: vec![],
         messages: vec![],
-        shallow: vec![],
+        shortages: vec![],
         maps: vec![],
         meets: false,
         asm: String::new(),

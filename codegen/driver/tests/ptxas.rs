@@ -57,7 +57,7 @@ fn kernel(asm: &str) -> Kernel {
         blocks_per_program: 1,
         params: vec![],
         messages: vec![],
-        shallow: vec![],
+        shortages: vec![],
         maps: vec![],
         meets: false,
         asm: asm.into(),

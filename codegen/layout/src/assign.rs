@@ -24,7 +24,7 @@ use crate::axis::AxisInfo;
 use crate::kernel::{Kernel, LayoutId, Setting};
 use crate::layout::Layout;
 use crate::linear::InDim;
-use crate::natural::{Held, Natural, axis_of, permutation, units};
+use crate::natural::{Held, Natural, axis_of, inverse, permutation, units};
 
 /// Lays out the kernel `func` of a module.
 pub fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
@@ -54,7 +54,7 @@ pub fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
     let (new, of) = (a.new, a.of);
     let mut out = Module { types: module.types.clone(), ..Module::default() };
     out.funcs.push(new);
-    Kernel { module: out, layouts, of, setting, buffers: vec![], shallow: vec![] }
+    Kernel { module: out, layouts, of, setting, buffers: vec![], shortages: vec![] }
 }
 
 /// The block of each instruction.
@@ -503,18 +503,6 @@ fn run(layout: &Layout, dim: usize, bytes: u32) -> u32 {
     }
     run
 }
-
-/// The permutation that takes another back.
-fn inverse(perm: &[usize]) -> Vec<usize> {
-    let mut out = vec![0; perm.len()];
-    for (i, p) in perm.iter().enumerate() {
-        if let Some(slot) = out.get_mut(*p) {
-            *slot = i;
-        }
-    }
-    out
-}
-
 /// Whether lane 1 holds the neighbour of lane 0 along a dimension.
 fn lanes_along(layout: &Layout, dim: usize) -> bool {
     let (a, b) = (layout.coords(0, 0, 0), layout.coords(0, 1, 0));

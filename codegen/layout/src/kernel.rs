@@ -67,6 +67,8 @@ pub struct Setting {
     /// The most stages that any loop gets, whatever is asked for: a limit of the compiler, which tries fewer where the shared
     /// memory does not suffice.
     pub most_stages: u32,
+    /// How operands of products are brought, likewise a limit of the compiler.
+    pub operands: Operands,
     /// The most registers of a lane, where somebody limits them.
     pub registers: Option<u32>,
     /// What is known of the flattened parameters.
@@ -96,19 +98,53 @@ pub struct Kernel {
     pub setting: Setting,
     /// What lies in shared memory; empty before it is scheduled.
     pub buffers: Vec<Buffer>,
-    /// Loops that have fewer trips on their way than was asked for.
-    pub shallow: Vec<Shallow>,
+    /// What shared memory does not suffice for.
+    pub shortages: Vec<Shortage>,
 }
 
-/// A loop with fewer trips on their way than was asked for, since shared memory has no room for more.
+/// What a kernel does otherwise than was asked for, or than is fastest, since shared memory does not suffice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shallow {
-    /// Where it stands.
+pub struct Shortage {
+    /// Where.
     pub loc: Option<Loc>,
-    /// Trips that were asked for.
-    pub asked: u32,
-    /// Trips that fit.
-    pub fits: u32,
+    /// What is done instead.
+    pub remedy: Remedy,
+}
+
+/// A way to need less shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// A loop has fewer stages than was asked for.
+    Stages {
+        /// How many were asked for.
+        asked: u32,
+        /// How many fit.
+        fits: u32,
+    },
+    /// A product is computed in chunks along K.
+    Chunks {
+        /// K of the product.
+        k: u32,
+        /// K of a chunk.
+        chunk: u32,
+    },
+    /// An operand is loaded into registers, by each warp that multiplies it.
+    Registers,
+}
+
+/// How operands of products that are loaded from device memory reach their instructions: which compiling tries where shared
+/// memory does not suffice for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operands {
+    /// Larger products are computed in chunks of this K, a power of two.
+    pub most_k: u32,
+    /// What is loaded outside of the loop that multiplies it stays in registers.
+    pub invariant_in_registers: bool,
+}
+
+impl Operands {
+    /// As it is fastest: whole, through shared memory.
+    pub const SHARED: Operands = Operands { most_k: u32::MAX, invariant_in_registers: false };
 }
 
 /// Trips on their way at once where nobody says it: one is computed while two are loaded, which hides the latency of device

@@ -31,6 +31,7 @@ pub mod roots;
 pub mod scaled;
 pub mod shared;
 pub mod spec;
+pub mod split_dots;
 pub mod stores;
 pub mod tails;
 pub mod text;

@@ -39,16 +39,16 @@ pub const PASS: Pass = Pass { name: "lower", run, verify: verify_lowered };
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let body = func.body;
-    let mut used = vec![false; func.values.len()];
+    let mut uses = vec![0; func.values.len()];
     let home = factors::homes(func);
     for i in walk::insts(func) {
         for v in &func.insts[i].operands {
-            used.get_mut(v.index()).into_iter().for_each(|u| *u = true);
+            uses.get_mut(v.index()).into_iter().for_each(|u| *u += 1);
         }
     }
     let around = vec![];
     let axis = AxisInfo::new(&kernel.module, kernel.func(), &kernel.setting.facts);
-    Lower { kernel, loc: None, used, alone: false, home, around, axis, stored: vec![] }.block(body, false);
+    Lower { kernel, loc: None, uses, alone: false, home, around, axis, stored: vec![] }.block(body, false);
     sweep(kernel);
 }
 
@@ -76,8 +76,8 @@ fn sweep(kernel: &mut Kernel) {
 struct Lower<'a> {
     kernel: &'a mut Kernel,
     loc: Option<tk_tile::Loc>,
-    /// Which values are operands.
-    used: Vec<bool>,
+    /// How often each value is an operand.
+    uses: Vec<u32>,
     /// Inside of a function of elements, where each thread is alone.
     alone: bool,
     /// The block in which each value is defined.
@@ -228,7 +228,7 @@ impl Lower<'_> {
             || self.kernel.layout(r).is_some_and(|l| {
                 l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0
             });
-        if alone || !self.used.get(r.index()).copied().unwrap_or(false) {
+        if alone || self.uses.get(r.index()).is_none_or(|n| *n == 0) {
             return self.keep(block, id);
         }
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));

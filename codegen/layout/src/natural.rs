@@ -520,3 +520,14 @@ pub fn units(layout: &Layout, from: &[u32], to: &[u32]) -> Layout {
     }
     out
 }
+
+/// The permutation that takes another back.
+pub fn inverse(perm: &[usize]) -> Vec<usize> {
+    let mut out = vec![0; perm.len()];
+    for (i, p) in perm.iter().enumerate() {
+        if let Some(slot) = out.get_mut(*p) {
+            *slot = i;
+        }
+    }
+    out
+}

@@ -9,11 +9,11 @@ use tk_tile::passes::{cse, dce, inline};
 use tk_tile::{Func, FuncId, FuncKind, Module, TileModule, pipeline};
 
 use crate::assign::assign;
-use crate::kernel::{Kernel, Setting};
+use crate::kernel::{Kernel, Setting, Shortage};
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
 use crate::{
     barriers, boxes, channels, clusters, early, fences, lower, pieces, places, registers, rings, scaled,
-    stores, tails,
+    split_dots, stores, tails,
 };
 
 /// A change of a kernel that has layouts.
@@ -124,8 +124,12 @@ pub fn run(
     let module = whole.as_ref().unwrap_or(module);
     let boxed = boxed(module, kernel, &setting)?;
     let module = boxed.as_ref().unwrap_or(module);
-    let laid_out = LaidOutModule::new(lay_out(module, kernel, setting)?)
-        .map_err(|error| PipelineError::Pass { pass: ASSIGN, error })?;
+    let (divided, shortages) = divided(module, kernel, &setting)?;
+    let module = divided.as_ref().unwrap_or(module);
+    let mut laid_out = lay_out(module, kernel, setting)?;
+    laid_out.shortages = shortages;
+    let laid_out =
+        LaidOutModule::new(laid_out).map_err(|error| PipelineError::Pass { pass: ASSIGN, error })?;
     if let Some(see) = &mut observer {
         see(ASSIGN, &laid_out);
     }
@@ -169,6 +173,25 @@ fn boxed(module: &TileModule, kernel: &str, setting: &Setting) -> Result<Option<
     (dce::PASS.run)(&mut module);
     let broken = |error| PipelineError::Tile(pipeline::PassError { pass: "boxes", error });
     TileModule::new(module).map(Some).map_err(broken)
+}
+
+/// The module with products in chunks, and what was divided; `None` if nothing was.
+fn divided(
+    module: &TileModule,
+    kernel: &str,
+    setting: &Setting,
+) -> Result<(Option<TileModule>, Vec<Shortage>), PipelineError> {
+    let named = |f: &&(FuncId, &Func)| f.1.kind == FuncKind::Kernel && f.1.name == kernel;
+    let Some((id, _)) = module.funcs.iter().find(|f| named(&f)) else { return Ok((None, vec![])) };
+    if setting.operands.most_k == u32::MAX {
+        return Ok((None, vec![]));
+    }
+    let mut module = module.clone().into_inner();
+    let shortages = split_dots::apply(&mut module, id, setting.operands.most_k);
+    // The loads of whole operands.
+    (dce::PASS.run)(&mut module);
+    let broken = |error| PipelineError::Tile(pipeline::PassError { pass: "split_dots", error });
+    Ok((Some(TileModule::new(module).map_err(broken)?), shortages))
 }
 
 /// The module behind [`WHOLE`]; `None` if it has nothing for them.

@@ -30,7 +30,7 @@ use tk_tile::{FuncId, Id, ValueId};
 
 use crate::axis::ArgFacts;
 use crate::clusters;
-use crate::kernel::{Buffer, Kernel, LayoutId, Layouts, Setting};
+use crate::kernel::{Buffer, Kernel, LayoutId, Layouts, Operands, Setting};
 use crate::layout::Layout;
 use crate::linear::{InDim, LinearLayout};
 use crate::spec::target;
@@ -140,9 +140,17 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
     let Head { blocks, registers, facts, .. } = head;
-    let setting =
-        Setting { spec, warps, blocks, stages: Some(head.stages), most_stages: u32::MAX, registers, facts };
-    Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shallow: vec![] })
+    let setting = Setting {
+        spec,
+        warps,
+        blocks,
+        stages: Some(head.stages),
+        most_stages: u32::MAX,
+        operands: Operands::SHARED,
+        registers,
+        facts,
+    };
+    Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shortages: vec![] })
 }
 
 /// Reads a layout, such as `[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []`.

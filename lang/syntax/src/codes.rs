@@ -137,6 +137,7 @@ catalogue! {
 
     SPILLS = "W1001", "kernel needs more registers than a lane has";
     SHALLOW = "W1002", "loop has fewer stages than was asked for";
+    OPERANDS = "W1003", "operands of a product do not fit in shared memory";
 }
 
 /// The title of a code, by its text.

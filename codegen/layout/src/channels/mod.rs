@@ -42,7 +42,7 @@ use tk_tile::effects::of_inst;
 use tk_tile::{Attr, BlockId, InstId, ValueId, walk};
 
 use crate::axis::{ArgFacts, AxisInfo};
-use crate::kernel::{ALIGN, Buffer, Kernel, STAGES, Shallow};
+use crate::kernel::{ALIGN, Buffer, Kernel, Remedy, STAGES, Shortage};
 use crate::matrix;
 use crate::panels::{self, Panels};
 use crate::pipeline::Pass;
@@ -194,8 +194,9 @@ fn run(kernel: &mut Kernel) {
         let fits = ring.pieces - more;
         if fits < asked {
             let locs = ring.feeds.iter().map(|f| kernel.func().insts[f.at.1].loc);
-            let shallow: Vec<Shallow> = locs.map(|loc| Shallow { loc, asked, fits }).collect();
-            kernel.shallow.extend(shallow);
+            let remedy = Remedy::Stages { asked, fits };
+            let shortages: Vec<Shortage> = locs.map(|loc| Shortage { loc, remedy }).collect();
+            kernel.shortages.extend(shortages);
         }
         chosen.push(ring);
     }

@@ -12,13 +12,15 @@
 //! several products, once. 8-bit floats are multiplied as halves where there is no instruction for them. Products without an instruction have both factors in row-major order.
 
 use tk_ops::{DType, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeOp};
+use tk_tile::effects::is_volatile;
 use tk_tile::{Attr, Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
 
 use super::Lower;
+use crate::kernel::{Remedy, Shortage};
 use crate::layout::{Layout, cut, padded};
 use crate::linear::{Conversion, classify};
 use crate::matrix::{self, Matrix, Tiles};
-use crate::natural::{kind, permutation};
+use crate::natural::{inverse, kind, permutation};
 use crate::operand;
 use crate::panels::Panels;
 
@@ -148,6 +150,12 @@ impl Lower<'_> {
             let renamed = self.one(block, convert, &[v], Attrs::new(), (ty, layout));
             return Place::Register(renamed.unwrap_or(v));
         }
+        let direct = self.kernel.setting.operands.invariant_in_registers && (side == 0 || !group);
+        let outside = self.home.get(v.index()).copied().flatten().is_some_and(|home| home != block);
+        if direct && outside && self.is_loaded(v) {
+            self.load_as(v, wanted);
+            return Place::Register(v);
+        }
         let bases = match self.ty(v).dtype() {
             Some(d) if group => Panels::order(self.fastest(v, &held), tiles, side, d, k).1,
             _ => operand::order(&held, &fragment, bytes, self.kernel.setting.spec),
@@ -165,6 +173,44 @@ impl Lower<'_> {
         self.store(block, held, &place);
         self.stored.push(Stored { value: v, block, bases: bases.clone(), buffer });
         Place::Buffer(buffer, bases)
+    }
+
+    /// Whether a value that only one product reads is a load from device memory, turned or cast or not, which any layout can
+    /// have.
+    fn is_loaded(&self, v: ValueId) -> bool {
+        let func = self.kernel.func();
+        let Def::Inst(id, _) = func.values[v].def else { return false };
+        let inst = &func.insts[id];
+        // What this pass has made is for the product alone.
+        if self.uses.get(v.index()).copied().unwrap_or(1) > 1 || is_volatile(inst) {
+            return false;
+        }
+        match inst.op {
+            Op::Memory(MemoryOp::ViewLoad) => inst.operands.iter().all(|o| self.shape(*o).is_empty()),
+            Op::Shape(ShapeOp::Permute) | Op::Elementwise(ElementwiseOp::Cast) => {
+                inst.operands.first().is_some_and(|x| self.is_loaded(*x))
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives what [`is_loaded`](Self::is_loaded) says to be a load this layout.
+    fn load_as(&mut self, v: ValueId, layout: Layout) {
+        let Def::Inst(id, _) = self.kernel.func().values[v].def else { return };
+        let inst = self.kernel.func().insts[id].clone();
+        if let (Op::Memory(_), loc) = (inst.op, inst.loc) {
+            self.kernel.shortages.push(Shortage { loc, remedy: Remedy::Registers });
+        } else if let Some(x) = inst.operands.first().copied() {
+            let own = match inst.op {
+                Op::Shape(_) => layout.permuted(&inverse(&permutation(&inst))),
+                _ => layout.clone(),
+            };
+            self.load_as(x, own);
+        }
+        let layout = self.kernel.layouts.intern(layout);
+        if let Some(slot) = self.kernel.of.get_mut(v.index()) {
+            *slot = Some(layout);
+        }
     }
 
     /// The dimension along which a factor has neighbours in memory: of a load through a view the one whose stride is 1; of

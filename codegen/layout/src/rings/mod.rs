@@ -38,7 +38,7 @@ use tk_tile::{BlockId, Inst, InstId, ValueId, walk};
 
 use crate::access::access;
 use crate::axis::{AxisInfo, element_bytes};
-use crate::kernel::{ALIGN, Kernel, STAGES, Shallow};
+use crate::kernel::{ALIGN, Kernel, Remedy, STAGES, Shortage};
 use crate::pipeline::Pass;
 use crate::places::{Life, lives};
 use crate::roots::Roots;
@@ -71,7 +71,7 @@ fn run(kernel: &mut Kernel) {
         let asked = own.or(kernel.setting.stages).or(usual);
         if let Some(asked) = asked.filter(|n| fits < (*n).min(most)) {
             let loc = kernel.func().insts[id.1].loc;
-            kernel.shallow.push(Shallow { loc, asked, fits });
+            kernel.shortages.push(Shortage { loc, remedy: Remedy::Stages { asked, fits } });
         }
         // A single stage is the loop as it is.
         if kernel.setting.most_stages > 1 && (plan.ahead() > 0 || plan.by_registers) {

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{files, folder};
+use tk_layout::kernel::Operands;
 use tk_layout::pipeline::run;
 use tk_layout::text::parse as parse_kernel;
 use tk_layout::verify::{verify_laid_out, verify_scheduled};
@@ -66,6 +67,7 @@ fn check(place: &str, module: &TileModule) {
                     blocks,
                     stages: Some(3),
                     most_stages: u32::MAX,
+                    operands: Operands::SHARED,
                     registers: None,
                     facts,
                 };
