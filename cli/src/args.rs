@@ -99,7 +99,7 @@ pub struct CheckArgs {
     /// Emit only this kernel (with `--emit tile`)
     #[arg(long, value_name = "NAME", requires = "emit")]
     pub kernel: Option<String>,
-    /// Value of a compile-time parameter (with `--emit tile`): a number, true, false, a type or a function
+    /// Value of a compile-time parameter (with `--emit tile`): a number, true, false, a type, a function or a lambda
     #[arg(long = "set", value_name = "NAME=VALUE", requires = "emit")]
     pub sets: Vec<String>,
 }
@@ -173,7 +173,7 @@ pub struct RunArgs {
     /// Arguments of the kernel, in any order
     #[arg(value_name = "NAME=VALUE")]
     pub args: Vec<String>,
-    /// Value of a compile-time parameter: a number, true, false, a type or a function
+    /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub sets: Vec<String>,
     /// Where to run
@@ -244,7 +244,7 @@ pub struct BuildArgs {
     /// What to compile for, such as sm_90a or gfx942; several times for several
     #[arg(long = "target", required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
-    /// Value of a compile-time parameter: a number, true, false, a type or a function
+    /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub sets: Vec<String>,
     /// What to write, separated by commas

@@ -23,13 +23,13 @@ pub fn run(terminal: &Terminal, args: &CheckArgs) -> Outcome {
 
 /// Checks all files, then fails if one of them has an error.
 fn once(terminal: &Terminal, args: &CheckArgs, inputs: &Inputs) -> Outcome {
-    let mut wrong = false;
+    let mut wrong = None;
     for path in &all_sources(&args.files)? {
-        let checked = front::check(inputs, path)?;
+        let checked = front::check_with(inputs, path, args.kernel.as_deref(), &args.sets)?;
         terminal.internal(&checked.diagnostics)?;
         terminal.diagnostics(&checked.sources, &checked.diagnostics)?;
         let errors = checked.diagnostics.iter().any(Diagnostic::is_error);
-        wrong |= errors;
+        wrong = wrong.or(front::failure(&checked));
         match args.emit {
             None => {}
             Some(Emit::Ast) => emit(terminal, &checked, "ast", &ast(&checked))?,
@@ -38,7 +38,7 @@ fn once(terminal: &Terminal, args: &CheckArgs, inputs: &Inputs) -> Outcome {
             Some(Emit::Tile) => tile(terminal, checked, path, args)?,
         }
     }
-    if wrong { Err(Failure::Diagnostics) } else { Ok(()) }
+    wrong.map_or(Ok(()), Err)
 }
 
 fn emit(terminal: &Terminal, checked: &Checked, form: &'static str, text: &str) -> Outcome {

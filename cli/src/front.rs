@@ -4,8 +4,8 @@ use std::path::Path;
 
 use tk_runtime::Session;
 use tk_runtime::pass;
-use tk_sema::Checked;
 use tk_sema::contract::SetValue;
+use tk_sema::{Checked, Written};
 use tk_syntax::Diagnostic;
 
 use crate::input::Inputs;
@@ -19,11 +19,39 @@ pub fn check(inputs: &Inputs, path: &str) -> Result<Checked, Failure> {
     Ok(tk_sema::check(inputs, &name))
 }
 
+/// The same, with the lambdas that `--set` gives to a kernel, or to all that have such a parameter.
+pub fn check_with(
+    inputs: &Inputs,
+    path: &str,
+    kernel: Option<&str>,
+    sets: &[String],
+) -> Result<Checked, Failure> {
+    let name = inputs.open(path)?;
+    let mut written = vec![];
+    for text in sets {
+        let (name, text) = value::split(text)?;
+        written.push(Written { kernel, name, text });
+    }
+    pass::enter("check");
+    Ok(tk_sema::check_given(inputs, &name, &written))
+}
+
 /// Prints what the checker found; fails when there is an error.
 pub fn report(terminal: &Terminal, checked: &Checked) -> Outcome {
     terminal.internal(&checked.diagnostics)?;
     terminal.diagnostics(&checked.sources, &checked.diagnostics)?;
-    if checked.diagnostics.iter().any(Diagnostic::is_error) { Err(Failure::Diagnostics) } else { Ok(()) }
+    match failure(checked) {
+        Some(failure) => Err(failure),
+        None => Ok(()),
+    }
+}
+
+/// What errors of a program mean for the command: those in the text of an option alone are mistakes in the command.
+pub fn failure(checked: &Checked) -> Option<Failure> {
+    let given = |d: &Diagnostic| checked.hir.given.iter().any(|g| g.value.span.file == d.primary.span.file);
+    let mut errors = checked.diagnostics.iter().filter(|d| d.is_error()).peekable();
+    errors.peek()?;
+    Some(if errors.all(given) { Failure::Reported } else { Failure::Diagnostics })
 }
 
 /// The part of a path that names a kernel: `FILE::KERNEL`. A file whose own name contains `::` wins.

@@ -22,7 +22,7 @@ const SHOWN: usize = 8;
 /// Runs a kernel.
 pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let (path, name) = front::split_target(&args.target);
-    let checked = front::check(&Inputs::new(&args.input, [path])?, path)?;
+    let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
     front::report(terminal, &checked)?;
     if args.checked && args.device != DeviceName::Cpu {
         return Err(Failure::Sentence("--checked runs on `cpu` alone".into()));

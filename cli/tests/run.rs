@@ -365,3 +365,55 @@ fn what_kernels_print_goes_to_standard_error_in_the_order_of_programs() {
     let many = folder.tk(&["run", "show.tk", "y=arange:f32[2]", "n=10002"]);
     assert!(many.code(0).err.ends_with("2 more lines were printed and are left out\n"), "{}", many.err.len());
 }
+
+/// A kernel with a function-valued parameter, and one more whose parameter of that name takes two values.
+const ACT: &str = "\
+use std::math;
+
+fn twice[T: float](x: T) -> T { math::relu(x + x) }
+
+kernel act[T: float = f32, ACT: fn(T) -> T](x: view[T, 1], y: mut view[T, 1])
+    grid(1)
+{
+    y.store([0], map(ACT, x.load([0], [3])));
+}
+
+kernel both[ACT: fn(f32, f32) -> f32](y: mut view[f32, 1])
+    grid(1)
+{
+    y.store([0], ACT(1.0, 2.0));
+}
+";
+
+#[test]
+fn set_takes_a_lambda() {
+    let folder = Folder::new("set-lambda");
+    folder.write("act.tk", ACT);
+    let run = |set: &str| {
+        let arrays = ["run", "act.tk::act", "x=full:f32[3]@1.5", "y=zeros:f32[3]", "--set"];
+        folder.tk(&[&arrays[..], &[set]].concat())
+    };
+    run("ACT=|v| v * 2.0").code(0).out_has("3.0, 3.0, 3.0");
+    run("ACT=|v| { let a = v + 1; a * a }").code(0).out_has("6.25, 6.25, 6.25");
+    run("ACT=|v|\n    math::relu(twice(v) + 1)").code(0).out_has("4.0, 4.0, 4.0");
+    for (set, said) in [
+        ("ACT=|v| v *", ["E0101", "<--set ACT>:1:8"]),
+        ("ACT=|v| v; v", ["E0101", "<--set ACT>:1:6"]),
+        ("ACT=|v|\n  (v", ["E0102", "<--set ACT>:2:3"]),
+        ("ACT=|v| q", ["E0201", "<--set ACT>:1:5"]),
+        ("ACT=|v| v as f64", ["E0301", "this is `fn(T) -> f64`"]),
+        ("ACT=|v, w| v", ["E0301", "<--set ACT>:1:1"]),
+        ("T=|v| v", ["E0402", "not `|v| v`"]),
+        ("AC=|v| v", ["E0402", "did you mean `ACT`"]),
+    ] {
+        let ran = run(set);
+        ran.code(2);
+        said.iter().for_each(|text| {
+            ran.err_has(text);
+        });
+    }
+    // Of several kernels, each has to be able to call it.
+    let tile = ["check", "act.tk", "--emit", "tile", "--set", "ACT=|v| v * 7.0"];
+    folder.tk(&tile).code(2).err_has("<--set ACT>:1:1");
+    folder.tk(&[&tile[..], &["--kernel", "act"]].concat()).code(0).out_has("7.0");
+}

@@ -31,7 +31,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let targets = targets(&args.targets)?;
     can_be_made(&args.emit, &targets)?;
     let (path, name) = front::split_target(&args.source);
-    let checked = front::check(&Inputs::new(&args.input, [path])?, path)?;
+    let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
     front::report(terminal, &checked)?;
     let session = Session::new(checked);
     let sets = front::sets(&args.sets)?;

@@ -48,6 +48,19 @@ pub struct Hir {
     pub opaque: Vec<HExpr>,
     /// `export`s of kernels.
     pub exports: Vec<HExport>,
+    /// Functions that options of the command give to kernels.
+    pub given: Vec<Given>,
+}
+
+/// A function that an option of the command writes for a compile-time parameter: `--set 'ACT=|v| v + v'`.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The parameter.
+    pub param: CVarId,
+    /// The text of the option.
+    pub text: String,
+    /// Its value, of a source of its own.
+    pub value: HExpr,
 }
 
 /// A compile-time variable.

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::ast::*;
+use crate::codes;
 use crate::diag::Diagnostic;
 use crate::division;
 use crate::evidence::opens_rows;
@@ -34,6 +35,42 @@ pub fn parse(file: FileId, text: &str) -> (File, Vec<Diagnostic>) {
         result = read(file, text, &lexed);
     }
     result
+}
+
+/// Parses a text that is one expression, such as an option of the command. It is a hole where that cannot be read, and
+/// then there is a diagnostic.
+pub fn parse_expr(file: FileId, text: &str) -> (Expr, Vec<Diagnostic>) {
+    let mut lexed = lex(file, text);
+    // What stands in the place of the expression is an item, the one thing that a file holds.
+    let around = |tok, at| Token { tok, start: at, end: at, first: false, indent: 0, reported: false };
+    let whole = Span::new(file, 0, text.len());
+    let mut depth = 0usize;
+    for t in &lexed.tokens {
+        match t.tok {
+            Tok::LParen | Tok::LBracket | Tok::LBrace => depth += 1,
+            Tok::RParen | Tok::RBracket | Tok::RBrace => depth = depth.saturating_sub(1),
+            Tok::Semi if depth == 0 => {
+                let message = "this is one expression, which a `;` does not end";
+                let d = Diagnostic::error(codes::SYNTAX, Span::new(file, t.start, t.end), message, "");
+                return (Expr { kind: ExprKind::Err, span: whole }, vec![d]);
+            }
+            _other => {}
+        }
+    }
+    lexed.tokens.iter_mut().take(1).for_each(|t| t.first = false);
+    let before = [Tok::Const, Tok::Id("_"), Tok::Assign].map(|tok| around(tok, 0));
+    lexed.tokens.splice(0..0, before);
+    lexed.tokens.push(around(Tok::Semi, text.len()));
+    let (tree, mut diags) = read(file, text, &lexed);
+    let mut items = tree.items.into_iter().map(|item| item.kind);
+    let value = match (items.next(), items.next()) {
+        (Some(ItemKind::Const(c)), None) => c.value,
+        (_, _) => Expr { kind: ExprKind::Err, span: whole },
+    };
+    if matches!(value.kind, ExprKind::Err) && diags.is_empty() {
+        diags.push(Diagnostic::error(codes::SYNTAX, whole, "this is not one expression", ""));
+    }
+    (value, diags)
 }
 
 fn read(file: FileId, text: &str, lexed: &Lexed<'_>) -> (File, Vec<Diagnostic>) {

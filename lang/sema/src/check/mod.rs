@@ -21,6 +21,7 @@ mod expr;
 pub(crate) mod files;
 mod fn_values;
 mod foreign;
+mod given;
 mod index;
 mod indexed;
 mod infer;
@@ -51,6 +52,7 @@ mod zonk;
 
 use std::sync::Arc;
 
+pub use given::Written;
 use tk_syntax::{Diagnostic, FileId, SourceMap, Span, ast};
 
 use crate::hir::{CVarId, ConstId, FnId, HFn, Hir, StructId};
@@ -60,22 +62,28 @@ use crate::{Checked, Loader};
 
 /// Checks a file and everything that it uses.
 pub fn check(loader: &dyn Loader, path: &str) -> Checked {
-    run(loader, path, false).finish()
+    run(loader, path, false, &[]).finish()
+}
+
+/// The same, with values that options write for compile-time parameters of kernels.
+pub fn check_given(loader: &dyn Loader, path: &str, written: &[Written<'_>]) -> Checked {
+    run(loader, path, false, written).finish()
 }
 
 /// The same, with what an editor asks of the program.
 pub fn check_indexed(loader: &dyn Loader, path: &str) -> (Checked, Index) {
-    let mut program = run(loader, path, true);
+    let mut program = run(loader, path, true, &[]);
     let index = indexed::index(&mut program);
     (program.finish(), index)
 }
 
-fn run<'a>(loader: &'a dyn Loader, path: &str, record: bool) -> Program<'a> {
+fn run<'a>(loader: &'a dyn Loader, path: &str, record: bool, written: &[Written<'_>]) -> Program<'a> {
     let mut program = Program::new(loader);
     program.record.on = record;
     files::load(&mut program, path);
     items::signatures(&mut program);
     items::bodies(&mut program);
+    given::check(&mut program, written);
     recursion::find(&mut program);
     tests_only::find(&mut program);
     crate::lint::run(&mut program);

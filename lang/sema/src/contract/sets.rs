@@ -34,7 +34,7 @@ pub enum SetValue {
     DType(DType),
     /// `[4, 8]`
     Shape(Vec<i64>),
-    /// The name of a function.
+    /// The name of a function, or a lambda of [`Hir::given`].
     Fn(String),
     /// A lambda of the program by its place, in launches of tests: `lambda(0:120; 3=f16)`.
     Lambda(LambdaRef),
@@ -245,6 +245,9 @@ impl Planner<'_> {
 
     /// A function by name: of the kernel's file first, then of any file, then a builtin.
     fn function(&self, id: CVarId, wanted: &[Ty], ret: &Ty, name: &str) -> Res<CVal> {
+        if let Some(given) = self.hir.given.iter().find(|g| g.param == id && g.text == name) {
+            return self.eval(|ev| ev.expr(&given.value));
+        }
         // `math::gelu`: the last part is the name.
         let name = name.rsplit("::").next().unwrap_or(name);
         let found = |own: bool| {
