@@ -12,6 +12,7 @@ mod command;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 
 use command::Folder;
 
@@ -229,4 +230,27 @@ kernel together(x: view[f32, 1], y: mut view[f32, 1]) {
         let loads = ptx.lines().any(|l| l.contains("ld.global") && l.contains("v4"));
         assert_eq!((loads, ptx.contains("cp.async")), (wide, asynchronous), "{file}");
     }
+}
+
+/// Operands that shared memory cannot hold are a warning, each time that the kernel is built, and no error; on targets with
+/// more of it they are neither.
+#[test]
+fn operands_that_shared_memory_cannot_hold_are_a_warning() {
+    let folder = Folder::new("machine-operands");
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/device/operands.tk"));
+    folder.write("operands.tk", text.unwrap());
+    let build = |kernel: &str, target: &str| {
+        let file = format!("operands.tk::{kernel}");
+        folder.tk(&["build", &file, "--target", target, "-o", "out"])
+    };
+    for _ in 0..2 {
+        build("wide", "gfx942").code(0).err_has(
+            "warning[W1003]: a product of `wide[BM=128, BN=128, BK=256]` is computed in 2 chunks along K",
+        );
+        build("scores", "gfx942")
+            .code(0)
+            .err_has("warning[W1003]: an operand of `scores[D=256, B=128]` stays in registers");
+    }
+    let enough = build("wide", "sm_90a");
+    assert_eq!(enough.code(0).err, "");
 }
