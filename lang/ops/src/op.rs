@@ -265,6 +265,8 @@ ops! {
         Buffer = "host_buffer",
         /// A contiguous tensor that nobody has written: result is a mut view. Attribute `shape`.
         Empty = "host_empty",
+        /// A table of the addresses of its operands, views of one element type: result is a mut view of pointers.
+        Pointers = "host_pointers",
         /// Reads a view back: the result's shape must be the view's.
         Tile = "host_tile",
         /// Launches kernel `callee` with compile-time arguments `cargs` (text `A = 1, T = f16`); operands are its
@@ -425,7 +427,12 @@ impl HostOp {
     pub fn makes_inputs(self) -> bool {
         match self {
             HostOp::Randn | HostOp::Uniform | HostOp::Npy | HostOp::AssertClose => true,
-            HostOp::Buffer | HostOp::Empty | HostOp::Tile | HostOp::Launch | HostOp::ExpectError => false,
+            HostOp::Buffer
+            | HostOp::Empty
+            | HostOp::Pointers
+            | HostOp::Tile
+            | HostOp::Launch
+            | HostOp::ExpectError => false,
         }
     }
 }

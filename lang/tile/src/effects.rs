@@ -65,6 +65,7 @@ pub fn effects(op: Op) -> Effects {
         Op::Host(o) => match o {
             HostOp::Buffer
             | HostOp::Empty
+            | HostOp::Pointers
             | HostOp::Tile
             | HostOp::Launch
             | HostOp::Randn

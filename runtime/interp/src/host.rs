@@ -50,9 +50,10 @@ impl<'c, 'm> Machine<'c, 'm> {
         let space = Arc::clone(&self.context.space);
         let mut args = Args::new(step, &mut self.frame()?.slots);
         match op {
-            HostOp::Buffer | HostOp::Empty => {
+            HostOp::Buffer | HostOp::Empty | HostOp::Pointers => {
                 let (view, id) = match op {
                     HostOp::Buffer => buffer(&mut args, &space, host.memory)?,
+                    HostOp::Pointers => pointers(&mut args, &space, host.memory)?,
                     _empty => empty(&args, host.memory)?,
                 };
                 let space = Arc::make_mut(&mut self.context.space);
@@ -96,6 +97,16 @@ fn buffer(args: &mut Args<'_, '_>, space: &Space, memory: &Memory) -> Result<(Vi
     let ty = args.operand(0)?.ty;
     let bytes = tile_bytes(ty.elem(), args.take(0)?, ty.count(), space)?;
     Ok((contiguous(Pointer::NULL, &extents(ty)), memory.alloc(bytes)))
+}
+
+/// `host_pointers`: likewise. Memory holds addresses of 64 bits, which lead back to the buffers.
+fn pointers(args: &mut Args<'_, '_>, space: &Space, memory: &Memory) -> Result<(View, BufferId), Fault> {
+    let mut bytes = vec![];
+    for i in 0..args.len() {
+        let size = elem_size(args.operand(i)?.ty.elem());
+        bytes.extend(space.address(&args.take(i)?.view()?.base, size).to_le_bytes());
+    }
+    Ok((contiguous(Pointer::NULL, &[args.len()]), memory.alloc(bytes)))
 }
 
 /// `host_empty`: likewise.

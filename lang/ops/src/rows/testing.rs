@@ -45,6 +45,27 @@ test \"empty\" {
         ..HOST
     },
     Row {
+        name: "pointers",
+        params: &[req("x", ParamKind::Rest)],
+        op: Op::Host(HostOp::Pointers),
+        doc: "A table in device memory with the addresses of buffers of one element type: an argument for a `view[*T, 1]`, \
+              `view[*mut T, 1]` or `**T`.",
+        example: "kernel fill(tables: view[*mut i32, 1])
+    grid(tables.shape[0])
+{
+    let p = program_id(0);
+    view(tables.load([p]), [4], [1]).store([0], full([4], p, i32));
+}
+
+test \"pointers\" {
+    let (x, y) = (empty([4], i32), empty([4], i32));
+    fill(pointers(x, y));
+    assert(all(x.tile() == 0));
+    assert(all(y.tile() == 1));
+}",
+        ..HOST
+    },
+    Row {
         name: "tile",
         receiver: Receiver::Buffer,
         params: &[req("x", ParamKind::View)],

@@ -116,7 +116,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn elem_fits(&mut self, have: &Elem, want: &Elem) -> bool {
+    pub(super) fn elem_fits(&mut self, have: &Elem, want: &Elem) -> bool {
         match (self.resolve_elem(have), self.resolve_elem(want)) {
             (Elem::D(a), Elem::D(b)) => a == b || self.adapt(a, b) || self.adapt(b, a) || self.widens(a, b),
             (Elem::Ptr { pointee: a, mutable: m }, Elem::Ptr { pointee: b, mutable: n }) => {

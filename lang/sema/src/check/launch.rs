@@ -7,7 +7,7 @@ use super::Slot;
 use super::args::Params;
 use super::cx::Cx;
 use super::subst::Subst;
-use crate::hir::{FnId, HExpr, HKind};
+use crate::hir::{FnId, HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{CTerm, Elem, Ty};
 
@@ -19,6 +19,46 @@ impl Cx<'_, '_> {
             return Ty::Err;
         }
         Ty::Buffer { elem, shape }
+    }
+
+    /// `pointers(x, y)`: a table of the addresses of buffers of one element type.
+    pub fn pointers(&mut self, s: &super::rows::Slots) -> Option<HExpr> {
+        let values: Vec<HExpr> = s.rest.clone().into_iter().map(|e| self.value(e)).collect();
+        let mut first: Option<Elem> = None;
+        for h in &values {
+            let Ty::Buffer { elem, .. } = h.ty.clone() else {
+                if !h.ty.is_err() {
+                    let shown = self.show(&h.ty);
+                    let message = format!("`pointers` takes the addresses of buffers, but this is `{shown}`");
+                    let d = Diagnostic::error(
+                        codes::TYPE_MISMATCH,
+                        h.span,
+                        message,
+                        format!("this is `{shown}`"),
+                    );
+                    let d = self.fix_by_buffer(d, h);
+                    self.fail(d);
+                }
+                return None;
+            };
+            if let Some(want) = first.clone() {
+                if !self.same_elem(&want, &elem) {
+                    let (a, b) = (self.show_elem(&want), self.show_elem(&elem));
+                    let message = format!("a table of addresses of `{a}` cannot hold one of `{b}`");
+                    self.error(codes::TYPE_MISMATCH, h.span, message, format!("this holds `{b}`"));
+                    return None;
+                }
+            } else {
+                first = Some(elem);
+            }
+        }
+        let Some(elem) = first else {
+            self.error(codes::ARGUMENT_COUNT, s.span, "`pointers` takes at least one buffer", "");
+            return None;
+        };
+        let shape = vec![Poly::int(values.len() as i128)];
+        let elem = Elem::Ptr { pointee: Box::new(elem), mutable: true };
+        self.built(s, vec![HArg::List(values)], Ty::Buffer { elem, shape }, false)
     }
 
     /// `softmax[BLOCK = 2048](x, y)` in a test.
@@ -191,7 +231,9 @@ impl Cx<'_, '_> {
         {
             return HExpr::err(h.span);
         }
-        if self.same_elem(&want, have) {
+        // A table of addresses that may be written serves where they are only read.
+        let table = matches!((&want, have), (Elem::Ptr { .. }, Elem::Ptr { .. }));
+        if self.same_elem(&want, have) || table && self.elem_fits(have, &want) {
             return h;
         }
         let (a, b) = (self.show_elem(&want), self.show_elem(have));
@@ -209,16 +251,22 @@ impl Cx<'_, '_> {
     /// A scalar where memory is asked for, or memory where a scalar is.
     fn not_this_kind(&mut self, kernel: &str, pname: &str, inner: &Ty, h: &HExpr) -> HExpr {
         let (a, b) = (self.show(inner), self.show(&h.ty));
-        let mut d = Diagnostic::error(
+        let d = Diagnostic::error(
             codes::LAUNCH_DTYPE,
             h.span,
             format!("`{pname}` of kernel `{kernel}` is `{a}`, but this is `{b}`"),
             format!("this is `{b}`"),
         );
-        if matches!(h.ty, Ty::Tile { .. }) {
-            let text = self.text(h.span);
-            d = d.fix("put it into memory", h.span, format!("buffer({text})"));
-        }
+        let d = self.fix_by_buffer(d, h);
         self.fail(d)
+    }
+
+    /// Offers to put a tile into memory.
+    fn fix_by_buffer(&self, d: Diagnostic, h: &HExpr) -> Diagnostic {
+        if !matches!(h.ty, Ty::Tile { .. }) {
+            return d;
+        }
+        let text = self.text(h.span);
+        d.fix("put it into memory", h.span, format!("buffer({text})"))
     }
 }

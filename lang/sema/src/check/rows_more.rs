@@ -518,6 +518,7 @@ impl Cx<'_, '_> {
                 self.built(s, vec![HArg::Expr(x)], ty, false)
             }
             HostOp::Empty => self.empty(s),
+            HostOp::Pointers => self.pointers(s),
             HostOp::Tile => {
                 let b = s.this.clone()?;
                 let Ty::Buffer { elem, shape } = b.ty.clone() else { return None };

@@ -35,6 +35,7 @@ impl Lower<'_, '_> {
         let (mut xs, mut attrs) = (vec![], Attrs::new());
         match op {
             HostOp::Buffer | HostOp::Tile => xs.push(self.operand(a, "x")?),
+            HostOp::Pointers => xs = self.operands(a, "x")?,
             HostOp::Empty => {
                 let shape = a.ints("shape")?;
                 if let Some((i, d)) = shape.iter().enumerate().find(|(_, d)| **d < 1) {

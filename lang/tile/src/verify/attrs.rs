@@ -75,7 +75,7 @@ fn known(op: Op) -> Known {
         Op::Random(_) => (&[], &["fast"]),
         Op::Control(o) => control(o),
         Op::Host(o) => match o {
-            HostOp::Buffer | HostOp::Tile => NONE,
+            HostOp::Buffer | HostOp::Pointers | HostOp::Tile => NONE,
             HostOp::Empty => (&["shape"], &[]),
             HostOp::Launch => (&["callee"], &["absent", "cargs"]),
             HostOp::Randn | HostOp::Uniform => (&["seed"], &[]),

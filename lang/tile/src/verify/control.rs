@@ -9,7 +9,7 @@ use tk_ops::{ControlOp, DType, DTypeSet, HostOp, Op};
 
 use crate::flow::{Flow, flow};
 use crate::infer;
-use crate::ir::{BlockId, Func, FuncKind, Inst, Module, Type, ValueId};
+use crate::ir::{BlockId, Elem, Func, FuncKind, Inst, Module, Type, ValueId};
 use crate::verify::Invariant::{V08, V09, V10, V11, V12, V13};
 use crate::verify::ops::{Cx, Tile, is_dtype, same_shape, serves, tile, within};
 use crate::verify::{Check, ensure, fault};
@@ -217,6 +217,18 @@ pub(super) fn host(cx: Cx<'_>, op: HostOp) -> Check {
             let found = t.shape.len();
             ensure(found == *rank as usize, V10, || {
                 format!("a tile of rank {found} and a view of rank {rank}")
+            })
+        }
+        HostOp::Pointers => {
+            cx.counts(cx.inst.operands.len(), 1)?;
+            let result = cx.result(0)?;
+            let Type::View { elem: Elem::Ptr { pointee, .. }, rank: 1, .. } = result else {
+                return fault(V11, format!("`{result}` is no view of pointers of rank 1"));
+            };
+            (0..cx.inst.operands.len()).try_for_each(|i| {
+                let v = cx.operand(i)?;
+                let fits = matches!(v, Type::View { elem, mutable: true, .. } if elem == &**pointee);
+                ensure(fits, V11, || format!("the address of `{v}` in a table of `{}`", result.elem()))
             })
         }
         HostOp::Empty => {
