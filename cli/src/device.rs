@@ -39,7 +39,7 @@ fn seed() -> Result<u64, String> {
 #[cfg(feature = "llvm")]
 fn simulator(name: DeviceName) -> Result<Arc<dyn Device>, String> {
     let seed = seed()?;
-    let Some(spec) = tk_layout::spec::target(name.name()) else {
+    let Some(spec) = tk_gpu::target::spec::target(name.name()) else {
         return Err(format!("there is no simulator `{}`", name.name()));
     };
     Ok(Arc::new(tk_driver::Simulator::new(spec, seed)))

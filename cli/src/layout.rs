@@ -1,9 +1,12 @@
 //! Owns `tk layout LAYOUT SHAPE`: a layout as numbers and as a picture.
 
-use tk_layout::layout::Threads;
-use tk_layout::linear::InDim;
-use tk_layout::matrix::Tiles;
-use tk_layout::{Layout, TargetSpec, picture, spec, text};
+use tk_gpu::ir::text;
+use tk_gpu::layout::Threads;
+use tk_gpu::layout::linear::InDim;
+use tk_gpu::layout::svg;
+use tk_gpu::target::mma::Tiles;
+use tk_gpu::target::spec;
+use tk_gpu::{Layout, TargetSpec};
 use tk_ops::DType;
 use tk_runtime::files::write_all;
 
@@ -37,11 +40,11 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
     if bits(InDim::Warp) > WARP_BITS {
         return Err(format!("the layout has more than {} warps", 1 << WARP_BITS).into());
     }
-    let numbers = picture::numbers(&layout, dtype.bytes() as u32, target);
+    let numbers = svg::numbers(&layout, dtype.bytes() as u32, target);
     let lines = numbers.lines().join("\n");
     if let Some(path) = &args.out {
         let title = format!("{} of {} {}", args.layout, args.shape, args.dtype);
-        let svg = picture::svg(&[(title, &layout, &shape, dtype.bytes() as u32)], target);
+        let svg = svg::svg(&[(title, &layout, &shape, dtype.bytes() as u32)], target);
         write_all(&[(path.clone(), svg.into_bytes())])?;
     }
     if terminal.is_json() {

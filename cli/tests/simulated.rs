@@ -15,7 +15,7 @@ mod program;
 use std::sync::Arc;
 
 use tk_driver::Simulator;
-use tk_layout::spec::{SIM_32, SIM_64};
+use tk_gpu::target::spec::{SIM_32, SIM_64};
 
 use everything::{differences, for_devices, on_large_stack, operations};
 

@@ -17,7 +17,7 @@ mod markdown;
 mod program;
 
 use building::has_everything;
-use tk_layout::spec::{SM_80, SM_90A};
+use tk_gpu::target::spec::{SM_80, SM_90A};
 
 #[test]
 fn sm_80_has_everything() {

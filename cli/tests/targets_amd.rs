@@ -18,7 +18,7 @@ mod markdown;
 mod program;
 
 use building::{has_everything, has_operations};
-use tk_layout::spec::{GFX90A, GFX942, GFX1100};
+use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100};
 
 #[test]
 fn gfx90a_has_every_operation() {

@@ -42,7 +42,7 @@ pub fn check(root: &Path) -> Vec<String> {
 }
 
 /// The rows of the table whose head is `| crate | owns | may depend on |`: the first cell holds the folder and the
-/// name, the last one names, `nothing of ours` or `all`.
+/// name, the last one folders or the last parts of them, `nothing of ours` or `all`.
 fn table(page: &str) -> Allowed {
     let rows =
         page.lines().skip_while(|l| !l.starts_with("| crate |")).skip(2).take_while(|l| l.starts_with('|'));
@@ -53,6 +53,7 @@ fn table(page: &str) -> Allowed {
         let (Some(first), Some(last)) = (cell.first(), cell.last()) else { continue };
         let quoted: Vec<&str> = first.split('`').skip(1).step_by(2).collect();
         if let [folder, name] = quoted.as_slice() {
+            names.insert(folder.to_string(), name.to_string());
             names.insert(folder.rsplit('/').next().unwrap_or(folder).to_string(), name.to_string());
             cells.push((folder.to_string(), last.to_string()));
         }

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use tk_driver::{
     ArgFacts, Asked, Assembler, Cache, Environment, Request, Shape, Tools, build_cached, compile_for,
 };
-use tk_layout::kernel::Operands;
-use tk_layout::spec::SM_90A;
-use tk_layout::{Setting, pipeline};
+use tk_gpu::ir::kernel::Operands;
+use tk_gpu::target::spec::SM_90A;
+use tk_gpu::{Setting, pipeline};
 use tk_ops::{DType, Scalar};
 use tk_runtime::compile::{ArgFacts as Known, params};
 use tk_runtime::device::LaunchOptions;

@@ -13,7 +13,7 @@ use tk_driver::{
     ArgFacts, Built, Cache, Environment, Kernel, Refused, Request, Shape, Specialization, Stages, Tools,
     Variant, build_cached, compile_for, describe, shortages, specializations, spilled,
 };
-use tk_layout::TargetSpec;
+use tk_gpu::TargetSpec;
 use tk_runtime::files::{reason, write_all};
 use tk_runtime::{Session, pass};
 use tk_sema::contract::{self, Preferred};

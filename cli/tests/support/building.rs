@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use tk_driver::{Asked, Cache, Environment, Request, Shape, Tools, compile, facts_about};
+use tk_gpu::TargetSpec;
 use tk_interp::{Arg, Fault, Memory, Options};
-use tk_layout::TargetSpec;
 use tk_ops::Op;
 use tk_ops::rows::rows;
 use tk_ops::table::Receiver;

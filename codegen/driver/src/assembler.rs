@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use tk_layout::TargetSpec;
-use tk_layout::spec::{GFX90A, GFX942, GFX1100, SM_80, SM_90A};
+use tk_gpu::TargetSpec;
+use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100, SM_80, SM_90A};
 
 use crate::cache::Cache;
 use crate::find::Environment;

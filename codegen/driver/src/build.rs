@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use tk_layout::ArgFacts;
+use tk_gpu::ArgFacts;
 use tk_syntax::{Diagnostic, Span};
 use tk_tile::text;
 

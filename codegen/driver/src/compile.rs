@@ -3,10 +3,12 @@
 //! May assume a module behind the target-independent passes. Guarantees that whatever a target cannot do is a diagnostic
 //! with its place.
 
-use tk_layout::channels::maps::{Dimension, TensorMap, Word};
-use tk_layout::kernel::{Operands, STAGES};
-use tk_layout::split_dots::LEAST;
-use tk_layout::{Layout, Setting, picture, pipeline, text};
+use tk_gpu::ir::kernel::{Operands, STAGES};
+use tk_gpu::ir::tensor_map::{Dimension, TensorMap, Word};
+use tk_gpu::ir::text;
+use tk_gpu::layout::svg;
+use tk_gpu::passes::split_dots::LEAST;
+use tk_gpu::{Layout, Setting, pipeline};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::gpu;
 use tk_llvm::lines::{FileLines, Lines};
@@ -52,7 +54,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
 }
 
 /// Pictures of the layouts of a kernel, each with the first tile that has it.
-fn pictures(kernel: &tk_layout::Kernel) -> String {
+fn pictures(kernel: &tk_gpu::Kernel) -> String {
     let mut seen: Vec<(String, &Layout, Vec<u32>, u32)> = vec![];
     for (v, id) in kernel.of.iter().enumerate() {
         let Some(layout) = id.and_then(|id| kernel.layouts.find(id)) else { continue };
@@ -70,7 +72,7 @@ fn pictures(kernel: &tk_layout::Kernel) -> String {
         .iter()
         .map(|(title, layout, shape, bytes)| (title.clone(), *layout, shape.as_slice(), *bytes))
         .collect();
-    picture::svg(&all, kernel.setting.spec)
+    svg::svg(&all, kernel.setting.spec)
 }
 
 /// The lines of all files.

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 use tk_bundle::{MessageKind, TensorMap};
-use tk_layout::kernel::{Remedy, Shortage};
-use tk_layout::spec;
+use tk_gpu::ir::kernel::{Remedy, Shortage};
+use tk_gpu::target::spec;
 use tk_ops::DType;
 use tk_tile::Loc;
 use tk_tile::message::Message;
@@ -133,7 +133,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
 mod tests {
     use super::*;
     use tk_bundle::{Dimension, Word};
-    use tk_layout::spec::SM_90A;
+    use tk_gpu::target::spec::SM_90A;
     use tk_tile::message::{Form, Kind};
 
     #[test]

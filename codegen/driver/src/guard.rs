@@ -1,7 +1,7 @@
 //! Owns what a variant takes for granted of its arguments, as guards that a launcher checks.
 
 use tk_bundle::{Expr, Guard, Kind, Machine, TensorMap, Word};
-use tk_layout::ArgFacts;
+use tk_gpu::ArgFacts;
 use tk_ops::DType;
 
 use crate::ship::apply;

@@ -3,7 +3,7 @@
 //!
 //! Guarantees an order that follows the source, and that no two specializations have files of one name.
 
-use tk_layout::TargetSpec;
+use tk_gpu::TargetSpec;
 use tk_runtime::Session;
 use tk_runtime::device::LaunchOptions;
 use tk_sema::contract::{self, SetValue};

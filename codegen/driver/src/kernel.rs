@@ -4,9 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 use tk_bundle::TensorMap;
-use tk_layout::clusters::blocks_for;
-use tk_layout::kernel::Shortage;
-use tk_layout::{ArgFacts, TargetSpec};
+use tk_gpu::ir::kernel::Shortage;
+use tk_gpu::passes::cluster::blocks_for;
+use tk_gpu::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_runtime::device::LaunchOptions;
 use tk_syntax::SourceMap;
@@ -57,7 +57,7 @@ impl From<&LaunchOptions> for Asked {
 pub struct Shape {
     /// Warps of a program, as many lanes each as the target says: a power of two, as layouts need, that the target has.
     pub warps: u32,
-    /// Blocks that a program is divided among, where it can be ([`tk_layout::clusters`]).
+    /// Blocks that a program is divided among, where it can be ([`tk_gpu::passes::cluster`]).
     pub blocks: u32,
     /// Trips of a loop that are on their way at once, for loops that do not say it.
     pub stages: Option<u32>,

@@ -42,7 +42,7 @@ pub use report::{describe, shortages, spilled};
 pub use ship::{Shipped, Unit, ship};
 pub use simulator::Simulator;
 pub use target::facts_about;
-pub use tk_layout::ArgFacts;
+pub use tk_gpu::ArgFacts;
 pub use tk_llvm::gpu::verify_machine_code;
 pub use tool::ToolError;
 pub use variant::Variant;

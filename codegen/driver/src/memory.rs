@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tk_layout::Kernel;
-use tk_layout::kernel::Remedy;
-use tk_layout::shared::slots;
+use tk_gpu::Kernel;
+use tk_gpu::ir::kernel::Remedy;
+use tk_gpu::ir::shared_access::slots;
 use tk_ops::{MachineOp, Op};
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 use tk_tile::{InstId, walk};

@@ -3,8 +3,8 @@
 //! Guarantees that the report holds no times and no paths: the same input gives the same bytes.
 
 use serde::Serialize;
-use tk_layout::ArgFacts;
-use tk_layout::kernel::{Remedy, Shortage};
+use tk_gpu::ArgFacts;
+use tk_gpu::ir::kernel::{Remedy, Shortage};
 use tk_syntax::{Diagnostic, FileId, Severity, Span, codes};
 
 use crate::build::Built;

@@ -9,7 +9,7 @@ use tk_bundle::{
     Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Machine, Manifest, Message, MessageForm,
     MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, Value, Versions, Writer,
 };
-use tk_layout::ArgFacts;
+use tk_gpu::ArgFacts;
 use tk_ops::DType;
 use tk_runtime::{Compiled, Session};
 use tk_sema::contract::{self, Closed, ClosedContract, ClosedOp, Decided};

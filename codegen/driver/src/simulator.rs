@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
+use tk_gpu::TargetSpec;
+use tk_gpu::ir::tensor_map::{MOST_DIMENSIONS, TensorMap, Word};
 use tk_interp::{Arg, Buffers, Fault, Memory};
-use tk_layout::TargetSpec;
-use tk_layout::channels::maps::{MOST_DIMENSIONS, TensorMap, Word};
 use tk_llvm::module::{Hosted, hosted};
 use tk_llvm::sim::{self, FaultKind, Global, Launch};
 use tk_runtime::call::Call;

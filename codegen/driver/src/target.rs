@@ -1,6 +1,6 @@
 //! Owns what programs may ask about a target: a [`TargetSpec`] as the facts of the language.
 
-use tk_layout::TargetSpec;
+use tk_gpu::TargetSpec;
 use tk_sema::target::Target;
 
 /// The facts about a target.

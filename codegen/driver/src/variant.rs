@@ -4,8 +4,8 @@
 //! Guarantees that a variant's facts are in the order of the kernel's machine parameters, and that the compiler itself asks for
 //! no fact that changes nothing about an access to memory: a launch that lacks only such a one takes the faster code.
 
-use tk_layout::ArgFacts;
-use tk_layout::axis::{AxisInfo, flattened};
+use tk_gpu::ArgFacts;
+use tk_gpu::analysis::axis::{AxisInfo, flattened};
 use tk_sema::contract::{Part, Preferred};
 use tk_tile::{Elem, FuncId, TileModule, Type, ValueId};
 

@@ -9,8 +9,8 @@ use inkwell::module::{FlagBehavior, Module};
 use inkwell::targets::{FileType, InitializationConfig, RelocMode, Target};
 use inkwell::types::{AnyType, BasicMetadataTypeEnum};
 use inkwell::values::FunctionValue;
-use tk_layout::Kernel;
-use tk_layout::channels::maps::{TensorMap, maps};
+use tk_gpu::Kernel;
+use tk_gpu::ir::tensor_map::{TensorMap, maps};
 use tk_ops::{DType, MachineOp, Op};
 use tk_tile::message::{Kind, Message};
 use tk_tile::walk;
@@ -99,7 +99,7 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
 /// other blocks fill.
 pub fn own_shared_bytes(kernel: &Kernel) -> u32 {
     const WORD: u32 = 4;
-    let posted = tk_layout::clusters::posted(kernel);
+    let posted = tk_gpu::passes::cluster::posted(kernel);
     if let Some(last) = posted.len().checked_sub(1) {
         return crate::emit::shared::barrier_of(kernel, last) + crate::emit::shared::BARRIER
             - kernel.shared_bytes();
@@ -244,7 +244,7 @@ fn ptx_kernel<'c>(
     };
     note("kernel", 1)?;
     note("reqntidx", kernel.block_threads())?;
-    if kernel.setting.registers.is_some() || tk_layout::registers::moves(kernel) {
+    if kernel.setting.registers.is_some() || tk_gpu::passes::reallocate_registers::moves(kernel) {
         // Otherwise the assembler does not know what lanes begin with.
         note("maxnreg", kernel.registers_of_launch())?;
     }

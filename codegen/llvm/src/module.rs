@@ -13,8 +13,8 @@ use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
 use inkwell::values::InstructionValue;
-use tk_layout::Kernel;
-use tk_layout::channels::maps::{TensorMap, maps};
+use tk_gpu::Kernel;
+use tk_gpu::ir::tensor_map::{TensorMap, maps};
 
 use crate::emit::{Res, Slot, Stop, bug, emit, slots};
 use crate::fatal::contained;

@@ -287,7 +287,7 @@ ops! {
 }
 
 ops! {
-    /// What only the code of a machine has; passes of `codegen/layout` bring it in, and no tile module holds it. Shared
+    /// What only the code of a machine has; passes of `codegen/gpu` bring it in, and no tile module holds it. Shared
     /// memory is in buffers of the scheduled kernel; attribute `buffer` is the number of one. An element of a tile lies at
     /// `start` + the sum of its coordinates times `strides`, or where `bases` says: the exclusive or of one entry for
     /// each bit of its coordinates. With `slots`, one number for each buffer, a buffer is a ring of so many equal pieces, and

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use tk_bundle::{Dimension, Kernel, Machine, Param, ParamKind, TensorMap, Variant, Word};
-use tk_layout::spec;
+use tk_gpu::target::spec;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 

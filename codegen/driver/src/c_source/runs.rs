@@ -1,6 +1,6 @@
 //! Which GPUs run the code of a target, as a condition in C.
 
-use tk_layout::spec::{self, RunsOn};
+use tk_gpu::target::spec::{self, RunsOn};
 
 /// Whether a GPU runs the code of a target: `sm_80` runs on its generation from that revision on, `sm_90a` on its own, and
 /// a code object on its architecture alone (of those that share a compute capability, as gfx906 and gfx90a do).

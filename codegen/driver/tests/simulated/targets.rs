@@ -23,7 +23,7 @@ fn refused(seed: u64) -> Option<String> {
     let entry =
         (0..module.funcs.len()).map(FuncId::new).find(|f| module.funcs[*f].kind == FuncKind::Kernel)?;
     let sources = SourceMap::default();
-    let build = |target: &'static tk_layout::TargetSpec| {
+    let build = |target: &'static tk_gpu::TargetSpec| {
         let warps = WARPS[seed as usize % WARPS.len()];
         let options = LaunchOptions { warps, ..LaunchOptions::of(&[]) };
         let shape = Shape::of(target, Asked::from(&options));

@@ -10,9 +10,9 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
-use tk_layout::channels::BARRIERS;
-use tk_layout::channels::maps::{self, Position, TensorMap};
-use tk_layout::layout::cut;
+use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
+use tk_gpu::layout::cut;
+use tk_gpu::passes::warp_specialize::BARRIERS;
 use tk_tile::Inst;
 
 use super::value::Val;
@@ -181,7 +181,7 @@ impl<'c> Emit<'_, 'c> {
 
     pub(super) fn channel_release(&mut self, inst: &Inst) -> Res<()> {
         let c = self.channel_of(inst)?;
-        let when = match tk_layout::shared::condition(inst) {
+        let when = match tk_gpu::ir::shared_access::condition(inst) {
             Some(v) => Some(self.scalar(v)?.into_int_value()),
             None => None,
         };
@@ -228,8 +228,8 @@ impl<'c> Emit<'_, 'c> {
 
     /// A tile in boxes, atom by atom, and in each panel by panel.
     fn boxes(&self, inst: &Inst, start: IntValue<'c>) -> Res<Vec<PlacedBox<'c>>> {
-        let map = maps::map(self.kernel, inst).ok_or_else(nothing)?;
-        let number = maps::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(nothing)?;
+        let map = tensor_map::map(self.kernel, inst).ok_or_else(nothing)?;
+        let number = tensor_map::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(nothing)?;
         let address = *self.maps.get(number).ok_or_else(nothing)?;
         let Some([tall, wide]) = inst.attrs.ints("shape") else { return Err(nothing()) };
         let b = self.builder;
@@ -260,7 +260,7 @@ impl<'c> Emit<'_, 'c> {
     /// How many rows the tensor has from which a matrix is cut.
     fn rows_behind(&self, inst: &Inst, map: &TensorMap) -> Res<IntValue<'c>> {
         let view = self.operand(inst, 0)?;
-        let root = maps::slice(self.kernel, view).and_then(|s| s.operands.first().copied());
+        let root = tensor_map::slice(self.kernel, view).and_then(|s| s.operands.first().copied());
         let axis = map.matrix.kept().map(|[rows, _]| rows).ok_or_else(nothing)?;
         self.view(root.unwrap_or(view))?.extents.get(axis).copied().ok_or_else(nothing)
     }
@@ -280,7 +280,7 @@ impl<'c> Emit<'_, 'c> {
                 b.build_int_z_extend(x, self.i32(), "")?
             })
         };
-        let cuts = match maps::slice(self.kernel, self.operand(inst, 0)?) {
+        let cuts = match tensor_map::slice(self.kernel, self.operand(inst, 0)?) {
             Some(slice) => self.cuts(slice)?,
             None => vec![],
         };

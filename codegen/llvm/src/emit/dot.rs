@@ -87,13 +87,13 @@ impl<'c> Emit<'_, 'c> {
     /// Whether a register is no padding along one dimension.
     fn real_along(
         &self,
-        layout: tk_layout::kernel::LayoutId,
+        layout: tk_gpu::ir::kernel::LayoutId,
         shape: &[u32],
         n: usize,
         d: usize,
     ) -> Res<Option<IntValue<'c>>> {
         match shape.get(d) {
-            Some(extent) if tk_layout::layout::padded(*extent) != *extent => {
+            Some(extent) if tk_gpu::layout::padded(*extent) != *extent => {
                 Ok(Some(self.is_along(layout, n, d, *extent)?))
             }
             Some(_) | None => Ok(None),

@@ -4,7 +4,7 @@
 //! thread. Padding is no element: what would show that the block ran for it is left out there.
 
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_layout::kernel::LayoutId;
+use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::{BlockId, Inst, Type, ValueId, walk};
 

@@ -1,6 +1,6 @@
 //! Owns reductions inside of warps.
 //!
-//! What is folded is a *state*, one or more values for each element ([`tk_layout::lower::state`]): in registers first,
+//! What is folded is a *state*, one or more values for each element ([`tk_gpu::passes::lower_to_shared::state`]): in registers first,
 //! then by shuffles between lanes. Of what is in a warp, neighbours are combined first, the earlier one as the first argument
 //! of a function of the user. One that needs the order of all elements has them in one warp, in their order.
 
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_layout::Layout;
-use tk_layout::kernel::LayoutId;
-use tk_layout::linear::InDim;
-use tk_layout::lower::state;
+use tk_gpu::Layout;
+use tk_gpu::ir::kernel::LayoutId;
+use tk_gpu::layout::linear::InDim;
+use tk_gpu::passes::lower_to_shared::state;
 use tk_ops::{DType, ElementwiseOp, ReduceOp};
 use tk_tile::{Inst, ValueId};
 
@@ -43,7 +43,7 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn reduce(&mut self, inst: &Inst, op: ReduceOp) -> Res<()> {
         let x = self.operand(inst, 0)?;
         let r = self.result(inst)?;
-        let axis = tk_layout::natural::axis_of(inst);
+        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
         let layout = self.layout_id(x)?;
         let from = self.dtype(x);
         let merge = inst.attrs.flag("merge");
@@ -60,7 +60,7 @@ impl<'c> Emit<'_, 'c> {
         let held_along = self.shape(x).get(axis).copied().unwrap_or(1);
         // Of the results of warps, those of the first `k` are real.
         let extent = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(held_along);
-        let ragged = tk_layout::layout::padded(held_along) != extent;
+        let ragged = tk_gpu::layout::padded(held_along) != extent;
         let mut done: BTreeMap<Vec<u32>, State<'c>> = BTreeMap::new();
         for (key, regs) in self.rows(&held, axis) {
             let mut atoms = vec![];
@@ -91,7 +91,9 @@ impl<'c> Emit<'_, 'c> {
                 Some(ReduceOp::ArgMax | ReduceOp::ArgMin) if !merge => {
                     let x = self.operand(inst, 0)?;
                     let layout = self.layout_id(x)?;
-                    s.push(self.coord(layout, n, tk_layout::natural::axis_of(inst))?.into());
+                    s.push(
+                        self.coord(layout, n, tk_gpu::passes::assign_layouts::anchor::axis_of(inst))?.into(),
+                    );
                 }
                 Some(_) if !merge => {
                     let from = self.dtype(self.operand(inst, 0)?);

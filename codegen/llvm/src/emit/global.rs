@@ -115,7 +115,7 @@ impl<'c> Emit<'_, 'c> {
     pub fn vector(&self, inst: &Inst, tile: ValueId) -> Res<u32> {
         let spec = self.kernel.setting.spec;
         let Some(access) =
-            tk_layout::access::access(&self.kernel.module, self.func(), &self.axis, spec, inst)
+            tk_gpu::analysis::coalesce::access(&self.kernel.module, self.func(), &self.axis, spec, inst)
         else {
             return Ok(1);
         };

@@ -5,10 +5,10 @@
 //! what depends on the step.
 
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_layout::layout::cut;
-use tk_layout::matrix::Tiles;
-use tk_layout::panels::{self, Panels};
-use tk_layout::shared;
+use tk_gpu::analysis::wgmma_shared::{self, Panels};
+use tk_gpu::ir::shared_access;
+use tk_gpu::layout::cut;
+use tk_gpu::target::mma::Tiles;
 use tk_tile::Inst;
 
 use super::mma::Product;
@@ -135,7 +135,7 @@ impl<'c> Emit<'_, 'c> {
         let size = |side: usize| i64::from(matrix.bytes()) << bits[side].iter().sum::<u32>();
         let offset = |side: usize, inside: [u32; 2]| {
             let name = ["bases_a", "bases_b"][side];
-            panels::offset(&matrix, side, bits[side], inst.attrs.ints(name).unwrap_or(&[]), inside)
+            wgmma_shared::offset(&matrix, side, bits[side], inst.attrs.ints(name).unwrap_or(&[]), inside)
         };
         let words = words_of(product) as i64;
         let mut steps = vec![];
@@ -189,7 +189,7 @@ impl<'c> Emit<'_, 'c> {
         side: usize,
         group: IntValue<'c>,
     ) -> Res<Option<Lies<'c>>> {
-        let named = shared::named(inst);
+        let named = shared_access::named(inst);
         let Some(buffer) = named.get(side).copied().flatten() else { return Ok(None) };
         let Some(found) = self.kernel.buffers.get(buffer) else { return bug("a factor has no buffer") };
         let bases = inst.attrs.ints(["bases_a", "bases_b"][side.min(1)]).unwrap_or(&[]);
@@ -202,7 +202,7 @@ impl<'c> Emit<'_, 'c> {
             .groups()
             .iter()
             .map(|at| {
-                panels::offset(&product.matrix, side, bits, bases, [at[side.min(1)], 0]).cast_unsigned()
+                wgmma_shared::offset(&product.matrix, side, bits, bases, [at[side.min(1)], 0]).cast_unsigned()
             })
             .collect();
         let mut address =
@@ -221,7 +221,7 @@ impl<'c> Emit<'_, 'c> {
         tiles: &Tiles,
         k: u32,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let Some(v) = shared::plain_operands(inst).get(1) else { return bug("a factor is missing") };
+        let Some(v) = shared_access::plain_operands(inst).get(1) else { return bug("a factor is missing") };
         let held = self.registers(*v)?;
         let fragment = tiles.factor(0, k);
         let atoms: u32 = fragment.repeats().iter().product();

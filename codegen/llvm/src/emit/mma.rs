@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_layout::layout::cut;
-use tk_layout::matrix::{Fragment, Kind, Matrix, Tiles, find};
-use tk_layout::operand::{self, Read};
-use tk_layout::shared;
+use tk_gpu::analysis::ldmatrix::{self, Read};
+use tk_gpu::ir::shared_access;
+use tk_gpu::layout::cut;
+use tk_gpu::target::mma::{Fragment, Kind, Matrix, Tiles, find};
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
 
@@ -279,7 +279,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     fn sides(&self, inst: &Inst, product: &Product, tiles: &Tiles, k: u32) -> Res<[Side<'c>; 2]> {
-        let mut held = tk_layout::shared::plain_operands(inst).iter().skip(1);
+        let mut held = tk_gpu::ir::shared_access::plain_operands(inst).iter().skip(1);
         let mut side = |n: usize, name: &str| -> Res<Side<'c>> {
             let fragment = tiles.factor(n, k);
             let dtype = product.factors[n.min(1)];
@@ -310,17 +310,17 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<Lying<'c>> {
         let bytes = dtype.bytes() as u32;
         let Some(found) = self.kernel.buffers.get(buffer) else { return bug("a factor has no buffer") };
-        let read = operand::read(f, bases, bytes);
-        let Some(reader) = operand::reader(f, read, bytes) else { return bug("a factor cannot be read") };
+        let read = ldmatrix::read(f, bases, bytes);
+        let Some(reader) = ldmatrix::reader(f, read, bytes) else { return bug("a factor cannot be read") };
         let size = i64::from(bytes);
-        let image = |b: &[u32; 2]| shared::image(bases, &f.out_bits(), b) * size;
+        let image = |b: &[u32; 2]| shared_access::image(bases, &f.out_bits(), b) * size;
         let thread: Vec<i64> = reader.lane.iter().chain(f.warp()).map(image).collect();
         let rest: Vec<i64> = reader.rest.iter().map(image).collect();
         let most = (self.kernel.setting.spec.vector_bytes / bytes).checked_ilog2().unwrap_or(0) as usize;
         let elements = |list: &[i64]| list.iter().map(|p| p / size).collect::<Vec<i64>>();
         let vector = match read {
             Read::Rows | Read::Columns => vec![],
-            Read::Own => operand::neighbours(f, &elements(&rest), &elements(&thread), most),
+            Read::Own => ldmatrix::neighbours(f, &elements(&rest), &elements(&thread), most),
         };
         let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
         Ok(Lying {

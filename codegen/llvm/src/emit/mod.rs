@@ -34,9 +34,9 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::types::IntType;
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue, PointerValue};
-use tk_layout::Kernel;
-use tk_layout::axis::AxisInfo;
-use tk_layout::kernel::LayoutId;
+use tk_gpu::Kernel;
+use tk_gpu::analysis::axis::AxisInfo;
+use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
 use tk_tile::{BlockId, Elem, Func, Inst, InstId, Loc, Type, ValueId};
 
@@ -109,14 +109,14 @@ pub struct Emit<'a, 'c> {
     pub loc: Option<Loc>,
     /// The lines of the source, if the result has a table of them.
     lines: Option<&'a LineTable<'a, 'c>>,
-    /// The addresses of tensor maps ([`tk_layout::channels::maps`]).
+    /// The addresses of tensor maps ([`tk_gpu::ir::tensor_map`]).
     pub maps: Vec<IntValue<'c>>,
     /// The channels between the warp that brings tiles and the others.
     channels: Vec<channel::Channel<'c>>,
     /// Tiles that are stored piece by piece, and what their loads read.
     piecewise: BTreeSet<ValueId>,
     late: BTreeMap<ValueId, global::Late<'c>>,
-    /// Warps beside those of the program ([`tk_layout::channels::producers`]), counted once: each barrier asks.
+    /// Warps beside those of the program ([`tk_gpu::passes::warp_specialize::producers`]), counted once: each barrier asks.
     pub producers: u32,
     /// Whether this warp is the one that brings tiles, where others go its way.
     brings: Option<IntValue<'c>>,
@@ -161,11 +161,11 @@ pub fn emit<'a, 'c>(
         lines,
         maps: entry.maps,
         channels: vec![],
-        piecewise: tk_layout::shared::piecewise(kernel),
+        piecewise: tk_gpu::ir::shared_access::piecewise(kernel),
         late: BTreeMap::new(),
-        producers: tk_layout::channels::producers(kernel),
+        producers: tk_gpu::passes::warp_specialize::producers(kernel),
         brings: None,
-        joins: tk_layout::clusters::joins(kernel),
+        joins: tk_gpu::passes::cluster::joins(kernel),
         phases: BTreeMap::new(),
         nested: None,
     };

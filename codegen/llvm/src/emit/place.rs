@@ -1,9 +1,9 @@
 //! Owns where the registers of a thread lie in shared memory: [`Places`].
 
 use inkwell::values::IntValue;
-use tk_layout::kernel::LayoutId;
-use tk_layout::linear::InDim;
-use tk_layout::shared::{image, strided_vector, swizzled_vector};
+use tk_gpu::ir::kernel::LayoutId;
+use tk_gpu::ir::shared_access::{image, strided_vector, swizzled_vector};
+use tk_gpu::layout::linear::InDim;
 use tk_tile::{Inst, ValueId};
 
 use super::{Emit, Res, Stop};
@@ -193,7 +193,7 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn step(&self, inst: &Inst, tile: ValueId, places: &Places<'c>) -> Res<u32> {
         let mut step = places.vector;
         if let Order::Strided { .. } = self.order(inst) {
-            for n in self.shape(tile).iter().filter(|n| tk_layout::layout::padded(**n) != **n) {
+            for n in self.shape(tile).iter().filter(|n| tk_gpu::layout::padded(**n) != **n) {
                 step = step.min(1 << n.trailing_zeros().min(4));
             }
         }

@@ -2,7 +2,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_layout::kernel::LayoutId;
+use tk_gpu::ir::kernel::LayoutId;
 use tk_tile::Inst;
 use tk_tile::message::{EDGE, Form, is_cut};
 

@@ -1,13 +1,13 @@
 //! Owns running folds inside of warps: each thread scans its neighbours, lanes scan the totals by shuffles, and what
 //! comes before is put in front.
 //!
-//! May assume the layout of [`tk_layout::natural::Natural::along`]: neighbours in registers, then in the low lanes; atoms
+//! May assume the layout of [`tk_gpu::passes::assign_layouts::anchor::Natural::along`]: neighbours in registers, then in the low lanes; atoms
 //! follow each other.
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
-use tk_layout::Layout;
-use tk_layout::linear::InDim;
+use tk_gpu::Layout;
+use tk_gpu::layout::linear::InDim;
 use tk_ops::{DType, ReduceOp, ScanOp};
 use tk_tile::Inst;
 
@@ -40,7 +40,7 @@ impl<'c> Emit<'_, 'c> {
         let x = self.operand(inst, 0)?;
         let layout = self.layout_id(x)?;
         let held = self.kernel.layouts.get(layout).clone();
-        let axis = tk_layout::natural::axis_of(inst);
+        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
         let extent = self.shape(x).get(axis).copied().unwrap_or(1);
         let reverse = inst.attrs.flag("reverse");
         let wide = |d: Option<DType>| match (reduce, d) {
@@ -50,7 +50,7 @@ impl<'c> Emit<'_, 'c> {
         let from: Vec<Option<DType>> = inst.operands.iter().map(|v| self.dtype(*v)).collect();
         let combine = Combine { inst, op: reduce, dtypes: from.iter().map(|d| wide(*d)).collect() };
         let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
-        let ragged = (reverse || combine.is_felt(self)) && tk_layout::layout::padded(extent) != extent;
+        let ragged = (reverse || combine.is_felt(self)) && tk_gpu::layout::padded(extent) != extent;
         let lanes = (0..held.atom().bits(InDim::Lane)).filter(|i| {
             held.atom().basis(InDim::Lane, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0
         });

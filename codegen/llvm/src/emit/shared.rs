@@ -2,10 +2,10 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_layout::Kernel;
-use tk_layout::linear::InDim;
-use tk_layout::pieces::PIECE;
-use tk_layout::shared::image;
+use tk_gpu::Kernel;
+use tk_gpu::ir::shared_access::image;
+use tk_gpu::layout::linear::InDim;
+use tk_gpu::passes::chunk_loads::PIECE;
 use tk_ops::{DType, ElementwiseOp, MachineOp};
 use tk_tile::{Inst, ValueId};
 
@@ -72,9 +72,10 @@ impl<'c> Emit<'_, 'c> {
 
     /// Bytes from the start of a buffer to the piece that an instruction accesses; `None` if it is no ring.
     pub(super) fn piece(&self, inst: &Inst, buffer: usize) -> Res<Option<IntValue<'c>>> {
-        let slots = tk_layout::shared::slots(inst);
+        let slots = tk_gpu::ir::shared_access::slots(inst);
         let pieces = slots.iter().find(|s| s.0 == buffer).map_or(1, |s| s.1);
-        let (Some(slot), Some(whole)) = (tk_layout::shared::slot(inst), self.kernel.buffers.get(buffer))
+        let (Some(slot), Some(whole)) =
+            (tk_gpu::ir::shared_access::slot(inst), self.kernel.buffers.get(buffer))
         else {
             return Ok(None);
         };
@@ -92,13 +93,16 @@ impl<'c> Emit<'_, 'c> {
         let most = self.step(inst, r, &to)?;
         let (vector, from) = match self.ty(place) {
             tk_tile::Type::View { .. } => self.box_places(inst, r, most)?,
-            tk_tile::Type::Tile { .. } => {
-                self.places(inst, place, tk_layout::shared::plain_operands(inst).get(1).copied(), most)?
-            }
+            tk_tile::Type::Tile { .. } => self.places(
+                inst,
+                place,
+                tk_gpu::ir::shared_access::plain_operands(inst).get(1).copied(),
+                most,
+            )?,
         };
         let to = Places { vector, ..to };
         let mut first = self.is_first(Some(self.layout_id(r)?))?;
-        if let Some(when) = tk_layout::shared::condition(inst) {
+        if let Some(when) = tk_gpu::ir::shared_access::condition(inst) {
             first = self.both(Some(self.scalar(when)?.into_int_value()), first)?;
         }
         for (i, from) in from.iter().enumerate() {
@@ -155,7 +159,7 @@ impl<'c> Emit<'_, 'c> {
             && bytes == 2
             && [*near, *l0, *l1] == [2, 4, 8]
             && rows.clone().all(|p| *p != 0 && p % MATRIX_ROW == 0)
-            && tk_layout::shared::slot(inst).is_none();
+            && tk_gpu::ir::shared_access::slot(inst).is_none();
         if !fits {
             return Ok(false);
         }
@@ -184,7 +188,7 @@ impl<'c> Emit<'_, 'c> {
         if self.joins.is_none() {
             return Ok(());
         }
-        let posted = tk_layout::clusters::posted(self.kernel);
+        let posted = tk_gpu::passes::cluster::posted(self.kernel);
         for buffer in &posted {
             let phase = self.builder.build_alloca(self.i32(), "phase")?;
             self.builder.build_store(phase, self.int(0))?;
@@ -213,7 +217,7 @@ impl<'c> Emit<'_, 'c> {
         if !inst.attrs.flag("posted") {
             return Ok(None);
         }
-        let buffer = tk_layout::shared::named(inst).into_iter().flatten().next();
+        let buffer = tk_gpu::ir::shared_access::named(inst).into_iter().flatten().next();
         let found = buffer.and_then(|b| {
             let n = self.phases.keys().position(|p| *p == b)?;
             Some((b, self.int(barrier_of(self.kernel, n))))
@@ -225,7 +229,7 @@ impl<'c> Emit<'_, 'c> {
         let v = self.operand(inst, 0)?;
         let posted = self.posted(inst)?.map(|(_, barrier)| barrier);
         if let Some(barrier) = posted {
-            let bytes = tk_layout::clusters::posted_bytes(self.kernel, inst);
+            let bytes = tk_gpu::passes::cluster::posted_bytes(self.kernel, inst);
             let first = self.is_first_of_block()?;
             self.act_where(Some(first), || self.machine.phase_expect(self, barrier, bytes))?;
         }
@@ -292,7 +296,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// `places`, each moved by `at` elements along the axis of an instruction.
     fn moved_along(&self, inst: &Inst, places: &Places<'c>, at: ValueId, bytes: u32) -> Res<Places<'c>> {
-        let axis = tk_layout::natural::axis_of(inst);
+        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
         let stride =
             inst.attrs.ints("strides").and_then(|s| s.get(axis)).copied().unwrap_or(0) * i64::from(bytes);
         let stride = self.i32().const_int(stride.cast_unsigned(), true);
@@ -320,7 +324,7 @@ impl<'c> Emit<'_, 'c> {
     fn shared_gather(&mut self, inst: &Inst) -> Res<()> {
         let (at, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let dtype = self.dtype(r);
-        let axis = tk_layout::natural::axis_of(inst);
+        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
         let bytes = self.bytes_of(r);
         let start = i64::from(self.buffer(inst)?);
         let strides = inst.attrs.ints("strides").unwrap_or(&[]);
@@ -346,7 +350,7 @@ impl<'c> Emit<'_, 'c> {
         let (v, at) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
         let dtype = self.dtype(v);
         let layout = self.layout_id(v)?;
-        let (bytes, axis) = (self.bytes_of(v), tk_layout::natural::axis_of(inst));
+        let (bytes, axis) = (self.bytes_of(v), tk_gpu::passes::assign_layouts::anchor::axis_of(inst));
         let start = i64::from(self.buffer(inst)?);
         let strides = inst.attrs.ints("strides").unwrap_or(&[]);
         let places = self.strided(layout, start, strides, bytes, Some(axis))?;
@@ -392,7 +396,7 @@ impl<'c> Emit<'_, 'c> {
     /// read at the same place.
     fn shared_rank(&mut self, inst: &Inst) -> Res<()> {
         let (keys, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let axis = tk_layout::natural::axis_of(inst);
+        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
         let layout = self.layout_id(keys)?;
         let dtype = self.dtype(keys);
         let bytes = self.bytes_of(keys);

@@ -3,7 +3,7 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_layout::linear::{Conversion, InDim, ShufflePlan};
+use tk_gpu::layout::linear::{Conversion, InDim, ShufflePlan};
 use tk_tile::Inst;
 
 use super::value::word;
@@ -22,7 +22,7 @@ impl<'c> Emit<'_, 'c> {
         let (of, into) =
             (1usize << from.atom().bits(InDim::Register), 1usize << to.atom().bits(InDim::Register));
         let mut out = vec![];
-        let way = tk_layout::convert::in_warp(&from, &to, bytes);
+        let way = tk_gpu::analysis::conversion::in_warp(&from, &to, bytes);
         for atom in 0..to.registers() / into {
             let part = regs.get(atom * of..(atom + 1) * of).unwrap_or(&[]);
             match &way {
@@ -70,7 +70,7 @@ impl<'c> Emit<'_, 'c> {
     /// Reorders registers: where the thread is chosen, index x becomes index x ^ xor.
     fn selected(
         &self,
-        stages: &[tk_layout::linear::Select],
+        stages: &[tk_gpu::layout::linear::Select],
         regs: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut now = regs.to_vec();

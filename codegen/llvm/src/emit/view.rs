@@ -4,9 +4,9 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::IntValue;
-use tk_layout::kernel::LayoutId;
-use tk_layout::layout::padded;
-use tk_layout::linear::InDim;
+use tk_gpu::ir::kernel::LayoutId;
+use tk_gpu::layout::linear::InDim;
+use tk_gpu::layout::padded;
 use tk_ops::{DType, MemoryOp};
 use tk_tile::{Inst, Type, ValueId};
 
@@ -67,7 +67,7 @@ impl<'c> Emit<'_, 'c> {
             MemoryOp::ViewSlice => Val::View(self.sliced(inst)?),
             MemoryOp::ViewPermute => {
                 let view = self.view(first)?;
-                let perm = tk_layout::natural::permutation(inst);
+                let perm = tk_gpu::passes::assign_layouts::anchor::permutation(inst);
                 let pick =
                     |list: &[IntValue<'c>]| perm.iter().filter_map(|p| list.get(*p).copied()).collect();
                 Val::View(View { extents: pick(&view.extents), strides: pick(&view.strides), ..view })
@@ -409,7 +409,7 @@ impl<'c> Emit<'_, 'c> {
             return Ok(());
         }
         let layout = self.layout_id(r)?;
-        let together = tk_layout::access::inside(&self.kernel.module, self.func(), &self.axis, inst);
+        let together = tk_gpu::analysis::coalesce::inside(&self.kernel.module, self.func(), &self.axis, inst);
         let vector = together.map_or(1, |(d, n)| n.min(self.kernel.layouts.get(layout).vector(d)));
         let mut regs = vec![];
         for n in (0..self.count(r)?).step_by(vector as usize) {

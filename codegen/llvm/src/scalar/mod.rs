@@ -31,7 +31,7 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::types::{BasicTypeEnum, IntType};
 use inkwell::values::BasicValueEnum;
-use tk_layout::spec::TargetSpec;
+use tk_gpu::target::spec::TargetSpec;
 use tk_ops::dtype::DType;
 use tk_ops::op::{AtomicOp, ElementwiseOp};
 use tk_ops::scalar::Scalar;

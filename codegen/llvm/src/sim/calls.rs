@@ -8,7 +8,7 @@
 
 use std::ffi::c_void;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tk_layout::channels::maps::MOST_DIMENSIONS;
+use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
 
 use corosensei::Yielder;
 
@@ -140,7 +140,7 @@ pub(super) enum MatrixCall {
     Load { matrices: i32, turned: bool },
     /// Stores so many to shared memory.
     Store { matrices: i32 },
-    /// Multiplies: position in [`tk_layout::matrix::all()`], positions of the types of the factors in `DType::ALL`.
+    /// Multiplies: position in [`tk_gpu::target::mma::all()`], positions of the types of the factors in `DType::ALL`.
     Multiply { kind: i32, factors: [i32; 2] },
 }
 
@@ -481,7 +481,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
 /// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are turned around, `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_store_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `ptr` to a word of each, `i32` loc | |
-/// | `tk_sim_multiply` | `i32` instruction (position in `tk_layout::matrix::all()`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
+/// | `tk_sim_multiply` | `i32` instruction (position in `tk_gpu::target::mma::all()`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
 /// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is held as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the sums, which nobody may look at before the wait, `i32` loc | |
 /// | `tk_sim_group_commit` | | the lane's products of groups since the last time are one step |
 /// | `tk_sim_group_wait` | `i32` steps that may still be on their way, `ptr` to words, `i32` how many of them, `i32` loc | sums among the words that are there take their places |

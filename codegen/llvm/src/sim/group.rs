@@ -7,9 +7,9 @@
 //! to such instructions by a fence.
 //!
 //! How a factor lies is read from its descriptor as the PTX manual has it ("Matrix Descriptor Format", "Strides"), not taken
-//! from [`tk_layout::panels`], so that a mistake there shows.
+//! from [`tk_gpu::analysis::wgmma_shared`], so that a mistake there shows.
 
-use tk_layout::matrix::{Matrix, all};
+use tk_gpu::target::mma::{Matrix, all};
 use tk_ops::DType;
 
 use super::Global;

@@ -2,12 +2,12 @@
 //!
 //! Which lane holds what is written here as the PTX manual has it ("Matrix Fragments for mma", "ldmatrix"), and the manuals of
 //! CDNA3 and RDNA3 ("Matrix Arithmetic Instructions", "Wave Matrix Multiply Accumulate"), not taken from
-//! [`tk_layout::matrix`], so that a mistake there shows.
+//! [`tk_gpu::target::mma`], so that a mistake there shows.
 //!
 //! Guarantees sums of f32 that are as exact as an f64 is, rounded once for each instruction: machines leave open in which
 //! order and how exactly they add. Sums of f64 are fused multiply-adds in the order of K, sums of integers modulo 2^32.
 
-use tk_layout::matrix::{Form, Matrix, all};
+use tk_gpu::target::mma::{Form, Matrix, all};
 use tk_ops::{DType, Scalar};
 
 use super::access::Who;

@@ -5,11 +5,11 @@
 //! it begins, its elements come at a moment that the seed draws, at the latest when every lane waits, and then its bytes count
 //! for its barrier. A copy to device memory reads shared memory at one such moment, and writes at a later one, which may be
 //! behind the end of its program if nobody waits for that. Where a box lies in shared memory is written here as the PTX manual
-//! has it ("Swizzling modes"), not taken from [`tk_layout::panels`], so that a mistake there shows.
+//! has it ("Swizzling modes"), not taken from [`tk_gpu::analysis::wgmma_shared`], so that a mistake there shows.
 
 use std::collections::BTreeMap;
 
-use tk_layout::channels::maps::MOST_DIMENSIONS;
+use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
 
 use super::access::Who;
 use super::block::Block;

@@ -18,7 +18,7 @@ use inkwell::types::{BasicType, BasicTypeEnum};
 use inkwell::values::{
     BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
 };
-use tk_layout::TargetSpec;
+use tk_gpu::TargetSpec;
 use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
 use tk_tile::message::{Form, Message};

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
-use tk_layout::Kernel;
+use tk_gpu::Kernel;
 use tk_ops::{ControlOp, Op};
 use tk_tile::message::{Form, Kind as Said, Message, control, record};
 use tk_tile::{Loc, walk};

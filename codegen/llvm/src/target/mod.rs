@@ -15,7 +15,7 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, FunctionValue, IntValue};
-use tk_layout::Kernel;
+use tk_gpu::Kernel;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::Form;
@@ -68,7 +68,7 @@ impl<'c> Passed<'c> {
         let slots = slots(start.kernel);
         let mut passed = start.function.get_params();
         let mut hidden = passed.split_off(slots.len().min(passed.len()));
-        let of_grid = hidden.len().saturating_sub(tk_layout::channels::maps::maps(start.kernel).len());
+        let of_grid = hidden.len().saturating_sub(tk_gpu::ir::tensor_map::maps(start.kernel).len());
         let maps = hidden.split_off(of_grid);
         let ([x, y, z], control) = match hidden.as_slice() {
             [x, y, z] => ([x, y, z], None),
@@ -261,7 +261,7 @@ pub trait Machine<'c> {
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
 
     /// Matrices of eight rows of 16 bytes from shared memory, 1, 2 or 4 of them, whose rows begin where lanes say
-    /// ([`tk_layout::operand`]); gives a word of each. Turned around, of elements of 16 bits.
+    /// ([`tk_gpu::analysis::ldmatrix`]); gives a word of each. Turned around, of elements of 16 bits.
     fn load_matrices(
         &self,
         _e: &Emit<'_, 'c>,
@@ -284,7 +284,7 @@ pub trait Machine<'c> {
         missing("stores of matrices")
     }
 
-    /// The words of two factors multiplied and added to the elements of an accumulator ([`tk_layout::matrix`]).
+    /// The words of two factors multiplied and added to the elements of an accumulator ([`tk_gpu::target::mma`]).
     fn multiply(
         &self,
         e: &Emit<'_, 'c>,
@@ -294,7 +294,7 @@ pub trait Machine<'c> {
         c: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
-    /// Begins products of groups of warps ([`tk_layout::panels`]); gives their sums, which nobody may look at before
+    /// Begins products of groups of warps ([`tk_gpu::analysis::wgmma_shared`]); gives their sums, which nobody may look at before
     /// [`Machine::wait_together`].
     fn begin_together(
         &self,

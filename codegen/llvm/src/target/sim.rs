@@ -8,7 +8,7 @@ use inkwell::builder::Builder;
 use inkwell::module::Module;
 use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
 use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue};
-use tk_layout::channels::maps::{self, MOST_DIMENSIONS};
+use tk_gpu::ir::tensor_map::{self, MOST_DIMENSIONS};
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
@@ -269,7 +269,7 @@ impl<'c> Machine<'c> for Sim {
             params.push(b.build_bit_cast(code, ty, "")?);
         }
         let mut maps = vec![];
-        for i in 0..maps::maps(start.kernel).len() {
+        for i in 0..tensor_map::maps(start.kernel).len() {
             let at = i32.const_int((params.len() + i) as u64, false);
             // SAFETY: maps follow the parameters.
             let place = unsafe { b.build_in_bounds_gep(i64, args.into_pointer_value(), &[at], "")? };
@@ -422,7 +422,7 @@ impl<'c> Machine<'c> for Sim {
             let x = if x.get_type() == ty { *x } else { e.builder.build_bit_cast(*x, ty, "")? };
             e.builder.build_store(self.element(e, &access, room, i)?, x)?;
         }
-        let kind = tk_layout::matrix::all().position(|m| m == product.matrix).unwrap_or(usize::MAX);
+        let kind = tk_gpu::target::mma::all().position(|m| m == product.matrix).unwrap_or(usize::MAX);
         let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
         let [x, y] = product.factors.map(code);
         let args = [e.int(kind as u32).into(), x.into(), y.into(), room.into(), self.place(e).into()];
@@ -446,7 +446,7 @@ impl<'c> Machine<'c> for Sim {
         let room = self.words_room(e, sums)?;
         let left_room = self.words_room(e, &vec![e.int(0).into(); what.words()])?;
         let code = |d: DType| e.int(DType::ALL.iter().position(|o| *o == d).unwrap_or(0) as u32);
-        let kind = tk_layout::matrix::all().position(|m| m.is_like(&matrix)).unwrap_or(usize::MAX);
+        let kind = tk_gpu::target::mma::all().position(|m| m.is_like(&matrix)).unwrap_or(usize::MAX);
         let [x, y] = what.product.factors.map(code);
         for step in &what.steps {
             let left = match &what.left {

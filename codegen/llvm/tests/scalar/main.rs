@@ -19,7 +19,7 @@ use inkwell::targets::{
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValue, BasicValueEnum, IntValue, PointerValue};
 use inkwell::{AddressSpace, IntPredicate};
-use tk_layout::spec::{SIM_32, SM_80, SM_90A, TargetSpec};
+use tk_gpu::target::spec::{SIM_32, SM_80, SM_90A, TargetSpec};
 use tk_llvm::scalar::{Error, Math, Scalars, Width};
 use tk_ops::buf::Buf;
 use tk_ops::dtype::DType;

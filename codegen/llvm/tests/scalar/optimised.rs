@@ -7,7 +7,7 @@
 use inkwell::context::Context;
 use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::targets::TargetTriple;
-use tk_layout::spec::{GFX90A, GFX942, GFX1100};
+use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100};
 use tk_llvm::module::PASSES;
 
 use super::*;

@@ -2,7 +2,7 @@
 //! lack one thing, which the last argument names.
 
 use super::*;
-use tk_layout::matrix::all;
+use tk_gpu::target::mma::all;
 use tk_llvm::sim::{Dimension, TensorMap};
 
 struct Calls {

@@ -24,7 +24,7 @@ use std::ffi::c_void;
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
-use tk_layout::spec::{SIM_32, SIM_64};
+use tk_gpu::target::spec::{SIM_32, SIM_64};
 use tk_llvm::sim::{
     Fault, FaultKind, Global, Kernel, Launch, Order, Scope, Shuffle, Space, Statistics, WaitKind, Waiting,
     run, symbols,

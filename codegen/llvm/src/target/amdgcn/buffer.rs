@@ -9,7 +9,7 @@ use inkwell::AddressSpace;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use tk_layout::TargetSpec;
+use tk_gpu::TargetSpec;
 
 use super::{Amdgcn, GLOBAL, is_rdna, is_streamed};
 use crate::emit::value::{vector_of, word};

@@ -2,7 +2,7 @@
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
-use tk_layout::matrix::{Form, Matrix};
+use tk_gpu::target::mma::{Form, Matrix};
 use tk_ops::DType;
 
 use super::Amdgcn;
@@ -113,7 +113,7 @@ impl<'c> Amdgcn<'c> {
 
 #[cfg(test)]
 mod tests {
-    use tk_layout::matrix::{CDNA2, CDNA3, RDNA3};
+    use tk_gpu::target::mma::{CDNA2, CDNA3, RDNA3};
 
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Owns programs of several blocks ([`tk_layout::clusters`]).
+//! Owns programs of several blocks ([`tk_gpu::passes::cluster`]).
 //!
 //! May assume that the launch has the blocks of a program next to each other on axis 0. Guarantees that no block writes to
 //! the memory of one that has not begun: all arrive when they begin, and wait before they write the first time. None ends

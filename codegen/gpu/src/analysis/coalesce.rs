@@ -1,0 +1,155 @@
+//! Owns how an access to device memory is best made: which dimension is the fastest in memory, and how many neighbours
+//! one lane can take at once.
+//!
+//! May assume the facts of [`crate::analysis::axis`]. Guarantees that an access of `vector` neighbours is aligned to its size and
+//! that all of them are inside or none, so that one predicate serves for all.
+
+use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_tile::{Func, Inst, Module, Type, ValueId};
+
+use crate::analysis::axis::{AxisInfo, element_bytes};
+use crate::target::spec::TargetSpec;
+
+/// How memory is accessed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Dimensions of the tile, the fastest in memory first.
+    pub order: Vec<usize>,
+    /// Neighbours along the fastest dimension that one access takes: a power of two.
+    pub vector: u32,
+    /// Bytes of an element.
+    pub bytes: u32,
+}
+
+/// Where the operands of an access are.
+struct Parts {
+    /// The pointers or the view.
+    place: ValueId,
+    /// Positions of a box in a view.
+    at: Vec<ValueId>,
+    mask: Option<ValueId>,
+    shape: Vec<u32>,
+}
+
+/// Reads as the load that it stands for.
+const COPY: Op = Op::Machine(MachineOp::AsyncCopy);
+
+/// How the accesses of an instruction are best made; `None` if it accesses no tile of memory in order.
+pub fn access(
+    module: &Module,
+    func: &Func,
+    axis: &AxisInfo,
+    spec: &TargetSpec,
+    inst: &Inst,
+) -> Option<Access> {
+    let ty = |v: ValueId| module.types.get(func.ty(v));
+    let operand = |i: usize| inst.operands.get(i).copied();
+    let place = operand(0)?;
+    let op = match ty(place) {
+        Type::View { .. } if inst.op == COPY => MemoryOp::ViewLoad,
+        Type::Tile { .. } if inst.op == COPY => MemoryOp::Load,
+        Type::View { .. } | Type::Tile { .. } => {
+            let Op::Memory(op) = inst.op else { return None };
+            op
+        }
+    };
+    let parts = match op {
+        MemoryOp::Load | MemoryOp::Store | MemoryOp::Prefetch => {
+            let shape = ty(place).shape()?.to_vec();
+            let masks = if op == MemoryOp::Store { 2 } else { 1 };
+            let mask = crate::ir::shared_access::plain_operands(inst).get(masks).copied();
+            Parts { place, at: vec![], mask, shape }
+        }
+        MemoryOp::ViewLoad | MemoryOp::ViewStore => {
+            let Type::View { rank, .. } = ty(place) else { return None };
+            let rank = *rank as usize;
+            let at = (1..=rank).filter_map(operand).collect();
+            let tile = if op == MemoryOp::ViewLoad { *inst.results.first()? } else { operand(1 + rank)? };
+            Parts { place, at, mask: None, shape: ty(tile).shape()?.to_vec() }
+        }
+        MemoryOp::PtrAdd
+        | MemoryOp::View
+        | MemoryOp::ViewShape
+        | MemoryOp::ViewStride
+        | MemoryOp::ViewPtr
+        | MemoryOp::ViewSlice
+        | MemoryOp::ViewPermute
+        | MemoryOp::ViewInside
+        | MemoryOp::ViewGather
+        | MemoryOp::ViewScatter => return None,
+    };
+    if parts.shape.is_empty() {
+        return None;
+    }
+    let bytes = match ty(place) {
+        Type::View { elem, .. } => element_bytes(elem),
+        Type::Tile { elem: tk_tile::Elem::Ptr { pointee, .. }, .. } => element_bytes(pointee),
+        Type::Tile { .. } => return None,
+    };
+    let (order, vector) = match ty(place) {
+        Type::View { .. } => of_view(axis, &parts, bytes),
+        Type::Tile { .. } => of_pointers(axis, &parts, bytes),
+    };
+    let most = (u64::from(spec.vector_bytes) / bytes).max(1);
+    let extent = parts.shape.get(*order.first()?).copied().unwrap_or(1);
+    let vector = vector.min(most).min(power_below(extent));
+    Some(Access {
+        order,
+        vector: u32::try_from(vector).unwrap_or(1),
+        bytes: u32::try_from(bytes).unwrap_or(1),
+    })
+}
+
+/// How many neighbours of a `view_inside` are inside or outside together, and along which dimension; as far as accesses to them
+/// could be wide.
+pub fn inside(module: &Module, func: &Func, axis: &AxisInfo, inst: &Inst) -> Option<(usize, u32)> {
+    let (place, r) = (*inst.operands.first()?, *inst.results.first()?);
+    let shape = module.types.get(func.ty(r)).shape()?.to_vec();
+    let at = inst.operands.iter().skip(1).copied().collect();
+    let (order, vector) = of_view(axis, &Parts { place, at, mask: None, shape: shape.clone() }, 1);
+    let fastest = *order.first()?;
+    Some((fastest, u32::try_from(vector.min(power_below(*shape.get(fastest)?))).ok()?))
+}
+
+/// The largest power of two that divides an extent: vectors do not reach into padding.
+fn power_below(extent: u32) -> u64 {
+    1 << extent.trailing_zeros().min(24)
+}
+
+fn of_pointers(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, u64) {
+    let known = axis.tile(parts.place);
+    let order = sorted(parts.shape.len(), |d| known.dim(d).contiguity);
+    let fastest = order.first().copied().unwrap_or(0);
+    let dim = known.dim(fastest);
+    let mut vector = dim.contiguity.min((dim.divisibility / bytes).max(1));
+    if let Some(mask) = parts.mask {
+        vector = vector.min(axis.tile(mask).dim(fastest).constancy);
+    }
+    (order, vector)
+}
+
+fn of_view(axis: &AxisInfo, parts: &Parts, bytes: u64) -> (Vec<usize>, u64) {
+    let rank = parts.shape.len();
+    let Some(view) = axis.view(parts.place) else { return (sorted(rank, |_| 1), 1) };
+    let unit = |d: usize| view.strides.get(d).is_some_and(|s| s.1);
+    let order = sorted(rank, |d| u64::from(unit(d)));
+    let fastest = order.first().copied().unwrap_or(0);
+    if !unit(fastest) {
+        return (order, 1);
+    }
+    let at = |d: usize| parts.at.get(d).map_or(1, |v| axis.tile(*v).divisibility());
+    // All neighbours are inside or none.
+    let mut vector = at(fastest).min(view.extents.get(fastest).copied().unwrap_or(1));
+    vector = vector.min((view.base / bytes).max(1));
+    for d in (0..rank).filter(|d| *d != fastest) {
+        vector = vector.min(view.strides.get(d).map_or(1, |s| s.0));
+    }
+    (order, vector.max(1))
+}
+
+/// Dimensions by what is known of them, the largest first; the last dimension wins where nothing is known.
+fn sorted(rank: usize, by: impl Fn(usize) -> u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rank).rev().collect();
+    order.sort_by_key(|d| std::cmp::Reverse(by(*d)));
+    order
+}

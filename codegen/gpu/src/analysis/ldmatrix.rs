@@ -1,0 +1,148 @@
+//! Owns how a factor of a matrix product lies in shared memory, and how its fragments are read from there.
+//!
+//! A *matrix load* brings eight rows of 16 bytes: each of eight lanes says where a row begins, and every lane of the warp
+//! gets one word of them, lane `l` word `l % 4` of row `l / 4`. Turned around it gives a lane, of elements of two bytes,
+//! those of column `l / 4` and rows `2 (l % 4)` and `2 (l % 4) + 1`. Up to four matrices are loaded at a time, lanes 8 to 15
+//! giving the rows of the second one and so on. Whether it serves follows from where the bits of a fragment lie in the
+//! buffer; where it does not, every lane reads its own words.
+//!
+//! The order of a buffer is the one of [`SharedPlan`] between those who store and the lanes that read; of the ways to read,
+//! the one with the least work.
+//!
+//! May assume fragments of an instruction. Guarantees that emission and lowering read the same way.
+
+use crate::analysis::conversion::bases;
+use crate::ir::shared_access::image;
+use crate::layout::Layout;
+use crate::layout::linear::{LinearLayout, SharedMap, SharedPlan};
+use crate::target::mma::{Form, Fragment};
+use crate::target::spec::TargetSpec;
+
+/// How fragments are read from shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// Matrix loads; rows of the buffer are along K.
+    Rows,
+    /// Matrix loads, turned around; rows of the buffer are across K.
+    Columns,
+    /// Every lane reads what it holds.
+    Own,
+}
+
+/// Bytes of a row of a matrix load.
+const ROW: u32 = 16;
+/// Log2 of the words of a row.
+const WORDS: usize = 2;
+/// Log2 of the matrices that one instruction loads at most.
+const MOST_MATRICES: usize = 2;
+
+/// Who reads what at a time. Each is a basis of an atom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reader {
+    /// Neighbours in the buffer that an access takes, in this order.
+    pub vector: Vec<[u32; 2]>,
+    /// What the bits of the lane that gives an address stand for.
+    pub lane: Vec<[u32; 2]>,
+    /// Log2 of the matrices that a load brings; 0 where lanes read for themselves.
+    pub matrices: usize,
+    /// The other register bits.
+    pub rest: Vec<[u32; 2]>,
+}
+
+/// Who reads what, if fragments of elements of so many bytes can be read this way at all.
+pub fn reader(f: &Fragment, read: Read, bytes: u32) -> Option<Reader> {
+    let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0) as usize;
+    if read != Read::Own && f.form() != Form::Quads {
+        return None;
+    }
+    let register = f.register();
+    let (word, more) = register.split_at_checked(packed)?;
+    let (columns, rows) = f.lane().split_at_checked(WORDS)?;
+    let matrices = (f.own + f.tiles()).saturating_sub(packed).min(MOST_MATRICES);
+    let (of_load, rest) = more.split_at_checked(matrices)?;
+    let reader = |vector: Vec<[u32; 2]>, mut lane: Vec<[u32; 2]>| {
+        lane.extend(of_load);
+        lane.resize(f.lane().len(), [0, 0]);
+        Some(Reader { vector, lane, matrices, rest: rest.to_vec() })
+    };
+    match read {
+        Read::Rows => reader([word, columns].concat(), rows.to_vec()),
+        Read::Columns if bytes == 2 => reader(rows.to_vec(), [word, columns].concat()),
+        Read::Columns => None,
+        Read::Own => {
+            Some(Reader { vector: vec![], lane: f.lane().to_vec(), matrices: 0, rest: register.to_vec() })
+        }
+    }
+}
+
+/// How fragments are read from a buffer in which elements lie as `bases` says.
+pub fn read(f: &Fragment, bases: &[i64], bytes: u32) -> Read {
+    let fits = |read: &Read| reader(f, *read, bytes).is_some_and(|r| is_loadable(f, &r, bases, bytes));
+    [Read::Rows, Read::Columns].into_iter().find(fits).unwrap_or(Read::Own)
+}
+
+/// Whether the vector of a reader is 16 bytes in order, and everything else a multiple of that.
+fn is_loadable(f: &Fragment, r: &Reader, bases: &[i64], bytes: u32) -> bool {
+    let at = |b: &[u32; 2]| image(bases, &f.out_bits(), b);
+    let in_order = r.vector.iter().enumerate().all(|(i, b)| at(b) == 1 << i);
+    let row = i64::from(ROW / bytes.max(1));
+    let aligned = r.lane.iter().chain(&r.rest).chain(f.warp()).all(|b| at(b) % row == 0);
+    (bytes << r.vector.len()) == ROW && in_order && aligned
+}
+
+/// The order of a buffer that is stored to from `held` and read as fragments: for each bit of the coordinates of an atom its
+/// place, in elements.
+pub fn order(held: &Layout, f: &Fragment, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
+    let mut best: Option<(u32, Vec<i64>)> = None;
+    for way in [Read::Rows, Read::Columns, Read::Own] {
+        let Some(plan) = reader(f, way, bytes).and_then(|r| plan(held, f, &r, bytes, spec)) else { continue };
+        let bases = bases(&plan.map);
+        let cost = plan.wavefronts + plan.accesses + packing(f, way, &bases, bytes);
+        if read(f, &bases, bytes) == way && best.as_ref().is_none_or(|b| cost < b.0) {
+            best = Some((cost, bases));
+        }
+    }
+    best.map_or_else(|| bases(&SharedMap::row_major(held.atom().out_bits())), |b| b.1)
+}
+
+/// Instructions that make words of the elements that a lane reads where these do not lie side by side: one for each element
+/// of a word but the first.
+fn packing(f: &Fragment, way: Read, bases: &[i64], bytes: u32) -> u32 {
+    let packed = (4 / bytes.max(1)).checked_ilog2().unwrap_or(0);
+    let word = f.register().iter().take(packed as usize);
+    let whole = word.enumerate().all(|(i, b)| image(bases, &f.out_bits(), b) == 1 << i);
+    let words = (f.registers() >> packed) as u32;
+    if way == Read::Own && !whole { words * ((1 << packed) - 1) } else { 0 }
+}
+
+/// The way through shared memory from a layout to those who read. A step along K is read at a time, so what one access
+/// takes lies in one step; the search is told so by leaving steps to others.
+fn plan(held: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) -> Option<SharedPlan> {
+    let list = |bases: &[[u32; 2]]| bases.iter().map(|b| b.to_vec()).collect::<Vec<_>>();
+    let (of_step, steps) = r.rest.split_at_checked(r.rest.len().checked_sub(f.steps)?)?;
+    let readers = |register: &[[u32; 2]], warp: &[[u32; 2]]| {
+        let register = list(&[&r.vector[..], register].concat());
+        LinearLayout::new(&f.out_bits(), register, list(&r.lane), list(warp)).ok()
+    };
+    let in_step = readers(of_step, &[steps, f.warp()].concat())?;
+    let found = SharedPlan::new(held.atom(), &in_step, bytes, spec)?;
+    found.for_others(held.atom(), &readers(&r.rest, f.warp())?, spec)
+}
+
+/// The register bits, of those of a step, that stand for neighbours in a buffer which one access takes; `registers` are the
+/// places of register bits and `threads` those of lanes and warps, in elements. At most `most` bits.
+pub fn neighbours(f: &Fragment, registers: &[i64], threads: &[i64], most: usize) -> Vec<usize> {
+    let mut vector = vec![];
+    while vector.len() < most {
+        let of_step = registers.iter().take(f.own + f.tiles()).enumerate();
+        let next = of_step.clone().find(|(_, p)| **p == 1 << vector.len()).map(|(i, _)| i);
+        let Some(next) = next else { break };
+        let rest = registers.iter().enumerate().filter(|(i, _)| *i != next && !vector.contains(i));
+        let mut others = rest.map(|(_, p)| p).chain(threads);
+        if others.any(|p| p % (2 << vector.len()) != 0) {
+            break;
+        }
+        vector.push(next);
+    }
+    vector
+}

@@ -1,0 +1,9 @@
+//! What passes and the verifier ask about a kernel; nothing here changes it.
+
+pub mod axis;
+pub mod coalesce;
+pub mod conversion;
+pub mod dot_chains;
+pub mod ldmatrix;
+pub mod provenance;
+pub mod wgmma_shared;

@@ -1,0 +1,165 @@
+//! Owns how instructions are added to a kernel: [`Edit`].
+//!
+//! May assume values of the kernel. Guarantees that each result has the layout that is asked for.
+
+use tk_ops::scalar::Scalar;
+use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op};
+use tk_tile::rewrite::constant;
+use tk_tile::{Attr, Attrs, BlockId, FuncId, Id, Inst, InstId, Type, TypeId, ValueId};
+
+use crate::ir::kernel::{Kernel, LayoutId};
+
+/// A kernel that is changed.
+pub struct Edit<'a> {
+    /// The kernel.
+    pub kernel: &'a mut Kernel,
+    /// Where new instructions come from.
+    pub loc: Option<tk_tile::Loc>,
+}
+
+impl Edit<'_> {
+    /// The function.
+    pub fn func(&mut self) -> &mut tk_tile::Func {
+        &mut self.kernel.module.funcs[FuncId(0)]
+    }
+
+    /// The layout of a value.
+    pub fn layout_of(&self, v: ValueId) -> Option<LayoutId> {
+        self.kernel.of.get(v.index()).copied().flatten()
+    }
+
+    /// Gives a value a layout.
+    pub fn hold(&mut self, v: ValueId, layout: Option<LayoutId>) {
+        if self.kernel.of.len() <= v.index() {
+            self.kernel.of.resize(v.index() + 1, None);
+        }
+        if let Some(slot) = self.kernel.of.get_mut(v.index()) {
+            *slot = layout;
+        }
+    }
+
+    /// The type of a scalar.
+    pub fn scalar(&mut self, d: DType) -> TypeId {
+        self.kernel.module.types.intern(Type::scalar(d))
+    }
+
+    /// Adds an instruction; gives its first result.
+    pub fn add(
+        &mut self,
+        block: BlockId,
+        inst: Inst,
+        results: &[(TypeId, Option<LayoutId>)],
+    ) -> (InstId, Vec<ValueId>) {
+        let types: Vec<TypeId> = results.iter().map(|r| r.0).collect();
+        let id = self.func().add_inst(block, inst, &types);
+        let made = self.func().insts[id].results.clone();
+        made.iter().zip(results).for_each(|(v, r)| self.hold(*v, r.1));
+        (id, made)
+    }
+
+    /// An instruction without results.
+    pub fn inst(&self, op: Op, operands: &[ValueId], attrs: Attrs) -> Inst {
+        Inst { op, operands: operands.to_vec(), attrs, blocks: vec![], results: vec![], loc: self.loc }
+    }
+
+    /// An integer.
+    pub fn int(&mut self, block: BlockId, d: DType, value: i64) -> ValueId {
+        let ty = self.scalar(d);
+        let attrs = Attrs::new().with("value", Attr::Scalar(Scalar::int(d, value.into())));
+        let inst = self.inst(Op::Create(CreateOp::Const), &[], attrs);
+        self.first(block, inst, ty)
+    }
+
+    /// Adds an instruction with one scalar result.
+    pub fn first(&mut self, block: BlockId, inst: Inst, ty: TypeId) -> ValueId {
+        let operand = inst.operands.first().copied();
+        self.add(block, inst, &[(ty, None)]).1.first().copied().or(operand).unwrap_or(ValueId(0))
+    }
+
+    /// An elementwise operation on scalars.
+    pub fn compute(&mut self, block: BlockId, op: ElementwiseOp, operands: &[ValueId], to: DType) -> ValueId {
+        let ty = self.scalar(to);
+        let inst = self.inst(Op::Elementwise(op), operands, Attrs::new());
+        self.first(block, inst, ty)
+    }
+
+    /// The type of a scalar value.
+    pub fn dtype(&self, v: ValueId) -> DType {
+        self.kernel.module.types.get(self.kernel.func().ty(v)).dtype().unwrap_or(DType::I32)
+    }
+
+    /// Whether the trip of a loop that is so many behind `iv` comes.
+    pub fn comes(&mut self, id: InstId, block: BlockId, iv: ValueId, trips: u32) -> ValueId {
+        let inst = self.kernel.func().insts[id].clone();
+        let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
+        let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
+        let narrow = self.dtype(iv).bits() < 64;
+        // In 64 bits: so that nothing wraps around, or as machines count.
+        let mut wide = |v: ValueId| match self.dtype(v) == DType::I64 {
+            true => v,
+            false => self.compute(block, ElementwiseOp::Cast, &[v], DType::I64),
+        };
+        let (hi, iv, by) = (wide(*hi), wide(iv), wide(*step));
+        let trips = self.int(block, DType::I64, trips.into());
+        let far = self.compute(block, ElementwiseOp::Mul, &[by, trips], DType::I64);
+        if let Some(step) = known {
+            return self.reaches(block, (iv, hi, far), step > 0, narrow);
+        }
+        let zero = self.int(block, DType::I64, 0);
+        let mut both = vec![];
+        for (sign, up) in [(ElementwiseOp::Gt, true), (ElementwiseOp::Lt, false)] {
+            let runs = self.compute(block, sign, &[by, zero], DType::Bool);
+            let reaches = self.reaches(block, (iv, hi, far), up, narrow);
+            both.push(self.compute(block, ElementwiseOp::And, &[runs, reaches], DType::Bool));
+        }
+        self.compute(block, ElementwiseOp::Or, &both, DType::Bool)
+    }
+
+    /// Whether `far` from `iv` is in front of `hi`, upwards or downwards; 64-bit numbers, of fewer bits if `narrow`.
+    fn reaches(
+        &mut self,
+        block: BlockId,
+        (iv, hi, far): (ValueId, ValueId, ValueId),
+        up: bool,
+        narrow: bool,
+    ) -> ValueId {
+        let left = self.compute(block, ElementwiseOp::Sub, &[hi, iv], DType::I64);
+        if narrow {
+            let op = if up { ElementwiseOp::Gt } else { ElementwiseOp::Lt };
+            return self.compute(block, op, &[left, far], DType::Bool);
+        }
+        // The distance of two numbers of 64 bits is one without a sign.
+        let zero = self.int(block, DType::I64, 0);
+        let mut distance = |v: ValueId| {
+            let v = if up { v } else { self.compute(block, ElementwiseOp::Sub, &[zero, v], DType::I64) };
+            self.compute(block, ElementwiseOp::Cast, &[v], DType::U64)
+        };
+        let (left, far) = (distance(left), distance(far));
+        let farther = self.compute(block, ElementwiseOp::Gt, &[left, far], DType::Bool);
+        let op = if up { ElementwiseOp::Lt } else { ElementwiseOp::Gt };
+        let comes = self.compute(block, op, &[iv, hi], DType::Bool);
+        self.compute(block, ElementwiseOp::And, &[comes, farther], DType::Bool)
+    }
+
+    /// The piece of a ring behind another one.
+    pub fn behind(&mut self, block: BlockId, slot: ValueId, pieces: u32) -> ValueId {
+        let (one, zero) = (self.int(block, DType::I32, 1), self.int(block, DType::I32, 0));
+        let last = self.int(block, DType::I32, i64::from(pieces) - 1);
+        let ends = self.compute(block, ElementwiseOp::Eq, &[slot, last], DType::Bool);
+        let after = self.compute(block, ElementwiseOp::Add, &[slot, one], DType::I32);
+        self.compute(block, ElementwiseOp::Select, &[ends, zero, after], DType::I32)
+    }
+
+    /// A branch that gives nothing.
+    pub fn choose(&mut self, block: BlockId, when: ValueId, [then, other]: [BlockId; 2]) {
+        let mut inst = self.inst(Op::Control(ControlOp::If), &[when], Attrs::new());
+        inst.blocks = vec![then, other];
+        self.add(block, inst, &[]);
+    }
+
+    /// The end of a branch.
+    pub fn yields(&mut self, block: BlockId, values: &[ValueId]) {
+        let inst = self.inst(Op::Control(ControlOp::Yield), values, Attrs::new());
+        self.add(block, inst, &[]);
+    }
+}

@@ -1,0 +1,232 @@
+//! Owns what a launch has to describe to the copy engine: [`maps`].
+//!
+//! A *tensor map* says where a tensor lies in memory, which box of it a copy brings, and how its lines lie in shared memory.
+//! Copies of equal boxes of one parameter share a map, wherever they are cut from.
+//!
+//! May assume a verified scheduled kernel. Guarantees one order for emission and launch.
+
+use tk_ops::{DType, ElementwiseOp, MachineOp, MemoryOp, Op};
+use tk_tile::rewrite::constant;
+use tk_tile::{Def, Elem, Inst, Type, ValueId, walk};
+
+use crate::analysis::axis::flattened;
+use crate::ir::kernel::Kernel;
+use crate::layout::cut;
+
+/// A number of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// This one of the flattened parameters.
+    Passed(usize),
+    /// It is always the same.
+    Value(i64),
+}
+
+/// What a view takes of an axis of the tensor behind it, as `view_slice` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// All of it.
+    Whole,
+    /// One index, which the program computes.
+    Index,
+    /// What lies between two positions that the program computes.
+    Range,
+}
+
+/// An axis of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Axis {
+    /// How long it is.
+    pub extent: Word,
+    /// Elements from one to the next.
+    pub stride: Word,
+    /// What the matrix takes of it.
+    pub taken: Taken,
+}
+
+/// A matrix in a tensor that a launch knows before the kernel runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// The number of the tensor's address among the flattened parameters.
+    pub address: usize,
+    /// The axes of the tensor, as it has them. Two are not taken at one index: the rows and the columns.
+    pub axes: Vec<Axis>,
+    /// Its elements.
+    pub dtype: DType,
+}
+
+impl Matrix {
+    /// The numbers of the axes of rows and columns.
+    pub fn kept(&self) -> Option<[usize; 2]> {
+        let kept = self.axes.iter().enumerate().filter(|(_, a)| a.taken != Taken::Index);
+        kept.map(|(n, _)| n).collect::<Vec<_>>().try_into().ok()
+    }
+
+    /// The dimensions of its map, the fastest first.
+    ///
+    /// The copy engine fills with 0 what is outside of a tensor, not what is outside of a range of rows. The map of a tensor with
+    /// N rows therefore begins N rows before it, and its rows stand in it twice: row r of a range that has n rows and ends before
+    /// row e is found at N - n + r along the one and e along the other. The first reaches its extent N where the range ends,
+    /// wherever that is.
+    pub fn dimensions(&self) -> Vec<Dimension> {
+        let Some([rows, columns]) = self.kept() else { return vec![] };
+        let axis = |n: usize, at| self.axes.get(n).map(|a| Dimension::of(a, at));
+        let indices = (0..self.axes.len()).filter(|n| ![rows, columns].contains(n));
+        let mut all: Vec<Dimension> = [axis(columns, Position::Column), axis(rows, Position::Row)]
+            .into_iter()
+            .chain(indices.map(|n| axis(n, Position::Index(n))))
+            .flatten()
+            .collect();
+        if let Some(row) =
+            all.get_mut(1).filter(|_| self.axes.get(rows).is_some_and(|a| a.taken == Taken::Range))
+        {
+            row.before = true;
+            let end = Dimension { extent: Word::Value(BEYOND), at: Position::End, before: false, ..*row };
+            all.push(end);
+        }
+        all
+    }
+}
+
+/// An extent that contains all positions that there are.
+const BEYOND: i64 = i32::MAX as i64;
+/// The most lines, and elements of a line, of one copy: the limit of `cuTensorMapEncodeTiled` for a box.
+pub const MOST_OF_BOX: u32 = 256;
+/// The most dimensions of a map: the limit of `cuTensorMapEncodeTiled`.
+pub const MOST_DIMENSIONS: usize = 5;
+
+/// Where a copy begins along a dimension of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Position {
+    /// At its column.
+    Column,
+    /// At its row; of a range it is counted so that the range ends where the tensor would.
+    Row,
+    /// At the index on this axis of the tensor.
+    Index(usize),
+    /// Where the range of rows ends.
+    End,
+}
+
+/// A dimension of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimension {
+    /// How long it is.
+    pub extent: Word,
+    /// Elements from one to the next.
+    pub stride: Word,
+    /// The map begins one extent before the tensor.
+    pub before: bool,
+    /// Where copies begin.
+    pub at: Position,
+}
+
+impl Dimension {
+    fn of(axis: &Axis, at: Position) -> Dimension {
+        Dimension { extent: axis.extent, stride: axis.stride, before: false, at }
+    }
+}
+
+/// A tensor map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMap {
+    /// What is described.
+    pub matrix: Matrix,
+    /// Lines of a copy.
+    pub lines: u32,
+    /// Bytes of a line: 32, 64 or 128.
+    pub span: u32,
+}
+
+/// The maps of a kernel, in the order in which they are passed.
+pub fn maps(kernel: &Kernel) -> Vec<TensorMap> {
+    let func = kernel.func();
+    let mut all: Vec<TensorMap> = vec![];
+    for id in walk::insts(func) {
+        let found = map(kernel, &func.insts[id]);
+        all.extend(found.filter(|m| !all.contains(m)));
+    }
+    all
+}
+
+/// The map of a copy.
+pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
+    if !matches!(inst.op, Op::Machine(MachineOp::TensorCopy | MachineOp::TensorStore)) {
+        return None;
+    }
+    let matrix = matrix(kernel, *inst.operands.first()?)?;
+    let span = u32::try_from(inst.attrs.int("span")?).ok()?;
+    let tall = u32::try_from(*inst.attrs.ints("shape")?.first()?).ok()?;
+    let lines = (1 << cut(tall).log2).min(MOST_OF_BOX);
+    Some(TensorMap { matrix, lines, span })
+}
+
+/// The matrix behind a view of rank 2: a tensor of which the launch knows everything, or a slice of one.
+pub fn matrix(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
+    let slice = slice(kernel, view);
+    let root = slice.and_then(|s| s.operands.first().copied()).unwrap_or(view);
+    let mut matrix = tensor(kernel, root)?;
+    if let Some(slice) = slice {
+        for (axis, code) in matrix.axes.iter_mut().zip(slice.attrs.ints("axes")?) {
+            axis.taken = match code {
+                0 => Taken::Index,
+                1 => Taken::Whole,
+                _ => Taken::Range,
+            };
+        }
+    }
+    matrix.kept().is_some().then_some(matrix)
+}
+
+/// The slice that a view is.
+pub fn slice(kernel: &Kernel, view: ValueId) -> Option<&Inst> {
+    let func = kernel.func();
+    let Def::Inst(id, _) = func.values[view].def else { return None };
+    Some(&func.insts[id]).filter(|i| i.op == Op::Memory(MemoryOp::ViewSlice))
+}
+
+/// A parameter, or a view that is made of an address and numbers that are.
+fn tensor(kernel: &Kernel, view: ValueId) -> Option<Matrix> {
+    let func = kernel.func();
+    let Type::View { elem: Elem::Scalar(dtype), rank, wide: false, .. } =
+        kernel.module.types.get(func.ty(view))
+    else {
+        return None;
+    };
+    let (dtype, rank) = (*dtype, *rank as usize);
+    let place = |v: ValueId| -> Option<usize> {
+        let params = &func.blocks[func.body].args;
+        let before = params.iter().take(params.iter().position(|p| *p == v)?);
+        Some(before.map(|p| flattened(kernel.module.types.get(func.ty(*p)))).sum())
+    };
+    let (address, words): (usize, Vec<Word>) = if let Some(address) = place(view) {
+        (address, (1..=2 * rank).map(|i| Word::Passed(address + i)).collect())
+    } else {
+        let Def::Inst(id, _) = func.values[view].def else { return None };
+        let inst = Some(&func.insts[id]).filter(|i| i.op == Op::Memory(MemoryOp::View))?;
+        let (address, numbers) = inst.operands.split_first()?;
+        (place(*address)?, numbers.iter().map(|v| number(kernel, *v, &place)).collect::<Option<_>>()?)
+    };
+    let (extents, strides) = words.split_at_checked(rank)?;
+    let axes = extents.iter().zip(strides).map(|(e, s)| Axis { extent: *e, stride: *s, taken: Taken::Whole });
+    Some(Matrix { address, axes: axes.collect(), dtype })
+}
+
+/// A number that is a parameter or a constant, or one of these with more bits.
+fn number(kernel: &Kernel, v: ValueId, place: &dyn Fn(ValueId) -> Option<usize>) -> Option<Word> {
+    let func = kernel.func();
+    if let Some(i) = place(v) {
+        return Some(Word::Passed(i));
+    }
+    if let Some(value) = constant(func, v) {
+        return Some(Word::Value(i64::try_from(value.as_int()?).ok()?));
+    }
+    let Def::Inst(id, _) = func.values[v].def else { return None };
+    let inst = &func.insts[id];
+    let dtype =
+        |v: ValueId| kernel.module.types.get(func.ty(v)).dtype().filter(|d| d.is_int() && d.is_signed());
+    let from = *inst.operands.first()?;
+    let cast = inst.op == Op::Elementwise(ElementwiseOp::Cast);
+    let widens = cast && dtype(from)?.bits() <= dtype(v)?.bits();
+    if widens { number(kernel, from, place) } else { None }
+}

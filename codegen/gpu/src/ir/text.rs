@@ -1,0 +1,409 @@
+//! Owns the text form of kernels with layouts: printing and reading back, for both stages.
+//!
+//! ```text
+//! target sm_90a
+//! warps 4
+//! fact 0: divisible 16
+//! fact 2: divisible 8, one
+//! layout l0 = [7]: register [[1], [2]], lane [[4], [8], [16], [32], [64]], warp [[0], [0]]
+//! layout l1 = [5] x [3]: register [], lane [[1], [2], [4], [8], [16]], warp [[0], [0]]
+//! buffer 0: 512 bytes at 0
+//!
+//! kernel @k(v0 "x": *f32) {
+//!   v1 = arange {start = 0} : tile[i32, 128] @l0
+//!   ..
+//! ```
+//! In front of the kernel, in the text of the tile IR, stand the target, the warps, what is known of flattened parameters
+//! as far as it is something, the layouts and the buffers. A layout has the log2 of the extents of its atom, how often
+//! the atom is repeated if that is more than once, and the coordinates that each bit of a place stands for. `@` and the
+//! name of a layout stand behind the type of each value that has one. Layouts are numbered in the order of the text when
+//! they are printed, and those that nobody has are left out.
+//!
+//! May assume nothing about text. Guarantees that reading gives an answer, and that kernels read back.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use tk_tile::text::lex::{Kind, Lexer, Token};
+use tk_tile::text::{Options, ParseError, parse_marked, print_marked};
+use tk_tile::{FuncId, Id, ValueId};
+
+use crate::analysis::axis::ArgFacts;
+use crate::ir::kernel::{Buffer, Kernel, LayoutId, Layouts, Operands, Setting};
+use crate::layout::Layout;
+use crate::layout::linear::{InDim, LinearLayout};
+use crate::passes::cluster;
+use crate::target::spec::target;
+
+/// A kernel as text.
+pub fn print(kernel: &Kernel, options: Options) -> String {
+    let mut used: Vec<LayoutId> = vec![];
+    let func = print_marked(&kernel.module, kernel.func(), options, &mut |v: ValueId| {
+        let id = kernel.of.get(v.index()).copied().flatten()?;
+        let known = used.iter().position(|l| *l == id);
+        let number = known.unwrap_or_else(|| {
+            used.push(id);
+            used.len() - 1
+        });
+        Some(format!("l{number}"))
+    });
+    let mut out = String::new();
+    // Writing to a string does not fail.
+    let _ = header(&mut out, kernel, &used);
+    out + "\n" + &func
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&print(self, Options::default()))
+    }
+}
+
+fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
+    let setting = &kernel.setting;
+    writeln!(out, "target {}", setting.spec.name)?;
+    writeln!(out, "warps {}", setting.warps)?;
+    if setting.blocks != 1 {
+        writeln!(out, "blocks {}", setting.blocks)?;
+    }
+    if let Some(stages) = setting.stages.filter(|s| *s != 1) {
+        writeln!(out, "stages {stages}")?;
+    }
+    if let Some(registers) = setting.registers {
+        writeln!(out, "registers {registers}")?;
+    }
+    for (i, f) in setting.facts.iter().enumerate() {
+        let divisible = (f.divisible != 1).then(|| format!("divisible {}", f.divisible));
+        let words = [f.one.then_some("one"), f.positive.then_some("positive")];
+        let words: Vec<String> =
+            divisible.into_iter().chain(words.into_iter().flatten().map(String::from)).collect();
+        if !words.is_empty() {
+            writeln!(out, "fact {i}: {}", words.join(", "))?;
+        }
+    }
+    for (n, id) in used.iter().enumerate() {
+        match kernel.layouts.find(*id) {
+            Some(layout) => writeln!(out, "layout l{n} = {layout}")?,
+            None => writeln!(out, "// layout l{n} does not exist")?,
+        }
+    }
+    for (i, b) in kernel.buffers.iter().enumerate() {
+        writeln!(out, "buffer {i}: {} bytes at {}", b.bytes, b.offset)?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Layout {
+    /// `[5] x [3]: register [], lane [[1], [2], [4], [8], [16]], warp [[0], [0]]`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.atom().out_bits())?;
+        if self.repeats().iter().any(|r| *r != 1) {
+            write!(f, " x {:?}", self.repeats())?;
+        }
+        let bases = |dim| -> Vec<Vec<u32>> {
+            (0..self.atom().bits(dim)).filter_map(|i| self.atom().basis(dim, i)).collect()
+        };
+        let (register, lane, warp) = (bases(InDim::Register), bases(InDim::Lane), bases(InDim::Warp));
+        write!(f, ": register {register:?}, lane {lane:?}, warp {warp:?}")
+    }
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+/// Reads a kernel. It still has to be verified.
+///
+/// # Errors
+/// The first mistake with its place.
+pub fn parse(text: &str) -> Parsed<Kernel> {
+    let mut head = Head::new(text);
+    while head.word().is_some_and(|w| w != "kernel") {
+        head.line()?;
+    }
+    let (line, column) = (head.token.line, head.token.column);
+    let fail = |message: String| ParseError { line, column, message };
+    // The lines of the head stay, so that places in the text are right.
+    let end = text.lines().take(line.saturating_sub(1) as usize).map(|_| "\n").collect::<String>();
+    let rest = text.lines().skip(line.saturating_sub(1) as usize).collect::<Vec<_>>().join("\n");
+    let (module, marks) = parse_marked(&(end + &rest))?;
+    let mut of = vec![None; module.funcs.get(FuncId(0)).map_or(0, |f| f.values.len())];
+    if module.funcs.len() != 1 {
+        return Err(fail(format!("{} functions where one kernel is asked for", module.funcs.len())));
+    }
+    for ((_, v), name) in marks {
+        let Some(id) = head.names.get(&name) else {
+            return Err(fail(format!("{v} has the layout `{name}`, which is not in the head")));
+        };
+        if let Some(slot) = of.get_mut(v.index()) {
+            *slot = Some(*id);
+        }
+    }
+    let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
+    let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
+    let Head { blocks, registers, facts, .. } = head;
+    let setting = Setting {
+        spec,
+        warps,
+        blocks,
+        stages: Some(head.stages),
+        most_stages: u32::MAX,
+        operands: Operands::SHARED,
+        registers,
+        facts,
+    };
+    Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shortages: vec![] })
+}
+
+/// Reads a layout, such as `[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []`.
+///
+/// # Errors
+/// The first mistake with its place.
+pub fn layout(text: &str) -> Parsed<Layout> {
+    let mut head = Head::new(text);
+    let layout = head.body()?;
+    if head.token.kind == Kind::End { Ok(layout) } else { head.fail("expected the end") }
+}
+
+/// The most flattened parameters about which text may say something.
+const MOST_FACTS: usize = 1 << 12;
+
+/// What stands in front of the kernel.
+struct Head<'a> {
+    lexer: Lexer<'a>,
+    token: Token<'a>,
+    target: Option<&'static crate::TargetSpec>,
+    warps: Option<u32>,
+    blocks: u32,
+    stages: u32,
+    registers: Option<u32>,
+    facts: Vec<ArgFacts>,
+    layouts: Layouts,
+    names: BTreeMap<String, LayoutId>,
+    buffers: Vec<Buffer>,
+}
+
+impl<'a> Head<'a> {
+    fn new(text: &'a str) -> Head<'a> {
+        let mut lexer = Lexer::new(text);
+        let token = lexer.token();
+        Head {
+            lexer,
+            token,
+            target: None,
+            warps: None,
+            blocks: 1,
+            stages: 1,
+            registers: None,
+            facts: vec![],
+            layouts: Layouts::default(),
+            names: BTreeMap::new(),
+            buffers: vec![],
+        }
+    }
+
+    fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
+        let Token { line, column, .. } = self.token;
+        Err(ParseError { line, column, message: message.into() })
+    }
+
+    fn take(&mut self) {
+        self.token = self.lexer.token();
+    }
+
+    fn word(&self) -> Option<&'a str> {
+        if let Kind::Word(w) = self.token.kind { Some(w) } else { None }
+    }
+
+    fn eat(&mut self, mark: char) -> bool {
+        let found = self.token.kind == Kind::Mark(mark);
+        if found {
+            self.take();
+        }
+        found
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.word() == Some(word);
+        if found {
+            self.take();
+        }
+        found
+    }
+
+    fn expect(&mut self, mark: char) -> Parsed<()> {
+        if self.eat(mark) { Ok(()) } else { self.fail(format!("expected `{mark}`")) }
+    }
+
+    fn expect_word(&mut self, word: &str) -> Parsed<()> {
+        if self.eat_word(word) { Ok(()) } else { self.fail(format!("expected `{word}`")) }
+    }
+
+    fn name(&mut self) -> Parsed<&'a str> {
+        match self.word() {
+            Some(w) => {
+                self.take();
+                Ok(w)
+            }
+            None => self.fail("expected a name"),
+        }
+    }
+
+    fn number(&mut self) -> Parsed<u32> {
+        let value = if let Kind::Number(n) = self.token.kind { n.parse().ok() } else { None };
+        match value {
+            Some(v) => {
+                self.take();
+                Ok(v)
+            }
+            None => self.fail("expected a number from 0 to 4294967295"),
+        }
+    }
+
+    /// `[item, item, ..]`
+    fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        self.expect('[')?;
+        let mut out = vec![];
+        while !self.eat(']') {
+            if !out.is_empty() {
+                self.expect(',')?;
+            }
+            out.push(item(self)?);
+        }
+        Ok(out)
+    }
+
+    /// One line; line ends mean nothing.
+    fn line(&mut self) -> Parsed<()> {
+        let Some(word) = self.word() else { return self.fail("expected `kernel`") };
+        match word {
+            "target" => {
+                self.take();
+                let name = self.name()?;
+                self.target = target(name);
+                if self.target.is_none() {
+                    return self.fail(format!("before this: there is no target `{name}`"));
+                }
+            }
+            "warps" => {
+                self.take();
+                let warps = self.number()?;
+                if !(1..=1 << 10).contains(&warps) {
+                    return self.fail("before this: a program has 1 to 1024 warps");
+                }
+                self.warps = Some(warps);
+            }
+            "blocks" => {
+                self.take();
+                self.blocks = self.number()?;
+                if !cluster::SIZES.contains(&self.blocks) {
+                    return self.fail("before this: a program has 1, 2, 4 or 8 blocks");
+                }
+            }
+            "stages" => {
+                self.take();
+                self.stages = self.number()?;
+                if self.stages == 0 {
+                    return self.fail("before this: a loop has one trip on its way at least");
+                }
+            }
+            "registers" => {
+                self.take();
+                self.registers = Some(self.number()?);
+            }
+            "fact" => {
+                self.take();
+                self.fact()?;
+            }
+            "layout" => {
+                self.take();
+                self.layout()?;
+            }
+            "buffer" => {
+                self.take();
+                if self.number()? as usize != self.buffers.len() {
+                    return self.fail("before this: buffers are numbered from 0");
+                }
+                self.expect(':')?;
+                let bytes = self.number()?;
+                self.expect_word("bytes")?;
+                self.expect_word("at")?;
+                let offset = self.number()?;
+                self.buffers.push(Buffer { bytes, offset });
+            }
+            _ => {
+                return self.fail(
+                    "expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer` or `kernel`",
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// `2: divisible 8, one, positive`
+    fn fact(&mut self) -> Parsed<()> {
+        let index = self.number()? as usize;
+        if index >= MOST_FACTS {
+            return self.fail("before this: there are not that many parameters");
+        }
+        self.expect(':')?;
+        let mut fact = ArgFacts::default();
+        loop {
+            if self.eat_word("divisible") {
+                fact.divisible = self.number()?;
+                if !fact.divisible.is_power_of_two() {
+                    return self.fail("before this: expected a power of two");
+                }
+            } else if self.eat_word("positive") {
+                fact.positive = true;
+            } else {
+                self.expect_word("one")?;
+                fact.one = true;
+            }
+            if !self.eat(',') {
+                break;
+            }
+        }
+        if self.facts.len() <= index {
+            self.facts.resize(index + 1, ArgFacts::default());
+        }
+        if let Some(slot) = self.facts.get_mut(index) {
+            *slot = fact;
+        }
+        Ok(())
+    }
+
+    /// `l0 = [5] x [3]: register [], lane [[1], [2]], warp []`
+    fn layout(&mut self) -> Parsed<()> {
+        let name = self.name()?;
+        self.expect('=')?;
+        let layout = self.body()?;
+        let id = self.layouts.intern(layout);
+        if self.names.insert(name.to_string(), id).is_some() {
+            return self.fail(format!("before this: there are two layouts `{name}`"));
+        }
+        Ok(())
+    }
+
+    /// `[5] x [3]: register [], lane [[1], [2]], warp []`
+    fn body(&mut self) -> Parsed<Layout> {
+        let bits = self.list(Self::number)?;
+        let repeats = if self.eat_word("x") { self.list(Self::number)? } else { vec![1; bits.len()] };
+        if repeats.len() != bits.len() || repeats.contains(&0) {
+            return self.fail("before this: expected how often each dimension is repeated");
+        }
+        self.expect(':')?;
+        let mut bases = |word: &str, more: bool| -> Parsed<Vec<Vec<u32>>> {
+            self.expect_word(word)?;
+            let bases = self.list(|p| p.list(Self::number))?;
+            if more {
+                self.expect(',')?;
+            }
+            Ok(bases)
+        };
+        let (register, lane, warp) = (bases("register", true)?, bases("lane", true)?, bases("warp", false)?);
+        let atom = match LinearLayout::new(&bits, register, lane, warp) {
+            Ok(atom) => atom,
+            Err(why) => return self.fail(format!("before this: {why}")),
+        };
+        Ok(Layout::repeated(atom, repeats))
+    }
+}

@@ -1,0 +1,420 @@
+//! Owns layouts of shared memory: where each element of a tile lies, which swizzles keep banks apart, and plans that take
+//! a tile from one distribution over threads to another through shared memory.
+//!
+//! # Banks
+//!
+//! Shared memory has banks of four bytes, side by side; a row is one word of each. An access is served in phases of as
+//! many lanes as fill a row. Within a phase every bank gives one word, to however many lanes want it; lanes that want
+//! different words of one bank wait for one another. Lane addresses are linear in the bits of the lane, so all banks
+//! that are used have equally many words to give: `2^(rank of the words' addresses - rank of their banks)`.
+//!
+//! # How a plan is found
+//!
+//! An offset is, from its low bits up, `[vector | bank | segment]`: the element of an access, the bank, the row. Each
+//! part stands for directions in the tile, together a basis of it. The directions of the vector are held in registers
+//! of a lane, so that they can move in one access. Two lanes of a phase meet in a bank exactly if their elements
+//! differ by directions of the segment, so the segment shall meet neither the span of the lanes that store nor that of
+//! the lanes that load. Both have at most the dimension that the segment leaves; so for each new direction of the
+//! segment there are `e` outside of the one and `f` outside of the other span, and `e`, `f` or `e + f` is outside of
+//! both. The other directions go to the banks. What widths and conflicts result is then measured, not assumed.
+//!
+//! ```
+//! use tk_gpu::{layout::linear::{LinearLayout, SharedPlan}, target::spec::SM_90A};
+//! // 64 x 64 floats, four warps: every lane has eight neighbours of a row, and shall have eight of a column.
+//! let rows = LinearLayout::blocked(&[6, 6], &[1, 0], &[0, 3], &[2, 3], &[2, 0]);
+//! let columns = LinearLayout::blocked(&[6, 6], &[0, 1], &[3, 0], &[3, 2], &[0, 2]);
+//! let plan = SharedPlan::new(&rows, &columns, 4, &SM_90A).unwrap();
+//! // Nothing lies in neighbouring registers on both sides: 16-byte stores, 4-byte loads, no conflicts.
+//! assert_eq!((plan.store_vector, plan.load_vector), (4, 1));
+//! assert_eq!((plan.store_ways, plan.load_ways), (1, 1));
+//! ```
+
+use crate::TargetSpec;
+
+use super::gf2::{Span, bit, image, intersection};
+use super::{InDim, LinearLayout, pack};
+
+/// The width of a bank, on all machines that this module knows.
+const BANK_BYTES: u32 = 4;
+
+/// Where each element of a tile lies in shared memory: a linear map from coordinates to an offset in elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SharedMap {
+    out_bits: Vec<u32>,
+    /// For each bit of the index in the flattened tile the offset.
+    columns: Vec<u64>,
+}
+
+impl SharedMap {
+    /// The elements one after the other, the last dimension fastest.
+    pub fn row_major(out_bits: &[u32]) -> Self {
+        Self { out_bits: out_bits.to_vec(), columns: (0..out_bits.iter().sum()).map(bit).collect() }
+    }
+
+    /// A tile of rows as copy engines lay it out: cut into panels as wide as the swizzle spans, one panel after the
+    /// other, row after row in each, swizzled. `rows` and `columns` are logarithms of extents. None if a row is narrower
+    /// than a panel, or the tile larger than 4 GiB. The tile shall begin at a multiple of 1024 bytes.
+    pub fn swizzled(rows: u32, columns: u32, element_bytes: u32, swizzle: Swizzle) -> Option<Self> {
+        let panel = match swizzle.span_bytes() {
+            Some(bytes) => (bytes / element_bytes.max(1)).checked_ilog2()?,
+            None => columns,
+        };
+        if columns < panel {
+            return None;
+        }
+        let swizzled = |at: u32| -> Option<u64> {
+            let byte = 1u32.checked_shl(at)?.checked_mul(element_bytes)?;
+            swizzle.apply(byte).checked_div(element_bytes).map(u64::from)
+        };
+        // The flattened tile has the columns lowest; those beyond the panel come after the rows.
+        let position = |i: u32| match i {
+            i if i < panel => i,
+            i if i < columns => i + rows,
+            i => i - columns + panel,
+        };
+        Some(Self {
+            out_bits: vec![rows, columns],
+            columns: (0..rows + columns).map(|i| swizzled(position(i))).collect::<Option<_>>()?,
+        })
+    }
+
+    /// The logarithm of the extent of each dimension of the tile.
+    pub fn out_bits(&self) -> &[u32] {
+        &self.out_bits
+    }
+
+    /// The offset of an element.
+    pub fn offset_of(&self, coordinates: &[u32]) -> u32 {
+        image(&self.columns, pack(&self.out_bits, coordinates)) as u32
+    }
+
+    /// What a layout's places access: a layout of the one-dimensional "tile" of offsets. The offset of a place is the
+    /// XOR of its bases; where it [is disjoint](LinearLayout::is_disjoint), OR and addition will do. None if it is a
+    /// layout of a tile of another shape.
+    pub fn through(&self, layout: &LinearLayout) -> Option<LinearLayout> {
+        (self.out_bits == layout.out_bits)
+            .then(|| layout.map(vec![self.columns.len() as u32], |b| image(&self.columns, b)))
+    }
+}
+
+/// How copy engines and matrix units permute 16-byte pieces within rows of `span` bytes; named by the span. The pattern
+/// is that of the PTX manual (asynchronous warpgroup instructions, shared memory layout): three, two or one bits of the
+/// row are added to bits of the piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Swizzle {
+    /// Nothing moves.
+    None,
+    /// 32 bytes.
+    B32,
+    /// 64 bytes.
+    B64,
+    /// 128 bytes.
+    B128,
+}
+
+impl Swizzle {
+    /// The length of a row in bytes; none where nothing moves.
+    pub fn span_bytes(self) -> Option<u32> {
+        match self {
+            Swizzle::None => None,
+            Swizzle::B32 => Some(32),
+            Swizzle::B64 => Some(64),
+            Swizzle::B128 => Some(128),
+        }
+    }
+
+    /// Where the byte at an offset goes. Linear over GF(2), and its own inverse.
+    pub fn apply(self, byte: u32) -> u32 {
+        let pieces = match self {
+            Swizzle::None => 0,
+            Swizzle::B32 => 0x10,
+            Swizzle::B64 => 0x30,
+            Swizzle::B128 => 0x70,
+        };
+        byte ^ ((byte >> 3) & pieces)
+    }
+}
+
+/// How many words a bank has to give in one phase, for an access of `access_bytes` by each lane. `lanes[i]` is the byte
+/// address that bit `i` of the lane stands for; addresses are multiples of the access. 1 is without conflict.
+pub fn bank_conflict_ways(lanes: &[u32], access_bytes: u32, banks: u32) -> u32 {
+    let phase = phase_bits(access_bytes, banks) as usize;
+    let words = || lanes.iter().take(phase).map(|address| u64::from(address / BANK_BYTES));
+    let in_bank = u64::from(banks.saturating_sub(1));
+    let apart = Span::of(words()).rank().saturating_sub(Span::of(words().map(|w| w & in_bank)).rank());
+    bit(apart as u32) as u32
+}
+
+/// The logarithm of the number of lanes that are served at a time.
+fn phase_bits(access_bytes: u32, banks: u32) -> u32 {
+    (banks * BANK_BYTES / access_bytes.max(BANK_BYTES)).checked_ilog2().unwrap_or(0)
+}
+
+/// One access of each lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedAccess {
+    /// What is added by XOR to the thread's own offset, in elements.
+    pub offset: u32,
+    /// The registers that hold the elements from there on.
+    pub registers: Vec<u32>,
+}
+
+/// How to go from one layout to another through shared memory: store, wait for all warps, load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedPlan {
+    /// Where the elements lie meanwhile.
+    pub map: SharedMap,
+    /// Bytes of an element.
+    pub element_bytes: u32,
+    /// Elements of one store.
+    pub store_vector: u32,
+    /// Elements of one load.
+    pub load_vector: u32,
+    /// Words that a bank has to take at a time when storing; 1 is without conflict.
+    pub store_ways: u32,
+    /// Words that a bank has to give at a time when loading; 1 is without conflict.
+    pub load_ways: u32,
+    /// Rows that move for each warp, stores and loads together: the time that it takes.
+    pub wavefronts: u32,
+    /// Stores and loads of a thread.
+    pub accesses: u32,
+}
+
+impl SharedPlan {
+    /// The cheapest plan that the method finds. `element_bytes` is a power of two. None if the layouts are not of one tile
+    /// or if something would have to come from another block.
+    pub fn new(
+        src: &LinearLayout,
+        dst: &LinearLayout,
+        element_bytes: u32,
+        spec: &TargetSpec,
+    ) -> Option<Self> {
+        if !stays_in_block(src, dst) || !element_bytes.is_power_of_two() {
+            return None;
+        }
+        let cap = (spec.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
+        let mut best: Option<Self> = None;
+        for who in [Vectors::Both, Vectors::Stores, Vectors::Loads] {
+            for size in (0..=cap).rev() {
+                let Some(map) = (Search { src, dst, element_bytes, spec, who }).map(size) else { continue };
+                let plan = Self::measure(map, src, dst, element_bytes, spec)?;
+                if best.as_ref().is_none_or(|b| plan.weight() < b.weight()) {
+                    best = Some(plan);
+                }
+            }
+        }
+        best
+    }
+
+    /// The same order of the elements, with others who store and load.
+    pub fn for_others(&self, src: &LinearLayout, dst: &LinearLayout, spec: &TargetSpec) -> Option<Self> {
+        Self::measure(self.map.clone(), src, dst, self.element_bytes, spec)
+    }
+
+    /// The bytes of shared memory that it takes.
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.element_bytes).saturating_mul(bit(self.map.columns.len() as u32))
+    }
+
+    /// The stores of each thread. Registers that hold copies are left out; so threads that are copies of others may be.
+    pub fn stores(&self, src: &LinearLayout) -> Vec<SharedAccess> {
+        accesses(&self.map, src, self.store_vector)
+    }
+
+    /// The loads of each thread. Registers that shall hold copies are left out:
+    /// [`canonical_register`](LinearLayout::canonical_register) names the one to copy.
+    pub fn loads(&self, dst: &LinearLayout) -> Vec<SharedAccess> {
+        accesses(&self.map, dst, self.load_vector)
+    }
+
+    /// Wavefronts are what shared memory works on, accesses what lanes issue; both take a cycle of their pipe.
+    fn weight(&self) -> u32 {
+        self.wavefronts + self.accesses
+    }
+
+    fn measure(
+        map: SharedMap,
+        src: &LinearLayout,
+        dst: &LinearLayout,
+        element_bytes: u32,
+        spec: &TargetSpec,
+    ) -> Option<Self> {
+        let store = Side::measure(&map.through(src)?, element_bytes, spec);
+        let load = Side::measure(&map.through(dst)?, element_bytes, spec);
+        Some(Self {
+            map,
+            element_bytes,
+            store_vector: store.vector,
+            load_vector: load.vector,
+            store_ways: store.ways,
+            load_ways: load.ways,
+            wavefronts: store.wavefronts + load.wavefronts,
+            accesses: store.accesses + load.accesses,
+        })
+    }
+}
+
+/// Whether each block holds in `src` what it needs in `dst`.
+fn stays_in_block(src: &LinearLayout, dst: &LinearLayout) -> bool {
+    let held = Span::of(src.register.iter().chain(&src.lane).chain(&src.warp).copied());
+    let between_blocks = src.block.iter().zip(&dst.block).map(|(s, d)| s ^ d);
+    src.out_bits == dst.out_bits
+        && src.block.len() == dst.block.len()
+        && dst.register.iter().chain(&dst.lane).chain(&dst.warp).all(|d| held.contains(*d))
+        && between_blocks.into_iter().all(|d| held.contains(d))
+}
+
+/// What one direction costs.
+struct Side {
+    vector: u32,
+    ways: u32,
+    wavefronts: u32,
+    accesses: u32,
+}
+
+impl Side {
+    /// `offsets` is what the places of a layout access.
+    fn measure(offsets: &LinearLayout, element_bytes: u32, spec: &TargetSpec) -> Self {
+        let cap = (spec.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
+        let registers = Span::of(offsets.register.iter().copied());
+        // What threads add to the offset must not reach into an access.
+        let aligned = offsets.thread_bases().iter().fold(0, |all, b| all | b).trailing_zeros();
+        // Emission takes neighbours out of consecutive registers; none of the others may reach into an access either.
+        let reaches = |n: u32| offsets.register.iter().skip(n as usize).any(|b| b.trailing_zeros() < n);
+        let follows = |i: &u32| offsets.register.get(*i as usize) == Some(&bit(*i));
+        let most = (0..cap.min(aligned)).take_while(follows).count() as u32;
+        let run = (0..=most).rev().find(|n| !reaches(*n)).unwrap_or(0);
+        let vector = bit(run) as u32;
+        let access_bytes = vector * element_bytes;
+        let lanes: Vec<u32> = offsets.lane.iter().map(|b| (*b as u32).wrapping_mul(element_bytes)).collect();
+        let ways = bank_conflict_ways(&lanes, access_bytes, spec.shared_banks);
+        let phases = (lanes.len() as u32).saturating_sub(phase_bits(access_bytes, spec.shared_banks));
+        let accesses = bit(registers.rank() as u32 - run) as u32;
+        Self { vector, ways, wavefronts: accesses * ways * bit(phases) as u32, accesses }
+    }
+}
+
+fn accesses(map: &SharedMap, layout: &LinearLayout, vector: u32) -> Vec<SharedAccess> {
+    let Some(offsets) = map.through(layout) else { return vec![] };
+    let free = offsets.free_bits(InDim::Register);
+    let mut elements: Vec<(u32, u32)> = (0..bit(offsets.register.len() as u32) as u32)
+        .filter(|r| r & free == 0)
+        .map(|r| (image(&offsets.register, u64::from(r)) as u32, r))
+        .collect();
+    elements.sort_unstable();
+    let mut accesses: Vec<SharedAccess> = elements
+        .chunk_by(|(a, _), (b, _)| a / vector.max(1) == b / vector.max(1))
+        .map(|group| SharedAccess {
+            offset: group.first().map_or(0, |(offset, _)| *offset),
+            registers: group.iter().map(|(_, r)| *r).collect(),
+        })
+        .collect();
+    accesses.sort_by_key(|a| a.registers.iter().copied().min());
+    accesses
+}
+
+/// Which side shall access several elements at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Vectors {
+    Both,
+    Stores,
+    Loads,
+}
+
+/// One attempt at a map.
+struct Search<'a> {
+    src: &'a LinearLayout,
+    dst: &'a LinearLayout,
+    element_bytes: u32,
+    spec: &'a TargetSpec,
+    who: Vectors,
+}
+
+impl Search<'_> {
+    /// A map whose `2^size` lowest offsets are one access. None if no registers hold that many elements.
+    fn map(&self, size: u32) -> Option<SharedMap> {
+        let vector = self.vector(size)?;
+        let total = self.src.total_bits();
+        // All other directions, those of the threads that access vectors first: vectors do not lie across them.
+        let mut all = Span::of(vector.iter().copied());
+        let others = [self.src.thread_bases(), self.dst.thread_bases()].concat();
+        let across = self.threads().into_iter().chain(others).chain((0..total).map(bit));
+        let rest: Vec<u64> = across.filter(|b| all.insert(*b)).collect();
+        let row = (self.spec.shared_banks * BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
+        let word = (BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
+        // What shares a word is never in conflict; it is taken from the vector, and where that is too short from lanes.
+        let in_word: Vec<u64> = vector.iter().chain(&rest).take(word as usize).copied().collect();
+        let segment = self.segment(&vector, &in_word, &rest, total.saturating_sub(row));
+        let mut order = vector;
+        order.extend(in_word.iter().skip(order.len()));
+        let mut used = Span::of(order.iter().chain(&segment).copied());
+        order.extend(rest.iter().filter(|b| used.insert(**b)));
+        order.extend(segment);
+        let span = Span::of(order);
+        let columns = (0..total).map(|i| span.solve(bit(i))).collect::<Option<_>>()?;
+        Some(SharedMap { out_bits: self.src.out_bits.clone(), columns })
+    }
+
+    /// Directions that lie in registers, and that no thread which accesses vectors moves along.
+    fn vector(&self, size: u32) -> Option<Vec<u64>> {
+        let (src, dst) = (&self.src.register, &self.dst.register);
+        let held_by_dst = Span::of(dst.iter().copied());
+        // Bases as they are come first: they need no reordering of registers. Who alone accesses vectors has them in order.
+        let common = src.iter().copied().filter(|b| held_by_dst.contains(*b)).chain(intersection(src, dst));
+        let own: &[u64] = match self.who {
+            Vectors::Both => &[],
+            Vectors::Stores => src,
+            Vectors::Loads => dst,
+        };
+        let mut used = Span::of(self.threads());
+        let free = own.iter().copied().chain(common).filter(|b| used.insert(*b));
+        let vector: Vec<u64> = free.take(size as usize).collect();
+        (vector.len() == size as usize).then_some(vector)
+    }
+
+    fn threads(&self) -> Vec<u64> {
+        match self.who {
+            Vectors::Both => [self.src.thread_bases(), self.dst.thread_bases()].concat(),
+            Vectors::Stores => self.src.thread_bases(),
+            Vectors::Loads => self.dst.thread_bases(),
+        }
+    }
+
+    /// Directions for the row, out of `rest`, that avoid the lanes of a phase where they can.
+    fn segment(&self, vector: &[u64], in_word: &[u64], rest: &[u64], size: u32) -> Vec<u64> {
+        let lanes = |layout: &LinearLayout| {
+            let own = reachable(layout, vector);
+            let phase = phase_bits(self.element_bytes << own.len(), self.spec.shared_banks) as usize;
+            Span::of(in_word.iter().chain(own).chain(layout.lane.iter().take(phase)).copied())
+        };
+        let (mut stores, mut loads) = (lanes(self.src), lanes(self.dst));
+        let mut used = Span::of(vector.iter().chain(in_word).copied());
+        let mut segment = vec![];
+        for _ in 0..size {
+            let outside = |span: &Span| rest.iter().rev().copied().find(|b| !span.contains(*b));
+            let best = rest.iter().rev().copied().find(|b| !stores.contains(*b) && !loads.contains(*b));
+            let next = match (best, outside(&stores), outside(&loads)) {
+                (Some(both), _, _) => Some(both),
+                (None, Some(e), Some(f)) => Some(e ^ f),
+                // One side cannot be helped any more.
+                (None, Some(only), None) | (None, None, Some(only)) => Some(only),
+                (None, None, None) => outside(&used),
+            };
+            let Some(next) = next else { break };
+            stores.insert(next);
+            loads.insert(next);
+            used.insert(next);
+            segment.push(next);
+        }
+        segment
+    }
+}
+
+/// The part of a vector that a layout could access at a time too: it has the elements in registers, and no thread moves
+/// along them.
+fn reachable<'a>(layout: &LinearLayout, vector: &'a [u64]) -> &'a [u64] {
+    let held = Span::of(layout.register.iter().copied());
+    let mut used = Span::of(layout.thread_bases());
+    let count = vector.iter().take_while(|v| held.contains(**v) && used.insert(**v)).count();
+    vector.get(..count).unwrap_or(vector)
+}

@@ -1,0 +1,20 @@
+//! From tile IR to scheduled GPU kernels, without LLVM: which thread owns each element of a tile, what goes through shared
+//! memory, and when.
+//!
+//! A module uses only those to the right of it: pipeline → passes → verify → analysis → ir → target → layout.
+
+#![forbid(unsafe_code)]
+
+pub mod analysis;
+pub mod ir;
+pub mod layout;
+pub mod passes;
+pub mod pipeline;
+pub mod target;
+pub mod verify;
+
+pub use analysis::axis::ArgFacts;
+pub use ir::kernel::{Kernel, Setting};
+pub use layout::Layout;
+pub use target::spec::TargetSpec;
+pub use verify::{LaidOutModule, ScheduledModule};

@@ -1,0 +1,108 @@
+//! Gives every buffer its place in shared memory.
+//!
+//! ```text
+//! buffer 0: 65536 bytes at 0        buffer 0: 65536 bytes at 0
+//! buffer 1: 65536 bytes at 0   =>   buffer 1: 65536 bytes at 0       buffer 0 is not read any more
+//! buffer 2: 65536 bytes at 0        buffer 2: 65536 bytes at 65536   while buffer 1 is
+//! ```
+//!
+//! A buffer is alive between its first and its last access in the order of the text; one that is read in a loop and stored
+//! to in front of it, until the loop ends. Guarantees that two buffers share no place while both are alive.
+
+use tk_ops::{ControlOp, Op};
+use tk_tile::walk;
+
+use crate::analysis::wgmma_shared::alignments;
+use crate::ir::kernel::{Buffer, Kernel};
+use crate::ir::shared_access::touched;
+use crate::pipeline::Pass;
+use crate::verify::verify_placed;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "places", run, verify: verify_placed };
+
+/// Up to here no place is used twice, so that nobody waits only because of that: 16 KiB leaves room for fourteen
+/// programs on a multiprocessor of 228 KiB.
+const SPARE: u32 = 16 << 10;
+fn run(kernel: &mut Kernel) {
+    let (lives, in_loops) = lives(kernel);
+    // A place that serves twice in a trip costs two barriers in each. Half of the memory leaves room for two programs.
+    let apart = places(kernel, &in_loops);
+    let fits = apart.iter().zip(&kernel.buffers).all(|(at, b)| {
+        at.is_none_or(|at| at.saturating_add(b.bytes) <= kernel.setting.spec.shared_bytes / 2)
+    });
+    let chosen = if fits { apart } else { places(kernel, &lives) };
+    for (buffer, at) in kernel.buffers.iter_mut().zip(chosen) {
+        buffer.offset = at.unwrap_or(buffer.offset);
+    }
+}
+
+/// When something begins to be needed, and when it is needed last, in the order of the text.
+pub(crate) type Life = Option<(usize, usize)>;
+
+/// The first byte of each buffer, so that buffers that are alive together lie apart.
+fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
+    let mut placed: Vec<(usize, usize, u32, u32)> = vec![];
+    let mut end = 0u32;
+    let mut place = |life: &Life, buffer: &Buffer, align: u32| {
+        let (first, last) = (*life)?;
+        let bytes = buffer.bytes.next_multiple_of(align);
+        let next = end.next_multiple_of(align);
+        let mut offset = if next + bytes <= SPARE { next } else { 0 };
+        if next + bytes > SPARE {
+            // The lowest place that is free for all of its life.
+            let mut alive: Vec<(u32, u32)> =
+                placed.iter().filter(|p| p.0 <= last && first <= p.1).map(|p| (p.2, p.3)).collect();
+            alive.sort_unstable();
+            for (from, to) in alive {
+                if offset + bytes <= from {
+                    break;
+                }
+                offset = offset.max(to.next_multiple_of(align));
+            }
+        }
+        end = end.max(offset + bytes);
+        placed.push((first, last, offset, offset + bytes));
+        Some(offset)
+    };
+    let all = lives.iter().zip(&kernel.buffers).zip(alignments(kernel));
+    all.map(|((life, buffer), align)| place(life, buffer, align)).collect()
+}
+
+/// The life of each buffer: if a loop holds only some of its accesses, all of its trips count. Then the same if all trips
+/// of the innermost loop around an access count.
+pub(crate) fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
+    let func = kernel.func();
+    let mut times: Vec<Vec<usize>> = vec![vec![]; kernel.buffers.len()];
+    let order = walk::insts(func);
+    let mut loops = vec![];
+    for (at, i) in order.iter().enumerate() {
+        let inst = &func.insts[*i];
+        let (reads, writes) = touched(inst);
+        for b in reads.into_iter().chain(writes) {
+            times.get_mut(b).into_iter().for_each(|t| t.push(at));
+        }
+        if matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While)) {
+            let inside: usize = inst.blocks.iter().map(|b| walk::insts_in(func, *b).len()).sum();
+            loops.push((at, at + inside));
+        }
+    }
+    let life = |times: &Vec<usize>| -> Option<[(usize, usize); 2]> {
+        let mut life = (*times.iter().min()?, *times.iter().max()?);
+        let mut in_loops = life;
+        for (from, to) in &loops {
+            let inside = times.iter().filter(|t| from < t && **t <= *to).count();
+            if (1..times.len()).contains(&inside) {
+                life = (life.0.min(*from), life.1.max(*to));
+            }
+        }
+        for at in times {
+            let around = loops.iter().filter(|(from, to)| from < at && at <= to);
+            if let Some((from, to)) = around.max_by_key(|(from, _)| *from) {
+                in_loops = (in_loops.0.min(*from), in_loops.1.max(*to));
+            }
+        }
+        Some([life, (in_loops.0.min(life.0), in_loops.1.max(life.1))])
+    };
+    times.iter().map(life).map(|l| (l.map(|l| l[0]), l.map(|l| l[1]))).unzip()
+}

@@ -1,0 +1,533 @@
+//! Owns the first half of layout assignment: the *natural* layout of each tile, in which it is computed once.
+//!
+//! Loads, stores and matrix products are anchors: they choose what suits memory or the instruction. From there layouts
+//! spread forward through elementwise operations, reductions and loops. What is cheap and depends on no anchor (the
+//! number of the element, constants, masks, pointers made of these) is *free*: it has no layout of its own and is made
+//! again in each layout in which it is needed ([`crate::passes::assign_layouts`]).
+//!
+//! May assume a verified kernel without calls.
+
+use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
+use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
+
+use std::collections::BTreeSet;
+
+use crate::analysis::axis::AxisInfo;
+use crate::analysis::coalesce::{Access, access};
+use crate::analysis::dot_chains::{chained, sources};
+use crate::ir::kernel::{LayoutId, Layouts, Setting};
+use crate::layout::{Layout, Threads, is_relabelling};
+use crate::target::mma::{self, Kind, Tiles};
+use crate::target::spec::TargetSpec;
+
+/// How a value is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The same in every thread: scalars and views.
+    Uniform,
+    /// Computed once, in this layout.
+    Fixed(LayoutId),
+    /// Made wherever it is needed; the layout from which it would cost nothing, if there is one.
+    Free(Option<LayoutId>),
+}
+
+impl Held {
+    /// The layout that it has or would like.
+    pub fn layout(self) -> Option<LayoutId> {
+        match self {
+            Held::Fixed(l) => Some(l),
+            Held::Free(l) => l,
+            Held::Uniform => None,
+        }
+    }
+}
+
+/// The natural layouts of a kernel.
+#[derive(Debug)]
+pub struct Natural<'a> {
+    module: &'a Module,
+    func: &'a Func,
+    axis: &'a AxisInfo,
+    setting: &'a Setting,
+    threads: Threads,
+    /// The layouts so far.
+    pub layouts: Layouts,
+    held: Vec<Option<Held>>,
+    /// Products that follow one another.
+    chained: BTreeSet<InstId>,
+    /// Shapes that are folded, and along which dimension.
+    folded: BTreeSet<(&'a [u32], usize)>,
+}
+
+impl<'a> Natural<'a> {
+    /// Chooses them.
+    pub fn new(module: &'a Module, func: &'a Func, axis: &'a AxisInfo, setting: &'a Setting) -> Natural<'a> {
+        let held = vec![None; func.values.len()];
+        let threads = setting.threads();
+        let chained = chained(func);
+        let layouts = Layouts::default();
+        let folded = BTreeSet::new();
+        let mut n = Natural { module, func, axis, setting, threads, layouts, held, chained, folded };
+        let insts = tk_tile::walk::insts(func).into_iter().map(|i| &func.insts[i]);
+        // What is folded beside products is mostly their sums, which lie as the instruction has them.
+        if !insts.clone().any(|i| matches!(i.op, Op::Dot(_))) {
+            n.folded = insts.filter_map(|i| n.folds(i)).collect();
+        }
+        n.block(func.body);
+        n
+    }
+
+    /// How a value is held.
+    pub fn held(&self, v: ValueId) -> Held {
+        self.held.get(v.index()).copied().flatten().unwrap_or(Held::Uniform)
+    }
+
+    /// The layout in which a tile exists: its own, or for what is free the one it would like.
+    pub fn wanted(&mut self, v: ValueId) -> LayoutId {
+        match self.held(v).layout() {
+            Some(l) => l,
+            None => {
+                let shape = self.shape(v).to_vec();
+                self.default(&shape)
+            }
+        }
+    }
+
+    /// How the accesses of an instruction are best made.
+    pub fn access(&self, inst: &Inst) -> Option<Access> {
+        access(self.module, self.func, self.axis, self.setting.spec, inst)
+    }
+
+    fn ty(&self, v: ValueId) -> &'a Type {
+        self.module.types.get(self.func.ty(v))
+    }
+
+    fn shape(&self, v: ValueId) -> &'a [u32] {
+        self.ty(v).shape().unwrap_or(&[])
+    }
+
+    fn is_tile(&self, v: ValueId) -> bool {
+        !self.shape(v).is_empty()
+    }
+
+    /// What a tile without any anchor gets: rows of neighbours.
+    pub fn default(&mut self, shape: &[u32]) -> LayoutId {
+        let order: Vec<usize> = (0..shape.len()).rev().collect();
+        self.blocked(shape, &order, DEFAULT_VECTOR)
+    }
+
+    fn blocked(&mut self, shape: &[u32], order: &[usize], vector: u32) -> LayoutId {
+        // Every thread has work before any has a vector.
+        let each = (shape.iter().product::<u32>() / self.threads.count()).max(1);
+        let vector = vector.min(each);
+        let is_folded = order.first().is_some_and(|d| self.folded.contains(&(shape, *d)));
+        self.layouts.intern(if is_folded {
+            // The lanes of a warp are neighbours all the same.
+            Layout::folded(shape, order, vector, self.threads)
+        } else {
+            Layout::blocked(shape, order, vector, self.threads)
+        })
+    }
+
+    /// Whether a tile of this shape is folded along its last dimension.
+    fn is_folded_along_rows(&self, v: ValueId) -> bool {
+        let shape = self.shape(v);
+        shape.len().checked_sub(1).is_some_and(|last| self.folded.contains(&(shape, last)))
+    }
+
+    /// The shape and the dimension that an instruction folds.
+    fn folds(&self, inst: &Inst) -> Option<(&'a [u32], usize)> {
+        let x = inst.operands.first().filter(|_| matches!(inst.op, Op::Reduce(_)))?;
+        Some((self.shape(*x), axis_of(inst)))
+    }
+
+    /// The layout for an access to memory.
+    pub fn coalesced(&mut self, shape: &[u32], access: &Access) -> LayoutId {
+        self.blocked(shape, &access.order, access.vector)
+    }
+
+    /// The layout of two scalars as a tile: each thread holds both.
+    pub fn pair(&mut self) -> LayoutId {
+        self.layouts.intern(Layout::blocked(&[2], &[0], 2, self.threads))
+    }
+
+    /// The layout in which a dimension lies inside of one warp, neighbours first in registers, then in lanes.
+    pub fn along(&mut self, shape: &[u32], axis: usize) -> LayoutId {
+        let mut order: Vec<usize> = (0..shape.len()).rev().filter(|d| *d != axis).collect();
+        order.insert(0, axis);
+        let bits = shape.get(axis).map_or(0, |n| crate::layout::cut(*n).log2);
+        let vector = 1 << bits.saturating_sub(self.threads.lane_bits);
+        self.layouts.intern(Layout::blocked(shape, &order, vector, self.threads))
+    }
+
+    fn set(&mut self, v: ValueId, held: Held) {
+        let held = if self.is_tile(v) { held } else { Held::Uniform };
+        if let Some(slot) = self.held.get_mut(v.index()) {
+            *slot = Some(held);
+        }
+    }
+
+    fn block(&mut self, block: BlockId) {
+        for i in self.func.blocks[block].insts.clone() {
+            self.inst(i);
+        }
+    }
+
+    fn inst(&mut self, id: InstId) {
+        let inst = &self.func.insts[id];
+        match inst.op {
+            Op::Control(ControlOp::For) => self.for_loop(inst),
+            Op::Control(ControlOp::While) => self.while_loop(inst),
+            Op::Control(ControlOp::If) => {
+                inst.blocks.iter().for_each(|b| self.block(*b));
+                let arms: Vec<ValueId> = inst.blocks.first().map_or(vec![], |b| self.ends(*b).to_vec());
+                for (r, v) in inst.results.iter().zip(arms) {
+                    if self.is_tile(*r) {
+                        let l = self.wanted(v);
+                        self.set(*r, Held::Fixed(l));
+                    }
+                }
+            }
+            Op::Elementwise(_)
+            | Op::Create(_)
+            | Op::Shape(_)
+            | Op::Memory(_)
+            | Op::Atomic(_)
+            | Op::Reduce(_)
+            | Op::Scan(_)
+            | Op::Dot(_)
+            | Op::Random(_)
+            | Op::Control(_)
+            | Op::Host(_)
+            | Op::Machine(_) => {
+                for r in &inst.results {
+                    if self.is_tile(*r) {
+                        let held = self.result(id, inst, *r);
+                        self.set(*r, held);
+                    }
+                }
+            }
+        }
+    }
+
+    fn ends(&self, block: BlockId) -> &'a [ValueId] {
+        rewrite::yielded(self.func, block)
+    }
+
+    /// What a loop carries keeps the layout with which it enters; if that is free, or a trip yields what a product gave,
+    /// that of what a trip yields, or of whoever uses it in the loop. `trip` looks at the blocks once.
+    fn carried(&mut self, args: &[ValueId], init: &[ValueId], bodies: &[BlockId], trip: impl Fn(&mut Self)) {
+        let ends = bodies.last().map_or(&[][..], |b| self.ends(*b)).to_vec();
+        let skip = ends.len().saturating_sub(args.len());
+        let mut open = vec![];
+        for (n, (a, i)) in args.iter().zip(init).enumerate() {
+            let of_product = ends.get(n + skip).is_some_and(|v| !sources(self.func, *v).is_empty());
+            match self.held(*i) {
+                Held::Fixed(l) if !of_product => self.set(*a, Held::Fixed(l)),
+                Held::Fixed(_) | Held::Free(_) | Held::Uniform => {
+                    self.set(*a, Held::Free(None));
+                    open.push(*a);
+                }
+            }
+        }
+        trip(self);
+        for (n, a) in args.iter().enumerate().filter(|(_, a)| open.contains(a)) {
+            if !self.is_tile(*a) {
+                continue;
+            }
+            let yielded = ends.get(n + skip).and_then(|v| self.held(*v).layout());
+            let layout = yielded.or_else(|| self.user(*a, bodies));
+            let shape = self.shape(*a).to_vec();
+            let layout = layout.unwrap_or_else(|| self.default(&shape));
+            self.set(*a, Held::Fixed(layout));
+        }
+        trip(self);
+    }
+
+    /// The layout of what is computed or loaded with a value, elementwise, inside of these blocks.
+    fn user(&self, v: ValueId, bodies: &[BlockId]) -> Option<LayoutId> {
+        let mut reached = vec![v];
+        for b in bodies {
+            for i in tk_tile::walk::insts_in(self.func, *b) {
+                let inst = &self.func.insts[i];
+                let like =
+                    matches!(inst.op, Op::Elementwise(_) | Op::Memory(MemoryOp::PtrAdd | MemoryOp::Load));
+                if !like || !inst.operands.iter().any(|o| reached.contains(o)) {
+                    continue;
+                }
+                for r in &inst.results {
+                    match self.held(*r) {
+                        Held::Fixed(l) => return Some(l),
+                        Held::Free(_) | Held::Uniform => reached.push(*r),
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    fn for_loop(&mut self, inst: &Inst) {
+        let ([_, _, _, init @ ..], [body]) = (inst.operands.as_slice(), inst.blocks.as_slice()) else {
+            return;
+        };
+        let args = self.func.blocks[*body].args.clone();
+        let Some((iv, args)) = args.split_first() else { return };
+        self.set(*iv, Held::Uniform);
+        self.carried(args, init, &[*body], |n| n.block(*body));
+        for (r, a) in inst.results.iter().zip(args) {
+            self.set(*r, self.held(*a));
+        }
+    }
+
+    fn while_loop(&mut self, inst: &Inst) {
+        let [decides, body] = inst.blocks.as_slice() else { return };
+        let args = self.func.blocks[*decides].args.clone();
+        let forwarded: Vec<ValueId> = self.ends(*decides).iter().skip(1).copied().collect();
+        let inner = self.func.blocks[*body].args.clone();
+        // What is forwarded is known when the first block was looked at.
+        self.carried(&args, &inst.operands, &[*decides, *body], |n| {
+            n.block(*decides);
+            for ((b, r), v) in inner.iter().zip(&inst.results).zip(&forwarded) {
+                if n.is_tile(*b) {
+                    let layout = n.wanted(*v);
+                    n.set(*b, Held::Fixed(layout));
+                    n.set(*r, Held::Fixed(layout));
+                }
+            }
+            n.block(*body);
+        });
+    }
+
+    /// The layout of the first tile among these that is held, or would like to be, in one.
+    fn like(&self, values: &[ValueId]) -> Option<LayoutId> {
+        let tiles = || values.iter().filter(|v| self.is_tile(**v)).map(|v| self.held(*v));
+        let fixed = tiles().find_map(|h| if let Held::Fixed(l) = h { Some(l) } else { None });
+        fixed.or_else(|| tiles().find_map(Held::layout))
+    }
+
+    fn like_or_default(&mut self, values: &[ValueId], result: ValueId) -> LayoutId {
+        let shape = self.shape(result).to_vec();
+        let same: Vec<ValueId> = values.iter().copied().filter(|v| self.shape(*v) == shape).collect();
+        self.like(&same).unwrap_or_else(|| self.default(&shape))
+    }
+
+    fn result(&mut self, id: InstId, inst: &Inst, r: ValueId) -> Held {
+        let ops = &inst.operands;
+        match inst.op {
+            Op::Create(
+                CreateOp::Const | CreateOp::Arange | CreateOp::Splat | CreateOp::Undef | CreateOp::Table,
+            ) => Held::Free(None),
+            Op::Elementwise(op) => self.elementwise(is_cheap(op), ops, r),
+            Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous) | Op::Memory(MemoryOp::PtrAdd) => {
+                self.elementwise(true, ops, r)
+            }
+            Op::Memory(MemoryOp::ViewInside) => Held::Free(None),
+            Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad) => {
+                let shape = self.shape(r).to_vec();
+                let layout = match self.access(inst) {
+                    Some(a) => self.coalesced(&shape, &a),
+                    None => self.default(&shape),
+                };
+                Held::Fixed(layout)
+            }
+            // Who folds it along its rows wants them in warps; positions are free.
+            Op::Memory(MemoryOp::ViewGather) if self.is_folded_along_rows(r) => {
+                let shape = self.shape(r).to_vec();
+                Held::Fixed(self.default(&shape))
+            }
+            Op::Memory(_) | Op::Atomic(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) | Op::Machine(_) => {
+                Held::Fixed(self.like_or_default(ops, r))
+            }
+            Op::Shape(op) => self.shaped(op, inst, r),
+            Op::Reduce(op) => {
+                let Some(x) = ops.first() else { return Held::Free(None) };
+                let axis = axis_of(inst);
+                let from = if op == tk_ops::ReduceOp::Custom && inst.attrs.flag("ordered") {
+                    let shape = self.shape(*x).to_vec();
+                    self.along(&shape, axis)
+                } else {
+                    self.wanted(*x)
+                };
+                let layout = self.layouts.get(from).without(axis);
+                Held::Fixed(self.layouts.intern(layout))
+            }
+            Op::Scan(op) => self.scanned(op, inst, r),
+            Op::Dot(DotOp::Dot) => Held::Fixed(self.product(id, inst, r)),
+            Op::Dot(DotOp::DotScaled) => {
+                let shape = self.shape(r).to_vec();
+                Held::Fixed(self.plain_product(&shape))
+            }
+        }
+    }
+
+    /// The shared memory of a program.
+    pub fn shared_bytes(&self) -> u32 {
+        self.setting.spec.shared_bytes
+    }
+
+    /// The accumulator of a matrix product: that of the instruction, if there is one for it. Rows of products that follow
+    /// one another stay in a warp, where the next one finds them.
+    fn product(&mut self, id: InstId, inst: &Inst, r: ValueId) -> LayoutId {
+        let shape = self.shape(r).to_vec();
+        let tiles = || -> Option<Tiles> {
+            let kind = kind(self.setting.spec, self.module, self.func, inst)?;
+            let [m, n] = shape.as_slice() else { return None };
+            let chained = self.chained.contains(&id);
+            // Of equals the first, which does more at once; before that, one that keeps rows in a warp where they should be.
+            mma::find(self.setting.spec, kind)
+                .filter_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
+                .min_by_key(|t| (t.work(), if chained { t.shares() } else { 0 }))
+        };
+        match tiles().and_then(|t| t.accumulator().layout()) {
+            Some(layout) => self.layouts.intern(layout),
+            None => self.plain_product(&shape),
+        }
+    }
+
+    /// The accumulator of a matrix product of plain multiplications: a small square of neighbours in each thread, since
+    /// a factor that was read serves a row or column of it.
+    fn plain_product(&mut self, shape: &[u32]) -> LayoutId {
+        self.blocked(shape, &[1, 0], DEFAULT_VECTOR)
+    }
+
+    fn elementwise(&mut self, cheap: bool, ops: &[ValueId], r: ValueId) -> Held {
+        let free = ops.iter().filter(|v| self.is_tile(**v)).all(|v| matches!(self.held(*v), Held::Free(_)));
+        if free && cheap {
+            return Held::Free(self.like(ops));
+        }
+        Held::Fixed(self.like_or_default(ops, r))
+    }
+
+    fn shaped(&mut self, op: ShapeOp, inst: &Inst, r: ValueId) -> Held {
+        let to = self.shape(r).to_vec();
+        let Some(x) = inst.operands.first().copied() else { return Held::Free(None) };
+        let from = self.shape(x).to_vec();
+        let layout = match op {
+            ShapeOp::Broadcast => return Held::Free(None),
+            ShapeOp::Reshape if is_unit(&from, &to) => {
+                let hint = self.held(x).layout().map(|l| units(self.layouts.get(l), &from, &to));
+                return Held::Free(hint.map(|l| self.layouts.intern(l)));
+            }
+            ShapeOp::Permute => {
+                let perm = permutation(inst);
+                let hint = self.held(x).layout().map(|l| self.layouts.get(l).permuted(&perm));
+                return Held::Free(hint.map(|l| self.layouts.intern(l)));
+            }
+            // What is made again is made in the layout that a reshape brings to the one asked for.
+            ShapeOp::Reshape
+                if matches!(self.held(x), Held::Free(_))
+                    && !from.is_empty()
+                    && is_relabelling(&from, &to) =>
+            {
+                let hint = self.held(x).layout().and_then(|l| self.layouts.get(l).reshaped(&from, &to));
+                return Held::Free(hint.map(|l| self.layouts.intern(l)));
+            }
+            ShapeOp::Reshape if !from.is_empty() => {
+                let l = self.wanted(x);
+                self.layouts.get(l).reshaped(&from, &to)
+            }
+            ShapeOp::Join if from.is_empty() => return Held::Fixed(self.pair()),
+            ShapeOp::Join => {
+                let l = self.wanted(x);
+                self.layouts.get(l).paired()
+            }
+            ShapeOp::Split => {
+                let l = self.wanted(x);
+                Some(self.layouts.get(l).halves())
+            }
+            ShapeOp::Reshape | ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Cat | ShapeOp::Interleave => None,
+        };
+        Held::Fixed(match layout {
+            Some(l) => self.layouts.intern(l),
+            None => self.default(&to),
+        })
+    }
+
+    fn scanned(&mut self, op: ScanOp, inst: &Inst, r: ValueId) -> Held {
+        let shape = self.shape(r).to_vec();
+        let axis = axis_of(inst);
+        Held::Fixed(match op {
+            ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom => self.along(&shape, axis),
+            ScanOp::Gather => {
+                let at: Vec<ValueId> = inst.operands.iter().skip(1).copied().collect();
+                self.like_or_default(&at, r)
+            }
+            ScanOp::Sort | ScanOp::TopK | ScanOp::Histogram => self.default(&shape),
+        })
+    }
+}
+
+/// What a `dot` multiplies on a machine. 8-bit floats for which it has no instruction are halves, which hold them exactly.
+pub fn kind<'a>(spec: &TargetSpec, module: &Module, func: &Func, dot: &'a Inst) -> Option<Kind<'a>> {
+    let [a, b, acc] = dot.operands.as_slice() else { return None };
+    let ty = |v: ValueId| module.types.get(func.ty(v));
+    let own = [ty(*a).dtype()?, ty(*b).dtype()?];
+    let has = spec.matrices.iter().any(|m| own.iter().all(|d| m.factors.contains(d)));
+    let factors = own.map(|d| if d.is_f8() && !has { DType::F16 } else { d });
+    Some(Kind {
+        factors,
+        sum: ty(*acc).dtype()?,
+        precision: dot.attrs.str("precision"),
+        k: *ty(*a).shape()?.get(1)?,
+    })
+}
+
+/// Neighbours in a thread where nothing asks for a number: four 32-bit registers are one access to shared memory.
+const DEFAULT_VECTOR: u32 = 4;
+
+/// What is made again rather than moved: an instruction or two for an element.
+fn is_cheap(op: ElementwiseOp) -> bool {
+    !matches!(
+        op,
+        ElementwiseOp::Exp
+            | ElementwiseOp::Exp2
+            | ElementwiseOp::Log
+            | ElementwiseOp::Log2
+            | ElementwiseOp::Sin
+            | ElementwiseOp::Cos
+            | ElementwiseOp::Tanh
+            | ElementwiseOp::Erf
+            | ElementwiseOp::Pow
+            | ElementwiseOp::Sqrt
+            | ElementwiseOp::Rsqrt
+    )
+}
+
+/// The attribute `axis`; the last dimension without it.
+pub fn axis_of(inst: &Inst) -> usize {
+    inst.attrs.int("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(usize::MAX)
+}
+
+/// The attribute `perm`.
+pub fn permutation(inst: &Inst) -> Vec<usize> {
+    inst.attrs.ints("perm").unwrap_or(&[]).iter().filter_map(|p| usize::try_from(*p).ok()).collect()
+}
+
+/// Whether a reshape only adds or removes dimensions of extent 1.
+pub fn is_unit(from: &[u32], to: &[u32]) -> bool {
+    let real = |s: &[u32]| s.iter().copied().filter(|n| *n != 1).collect::<Vec<u32>>();
+    real(from) == real(to)
+}
+
+/// A layout behind a reshape that only adds or removes dimensions of extent 1.
+pub fn units(layout: &Layout, from: &[u32], to: &[u32]) -> Layout {
+    let mut out = layout.clone();
+    for d in (0..from.len()).rev().filter(|d| from.get(*d) == Some(&1)) {
+        out = out.without(d);
+    }
+    for d in (0..to.len()).filter(|d| to.get(*d) == Some(&1)) {
+        out = out.with_unit(d);
+    }
+    out
+}
+
+/// The permutation that takes another back.
+pub fn inverse(perm: &[usize]) -> Vec<usize> {
+    let mut out = vec![0; perm.len()];
+    for (i, p) in perm.iter().enumerate() {
+        if let Some(slot) = out.get_mut(*p) {
+            *slot = i;
+        }
+    }
+    out
+}

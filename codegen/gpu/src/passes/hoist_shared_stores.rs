@@ -1,0 +1,70 @@
+//! Stores to shared memory early what was loaded to change its layout.
+//!
+//! ```text
+//! v1 = view_load a, ..                           v1 = view_load a, ..
+//! v2 = view_load b, ..                           v2 = view_load b, ..
+//! v3 = sum v2 ..                           =>    shared_store v1 {buffer = 0}
+//! shared_store v1 {buffer = 0}                   v3 = sum v2 ..
+//! v4 = shared_load {buffer = 0}                  v4 = shared_load {buffer = 0}
+//! ```
+//!
+//! A conversion stands where its result is needed. What it stores may have been loaded long before, and would wait in
+//! registers; and each conversion would have a barrier of its own. Behind the last load that stands in front of it, the
+//! store waits for what is on its way anyhow, and several of them share a barrier.
+//!
+//! May assume lowered kernels. Guarantees that a store moves within its block, in front of the only load of its buffer.
+
+use std::collections::BTreeSet;
+
+use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_tile::{BlockId, Def, FuncId, InstId, walk};
+
+use crate::ir::kernel::Kernel;
+use crate::ir::shared_access::{named, slot};
+use crate::pipeline::Pass;
+use crate::verify::verify_lowered;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "early", run, verify: verify_lowered };
+
+fn run(kernel: &mut Kernel) {
+    let func = kernel.func();
+    let nested = walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone());
+    let blocks: BTreeSet<BlockId> = nested.chain([func.body]).collect();
+    for block in blocks {
+        for store in kernel.func().blocks[block].insts.clone() {
+            if let Some(to) = earlier(kernel, block, store) {
+                let insts = &mut kernel.module.funcs[FuncId(0)].blocks[block].insts;
+                insts.retain(|i| *i != store);
+                insts.insert(to, store);
+            }
+        }
+    }
+}
+
+/// Where a store would better stand in its block: behind what it stores, and the last load in front of it.
+fn earlier(kernel: &Kernel, block: BlockId, store: InstId) -> Option<usize> {
+    let func = kernel.func();
+    let insts = &func.blocks[block].insts;
+    let op = |i: InstId| func.insts[i].op;
+    let inst = &func.insts[store];
+    let plain = !inst.attrs.flag("ahead") && !inst.attrs.flag("piecewise") && slot(inst).is_none();
+    if op(store) != Op::Machine(MachineOp::SharedStore) || !plain {
+        return None;
+    }
+    let buffer = named(inst).into_iter().flatten().next()?;
+    let mut users = walk::insts(func).into_iter().filter(|i| named(&func.insts[*i]).contains(&Some(buffer)));
+    let converts = users.next() == Some(store)
+        && users.next().is_some_and(|i| op(i) == Op::Machine(MachineOp::SharedLoad))
+        && users.next().is_none();
+    let Def::Inst(from, _) = func.values[*inst.operands.first()?].def else { return None };
+    let loads =
+        |i: &InstId| matches!(op(*i), Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad | MemoryOp::ViewGather));
+    let at = |i: InstId| insts.iter().position(|other| *other == i);
+    let (now, loaded) = (at(store)?, at(from).filter(|_| loads(&from))?);
+    let last = insts.get(..now)?.iter().rposition(loads)?;
+    // Stores that have moved there stay in their order.
+    let behind = |n: &usize| insts.get(*n).is_some_and(|i| op(*i) == Op::Machine(MachineOp::SharedStore));
+    let to = (last.max(loaded) + 1..).find(|n| !behind(n))?;
+    (converts && to < now).then_some(to)
+}

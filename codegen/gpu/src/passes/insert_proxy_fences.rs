@@ -1,0 +1,82 @@
+//! Lets instructions of groups of warps, and the copy engine, find what threads have written.
+//!
+//! ```text
+//! shared_store v0 {buffer = 0}          shared_store v0 {buffer = 0}
+//! barrier                               proxy_fence
+//! v2 = mma v1 {buffers = [0, 1],   =>   barrier
+//!     matrix = "m64k16", ..}            v2 = mma v1 {buffers = [0, 1], matrix = "m64k16", ..}
+//! ```
+//!
+//! These reach shared memory by another way than threads do. A thread makes known to it what it has written, or
+//! copied and waited for, before it comes to the barrier behind which the instruction stands.
+//!
+//! May assume barriers. Guarantees a fence behind every write to what such an instruction reads, in the block of the write,
+//! and behind every wait for copies that go there.
+
+use std::collections::BTreeSet;
+
+use tk_ops::{MachineOp, Op};
+use tk_tile::{Attrs, FuncId, Inst, InstId, walk};
+
+use crate::analysis::wgmma_shared::is_group;
+use crate::ir::kernel::Kernel;
+use crate::ir::shared_access::{named, touched};
+use crate::pipeline::Pass;
+use crate::verify::verify_scheduled;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "fences", run, verify: verify_scheduled };
+
+fn run(kernel: &mut Kernel) {
+    let mut read = read_by_groups(kernel);
+    let insts = walk::insts(kernel.func()).into_iter().map(|i| &kernel.func().insts[i]);
+    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::TensorStore));
+    read.extend(stores.flat_map(|i| named(i).into_iter().flatten()));
+    if read.is_empty() {
+        return;
+    }
+    let func = &mut kernel.module.funcs[FuncId(0)];
+    let blocks: BTreeSet<_> = walk::insts(func).iter().flat_map(|i| func.insts[*i].blocks.clone()).collect();
+    for block in std::iter::once(func.body).chain(blocks) {
+        let mut open = false;
+        for id in std::mem::take(&mut func.blocks[block].insts) {
+            let inst = &func.insts[id];
+            let fills = needs_fence(inst, &read);
+            // One fence serves stores that follow each other.
+            if open && !fills {
+                let loc = func.insts[id].loc;
+                let fence = fence(loc);
+                func.add_inst(block, fence, &[]);
+            }
+            open = fills;
+            func.blocks[block].insts.push(id);
+        }
+        if open {
+            let end = func.blocks[block].insts.last().copied();
+            let fence = fence(end.and_then(|i: InstId| func.insts[i].loc));
+            func.add_inst(block, fence, &[]);
+        }
+    }
+}
+
+fn fence(loc: Option<tk_tile::Loc>) -> Inst {
+    let op = Op::Machine(MachineOp::ProxyFence);
+    Inst { op, operands: vec![], attrs: Attrs::new(), blocks: vec![], results: vec![], loc }
+}
+
+/// The buffers that instructions of groups read.
+pub fn read_by_groups(kernel: &Kernel) -> BTreeSet<usize> {
+    let func = kernel.func();
+    let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
+    insts.filter(|i| is_group(&i.attrs)).flat_map(|i| named(i).into_iter().flatten()).collect()
+}
+
+/// Whether a fence has to stand behind an instruction.
+fn needs_fence(inst: &Inst, read: &BTreeSet<usize>) -> bool {
+    match inst.op {
+        // What a copy brings is written where it is waited for.
+        Op::Machine(MachineOp::AsyncWait) => true,
+        Op::Machine(MachineOp::AsyncCopy | MachineOp::TensorCopy) => false,
+        _ => touched(inst).1.iter().any(|b| read.contains(b)),
+    }
+}

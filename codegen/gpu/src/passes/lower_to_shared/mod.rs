@@ -1,0 +1,601 @@
+//! Brings what moves between warps into shared memory.
+//!
+//! ```text
+//! v1 = convert v0 : tile[f32, 64, 64] @l1    =>    shared_store v0 {bases = [..], buffer = 0}
+//!                                                  v1 = shared_load {bases = [..], buffer = 0} : tile[f32, 64, 64] @l1
+//!
+//! v1 = sum v0 {axis = 0} : f32               =>    v1 = sum v0 {axis = 0, part = true} : tile[f32, 4] @l1
+//!                                                  v2 = convert v1 : tile[f32, 4] @l2
+//!                                                  v3 = sum v2 {axis = 0, merge = true} : f32
+//! ```
+//!
+//! A conversion stays one if no warp needs what another holds. A reduction over several warps becomes one inside of each
+//! warp and one over their results, with a copy of its function if that is the user's. Rearrangements, gathers, sorts,
+//! histograms and the factors of plain products go through shared memory in row-major order; those of matrix instructions
+//! as [`factors`] says.
+//!
+//! May assume a verified laid-out kernel. Guarantees that every other operation finds its operands in the same warp.
+
+mod operands;
+
+use tk_ops::scalar::Scalar;
+use tk_ops::{ControlOp, CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
+use tk_tile::effects::is_volatile;
+use tk_tile::rewrite::{Renames, copied};
+use tk_tile::{Attr, Attrs, BlockId, Elem, Id, Inst, InstId, Type, TypeId, ValueId, walk};
+
+use crate::analysis::axis::{AxisInfo, element_bytes};
+use crate::analysis::conversion;
+use crate::ir::kernel::{Buffer, Kernel, LayoutId};
+use crate::layout::linear::InDim;
+use crate::layout::padded;
+use crate::passes::assign_layouts::anchor::axis_of;
+use crate::pipeline::Pass;
+use crate::verify::verify_lowered;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "lower", run, verify: verify_lowered };
+
+fn run(kernel: &mut Kernel) {
+    let func = kernel.func();
+    let body = func.body;
+    let mut uses = vec![0; func.values.len()];
+    let home = operands::homes(func);
+    for i in walk::insts(func) {
+        for v in &func.insts[i].operands {
+            uses.get_mut(v.index()).into_iter().for_each(|u| *u += 1);
+        }
+    }
+    let around = vec![];
+    let axis = AxisInfo::new(&kernel.module, kernel.func(), &kernel.setting.facts);
+    Lower { kernel, loc: None, uses, alone: false, home, around, axis, stored: vec![] }.block(body, false);
+    sweep(kernel);
+}
+
+/// Takes away rearrangements that nobody needs any more.
+fn sweep(kernel: &mut Kernel) {
+    let func = &mut kernel.module.funcs[tk_tile::FuncId(0)];
+    let mut used = vec![false; func.values.len()];
+    for i in walk::insts(func) {
+        for v in &func.insts[i].operands {
+            used.get_mut(v.index()).into_iter().for_each(|u| *u = true);
+        }
+    }
+    let blocks: Vec<BlockId> =
+        walk::insts(func).iter().flat_map(|i| func.insts[*i].blocks.clone()).chain([func.body]).collect();
+    for block in blocks {
+        let (insts, blocks) = (&func.insts, &mut func.blocks);
+        blocks[block].insts.retain(|i| {
+            let inst = &insts[*i];
+            let needed = inst.results.iter().any(|v| used.get(v.index()).copied().unwrap_or(false));
+            needed || inst.op != Op::Shape(ShapeOp::Permute)
+        });
+    }
+}
+
+struct Lower<'a> {
+    kernel: &'a mut Kernel,
+    loc: Option<tk_tile::Loc>,
+    /// How often each value is an operand.
+    uses: Vec<u32>,
+    /// Inside of a function of elements, where each thread is alone.
+    alone: bool,
+    /// The block in which each value is defined.
+    home: Vec<Option<BlockId>>,
+    /// The blocks around, outermost first, and whether each is that of a loop.
+    around: Vec<(BlockId, bool)>,
+    /// What is known of views.
+    axis: AxisInfo,
+    /// Factors that lie in shared memory already.
+    stored: Vec<operands::Stored>,
+}
+
+impl Lower<'_> {
+    fn ty(&self, v: ValueId) -> &Type {
+        self.kernel.module.types.get(self.kernel.func().ty(v))
+    }
+
+    fn shape(&self, v: ValueId) -> Vec<u32> {
+        self.ty(v).shape().unwrap_or(&[]).to_vec()
+    }
+
+    fn layout_id(&self, v: ValueId) -> Option<LayoutId> {
+        self.kernel.of.get(v.index()).copied().flatten()
+    }
+
+    fn block(&mut self, block: BlockId, of_loop: bool) {
+        self.around.push((block, of_loop));
+        let insts = std::mem::take(&mut self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts);
+        for i in insts {
+            let (op, blocks) = (self.kernel.func().insts[i].op, self.kernel.func().insts[i].blocks.clone());
+            let elements = matches!(op, Op::Control(ControlOp::Map) | Op::Reduce(_) | Op::Scan(_));
+            let outer = self.alone;
+            self.alone |= elements;
+            let of_loop = matches!(op, Op::Control(ControlOp::For | ControlOp::While));
+            blocks.into_iter().for_each(|b| self.block(b, of_loop));
+            self.alone = outer;
+            self.loc = self.kernel.func().insts[i].loc;
+            self.inst(block, i);
+        }
+        self.around.pop();
+    }
+
+    /// Puts an instruction that exists at the end of a block.
+    fn keep(&mut self, block: BlockId, id: InstId) {
+        self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts.push(id);
+    }
+
+    /// Adds an instruction; its results have these layouts.
+    fn add(
+        &mut self,
+        block: BlockId,
+        op: Op,
+        operands: &[ValueId],
+        attrs: Attrs,
+        results: &[(TypeId, Option<LayoutId>)],
+    ) -> InstId {
+        let inst =
+            Inst { op, operands: operands.to_vec(), attrs, blocks: vec![], results: vec![], loc: self.loc };
+        let types: Vec<TypeId> = results.iter().map(|r| r.0).collect();
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        let id = func.add_inst(block, inst, &types);
+        for (v, (_, layout)) in func.insts[id].results.clone().iter().zip(results) {
+            if self.kernel.of.len() <= v.index() {
+                self.kernel.of.resize(v.index() + 1, None);
+            }
+            if let Some(slot) = self.kernel.of.get_mut(v.index()) {
+                *slot = *layout;
+            }
+        }
+        id
+    }
+
+    /// Makes an instruction that was added stand for the results of an old one.
+    fn becomes(&mut self, old: InstId, new: InstId) {
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        let (old, new_results) = (func.insts[old].results.clone(), func.insts[new].results.clone());
+        for (n, (o, r)) in old.iter().zip(&new_results).enumerate() {
+            let layout = self.kernel.of.get(r.index()).copied().flatten();
+            // The old value keeps its name; its definition is the new instruction.
+            func.values[*o].def = tk_tile::Def::Inst(new, n as u32);
+            if let Some(slot) = func.insts[new].results.get_mut(n) {
+                *slot = *o;
+            }
+            if self.kernel.of.len() <= o.index() {
+                self.kernel.of.resize(o.index() + 1, None);
+            }
+            if let Some(slot) = self.kernel.of.get_mut(o.index()) {
+                *slot = layout;
+            }
+        }
+    }
+
+    fn inst(&mut self, block: BlockId, id: InstId) {
+        let inst = self.kernel.func().insts[id].clone();
+        match inst.op {
+            Op::Machine(MachineOp::Convert) => self.convert(block, id, &inst),
+            Op::Reduce(op) => self.reduce(block, id, &inst, op),
+            Op::Shape(op) => self.rearrange(block, id, &inst, op),
+            Op::Scan(ScanOp::Gather) => self.gather(block, id, &inst),
+            Op::Scan(ScanOp::Histogram) => self.histogram(block, id, &inst),
+            Op::Scan(ScanOp::Sort | ScanOp::TopK) => self.sort(block, id, &inst),
+            Op::Dot(DotOp::Dot) => self.dot(block, id, &inst),
+            Op::Atomic(_) | Op::Control(ControlOp::GlobalTimer) => self.agreed(block, id, &inst),
+            Op::Memory(_) if is_volatile(&inst) => self.agreed(block, id, &inst),
+            Op::Dot(DotOp::DotScaled)
+            | Op::Scan(ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom)
+            | Op::Elementwise(_)
+            | Op::Create(_)
+            | Op::Memory(_)
+            | Op::Random(_)
+            | Op::Control(_)
+            | Op::Host(_)
+            | Op::Machine(_) => self.keep(block, id),
+        }
+    }
+
+    fn buffer(&mut self, elements: u32, bytes: u32) -> i64 {
+        self.kernel.buffers.push(Buffer { bytes: elements * bytes, offset: 0 });
+        self.kernel.buffers.len() as i64 - 1
+    }
+
+    fn bytes(&self, v: ValueId) -> u32 {
+        element_bytes(self.ty(v).elem()) as u32
+    }
+
+    /// Stores a tile to a buffer.
+    fn store(&mut self, block: BlockId, v: ValueId, place: &Attrs) {
+        self.add(block, Op::Machine(MachineOp::SharedStore), &[v], place.clone(), &[]);
+    }
+
+    /// Loads from a buffer; gives the instruction.
+    fn load(&mut self, block: BlockId, place: &Attrs, ty: TypeId, layout: Option<LayoutId>) -> InstId {
+        self.add(block, Op::Machine(MachineOp::SharedLoad), &[], place.clone(), &[(ty, layout)])
+    }
+
+    /// Loads what an instruction gives, as its result number `n`.
+    fn load_result(&mut self, block: BlockId, place: &Attrs, inst: &Inst, n: usize) -> Option<InstId> {
+        let r = inst.results.get(n).copied()?;
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        Some(self.load(block, place, ty, layout))
+    }
+
+    /// One of the threads that hold the same element acts for all of them; what it got goes to the others, who would see
+    /// another value if they looked themselves.
+    fn agreed(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+        let Some(r) = inst.results.first().copied() else { return self.keep(block, id) };
+        let alone = self.alone
+            || self.kernel.layout(r).is_some_and(|l| {
+                l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0
+            });
+        if alone || self.uses.get(r.index()).is_none_or(|n| *n == 0) {
+            return self.keep(block, id);
+        }
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        let own = self.add(block, inst.op, &inst.operands, inst.attrs.clone(), &[(ty, layout)]);
+        let Some(own) = self.kernel.func().insts[own].results.first().copied() else { return };
+        let (buffer, strides) = self.stored(block, own);
+        self.becomes_load(block, id, inst, 0, &strided(buffer, 0, &strides));
+    }
+
+    fn convert(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+        let (Some(x), Some(r)) = (inst.operands.first().copied(), inst.results.first().copied()) else {
+            return;
+        };
+        let (Some(from), Some(to)) = (self.kernel.layout(x), self.kernel.layout(r)) else { return };
+        if conversion::in_warp(from, to, self.bytes(x)).is_some() {
+            return self.keep(block, id);
+        }
+        let bases = conversion::swizzle(from, to, self.bytes(x), self.kernel.setting.spec);
+        let elements = self.shape(x).iter().map(|n| padded(*n)).product();
+        let buffer = self.buffer(elements, self.bytes(x));
+        let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(bases));
+        self.store(block, x, &place);
+        if let Some(load) = self.load_result(block, &place, inst, 0) {
+            self.becomes(id, load);
+        }
+    }
+
+    /// Row-major order in a buffer.
+    fn rows(&mut self, v: ValueId) -> (i64, Vec<i64>) {
+        let shape = self.shape(v);
+        let buffer = self.buffer(shape.iter().product(), self.bytes(v));
+        (buffer, row_major(&shape))
+    }
+
+    fn stored(&mut self, block: BlockId, v: ValueId) -> (i64, Vec<i64>) {
+        let (buffer, strides) = self.rows(v);
+        self.store(block, v, &strided(buffer, 0, &strides));
+        (buffer, strides)
+    }
+
+    fn reduce(&mut self, block: BlockId, id: InstId, inst: &Inst, op: ReduceOp) {
+        let Some(x) = inst.operands.first().copied() else { return };
+        let axis = axis_of(inst);
+        let Some((part, starts)) = self.kernel.layout(x).map(|l| l.partial(axis)) else { return };
+        let warps = starts.len() as u32;
+        if warps == 1 {
+            return self.keep(block, id);
+        }
+        let wide = part.gathered(axis, warps.trailing_zeros());
+        let (part, wide) = (self.kernel.layouts.intern(part), self.kernel.layouts.intern(wide));
+        let attrs = inst.attrs.clone().with("part", Attr::Bool(true));
+        let states = self.states(inst, op, axis, warps);
+        let results: Vec<_> = states.iter().map(|t| (*t, Some(part))).collect();
+        let parts = self.add(block, inst.op, &inst.operands, attrs, &results);
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        func.insts[parts].blocks = inst.blocks.clone();
+        let parts = func.insts[parts].results.clone();
+        let merged = self.exchanged(block, &parts, wide);
+        // A warp that holds nothing but padding has no result.
+        let extent = self.shape(x).get(axis).copied().unwrap_or(1);
+        let real = starts.iter().filter(|s| **s < extent).count();
+        let attrs = inst.attrs.clone().with("merge", Attr::Bool(true)).with("k", Attr::Int(real as i64));
+        let results: Vec<_> =
+            inst.results.iter().map(|r| (self.kernel.func().ty(*r), self.layout_id(*r))).collect();
+        let last = self.add(block, inst.op, &merged, attrs, &results);
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        let copies = inst.blocks.iter().map(|b| copied(func, *b, &mut Renames::default())).collect();
+        func.insts[last].blocks = copies;
+        self.becomes(id, last);
+    }
+
+    /// The types of what the warps find along an axis that so many of them share.
+    fn states(&mut self, inst: &Inst, op: ReduceOp, axis: usize, warps: u32) -> Vec<TypeId> {
+        let Some(x) = inst.operands.first().copied() else { return vec![] };
+        let mut shape = self.shape(x);
+        shape.get_mut(axis).into_iter().for_each(|n| *n = warps);
+        let elems: Vec<Elem> = if op == ReduceOp::Custom {
+            inst.operands.iter().map(|v| self.ty(*v).elem().clone()).collect()
+        } else {
+            let from = self.ty(x).dtype().unwrap_or(DType::I32);
+            let to = inst.results.first().and_then(|r| self.ty(*r).dtype()).unwrap_or(from);
+            state(op, from, to).into_iter().map(Elem::Scalar).collect()
+        };
+        let types = &mut self.kernel.module.types;
+        elems.into_iter().map(|elem| types.intern(Type::Tile { elem, shape: shape.clone() })).collect()
+    }
+
+    /// Tiles in another layout, through shared memory: all are stored before the first one is loaded, so that one barrier
+    /// serves for all.
+    fn exchanged(&mut self, block: BlockId, tiles: &[ValueId], layout: LayoutId) -> Vec<ValueId> {
+        let insts = |l: &Self| l.kernel.func().blocks[block].insts.len();
+        let begin = insts(self);
+        let out = tiles.iter().map(|v| self.held_like(block, *v, Some(layout))).collect();
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        let (of, blocks) = (&func.insts, &mut func.blocks);
+        // A stable sort: nothing but stores and loads stands there.
+        if let Some(made) = blocks[block].insts.get_mut(begin..) {
+            made.sort_by_key(|i| of[*i].op == Op::Machine(MachineOp::SharedLoad));
+        }
+        out
+    }
+
+    fn rearrange(&mut self, block: BlockId, id: InstId, inst: &Inst, op: ShapeOp) {
+        let (Some(x), Some(r)) = (inst.operands.first().copied(), inst.results.first().copied()) else {
+            return;
+        };
+        let (from, to) = (self.shape(x), self.shape(r));
+        if (to.is_empty() || from.is_empty()) && op != ShapeOp::Split {
+            // One element, which every thread holds.
+            return self.keep(block, id);
+        }
+        let in_place = match (op, self.kernel.layout(x), self.kernel.layout(r)) {
+            (ShapeOp::Permute | ShapeOp::Broadcast, _, _) => true,
+            (ShapeOp::Reshape, Some(a), Some(b)) => {
+                crate::passes::assign_layouts::anchor::is_unit(&from, &to)
+                    || a.reshaped(&from, &to).as_ref() == Some(b)
+            }
+            (ShapeOp::Join, Some(a), Some(b)) => a.paired().as_ref() == Some(b),
+            (ShapeOp::Split, Some(a), Some(b)) => b.paired().as_ref() == Some(a),
+            (ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Cat | ShapeOp::Interleave, _, _) => false,
+            (ShapeOp::Reshape | ShapeOp::Join | ShapeOp::Split, _, _) => false,
+        };
+        if in_place {
+            return self.keep(block, id);
+        }
+        let strides = row_major(&to);
+        match op {
+            ShapeOp::Flip | ShapeOp::Slice | ShapeOp::Reshape | ShapeOp::Permute | ShapeOp::Broadcast => {
+                let (buffer, rows) = self.stored(block, x);
+                let (start, strides) = match op {
+                    ShapeOp::Flip => flipped(&from, &rows, axis_of(inst)),
+                    ShapeOp::Slice => {
+                        let starts = inst.attrs.ints("starts").unwrap_or(&[]);
+                        (starts.iter().zip(&rows).map(|(a, b)| a * b).sum(), rows)
+                    }
+                    ShapeOp::Reshape
+                    | ShapeOp::Permute
+                    | ShapeOp::Broadcast
+                    | ShapeOp::Join
+                    | ShapeOp::Split
+                    | ShapeOp::Cat
+                    | ShapeOp::Interleave => (0, strides),
+                };
+                self.becomes_load(block, id, inst, 0, &strided(buffer, start, &strides));
+            }
+            ShapeOp::Split => {
+                let (buffer, _) = self.stored(block, x);
+                let strides: Vec<i64> = strides.iter().map(|s| s * 2).collect();
+                let loads: Vec<InstId> = (0..2)
+                    .filter_map(|n| self.load_result(block, &strided(buffer, n, &strides), inst, n as usize))
+                    .collect();
+                self.split_results(id, &loads);
+            }
+            ShapeOp::Join | ShapeOp::Interleave | ShapeOp::Cat => {
+                let (buffer, rows) = self.rows(r);
+                let mut start = 0;
+                for (n, v) in inst.operands.iter().enumerate() {
+                    let (at, place) = match op {
+                        ShapeOp::Join => (n as i64, rows.iter().take(from.len()).copied().collect()),
+                        ShapeOp::Interleave => {
+                            let mut place = rows.clone();
+                            place.last_mut().into_iter().for_each(|s| *s *= 2);
+                            (n as i64, place)
+                        }
+                        ShapeOp::Cat
+                        | ShapeOp::Flip
+                        | ShapeOp::Slice
+                        | ShapeOp::Reshape
+                        | ShapeOp::Permute
+                        | ShapeOp::Broadcast
+                        | ShapeOp::Split => (start, rows.clone()),
+                    };
+                    self.store(block, *v, &strided(buffer, at, &place));
+                    let axis = axis_of(inst);
+                    let extent = self.shape(*v).get(axis).copied().unwrap_or(0);
+                    start += i64::from(extent) * rows.get(axis).copied().unwrap_or(0);
+                }
+                self.becomes_load(block, id, inst, 0, &strided(buffer, 0, &rows));
+            }
+        }
+    }
+
+    fn becomes_load(&mut self, block: BlockId, id: InstId, inst: &Inst, n: usize, place: &Attrs) {
+        if let Some(load) = self.load_result(block, place, inst, n) {
+            self.becomes(id, load);
+        }
+    }
+
+    /// One load for each result of an instruction with several.
+    fn split_results(&mut self, id: InstId, loads: &[InstId]) {
+        let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
+        let results = func.insts[id].results.clone();
+        for (v, load) in results.iter().zip(loads) {
+            func.values[*v].def = tk_tile::Def::Inst(*load, 0);
+            func.insts[*load].results = vec![*v];
+        }
+    }
+
+    fn gather(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+        let [x, at] = inst.operands.as_slice() else { return };
+        let Some(r) = inst.results.first().copied() else { return };
+        let (buffer, strides) = self.stored(block, *x);
+        let place = strided(buffer, 0, &strides).with("axis", Attr::Int(axis_of(inst) as i64));
+        let extent = self.shape(*x).get(axis_of(inst)).copied().unwrap_or(1);
+        let place = place.with("k", Attr::Int(extent.into()));
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        let new = self.add(block, Op::Machine(MachineOp::SharedGather), &[*at], place, &[(ty, layout)]);
+        self.becomes(id, new);
+    }
+
+    fn histogram(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+        let Some(r) = inst.results.first().copied() else { return };
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        let (buffer, strides) = self.rows(r);
+        let place = strided(buffer, 0, &strides);
+        let zero = Attrs::new().with("value", Attr::Scalar(Scalar::zero(DType::I32)));
+        let zeros = self.add(block, Op::Create(CreateOp::Const), &[], zero, &[(ty, layout)]);
+        if let Some(v) = self.kernel.func().insts[zeros].results.first().copied() {
+            self.store(block, v, &place);
+        }
+        let bins = self.shape(r).first().copied().unwrap_or(1);
+        let attrs = Attrs::new().with("buffer", Attr::Int(buffer)).with("k", Attr::Int(bins.into()));
+        self.add(block, Op::Machine(MachineOp::SharedAdd), &inst.operands, attrs, &[]);
+        self.becomes_load(block, id, inst, 0, &place);
+    }
+
+    /// Keys and what goes with them move to their ranks.
+    fn sort(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+        let Some(keys) = inst.operands.first().copied() else { return };
+        let shape = self.shape(keys);
+        let axis = axis_of(inst).min(shape.len().saturating_sub(1));
+        let extent = shape.get(axis).copied().unwrap_or(1);
+        let (buffer, strides) = self.stored(block, keys);
+        let axis_attr = Attr::Int(axis as i64);
+        let top = inst.op == Op::Scan(ScanOp::TopK);
+        let place = strided(buffer, 0, &strides)
+            .with("axis", axis_attr.clone())
+            .with("k", Attr::Int(extent.into()))
+            .with("descending", Attr::Bool(top || inst.attrs.flag("descending")))
+            // The largest come first, NaN before all of them, as `max` counts them; a sort has NaN last.
+            .with("merge", Attr::Bool(top));
+        let layout = self.layout_id(keys);
+        let ranks = self.kernel.module.types.intern(Type::tile(DType::I32, &shape));
+        let rank = self.add(block, Op::Machine(MachineOp::SharedRank), &[keys], place, &[(ranks, layout)]);
+        let Some(rank) = self.kernel.func().insts[rank].results.first().copied() else { return };
+        let mut moved = inst.operands.clone();
+        if top {
+            moved.extend(self.positions(block, &shape, axis, layout));
+        }
+        let mut loads = vec![];
+        for (n, v) in moved.iter().enumerate() {
+            let (buffer, strides) = self.rows(*v);
+            let place = strided(buffer, 0, &strides);
+            let held = self.held_like(block, *v, layout);
+            let at = self.held_like(block, rank, layout);
+            let scatter = place.clone().with("axis", axis_attr.clone());
+            self.add(block, Op::Machine(MachineOp::SharedScatter), &[held, at], scatter, &[]);
+            loads.extend(self.load_result(block, &place, inst, n));
+        }
+        self.split_results(id, &loads);
+    }
+
+    /// A tile with the position of each element along `axis`.
+    fn positions(
+        &mut self,
+        block: BlockId,
+        shape: &[u32],
+        axis: usize,
+        layout: Option<LayoutId>,
+    ) -> Option<ValueId> {
+        let n = shape.get(axis).copied()?;
+        let mut held = layout.map(|l| self.kernel.layouts.get(l).clone())?;
+        for d in (0..shape.len()).filter(|d| *d != axis) {
+            held = held.collapsed(d);
+        }
+        let mut line = held.clone();
+        for d in (0..shape.len()).rev().filter(|d| *d != axis) {
+            line = line.without(d);
+        }
+        let types = &mut self.kernel.module.types;
+        let unit: Vec<u32> = (0..shape.len()).map(|d| if d == axis { n } else { 1 }).collect();
+        let (flat, unit, whole) = (
+            types.intern(Type::tile(DType::I32, &[n])),
+            types.intern(Type::tile(DType::I32, &unit)),
+            types.intern(Type::tile(DType::I32, shape)),
+        );
+        let (line, held) = (self.kernel.layouts.intern(line), self.kernel.layouts.intern(held));
+        let mut v = self.one(
+            block,
+            Op::Create(CreateOp::Arange),
+            &[],
+            Attrs::new().with("start", Attr::Int(0)),
+            (flat, Some(line)),
+        )?;
+        v = self.one(block, Op::Shape(ShapeOp::Reshape), &[v], Attrs::new(), (unit, Some(held)))?;
+        self.one(block, Op::Shape(ShapeOp::Broadcast), &[v], Attrs::new(), (whole, layout))
+    }
+
+    fn one(
+        &mut self,
+        block: BlockId,
+        op: Op,
+        operands: &[ValueId],
+        attrs: Attrs,
+        result: (TypeId, Option<LayoutId>),
+    ) -> Option<ValueId> {
+        let id = self.add(block, op, operands, attrs, &[result]);
+        self.kernel.func().insts[id].results.first().copied()
+    }
+
+    /// A tile in a layout: itself, or a conversion, lowered.
+    fn held_like(&mut self, block: BlockId, v: ValueId, layout: Option<LayoutId>) -> ValueId {
+        if self.layout_id(v) == layout {
+            return v;
+        }
+        let ty = self.kernel.func().ty(v);
+        let id = self.add(block, Op::Machine(MachineOp::Convert), &[v], Attrs::new(), &[(ty, layout)]);
+        let convert = self.kernel.func().insts[id].clone();
+        self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts.pop();
+        self.convert(block, id, &convert);
+        convert.results.first().copied().unwrap_or(v)
+    }
+}
+
+/// What a fold carries from element to element: the result so far, as wide as it is accumulated, and for positions the
+/// element beside it.
+pub fn state(op: ReduceOp, from: DType, to: DType) -> Vec<DType> {
+    match op {
+        ReduceOp::ArgMax | ReduceOp::ArgMin => vec![from, DType::I32],
+        ReduceOp::Sum | ReduceOp::Prod => match to {
+            DType::F16 | DType::BF16 => vec![DType::F32],
+            other => vec![other],
+        },
+        ReduceOp::Max
+        | ReduceOp::Min
+        | ReduceOp::Any
+        | ReduceOp::All
+        | ReduceOp::XorSum
+        | ReduceOp::Or
+        | ReduceOp::Custom => vec![to],
+    }
+}
+
+/// Strides of a tile in row-major order.
+pub fn row_major(shape: &[u32]) -> Vec<i64> {
+    let mut strides = vec![1i64; shape.len()];
+    let mut step = 1i64;
+    for (s, n) in strides.iter_mut().zip(shape).rev() {
+        *s = step;
+        step *= i64::from(*n);
+    }
+    strides
+}
+
+fn strided(buffer: i64, start: i64, strides: &[i64]) -> Attrs {
+    Attrs::new()
+        .with("buffer", Attr::Int(buffer))
+        .with("start", Attr::Int(start))
+        .with("strides", Attr::Ints(strides.to_vec()))
+}
+
+fn flipped(shape: &[u32], rows: &[i64], axis: usize) -> (i64, Vec<i64>) {
+    let mut strides = rows.to_vec();
+    let mut start = 0;
+    if let (Some(s), Some(n)) = (strides.get_mut(axis), shape.get(axis)) {
+        start = *s * (i64::from(*n) - 1);
+        *s = -*s;
+    }
+    (start, strides)
+}

@@ -1,0 +1,284 @@
+//! Owns how products find their factors.
+//!
+//! ```text
+//! v3 = dot v0, v1, v2 : tile[f32, 64, 64] @l2    =>    shared_store v0 {bases = [..], buffer = 0}
+//!                                                      shared_store v1 {bases = [..], buffer = 1}
+//!                                                      v3 = mma v2 {bases_a = [..], buffers = [0, 1], ..} : .. @l2
+//! ```
+//!
+//! A factor of a matrix instruction stays in registers where its layout differs from the fragment of the instruction only
+//! by the names of registers; otherwise it goes to a buffer, in an order in which neither side meets in banks, and the
+//! instruction reads it from there. A factor that a loop does not change is stored in front of the loop; one that serves
+//! several products, once. 8-bit floats are multiplied as halves where there is no instruction for them. Products without an instruction have both factors in row-major order.
+
+use tk_ops::{DType, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeOp};
+use tk_tile::effects::is_volatile;
+use tk_tile::{Attr, Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
+
+use super::Lower;
+use crate::analysis::ldmatrix;
+use crate::analysis::wgmma_shared::Panels;
+use crate::ir::kernel::{Remedy, Shortage};
+use crate::layout::linear::{Conversion, classify};
+use crate::layout::{Layout, cut, padded};
+use crate::passes::assign_layouts::anchor::{inverse, kind, permutation};
+use crate::target::mma::{self, Matrix, Tiles};
+
+/// A factor that lies in shared memory.
+pub struct Stored {
+    value: ValueId,
+    block: BlockId,
+    bases: Vec<i64>,
+    buffer: i64,
+}
+
+/// The block in which each value is defined.
+pub fn homes(func: &Func) -> Vec<Option<BlockId>> {
+    let mut home = vec![None; func.values.len()];
+    let mut note = |b: BlockId| {
+        let results = func.blocks[b].insts.iter().flat_map(|i| &func.insts[*i].results);
+        for v in func.blocks[b].args.iter().chain(results) {
+            home.get_mut(v.index()).into_iter().for_each(|h| *h = Some(b));
+        }
+    };
+    note(func.body);
+    walk::insts(func).iter().flat_map(|i| &func.insts[*i].blocks).for_each(|b| note(*b));
+    home
+}
+
+/// Where a factor is.
+enum Place {
+    Register(ValueId),
+    Buffer(i64, Vec<i64>),
+}
+
+impl Lower<'_> {
+    pub(super) fn dot(&mut self, block: BlockId, id: InstId, inst: &Inst) {
+        let ([a, b, acc], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
+            return;
+        };
+        if let Some((matrix, tiles)) = self.matrix(inst, r) {
+            return self.mma(block, id, inst, &matrix, &tiles);
+        }
+        let buffers = [*a, *b].map(|v| self.stored(block, v).0);
+        let attrs = self.common(inst, [*a, *b], buffers);
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        let new = self.add(block, Op::Machine(MachineOp::SharedDot), &[*acc], attrs, &[(ty, layout)]);
+        self.becomes(id, new);
+    }
+
+    /// The attributes that both kinds of products have.
+    fn common(&self, inst: &Inst, factors: [ValueId; 2], buffers: [i64; 2]) -> Attrs {
+        let elems = factors.map(|v| self.ty(v).dtype().map_or("", DType::name));
+        let k = self.shape(factors[0]).get(1).copied().unwrap_or(1);
+        inst.attrs
+            .clone()
+            .with("buffers", Attr::Ints(buffers.to_vec()))
+            .with("k", Attr::Int(k.into()))
+            .with("elem", Attr::Str(elems.join(" ")))
+    }
+
+    /// The instruction for a product whose accumulator is held as it asks for.
+    fn matrix(&self, inst: &Inst, r: ValueId) -> Option<(Matrix, Tiles)> {
+        let (kernel, spec) = (&self.kernel, self.kernel.setting.spec);
+        let [m, n] = self.shape(r)[..] else { return None };
+        let layout = kernel.layout(r)?;
+        let kind = kind(spec, &kernel.module, kernel.func(), inst)?;
+        let mut found = mma::find(spec, kind);
+        found.find_map(|matrix| Some((matrix, Tiles::of(matrix, [m, n], layout)?)))
+    }
+
+    fn mma(&mut self, block: BlockId, id: InstId, inst: &Inst, matrix: &Matrix, tiles: &Tiles) {
+        let ([a, b, acc], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
+            return;
+        };
+        let k = self.shape(*a).get(1).copied().unwrap_or(1);
+        let [a, b] = [*a, *b].map(|v| self.multiplied(block, v, matrix));
+        let mut operands = vec![*acc];
+        let mut buffers = [-1; 2];
+        let mut attrs = Attrs::new();
+        let sides = [(a, "bases_a"), (b, "bases_b")];
+        for (side, ((v, name), slot)) in sides.into_iter().zip(&mut buffers).enumerate() {
+            match self.factor(block, v, (tiles, side, k)) {
+                Place::Register(v) => operands.push(v),
+                Place::Buffer(buffer, bases) => {
+                    *slot = buffer;
+                    attrs.set(name, Attr::Ints(bases));
+                }
+            }
+        }
+        let mut all = self.common(inst, [a, b], buffers).with("matrix", Attr::Str(matrix.name.into()));
+        for (name, value) in attrs.iter() {
+            all.set(name, value.clone());
+        }
+        let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
+        let new = self.add(block, Op::Machine(MachineOp::Mma), &operands, all, &[(ty, layout)]);
+        self.becomes(id, new);
+    }
+
+    /// A factor in a type that the instruction takes.
+    fn multiplied(&mut self, block: BlockId, v: ValueId, matrix: &Matrix) -> ValueId {
+        let (Type::Tile { shape, .. }, Some(to)) = (self.ty(v), matrix.factors.first()) else { return v };
+        if self.ty(v).dtype().is_none_or(|d| matrix.factors.contains(&d)) {
+            return v;
+        }
+        let ty = Type::tile(*to, shape);
+        let ty = self.kernel.module.types.intern(ty);
+        let cast = Op::Elementwise(ElementwiseOp::Cast);
+        let at = self.earliest(block, v);
+        let Some(wide) = self.one(at, cast, &[v], Attrs::new(), (ty, self.layout_id(v))) else { return v };
+        self.home.resize(self.home.len().max(wide.index() + 1), None);
+        self.home.get_mut(wide.index()).into_iter().for_each(|h| *h = Some(at));
+        wide
+    }
+
+    fn factor(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
+        let (bytes, fragment) = (self.bytes(v), tiles.factor(side, k));
+        let (Some(held), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
+            return Place::Buffer(-1, vec![]);
+        };
+        let way = classify(held.atom(), wanted.atom());
+        let here =
+            matches!(way, Conversion::Same | Conversion::Registers(_)) && held.repeats() == wanted.repeats();
+        let group = tiles.matrix.is_group();
+        if here && (side == 0 || !group) {
+            let (ty, layout) = (self.kernel.func().ty(v), Some(self.kernel.layouts.intern(wanted)));
+            if self.layout_id(v) == layout {
+                return Place::Register(v);
+            }
+            let convert = Op::Machine(MachineOp::Convert);
+            let renamed = self.one(block, convert, &[v], Attrs::new(), (ty, layout));
+            return Place::Register(renamed.unwrap_or(v));
+        }
+        let direct = self.kernel.setting.operands.invariant_in_registers && (side == 0 || !group);
+        let outside = self.home.get(v.index()).copied().flatten().is_some_and(|home| home != block);
+        if direct && outside && self.is_loaded(v) {
+            self.load_as(v, wanted);
+            return Place::Register(v);
+        }
+        let bases = match self.ty(v).dtype() {
+            Some(d) if group => Panels::order(self.fastest(v, &held), tiles, side, d, k).1,
+            _ => ldmatrix::order(&held, &fragment, bytes, self.kernel.setting.spec),
+        };
+        let block = self.earliest(block, v);
+        let known =
+            |s: &&Stored| s.value == v && s.bases == bases && self.around.iter().any(|(b, _)| *b == s.block);
+        if let Some(s) = self.stored.iter().find(known) {
+            return Place::Buffer(s.buffer, bases);
+        }
+        let elements = self.shape(v).iter().map(|n| padded(*n)).product();
+        let buffer = self.buffer(elements, bytes);
+        let (held, own) = self.turned_back(v, &bases);
+        let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(own));
+        self.store(block, held, &place);
+        self.stored.push(Stored { value: v, block, bases: bases.clone(), buffer });
+        Place::Buffer(buffer, bases)
+    }
+
+    /// Whether a value that only one product reads is a load from device memory, turned or cast or not, which any layout can
+    /// have.
+    fn is_loaded(&self, v: ValueId) -> bool {
+        let func = self.kernel.func();
+        let Def::Inst(id, _) = func.values[v].def else { return false };
+        let inst = &func.insts[id];
+        // What this pass has made is for the product alone.
+        if self.uses.get(v.index()).copied().unwrap_or(1) > 1 || is_volatile(inst) {
+            return false;
+        }
+        match inst.op {
+            Op::Memory(MemoryOp::ViewLoad) => inst.operands.iter().all(|o| self.shape(*o).is_empty()),
+            Op::Shape(ShapeOp::Permute) | Op::Elementwise(ElementwiseOp::Cast) => {
+                inst.operands.first().is_some_and(|x| self.is_loaded(*x))
+            }
+            _ => false,
+        }
+    }
+
+    /// Gives what [`is_loaded`](Self::is_loaded) says to be a load this layout.
+    fn load_as(&mut self, v: ValueId, layout: Layout) {
+        let Def::Inst(id, _) = self.kernel.func().values[v].def else { return };
+        let inst = self.kernel.func().insts[id].clone();
+        if let (Op::Memory(_), loc) = (inst.op, inst.loc) {
+            self.kernel.shortages.push(Shortage { loc, remedy: Remedy::Registers });
+        } else if let Some(x) = inst.operands.first().copied() {
+            let own = match inst.op {
+                Op::Shape(_) => layout.permuted(&inverse(&permutation(&inst))),
+                _ => layout.clone(),
+            };
+            self.load_as(x, own);
+        }
+        let layout = self.kernel.layouts.intern(layout);
+        if let Some(slot) = self.kernel.of.get_mut(v.index()) {
+            *slot = Some(layout);
+        }
+    }
+
+    /// The dimension along which a factor has neighbours in memory: of a load through a view the one whose stride is 1; of
+    /// anything else the one along which a thread holds more, which is K if there is none.
+    fn fastest(&self, v: ValueId, held: &Layout) -> usize {
+        let func = self.kernel.func();
+        if let Def::Inst(id, _) = func.values[v].def {
+            let inst = &func.insts[id];
+            match (inst.op, inst.operands.first()) {
+                (Op::Shape(ShapeOp::Permute), Some(x)) => {
+                    let perm = permutation(inst);
+                    let own = self.kernel.layout(*x).map(|l| self.fastest(*x, l));
+                    if let Some(d) = own.and_then(|d| perm.iter().position(|p| *p == d)) {
+                        return d;
+                    }
+                }
+                (Op::Memory(MemoryOp::ViewLoad), Some(view)) => {
+                    let strides = self.axis.view(*view).map_or(&[][..], |f| &f.strides);
+                    if let Some(d) = strides.iter().position(|s| s.1) {
+                        return d;
+                    }
+                }
+                _ => {}
+            }
+        }
+        usize::from(held.vector(1) >= held.vector(0))
+    }
+
+    /// What a permutation of axes was made of, and where its elements lie if those of the result lie as `bases` say: a factor
+    /// that is loaded and turned around goes straight to shared memory.
+    fn turned_back(&self, v: ValueId, bases: &[i64]) -> (ValueId, Vec<i64>) {
+        let func = self.kernel.func();
+        let Def::Inst(id, _) = func.values[v].def else { return (v, bases.to_vec()) };
+        let inst = &func.insts[id];
+        let (Op::Shape(ShapeOp::Permute), Some(x)) = (inst.op, inst.operands.first().copied()) else {
+            return (v, bases.to_vec());
+        };
+        // Atoms follow one another in the order of the tile that is stored.
+        if self.shape(v).iter().filter(|n| cut(**n).repeats > 1).count() > 1 {
+            return (v, bases.to_vec());
+        }
+        let perm = permutation(inst);
+        let mut bits = bases;
+        let own: Vec<&[i64]> = self
+            .shape(v)
+            .iter()
+            .map(|n| {
+                let (own, rest) = bits.split_at((cut(*n).log2 as usize).min(bits.len()));
+                bits = rest;
+                own
+            })
+            .collect();
+        let axes = 0..self.shape(x).len();
+        let back = axes.filter_map(|e| own.get(perm.iter().position(|d| *d == e)?)).copied();
+        (x, back.collect::<Vec<_>>().concat())
+    }
+
+    /// The outermost block in which a value can be stored so that it is there in `block`, if nothing but loops is left.
+    fn earliest(&self, block: BlockId, v: ValueId) -> BlockId {
+        let Some(home) = self.home.get(v.index()).copied().flatten() else { return block };
+        let mut at = block;
+        for (n, (inner, of_loop)) in self.around.iter().enumerate().rev() {
+            if *inner == home || !of_loop {
+                break;
+            }
+            let Some((outer, _)) = n.checked_sub(1).and_then(|n| self.around.get(n)) else { break };
+            at = *outer;
+        }
+        at
+    }
+}

@@ -1,0 +1,217 @@
+//! Moves registers from the warps that bring tiles to those that multiply, where these hold more than a launch gives them.
+//!
+//! ```text
+//! v1 = producer                    v1 = producer {warps = 4}
+//! if v1 {                          if v1 {
+//!   ..                        =>     registers {count = 40}
+//! } else {                           ..
+//!   ..                             } else {
+//! }                                  registers {count = 232}
+//!                                    ..
+//!                                  }
+//! ```
+//!
+//! All lanes of a launch begin with the same number of registers: what a multiprocessor has, over the warps of the scheduler
+//! that has the most of them. Beside one warp that brings tiles, 8 warps have 168 each. Registers are handed over by groups
+//! of four warps, through a pool that has what the launch gave, so the producer becomes such a group, three warps of which
+//! do nothing else. That costs a larger launch, so it is done only where the estimate says that lanes would run out.
+//!
+//! The estimate is the most that tiles need which are alive together with a product, and [`BESIDE`] for everything else. What
+//! happens between products, element by element, the assembler puts in an order that needs less: moving registers for that
+//! made attention slower by three percent.
+//!
+//! May assume a scheduled kernel. Guarantees counts that the pool has.
+
+use std::collections::BTreeSet;
+
+use tk_ops::{ControlOp, MachineOp, Op, ShapeOp};
+use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Inst, InstId, ValueId, walk};
+
+use crate::analysis::axis::element_bytes;
+use crate::ir::kernel::Kernel;
+use crate::pipeline::Pass;
+use crate::target::spec::TargetSpec;
+use crate::verify::verify_scheduled;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "registers", run, verify: verify_scheduled };
+
+/// Warps that hand registers over together, by the definition of `setmaxnreg`.
+pub const GROUP: u32 = 4;
+/// The fewest registers of a lane that brings tiles: its addresses and positions. CUTLASS leaves it between 24 and 40.
+const LEAST: u32 = 32;
+/// Registers for addresses, positions, conditions and what is on its way, beside tiles: products of 128 and of 192 sums use 26
+/// more than these.
+pub const BESIDE: u32 = 32;
+/// The fewest registers that `setmaxnreg` leaves a lane.
+pub const FEWEST: u32 = 24;
+/// Registers are given out by so many for each lane.
+pub const STEP: u32 = 8;
+
+/// Registers of a lane that brings tiles, and of the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Of the former.
+    pub producer: u32,
+    /// Of the latter.
+    pub others: u32,
+}
+
+/// How registers are shared where that gives more to `warps` warps than a launch with one warp beside them does.
+pub fn share(spec: &TargetSpec, warps: u32) -> Option<Share> {
+    let all = warps + GROUP;
+    if !spec.moves_registers || !warps.is_multiple_of(GROUP) || all * spec.warp_size > spec.max_threads {
+        return None;
+    }
+    let down = |n: u32| n / STEP * STEP;
+    let pool = all * down(spec.registers_of_launch(all));
+    let others = down((pool.saturating_sub(LEAST * GROUP) / warps).min(spec.registers));
+    let producer = down((pool.saturating_sub(others * warps) / GROUP).min(spec.registers));
+    (others > spec.registers_of_launch(warps + 1)).then_some(Share { producer, others })
+}
+
+fn run(kernel: &mut Kernel) {
+    let func = kernel.func();
+    let Some((id, [brings, others])) = producer(kernel) else { return };
+    let (spec, warps) = (kernel.setting.spec, 1 << kernel.setting.threads().warp_bits);
+    let Some(share) = share(spec, warps) else { return };
+    if held(kernel, others) + BESIDE <= spec.registers_of_launch(warps + 1) {
+        return;
+    }
+    let loc = func.insts[id].loc;
+    let func = &mut kernel.module.funcs[FuncId(0)];
+    func.insts[id].attrs.set("warps", Attr::Int(GROUP.into()));
+    for (block, count) in [(brings, share.producer), (others, share.others)] {
+        let attrs = Attrs::new().with("count", Attr::Int(count.into()));
+        let op = Op::Machine(MachineOp::Registers);
+        let inst = Inst { op, operands: vec![], attrs, blocks: vec![], results: vec![], loc };
+        func.add_inst(block, inst, &[]);
+        func.blocks[block].insts.rotate_right(1);
+    }
+}
+
+/// The most registers of a lane that tiles take which are alive together with a product of a block.
+pub fn held(kernel: &Kernel, block: BlockId) -> u32 {
+    Held { kernel }.most(block, &BTreeSet::new())
+}
+
+/// Whether warps of a kernel hand registers over.
+pub fn moves(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Machine(MachineOp::Registers))
+}
+
+/// What tells the warps apart, and what they do: those that bring tiles, and the others.
+pub fn producer(kernel: &Kernel) -> Option<(InstId, [BlockId; 2])> {
+    let func = kernel.func();
+    let all = walk::insts(func);
+    let id = all.iter().copied().find(|i| func.insts[*i].op == Op::Machine(MachineOp::Producer))?;
+    let flag = func.insts[id].results.first()?;
+    let choice = all
+        .into_iter()
+        .map(|i| &func.insts[i])
+        .find(|i| i.op == Op::Control(ControlOp::If) && i.operands.first() == Some(flag))?;
+    Some((id, choice.blocks.clone().try_into().ok()?))
+}
+
+/// What lanes hold.
+struct Held<'a> {
+    kernel: &'a Kernel,
+}
+
+impl Held<'_> {
+    /// Registers for a value: none if all of its elements are known, or one scalar.
+    fn words(&self, v: ValueId) -> u32 {
+        let func = self.kernel.func();
+        if matches!(func.values[v].def, Def::Inst(i, _) if matches!(func.insts[i].op, Op::Create(_))) {
+            return 0;
+        }
+        let elem = self.kernel.module.types.get(func.ty(v)).elem();
+        let bytes = self.kernel.layout(v).map_or(0, |l| l.registers() as u64 * element_bytes(elem));
+        u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX)
+    }
+
+    /// The value whose registers these are: some changes of shape only name them differently.
+    fn source(&self, mut v: ValueId) -> ValueId {
+        let func = self.kernel.func();
+        while let Def::Inst(i, _) = func.values[v].def
+            && let Op::Shape(ShapeOp::Broadcast | ShapeOp::Permute | ShapeOp::Reshape) = func.insts[i].op
+            && let Some(from) = func.insts[i].operands.first()
+        {
+            v = *from;
+        }
+        v
+    }
+
+    fn sources(&self, values: &[ValueId]) -> Vec<ValueId> {
+        values.iter().map(|v| self.source(*v)).collect()
+    }
+
+    fn sum(&self, live: &BTreeSet<ValueId>) -> u32 {
+        live.iter().map(|v| self.words(*v)).sum()
+    }
+
+    /// The most that is alive at once with a product in a block, behind which this is alive.
+    fn most(&self, block: BlockId, behind: &BTreeSet<ValueId>) -> u32 {
+        let func = self.kernel.func();
+        let mut live = behind.clone();
+        let mut most = 0;
+        for i in func.blocks[block].insts.iter().rev() {
+            let inst = &func.insts[*i];
+            live.extend(self.sources(&inst.results));
+            let around = live.clone();
+            inst.results.iter().for_each(|r| {
+                live.remove(r);
+            });
+            // What is read inside of a loop is alive in all of its trips.
+            inst.blocks.iter().for_each(|body| live.extend(self.read_from_outside(*body)));
+            most = inst.blocks.iter().map(|body| self.most(*body, &live)).fold(most, u32::max);
+            live.extend(self.sources(&inst.operands));
+            if inst.op == Op::Machine(MachineOp::Mma) {
+                // Sums are added to where they are.
+                let sums = inst.operands.first().map(|v| self.source(*v));
+                let with = around.iter().chain(live.iter().filter(|v| Some(**v) != sums));
+                most = most.max(self.sum(&with.copied().collect()));
+            }
+        }
+        most
+    }
+
+    /// What a block reads and does not make.
+    fn read_from_outside(&self, block: BlockId) -> BTreeSet<ValueId> {
+        let func = self.kernel.func();
+        let insts = walk::insts_in(func, block);
+        let inside = insts.iter().flat_map(|i| &func.insts[*i].blocks).chain([&block]);
+        let args = inside.flat_map(|b| &func.blocks[*b].args);
+        let made: BTreeSet<ValueId> =
+            insts.iter().flat_map(|i| &func.insts[*i].results).chain(args).copied().collect();
+        let read = insts.iter().flat_map(|i| &func.insts[*i].operands);
+        read.map(|v| self.source(*v)).filter(|v| !made.contains(v)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::target::spec::{SIM_64, SM_80, SM_90A};
+
+    /// The pool has what is handed out, and lanes have more than without.
+    #[test]
+    fn shares_fit_into_the_pool() {
+        let some = |producer, others| Some(Share { producer, others });
+        assert_eq!(share(&SM_90A, 8), some(40, 232));
+        assert_eq!(share(&SM_90A, 12), some(32, 160));
+        assert_eq!(share(&SM_90A, 16), some(32, 112));
+        // Beside four warps there is room for what a lane can have; 36 warps are too many.
+        assert_eq!(share(&SM_90A, 4), None);
+        assert_eq!(share(&SM_90A, 32), None);
+        assert_eq!(share(&SM_90A, 2), None);
+        assert_eq!(share(&SM_80, 8), None);
+        assert_eq!(share(&SIM_64, 8), None);
+        for warps in [8, 12, 16, 20, 24, 28] {
+            let Some(found) = share(&SM_90A, warps) else { continue };
+            let pool = (warps + GROUP) * SM_90A.registers_of_launch(warps + GROUP);
+            assert!(found.others * warps + found.producer * GROUP <= pool, "{warps}: {found:?}");
+        }
+    }
+}

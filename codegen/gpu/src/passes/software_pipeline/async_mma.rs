@@ -1,0 +1,91 @@
+//! Lets a product of groups of warps run on while the next trip of its loop begins.
+//!
+//! ```text
+//! for i in lo..hi, acc, slot              for i in lo..hi, acc, slot
+//!   async_wait; barrier                     async_wait; barrier
+//!   copies                          =>      v1 = mma acc, slot {flight = true}
+//!   v1 = mma acc, slot                      copies
+//!   yield v1, next slot                     v2 = mma_wait v1 {pending = 1}
+//!                                           yield v2, next slot
+//!                                         v4 = mma_wait v3 {pending = 0}      v3: the result of the loop
+//! ```
+//!
+//! Behind the barrier of a trip, the product of the trip before the last is done for all threads, so that copies go to the
+//! piece that it has read: a ring has one piece more than without this.
+//!
+//! May assume a loop whose copies run ahead. Guarantees that nothing but products and waits sees sums that are on their way.
+
+use tk_ops::{ControlOp, MachineOp, Op};
+use tk_tile::rewrite::yielded;
+use tk_tile::{Attr, Attrs, BlockId, Def, InstId, ValueId, walk};
+
+use crate::ir::builder::Edit;
+use crate::ir::kernel::Kernel;
+use crate::ir::shared_access::named;
+use crate::target::mma;
+
+/// One is multiplied, one is waited for, one is copied.
+pub const LEAST_PIECES: u32 = 3;
+
+/// A product that is not waited for at once.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    product: InstId,
+    /// Its sums.
+    pub result: ValueId,
+    /// Which of the values that the loop carries they are.
+    carried: usize,
+}
+
+/// The product of a loop that may run on: its sums are only carried to the next trip, its factors lie in rings that this loop
+/// fills, and it is the only one.
+pub fn product(kernel: &Kernel, body: BlockId, rings: &[usize]) -> Option<Flight> {
+    let func = kernel.func();
+    let inside = walk::insts_in(func, body);
+    let mut all = inside.iter().filter(|i| func.insts[**i].op == Op::Machine(MachineOp::Mma));
+    let (product, None) = (*all.next()?, all.next()) else { return None };
+    let inst = &func.insts[product];
+    if !func.blocks[body].insts.contains(&product) {
+        return None;
+    }
+    let (acc, result) = (*inst.operands.first()?, *inst.results.first()?);
+    let (_, tiles, factors) = mma::product(kernel, inst, acc)?;
+    let own = kernel.module.types.get(func.ty(acc)).dtype() == Some(tiles.matrix.sum);
+    // 8-bit floats are added up in parts, unless that may be left out.
+    let whole = !factors.iter().any(|d| d.is_f8()) || inst.attrs.flag("fast");
+    let ringed = named(inst).iter().all(|b| b.is_some_and(|b| rings.contains(&b)));
+    let Def::Arg(block, n) = func.values[acc].def else { return None };
+    let carried = (n as usize).checked_sub(1)?;
+    let users = |v: ValueId| -> Vec<InstId> {
+        inside.iter().copied().filter(|i| func.insts[*i].operands.contains(&v)).collect()
+    };
+    let ends = yielded(func, body);
+    let once = ends.iter().filter(|v| **v == result).count() == 1 && ends.get(carried) == Some(&result);
+    let [end] = users(result)[..] else { return None };
+    let alone = users(acc) == [product] && func.insts[end].op == Op::Control(ControlOp::Yield);
+    let fits = tiles.matrix.is_group() && own && whole && ringed && block == body && once && alone;
+    fits.then_some(Flight { product, result, carried })
+}
+
+impl Flight {
+    /// Waits until no more than so many products are on their way; gives the sums as they are then.
+    pub fn wait(&self, edit: &mut Edit<'_>, block: BlockId, sums: ValueId, pending: i64) -> ValueId {
+        let buffers = edit.kernel.func().insts[self.product].attrs.ints("buffers").unwrap_or(&[]).to_vec();
+        let attrs = Attrs::new().with("buffers", Attr::Ints(buffers)).with("pending", Attr::Int(pending));
+        let wait = edit.inst(Op::Machine(MachineOp::MmaWait), &[sums], attrs);
+        let (ty, layout) = (edit.kernel.func().ty(sums), edit.layout_of(sums));
+        edit.add(block, wait, &[(ty, layout)]).1.first().copied().unwrap_or(sums)
+    }
+
+    /// Waits for the last product behind the loop `id`, at the end of `block`.
+    pub fn land(&self, edit: &mut Edit<'_>, block: BlockId, id: InstId) {
+        edit.func().insts[self.product].attrs.set("flight", Attr::Bool(true));
+        let Some(sums) = edit.kernel.func().insts[id].results.get(self.carried).copied() else { return };
+        let landed = self.wait(edit, block, sums, 0);
+        let wait = edit.kernel.func().values[landed].def;
+        let all: Vec<InstId> = edit.kernel.func().insts.iter().map(|(i, _)| i).collect();
+        for i in all.into_iter().filter(|i| wait != Def::Inst(*i, 0)) {
+            edit.func().insts[i].operands.iter_mut().filter(|v| **v == sums).for_each(|v| *v = landed);
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Lets loads of loops run ahead: what a trip reads is copied to shared memory while earlier trips are computed.
+//!
+//! ```text
+//! for i in lo..hi                               =>   if lo < hi { async_copy x, lo {buffer = 0, slots = [2]}, 0 }
+//!   v0 = view_load x, i                              async_commit
+//!   shared_store v0 {buffer = 0}                     for i in lo..hi, slot = 0
+//!   v1 = shared_dot acc {buffers = [0, 1]}             async_wait {pending = 0}
+//!                                                      barrier
+//!                                                      if i + 1 < hi { async_copy x, i + 1 {..}, 1 - slot }
+//!                                                      async_commit
+//!                                                      v1 = shared_dot acc, slot {buffers = [0, 1], slots = [2, 2]}
+//! ```
+//!
+//! A buffer becomes a ring of as many pieces as trips are on their way (`stages`). The instructions that say where a load
+//! reads (its *slice*) are computed for a later trip: what a loop carries for them, such as pointers that are moved, is
+//! carried once more, so many trips ahead. Loads are taken whose elements reach a product; in a loop that says `stages`
+//! itself, all. A load whose elements go straight to shared memory is replaced there; of any other the threads copy to
+//! places of their own and read them back.
+//!
+//! A product of groups of warps runs on while the next trip begins ([`flight`]).
+//!
+//! May assume a lowered kernel without places. Guarantees the same results: only memory that the loop does not write is
+//! read ahead, and nothing in it that orders memory.
+
+pub mod async_mma;
+mod expand;
+mod operand_prefetch;
+mod register_stage;
+
+use std::collections::BTreeSet;
+
+use tk_ops::table::Effects;
+use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_tile::effects::{is_volatile, of_inst};
+use tk_tile::rewrite::{constant, yielded};
+use tk_tile::{BlockId, Inst, InstId, ValueId, walk};
+
+use crate::analysis::axis::{AxisInfo, element_bytes};
+use crate::analysis::coalesce::access;
+use crate::analysis::provenance::Roots;
+use crate::ir::kernel::{ALIGN, Kernel, Remedy, STAGES, Shortage};
+use crate::ir::shared_access::{strided_vector, swizzled_vector, touched};
+use crate::passes::allocate_shared::{Life, lives};
+use crate::pipeline::Pass;
+use crate::verify::verify_lowered;
+use expand::{Ahead, Plan, Taken, Target};
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "rings", run, verify: verify_lowered };
+
+/// Without asynchronous copies a lane holds what it loads for the next trip while it multiplies: at most so many bytes, a
+/// quarter of the registers of a lane that has 256.
+const MOST_HELD: u32 = 256;
+/// It is stored while nobody reads that piece, so that more than two are of no use.
+const PIECES_BY_REGISTERS: u32 = 2;
+
+/// The least bytes that an asynchronous copy takes at once.
+const LEAST_BYTES: u32 = 4;
+
+fn run(kernel: &mut Kernel) {
+    for id in loops(kernel, kernel.func().body) {
+        let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
+        let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
+        let fits = plan.ahead() + 1;
+        // Lanes that hold the next trip themselves have use for no more pieces than that.
+        let most = if plan.by_registers { PIECES_BY_REGISTERS } else { u32::MAX };
+        let fits = if plan.by_registers { plan.stages } else { fits };
+        // A kernel that only fits with fewer stages says so even where nothing asked for more.
+        let usual = Some(STAGES).filter(|_| kernel.setting.most_stages < STAGES);
+        let asked = own.or(kernel.setting.stages).or(usual);
+        if let Some(asked) = asked.filter(|n| fits < (*n).min(most)) {
+            let loc = kernel.func().insts[id.1].loc;
+            kernel.shortages.push(Shortage { loc, remedy: Remedy::Stages { asked, fits } });
+        }
+        // A single stage is the loop as it is.
+        if kernel.setting.most_stages > 1 && (plan.ahead() > 0 || plan.by_registers) {
+            Ahead::new(kernel, plan).apply();
+        }
+    }
+}
+
+/// The loops of a block, inner ones first.
+fn loops(kernel: &Kernel, block: BlockId) -> Vec<(BlockId, InstId)> {
+    let func = kernel.func();
+    let mut out = vec![];
+    for i in &func.blocks[block].insts {
+        let inst = &func.insts[*i];
+        inst.blocks.iter().for_each(|b| out.extend(loops(kernel, *b)));
+        if inst.op == Op::Control(ControlOp::For) {
+            out.push((block, *i));
+        }
+    }
+    out
+}
+
+/// A loop that is looked at.
+struct Look<'a> {
+    kernel: &'a Kernel,
+    at: (BlockId, InstId),
+    body: BlockId,
+    /// Trips on their way, and whether the loop says so itself.
+    stages: u32,
+    own: bool,
+    roots: Roots,
+    axis: AxisInfo,
+    /// The parameters whose memory the loop writes.
+    written: Vec<Option<ValueId>>,
+}
+
+impl<'a> Look<'a> {
+    /// `None` if nothing of it may run ahead.
+    fn new(kernel: &'a Kernel, at: (BlockId, InstId)) -> Option<Look<'a>> {
+        let func = kernel.func();
+        let inst = &func.insts[at.1];
+        let said = inst.attrs.int("stages").and_then(|n| u32::try_from(n).ok());
+        let stages = said.or(kernel.setting.stages).unwrap_or(STAGES);
+        let body = *inst.blocks.first()?;
+        let roots = Roots::new(func);
+        let mut written = vec![];
+        for i in walk::insts_in(func, body) {
+            let inner = &func.insts[i];
+            match inner.op {
+                op if orders_memory(op) => return None,
+                Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter) => {
+                    written.push(inner.operands.first().and_then(|v| roots.get(*v)));
+                }
+                Op::Machine(MachineOp::AsyncWait) if said.is_none() => return None,
+                _ => {}
+            }
+        }
+        let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+        let own = said.is_some();
+        (stages > 1).then_some(Look { kernel, at, body, stages, own, roots, axis, written })
+    }
+
+    fn plan(&self) -> Option<Plan> {
+        let func = self.kernel.func();
+        let insts = &func.blocks[self.body].insts;
+        let mut taken: Vec<Taken> = vec![];
+        let mut slice = BTreeSet::new();
+        let mut carried = BTreeSet::new();
+        for i in insts.iter().filter(|i| self.can_copy(**i)) {
+            if !self.own && !self.reaches_product(*i) {
+                continue;
+            }
+            let (mut more, mut args) = (slice.clone(), carried.clone());
+            if func.insts[*i].operands.iter().all(|v| self.needs(*v, &mut more, &mut args)) {
+                (slice, carried) = (more, args);
+                taken.push(Taken { load: *i, target: self.target(*i) });
+            }
+        }
+        // What says where another load reads is needed at once.
+        taken.retain(|t| !slice.contains(&t.load));
+        if taken.is_empty() {
+            return None;
+        }
+        let slice = insts.iter().copied().filter(|i| slice.contains(i)).collect();
+        let slice: Vec<InstId> = slice;
+        let pure = slice.iter().all(|i| of_inst(func, *i) == Effects::Pure);
+        let by_registers = !self.kernel.setting.spec.has_async_copy;
+        if by_registers {
+            taken.retain(|t| t.target.buffer().is_some());
+            if taken.is_empty() || taken.iter().map(|t| self.held(t.load)).sum::<u32>() > MOST_HELD {
+                return None;
+            }
+        }
+        let room = self.fitting(&taken);
+        let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
+        // While one trip is multiplied, the next one begins: that takes one piece more.
+        let flight =
+            async_mma::product(self.kernel, self.body, &rings).filter(|_| room >= async_mma::LEAST_PIECES);
+        let most = if by_registers { PIECES_BY_REGISTERS } else { u32::MAX };
+        let limit = self.kernel.setting.most_stages;
+        let stages = (self.stages.min(limit) + u32::from(flight.is_some())).min(room).min(most);
+        Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried, flight, by_registers })
+    }
+
+    /// Bytes that a thread holds of what is loaded.
+    fn held(&self, load: InstId) -> u32 {
+        let Some(r) = self.kernel.func().insts[load].results.first() else { return 0 };
+        let bytes = element_bytes(self.kernel.module.types.get(self.kernel.func().ty(*r)).elem()) as u32;
+        self.kernel.layout(*r).map_or(0, |l| l.registers() as u32 * bytes)
+    }
+
+    /// Whether a load can be an asynchronous copy, or read for a later trip.
+    fn can_copy(&self, id: InstId) -> bool {
+        let func = self.kernel.func();
+        let inst = &func.insts[id];
+        let (Some(place), Some(r)) = (inst.operands.first(), inst.results.first()) else { return false };
+        if !matches!(inst.op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) || is_volatile(inst) {
+            return false;
+        }
+        let wide = access(&self.kernel.module, func, &self.axis, self.kernel.setting.spec, inst)
+            .is_some_and(|a| a.bytes * a.vector.min(self.vector(*r, &a)) >= LEAST_BYTES);
+        // What a lane holds in between may be as narrow as it likes.
+        (wide || !self.kernel.setting.spec.has_async_copy) && self.may_read(*place)
+    }
+
+    /// Neighbours in memory that a thread holds in consecutive registers.
+    fn vector(&self, v: ValueId, a: &crate::analysis::coalesce::Access) -> u32 {
+        let fastest = a.order.first().copied().unwrap_or(0);
+        self.kernel.layout(v).map_or(1, |l| l.vector(fastest))
+    }
+
+    /// Whether the loop leaves the memory behind a pointer or view as it is.
+    fn may_read(&self, place: ValueId) -> bool {
+        let root = self.roots.get(place);
+        self.written.iter().all(|w| root.is_some() && w.is_some() && *w != root)
+    }
+
+    /// Adds what a value depends on inside of the loop; false if that cannot be computed ahead.
+    fn needs(&self, v: ValueId, slice: &mut BTreeSet<InstId>, carried: &mut BTreeSet<usize>) -> bool {
+        let func = self.kernel.func();
+        match func.values[v].def {
+            tk_tile::Def::Arg(block, n) if block == self.body => {
+                // The first is the number of the trip.
+                let Some(n) = (n as usize).checked_sub(1) else { return true };
+                if !carried.insert(n) {
+                    return true;
+                }
+                let next = yielded(func, self.body).get(n).copied();
+                next.is_some_and(|next| self.needs(next, slice, carried))
+            }
+            tk_tile::Def::Arg(..) => true,
+            tk_tile::Def::Inst(i, _) => {
+                if !func.blocks[self.body].insts.contains(&i) || slice.contains(&i) {
+                    return true;
+                }
+                let inst = &func.insts[i];
+                let may = match of_inst(func, i) {
+                    Effects::Pure => true,
+                    Effects::Read => inst.operands.first().is_some_and(|p| self.may_read(*p)),
+                    Effects::Write | Effects::Ordered => false,
+                };
+                may && inst.blocks.is_empty()
+                    && inst.operands.iter().all(|v| self.needs(*v, slice, carried))
+                    && slice.insert(i)
+            }
+        }
+    }
+
+    /// Whether the elements of a load become factors of a product in the loop.
+    fn reaches_product(&self, load: InstId) -> bool {
+        let func = self.kernel.func();
+        let mut values: BTreeSet<ValueId> = func.insts[load].results.iter().copied().collect();
+        let mut buffers: BTreeSet<usize> = BTreeSet::new();
+        for i in walk::insts_in(func, self.body) {
+            let inst = &func.insts[i];
+            let (reads, writes) = touched(inst);
+            let reached =
+                inst.operands.iter().any(|v| values.contains(v)) || reads.iter().any(|b| buffers.contains(b));
+            if !reached {
+                continue;
+            }
+            if matches!(inst.op, Op::Machine(MachineOp::SharedDot | MachineOp::Mma)) {
+                return true;
+            }
+            if matches!(inst.op, Op::Memory(_) | Op::Reduce(_) | Op::Scan(_) | Op::Control(_)) {
+                continue;
+            }
+            values.extend(&inst.results);
+            buffers.extend(writes);
+        }
+        false
+    }
+
+    /// Where the elements of a load go: to the buffer to which the next instruction that uses them stores them, if nothing
+    /// else does either.
+    fn target(&self, load: InstId) -> Target {
+        let func = self.kernel.func();
+        let Some(r) = func.insts[load].results.first().copied() else { return Target::Own };
+        let all = walk::insts(func);
+        let users: Vec<InstId> =
+            all.iter().copied().filter(|i| func.insts[*i].operands.contains(&r)).collect();
+        let [store] = users[..] else { return Target::Own };
+        let inst = &func.insts[store];
+        let here = func.blocks[self.body].insts.contains(&store);
+        let (true, Op::Machine(MachineOp::SharedStore), Some(b)) = (here, inst.op, inst.attrs.int("buffer"))
+        else {
+            return Target::Own;
+        };
+        let Ok(buffer) = usize::try_from(b) else { return Target::Own };
+        let inside: BTreeSet<InstId> = walk::insts_in(func, self.body).into_iter().collect();
+        let zero = other_of(self.kernel, load).is_none();
+        let others = zero
+            && all.iter().filter(|i| **i != store).all(|i| {
+                let (reads, writes) = touched(&func.insts[*i]);
+                // Who reads a ring of an inner loop has the number of a piece of that one.
+                let free = func.insts[*i].attrs.ints("slots").is_none();
+                let knows_pieces = free
+                    && matches!(
+                        func.insts[*i].op,
+                        Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot | MachineOp::Mma)
+                    );
+                !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_pieces)
+            });
+        if others && self.is_wide(r, inst) { Target::Buffer { store, buffer } } else { Target::Own }
+    }
+
+    /// Whether neighbours in memory lie together in a buffer, as many as a copy takes at least.
+    fn is_wide(&self, v: ValueId, store: &Inst) -> bool {
+        let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
+        let (Some(layout), Some(shape)) = (self.kernel.layout(v), ty.shape()) else { return false };
+        let (bytes, most) =
+            (element_bytes(ty.elem()) as i64, i64::from(self.kernel.setting.spec.vector_bytes));
+        let vector = match store.attrs.ints("bases") {
+            Some(bases) => swizzled_vector(layout, bases, 0, bytes, most),
+            None => {
+                let strides = store.attrs.ints("strides").unwrap_or(&[]);
+                strided_vector(
+                    layout,
+                    shape,
+                    (store.attrs.int("start").unwrap_or(0) * bytes, strides),
+                    bytes,
+                    most,
+                )
+            }
+        };
+        i64::from(vector) * bytes >= i64::from(LEAST_BYTES) || !self.kernel.setting.spec.has_async_copy
+    }
+
+    /// The trips that shared memory has room for, beside what else is kept there while the loop runs; at least one.
+    fn fitting(&self, taken: &[Taken]) -> u32 {
+        let func = self.kernel.func();
+        let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
+        let whole = |bytes: u32| u64::from(bytes.next_multiple_of(ALIGN));
+        let bytes = |b: usize| self.kernel.buffers.get(b).map_or(0, |b| whole(b.bytes));
+        let start = walk::insts(func).iter().position(|i| *i == self.at.1).unwrap_or(0);
+        let end = start + walk::insts_in(func, self.body).len();
+        let (lives, _) = lives(self.kernel);
+        let meets = |life: &Life| life.is_some_and(|(from, to)| from <= end && start <= to);
+        let others = lives.iter().enumerate().filter(|(b, life)| !rings.contains(b) && meets(life));
+        let others: u64 = others.map(|(b, _)| bytes(b)).sum();
+        let own = taken.iter().filter(|t| t.target.buffer().is_none());
+        let own = own.map(|t| whole(expand::own_bytes(self.kernel, t.load)));
+        let each: u64 = rings.iter().map(|b| bytes(*b)).chain(own).sum();
+        let room = u64::from(self.kernel.setting.spec.shared_bytes).saturating_sub(others);
+        let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
+        most.max(1)
+    }
+}
+
+/// The operands of a load that say where it reads.
+pub(crate) fn places(kernel: &Kernel, load: InstId) -> &[ValueId] {
+    let inst = &kernel.func().insts[load];
+    let rank = |v: &ValueId| kernel.module.types.get(kernel.func().ty(*v)).shape().map_or(0, <[u32]>::len);
+    let view = inst.op == Op::Memory(MemoryOp::ViewLoad);
+    let plain = if view { 1 + inst.results.first().map_or(0, rank) } else { 2 };
+    inst.operands.get(..plain.min(inst.operands.len())).unwrap_or(&[])
+}
+
+/// Whether an operation minds on which side of it memory is read: it orders memory, or what stands behind it happens only
+/// if it goes on.
+pub(crate) fn orders_memory(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Atomic(_)
+            | Op::Control(
+                ControlOp::GridBarrier | ControlOp::GlobalTimer | ControlOp::InlineAsm | ControlOp::Assert
+            )
+    )
+}
+
+/// What a load gives for elements that it leaves out, unless that is 0, as a copy has it.
+pub(crate) fn other_of(kernel: &Kernel, load: InstId) -> Option<ValueId> {
+    let inst = &kernel.func().insts[load];
+    let other = inst.operands.get(places(kernel, load).len()).copied()?;
+    let zero = constant(kernel.func(), other).is_some_and(|s| s.bits() == 0);
+    (!zero).then_some(other)
+}

@@ -1,0 +1,45 @@
+//! Owns loads that run ahead on machines without asynchronous copies: lanes hold what the next trip reads while this one is
+//! computed, and store it where nobody reads meanwhile.
+//!
+//! ```text
+//! for i { a = load i            x = if any { load first }; store x to piece 0
+//!         store a           =>  for i { barrier; x = if comes { load i + step }
+//!         barrier                       multiply what lies in this piece
+//!         multiply }                    store x to the other piece }
+//! ```
+//!
+//! May assume a plan with at most two pieces. Guarantees that nothing is read for a trip that does not come.
+
+use tk_ops::{MachineOp, Op};
+use tk_tile::{Attr, BlockId, Inst, ValueId};
+
+use super::expand::{Ahead, Renamed};
+
+impl Ahead<'_> {
+    /// Loads for a later trip.
+    pub(super) fn load(&mut self, block: BlockId, renamed: &Renamed) -> Vec<ValueId> {
+        let mut loaded = vec![];
+        for n in 0..self.copies.len() {
+            let Some(c) = self.copies.get(n) else { continue };
+            let operands = c.inst.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
+            let inst = Inst { operands, blocks: vec![], results: vec![], ..c.inst.clone() };
+            let result = (c.ty, c.layout);
+            loaded.extend(self.add(block, inst, &[result]).1);
+        }
+        loaded
+    }
+
+    /// Stores what was loaded, the last of these values, to a piece.
+    pub(super) fn store(&mut self, block: BlockId, next: &mut Vec<ValueId>, piece: ValueId, ahead: bool) {
+        let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
+        for (n, v) in loaded.into_iter().enumerate() {
+            let Some(c) = self.copies.get(n) else { continue };
+            let (mut place, loc) = (c.place.clone(), c.inst.loc);
+            if ahead {
+                place.set("ahead", Attr::Bool(true));
+            }
+            let inst = self.inst(Op::Machine(MachineOp::SharedStore), &[v, piece], place);
+            self.add(block, Inst { loc, ..inst }, &[]);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Lets the copy engine store tiles that go through shared memory.
+//!
+//! ```text
+//! shared_store v0 {buffer = 0, ..}                      shared_store v0 {bases = .., buffer = 0}
+//! v1 = shared_load {buffer = 0, ..} : .. @l1     =>     tensor_store c, m, n {buffer = 0, once = true, shape = [128, 256], span = 128}
+//! view_store c, m, n, v1
+//! ```
+//!
+//! The elements of a product lie in registers as its instructions want it, and go through shared memory to be stored in wide
+//! accesses. One thread tells the copy engine to do the second half, which computes addresses and limits by itself. Elements
+//! lie in shared memory as a tensor map says ([`crate::analysis::wgmma_shared`]).
+//!
+//! Taken are tiles of kernels with products of groups, if the launch knows the matrix ([`crate::ir::tensor_map`]) and nothing
+//! else in the kernel reads it or has an order: copies reach memory by another way than threads do.
+//!
+//! May assume a lowered kernel without places. Guarantees the same results.
+
+use std::collections::BTreeSet;
+
+use tk_ops::table::Effects;
+use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_tile::effects::{hints, of_inst};
+use tk_tile::{Attr, Attrs, Def, Func, FuncId, Inst, InstId, ValueId, walk};
+
+use crate::analysis::provenance::Roots;
+use crate::analysis::wgmma_shared::{self, Panels};
+use crate::ir::kernel::Kernel;
+use crate::ir::shared_access::touched;
+use crate::layout::{cut, padded};
+use crate::passes::warp_specialize::{self, Known};
+use crate::pipeline::Pass;
+use crate::verify::verify_lowered;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "stores", run, verify: verify_lowered };
+
+/// A tile that is stored.
+struct Taken {
+    fill: InstId,
+    load: InstId,
+    store: InstId,
+    buffer: usize,
+    bases: Vec<i64>,
+    shape: Vec<i64>,
+    span: u32,
+    once: bool,
+}
+
+fn run(kernel: &mut Kernel) {
+    let func = kernel.func();
+    let insts = walk::insts(func);
+    let multiplies = insts.iter().any(|i| wgmma_shared::is_group(&func.insts[*i].attrs));
+    if !kernel.setting.spec.has_tma || !multiplies || !warp_specialize::may_run_ahead(kernel) {
+        return;
+    }
+    let known = Known::new(kernel);
+    let taken: Vec<Taken> = insts.iter().filter_map(|i| taken(kernel, &known, *i)).collect();
+    let func = &mut kernel.module.funcs[FuncId(0)];
+    let gone: BTreeSet<InstId> = taken.iter().map(|t| t.load).collect();
+    for t in taken {
+        let attrs =
+            Attrs::new().with("bases", Attr::Ints(t.bases)).with("buffer", Attr::Int(t.buffer as i64));
+        func.insts[t.fill].attrs = attrs;
+        let (places, loc) =
+            (func.insts[t.store].operands.iter().take(3).copied().collect(), func.insts[t.store].loc);
+        let attrs = hints(&func.insts[t.store])
+            .with("buffer", Attr::Int(t.buffer as i64))
+            .with("once", Attr::Bool(t.once))
+            .with("shape", Attr::Ints(t.shape))
+            .with("span", Attr::Int(t.span.into()));
+        let op = Op::Machine(MachineOp::TensorStore);
+        func.insts[t.store] = Inst { op, operands: places, attrs, blocks: vec![], results: vec![], loc };
+    }
+    let blocks: BTreeSet<_> = insts.iter().flat_map(|i| func.insts[*i].blocks.clone()).collect();
+    for block in std::iter::once(func.body).chain(blocks) {
+        func.blocks[block].insts.retain(|i| !gone.contains(i));
+    }
+}
+
+/// What is needed to store a tile.
+fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
+    let func = kernel.func();
+    let inst = &func.insts[store];
+    let (Op::Memory(MemoryOp::ViewStore), [view, row, column, tile]) = (inst.op, inst.operands.as_slice())
+    else {
+        return None;
+    };
+    let Def::Inst(load, _) = func.values[*tile].def else { return None };
+    if func.insts[load].op != Op::Machine(MachineOp::SharedLoad) {
+        return None;
+    }
+    let buffer = func.insts[load].attrs.int("buffer").and_then(|b| usize::try_from(b).ok())?;
+    let all = walk::insts(func);
+    let accesses: Vec<InstId> = all
+        .iter()
+        .copied()
+        .filter(|i| {
+            let (reads, writes) = touched(&func.insts[*i]);
+            reads.contains(&buffer) || writes.contains(&buffer)
+        })
+        .collect();
+    let [fill, last] = accesses[..] else { return None };
+    let alone = all.iter().filter(|i| func.insts[**i].operands.contains(tile)).count() == 1;
+    let filled = func.insts[fill].op == Op::Machine(MachineOp::SharedStore) && last == load;
+    // All that is stored is stored by threads that come by here.
+    let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
+    let plain = [fill, load].iter().all(|i| func.insts[*i].attrs.get("slots").is_none());
+    let root = known.roots.get(*view)?;
+    let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
+    let matrix = warp_specialize::mapped(kernel, known, *view, [*row, *column])?;
+    let [tall, wide] = *kernel.module.types.get(func.ty(*tile)).shape()? else { return None };
+    let bits = [tall, wide].map(|n| cut(n).log2);
+    let bytes = matrix.dtype.bytes() as u32;
+    let (span, bases) = Panels::of_tile(bits, bytes)?;
+    // Elements only change hands: what else goes through shared memory turns, cuts or reshapes tiles.
+    let same = |v: &ValueId| func.ty(*v) == func.ty(*tile);
+    let changes = func.insts[fill].attrs == func.insts[load].attrs
+        && func.insts[fill].operands.first().is_some_and(same);
+    // Padding would be stored too.
+    let whole = [tall, wide].iter().all(|n| padded(*n) == *n)
+        && kernel.buffers.get(buffer)?.bytes == tall * wide * bytes;
+    let fits = alone && filled && together && plain && written && changes && whole;
+    let shape = vec![tall.into(), wide.into()];
+    let loops = all
+        .iter()
+        .map(|i| &func.insts[*i])
+        .filter(|i| matches!(i.op, Op::Control(ControlOp::For | ControlOp::While)));
+    let once = !loops.flat_map(|i| &i.blocks).any(|b| walk::insts_in(func, *b).contains(&store));
+    fits.then_some(Taken { fill, load, store, buffer, bases, shape, span, once })
+}
+
+/// Whether an instruction reads or writes memory behind a parameter.
+fn reaches(func: &Func, roots: &Roots, id: InstId, root: ValueId) -> bool {
+    let inst = &func.insts[id];
+    let accesses = match inst.op {
+        Op::Memory(MemoryOp::Prefetch) => false,
+        Op::Memory(_) | Op::Atomic(_) => of_inst(func, id) != Effects::Pure,
+        Op::Machine(op) => matches!(op, MachineOp::AsyncCopy | MachineOp::TensorCopy),
+        _ => false,
+    };
+    accesses && inst.operands.first().is_none_or(|v| roots.get(*v).is_none_or(|r| r == root))
+}

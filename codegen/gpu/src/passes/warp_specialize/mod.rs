@@ -1,0 +1,385 @@
+//! Lets a warp of its own bring the factors of products, tile by tile, while the others multiply.
+//!
+//! ```text
+//! for i in lo..hi, acc                    v1 = producer
+//!   v1 = view_load a, m, i                if v1 {
+//!   shared_store v1 {buffer = 0}            if elect {
+//!   v2 = view_load b, i, n          =>        for i in lo..hi
+//!   shared_store v2 {buffer = 1}                channel_open; tensor_copy a, m, i; tensor_copy b, i, n; channel_send
+//!   v3 = mma acc {buffers = [0, 1]}         }
+//! v5 = ..                                 } else {
+//!                                           for i in lo..hi, acc
+//!                                             v2 = channel_receive
+//!                                             v3 = mma acc, v2 {buffers = [0, 1], slots = [4, 4], flight = true}
+//!                                             v4 = mma_wait v3 {pending = 1}
+//!                                             channel_release when i != lo
+//!                                           v5 = mma_wait .. {pending = 0}
+//!                                           channel_release when lo < hi
+//!                                         }
+//! ```
+//!
+//! A *channel* is a ring of pieces with two barriers each, which count arrivals: one says that a piece is full, the other
+//! that nobody reads it any more. The producer waits for the second and fills, the others wait for the first and release.
+//! The producer runs the program with everything left out but what says where it copies from, so it runs ahead as far as
+//! the ring is long, from the end of one tile of the result into the next one too. Loops that follow each other share a ring,
+//! if their pieces have the same sizes.
+//!
+//! Taken are loads of whole tiles of a matrix that the launch knows ([`maps`]) in a loop, for a product of groups in the same block, whose lines the copy
+//! engine can bring as the product reads them ([`crate::analysis::wgmma_shared`]): neighbours along the last dimension, which has stride 1,
+//! address and other strides multiples of 16 bytes, extents and strides above 0, and 0 outside; unless the loop says `specialize = false`. What says where they begin must be numbers that no
+//! product or store takes part in.
+//!
+//! May assume a lowered kernel without places. Guarantees the same results: only memory that the kernel does not write is
+//! read ahead, and there is nothing in it that orders memory or stops.
+
+mod slice;
+mod split;
+
+use tk_ops::table::Effects;
+use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_tile::effects::of_inst;
+use tk_tile::{Attr, BlockId, InstId, ValueId, walk};
+
+use crate::analysis::axis::{ArgFacts, AxisInfo};
+use crate::analysis::provenance::Roots;
+use crate::analysis::wgmma_shared::{self, Panels};
+use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remedy, STAGES, Shortage};
+use crate::ir::shared_access::{loaded, named, touched};
+use crate::ir::tensor_map::{self, MOST_DIMENSIONS, Matrix, Taken as Part, Word};
+use crate::passes::allocate_shared::lives;
+use crate::passes::software_pipeline::{async_mma, orders_memory, other_of};
+use crate::pipeline::Pass;
+use crate::target::mma;
+use crate::verify::verify_lowered;
+use slice::Slice;
+
+/// The pass.
+pub const PASS: Pass = Pass { name: "channels", run, verify: verify_lowered };
+
+/// Bytes of the two barriers of a piece.
+pub const BARRIERS: u32 = 16;
+/// Bytes of which a tensor map wants address and strides to be multiples.
+const ALIGNED: u32 = 16;
+
+/// Warps beside those of the program: the one that brings tiles, with those of its group if it hands registers over; else 0.
+pub fn producers(kernel: &Kernel) -> u32 {
+    let func = kernel.func();
+    let producer =
+        walk::insts(func).into_iter().find(|i| func.insts[*i].op == Op::Machine(MachineOp::Producer));
+    let warps = |i: InstId| func.insts[i].attrs.int("warps").and_then(|n| u32::try_from(n).ok());
+    producer.map_or(0, |i| warps(i).unwrap_or(1))
+}
+
+/// A load that the producer does.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    load: InstId,
+    store: InstId,
+    buffer: usize,
+    /// Bytes of a line in the buffer.
+    span: u32,
+}
+
+/// A product and what is brought for it.
+#[derive(Clone, Debug)]
+struct Feed {
+    product: InstId,
+    /// The block in which all of it stands, and the loop that it belongs to.
+    block: BlockId,
+    at: (BlockId, InstId),
+    taken: Vec<Taken>,
+    flight: Option<async_mma::Flight>,
+}
+
+/// Pieces that are brought again and again, in loops that follow each other.
+#[derive(Clone, Debug)]
+struct Ring {
+    feeds: Vec<Feed>,
+    pieces: u32,
+}
+
+impl Ring {
+    /// The buffers of its feeds. Those of the first become rings.
+    fn buffers(&self) -> impl Iterator<Item = usize> + '_ {
+        self.feeds.iter().flat_map(|f| &f.taken).map(|t| t.buffer)
+    }
+
+    /// Bytes of a piece.
+    fn piece(&self, kernel: &Kernel) -> u64 {
+        let bytes = |t: &Taken| kernel.buffers.get(t.buffer).map_or(0, placed);
+        self.feeds.first().map_or(0, |f| f.taken.iter().map(bytes).sum::<u64>()) + u64::from(BARRIERS)
+    }
+
+    /// Whether a feed has pieces of the same sizes, and its loop begins when the others have ended. What two products in one
+    /// loop need is sent in the order of the loads and received in that of the products, so these do not share.
+    fn takes(&self, kernel: &Kernel, feed: &Feed) -> bool {
+        let func = kernel.func();
+        let sizes = |f: &Feed| -> Vec<u32> {
+            f.taken.iter().filter_map(|t| kernel.buffers.get(t.buffer)).map(|b| b.bytes).collect()
+        };
+        let inside = |a: &Feed, b: &Feed| {
+            let within = func.insts[b.at.1].blocks.iter().flat_map(|body| walk::insts_in(func, *body));
+            within.into_iter().any(|i| i == a.product)
+        };
+        self.feeds.iter().all(|f| {
+            let apart = !inside(feed, f) && !inside(f, feed);
+            apart && sizes(f) == sizes(feed) && asked(kernel, f) == asked(kernel, feed)
+        })
+    }
+}
+
+/// The bytes that a buffer takes.
+fn placed(buffer: &Buffer) -> u64 {
+    buffer.bytes.next_multiple_of(ALIGN).into()
+}
+
+/// What is known of the values of a kernel.
+pub(crate) struct Known {
+    /// From which parameter they come.
+    pub roots: Roots,
+    axes: AxisInfo,
+}
+
+impl Known {
+    /// Of a kernel.
+    pub fn new(kernel: &Kernel) -> Known {
+        let func = kernel.func();
+        let axes = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+        Known { roots: Roots::new(func), axes }
+    }
+}
+
+fn run(kernel: &mut Kernel) {
+    let spec = kernel.setting.spec;
+    // The warp that brings tiles is one more.
+    let fits = kernel.setting.threads().count() + spec.warp_size <= spec.max_threads;
+    if !spec.has_tma || !spec.has_async_mma || !fits || !may_run_ahead(kernel) {
+        return;
+    }
+    let known = Known::new(kernel);
+    let mut feeds: Vec<Feed> = vec![];
+    for (at, body) in loops(kernel, kernel.func().body) {
+        let products = &kernel.func().blocks[body].insts;
+        feeds.extend(products.iter().filter_map(|p| feed(kernel, &known, *p, body, at)));
+    }
+    if feeds.is_empty() {
+        return;
+    }
+    let slice = Slice::new(kernel, &known.roots);
+    feeds.retain(|f| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load)));
+    let mut rings: Vec<Ring> = vec![];
+    for feed in feeds {
+        match rings.iter_mut().find(|r| r.takes(kernel, &feed)) {
+            Some(ring) => ring.feeds.push(feed),
+            None => rings.push(Ring { feeds: vec![feed], pieces: 0 }),
+        }
+    }
+    let mut chosen: Vec<Ring> = vec![];
+    for mut ring in rings {
+        let room = room(kernel, &ring, &chosen);
+        for feed in &mut ring.feeds {
+            let buffers: Vec<usize> = feed.taken.iter().map(|t| t.buffer).collect();
+            let flight = async_mma::product(kernel, feed.block, &buffers);
+            feed.flight = flight.filter(|_| room >= async_mma::LEAST_PIECES);
+        }
+        let asked = ring.feeds.first().map_or(STAGES, |f| asked(kernel, f));
+        let more = u32::from(ring.feeds.iter().any(|f| f.flight.is_some()));
+        ring.pieces = (asked.min(kernel.setting.most_stages) + more).min(room);
+        if ring.pieces < 2 || kernel.setting.most_stages < 2 {
+            continue;
+        }
+        let fits = ring.pieces - more;
+        if fits < asked {
+            let locs = ring.feeds.iter().map(|f| kernel.func().insts[f.at.1].loc);
+            let remedy = Remedy::Stages { asked, fits };
+            let shortages: Vec<Shortage> = locs.map(|loc| Shortage { loc, remedy }).collect();
+            kernel.shortages.extend(shortages);
+        }
+        chosen.push(ring);
+    }
+    if !chosen.is_empty() {
+        let loads = chosen.iter().flat_map(|r| &r.feeds).flat_map(|f| &f.taken).map(|t| t.load);
+        let slice = slice.of(kernel.func(), loads);
+        split::apply(kernel, &chosen, &slice);
+    }
+}
+
+/// Whether nothing in a kernel minds when memory is read and written.
+pub(crate) fn may_run_ahead(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func)
+        .into_iter()
+        .map(|i| func.insts[i].op)
+        .all(|op| !orders_memory(op) && op != Op::Control(ControlOp::Print))
+}
+
+/// The loops of a block with their bodies, inner ones too.
+fn loops(kernel: &Kernel, block: BlockId) -> Vec<((BlockId, InstId), BlockId)> {
+    let func = kernel.func();
+    let mut out = vec![];
+    for i in &func.blocks[block].insts {
+        let inst = &func.insts[*i];
+        inst.blocks.iter().for_each(|b| out.extend(loops(kernel, *b)));
+        if let (Op::Control(ControlOp::For), Some(body)) = (inst.op, inst.blocks.first()) {
+            out.push(((block, *i), *body));
+        }
+    }
+    out
+}
+
+/// A product of groups of a loop, if all of its factors that the loop loads can be brought.
+fn feed(
+    kernel: &Kernel,
+    known: &Known,
+    product: InstId,
+    block: BlockId,
+    at: (BlockId, InstId),
+) -> Option<Feed> {
+    let func = kernel.func();
+    let inst = &func.insts[product];
+    let refused = func.insts[at.1].attrs.get("specialize") == Some(&Attr::Bool(false));
+    if inst.op != Op::Machine(MachineOp::Mma) || !wgmma_shared::is_group(&inst.attrs) || refused {
+        return None;
+    }
+    let (k, tiles, dtypes) = mma::product(kernel, inst, *inst.operands.first()?)?;
+    let all = walk::insts(func);
+    let mut taken = vec![];
+    for (side, buffer) in named(inst).into_iter().enumerate() {
+        let Some(buffer) = buffer else { continue };
+        // Both factors may be one.
+        if taken.iter().any(|t: &Taken| t.buffer == buffer) {
+            continue;
+        }
+        let (mut stores, mut readers) = (vec![], vec![]);
+        for i in &all {
+            let (reads, writes) = touched(&func.insts[*i]);
+            readers.extend(reads.contains(&buffer).then_some(*i));
+            stores.extend(writes.contains(&buffer).then_some(*i));
+        }
+        let [store] = stores[..] else { return None };
+        if !func.blocks[block].insts.contains(&store) {
+            continue;
+        }
+        let name = ["bases_a", "bases_b"][side.min(1)];
+        let panels = Panels::find(&tiles, side, dtypes[side.min(1)], k, inst.attrs.ints(name)?)?;
+        let load = loaded(kernel, store).filter(|l| func.insts[*l].op == Op::Memory(MemoryOp::ViewLoad))?;
+        let whole = readers == [product] && can_bring(kernel, known, load, store, panels.span);
+        if !whole || !func.blocks[block].insts.contains(&load) {
+            return None;
+        }
+        taken.push(Taken { load, store, buffer, span: panels.span });
+    }
+    (!taken.is_empty()).then_some(Feed { product, block, at, taken, flight: None })
+}
+
+/// Whether the copy engine can do a load.
+fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: u32) -> bool {
+    let func = kernel.func();
+    let inst = &func.insts[load];
+    let ([view, row, column, ..], Some(r)) = (inst.operands.as_slice(), inst.results.first().copied()) else {
+        return false;
+    };
+    let Some(matrix) = mapped(kernel, known, *view, [*row, *column]) else { return false };
+    let bytes = matrix.dtype.bytes() as u32;
+    // Neighbours of a line are neighbours in memory.
+    let bases = func.insts[store].attrs.ints("bases").unwrap_or(&[]);
+    let shape = kernel.module.types.get(func.ty(r)).shape().unwrap_or(&[]);
+    let [tall, _] = shape else { return false };
+    let last = bases.get(crate::layout::cut(*tall).log2 as usize..).unwrap_or(&[]);
+    let of_line = (span / bytes).trailing_zeros() as usize;
+    let in_order = last.len() >= of_line && (0..of_line).all(|i| last.get(i) == Some(&(1 << i)));
+    let unwritten = known.roots.get(*view).is_some_and(|root| !writes(kernel, &known.roots, root));
+    in_order && unwritten && other_of(kernel, load).is_none()
+}
+
+/// The matrix behind a view, if the copy engine can reach a tile of it that begins at a row and a column.
+pub(crate) fn mapped(
+    kernel: &Kernel,
+    known: &Known,
+    view: ValueId,
+    [row, column]: [ValueId; 2],
+) -> Option<Matrix> {
+    let func = kernel.func();
+    let matrix = tensor_map::matrix(kernel, view)?;
+    let narrow = |v: ValueId| {
+        kernel.module.types.get(func.ty(v)).dtype().is_some_and(|d| d.is_int() && d.bits() <= 32)
+    };
+    // In front of a range of rows there are rows, which are not outside.
+    let ranged = matrix.axes.iter().any(|a| a.taken == Part::Range);
+    let begins = !ranged || known.axes.tile(row).natural;
+    (is_mapped(kernel, &matrix) && narrow(row) && narrow(column) && begins).then_some(matrix)
+}
+
+/// Whether a kernel may write to the memory of a parameter.
+fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().any(|i| {
+        let inst = &func.insts[i];
+        let place = inst.operands.first().copied();
+        matches!(inst.op, Op::Memory(_))
+            && of_inst(func, i) == Effects::Write
+            && place.is_none_or(|p| roots.get(p).is_none_or(|r| r == root))
+    })
+}
+
+/// Whether it is known of every launch that a tensor map describes a matrix.
+fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
+    let fact = |w: Word| match w {
+        Word::Passed(i) => kernel.setting.facts.get(i).copied().unwrap_or_default(),
+        Word::Value(v) => {
+            let divisible = 1 << v.trailing_zeros().min(ALIGNED.trailing_zeros());
+            ArgFacts { divisible, one: v == 1, positive: (1..ArgFacts::BOUND).contains(&v) }
+        }
+    };
+    // A pointer without a mask becomes a view that is longer than any memory.
+    let exists = |axis: &tensor_map::Axis| match axis.extent {
+        Word::Value(v) if axis.taken != Part::Range => (1..=i64::from(i32::MAX)).contains(&v),
+        of => fact(of).positive,
+    };
+    let Some([_, columns]) = matrix.kept() else { return false };
+    let bytes = matrix.dtype.bytes() as u32;
+    let fits = fact(Word::Passed(matrix.address)).divisible >= ALIGNED
+        && matrix.dimensions().len() <= MOST_DIMENSIONS;
+    fits && matrix.axes.iter().enumerate().all(|(n, axis)| {
+        let stride = fact(axis.stride);
+        let apart = if n == columns {
+            stride.one && axis.taken == Part::Whole
+        } else {
+            stride.positive && stride.divisible * bytes >= ALIGNED
+        };
+        apart && exists(axis)
+    })
+}
+
+/// The trips that a loop wants on their way.
+fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
+    let own = kernel.func().insts[feed.at.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
+    own.or(kernel.setting.stages).unwrap_or(STAGES)
+}
+
+/// The pieces that shared memory has room for, beside what else is needed until the last loop around the products ends and
+/// what other rings take.
+fn room(kernel: &Kernel, ring: &Ring, others: &[Ring]) -> u32 {
+    let func = kernel.func();
+    let ends = walk::insts(func).into_iter().enumerate().filter_map(|(start, i)| {
+        let inst = &func.insts[i];
+        if !matches!(inst.op, Op::Control(ControlOp::For | ControlOp::While)) {
+            return None;
+        }
+        let inside: Vec<InstId> = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).collect();
+        ring.feeds.iter().any(|f| inside.contains(&f.product)).then_some(start + inside.len())
+    });
+    let end = ends.max().unwrap_or(usize::MAX);
+    let apart: Vec<usize> = others.iter().chain([ring]).flat_map(Ring::buffers).collect();
+    let (lives, _) = lives(kernel);
+    let alive = lives
+        .iter()
+        .enumerate()
+        .filter(|(b, life)| !apart.contains(b) && life.is_some_and(|(from, _)| from <= end));
+    let taken: u64 = alive.filter_map(|(b, _)| kernel.buffers.get(b)).map(placed).sum();
+    let taken = taken + others.iter().map(|r| u64::from(r.pieces) * r.piece(kernel)).sum::<u64>();
+    // Pieces begin where their order repeats.
+    let slack = u64::from(wgmma_shared::WIDEST_PATTERN);
+    let left = u64::from(kernel.setting.spec.shared_bytes).saturating_sub(taken + slack);
+    u32::try_from(left / ring.piece(kernel)).unwrap_or(u32::MAX)
+}

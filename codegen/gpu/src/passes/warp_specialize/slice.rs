@@ -1,0 +1,152 @@
+//! Owns the part of a kernel that says where and how often loads read.
+//!
+//! Guarantees that a slice is made of loops, branches, and scalar operations that only compute or read memory that the kernel
+//! does not write.
+
+use std::collections::BTreeSet;
+
+use tk_ops::table::Effects;
+use tk_ops::{ControlOp, Op};
+use tk_tile::effects::of_inst;
+use tk_tile::rewrite::yielded;
+use tk_tile::{BlockId, Def, Func, Id, InstId, Type, ValueId, walk};
+
+use super::writes;
+use crate::analysis::provenance::Roots;
+use crate::ir::kernel::Kernel;
+
+/// Instructions, and which values loops and branches carry for them.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// The instructions.
+    pub insts: BTreeSet<InstId>,
+    /// Loops and branches, and the numbers of their results.
+    pub carried: BTreeSet<(InstId, usize)>,
+}
+
+/// What may be part of a slice.
+pub struct Slice {
+    /// Which instruction owns each block.
+    owner: Vec<Option<InstId>>,
+    /// The block of each instruction.
+    home: Vec<Option<BlockId>>,
+    /// Which instructions may be done by one thread ahead of the others.
+    allowed: BTreeSet<InstId>,
+}
+
+impl Slice {
+    /// Of a kernel.
+    pub fn new(kernel: &Kernel, roots: &Roots) -> Slice {
+        let func = kernel.func();
+        let mut slice = Slice {
+            owner: vec![None; func.blocks.len()],
+            home: vec![None; func.insts.len()],
+            allowed: BTreeSet::new(),
+        };
+        slice.note(func, func.body);
+        for i in walk::insts(func) {
+            let inst = &func.insts[i];
+            let plain = inst.results.iter().all(|v| match kernel.module.types.get(func.ty(*v)) {
+                Type::View { .. } => true,
+                Type::Tile { shape, .. } => shape.is_empty(),
+            });
+            let may = match of_inst(func, i) {
+                Effects::Pure => true,
+                Effects::Read => {
+                    let root = inst.operands.first().and_then(|v| roots.get(*v));
+                    root.is_some_and(|root| !writes(kernel, roots, root))
+                }
+                Effects::Write | Effects::Ordered => false,
+            };
+            if plain && may && inst.blocks.is_empty() {
+                slice.allowed.insert(i);
+            }
+        }
+        slice
+    }
+
+    fn note(&mut self, func: &Func, block: BlockId) {
+        for i in &func.blocks[block].insts {
+            self.home.get_mut(i.index()).into_iter().for_each(|h| *h = Some(block));
+            for b in &func.insts[*i].blocks {
+                self.owner.get_mut(b.index()).into_iter().for_each(|o| *o = Some(*i));
+                self.note(func, *b);
+            }
+        }
+    }
+
+    /// Whether it is known without the rest of the program where and how often a load reads.
+    pub fn reaches(&self, func: &Func, load: InstId) -> bool {
+        self.load(func, load, &mut Part::default())
+    }
+
+    /// The part of the program that says so of all of these.
+    pub fn of(&self, func: &Func, loads: impl Iterator<Item = InstId>) -> Part {
+        let mut part = Part::default();
+        for load in loads {
+            self.load(func, load, &mut part);
+        }
+        part
+    }
+
+    fn load(&self, func: &Func, load: InstId, part: &mut Part) -> bool {
+        func.insts[load].operands.iter().all(|v| self.value(func, *v, part)) && self.around(func, load, part)
+    }
+
+    fn value(&self, func: &Func, v: ValueId, part: &mut Part) -> bool {
+        match func.values[v].def {
+            Def::Arg(block, _) if block == func.body => true,
+            Def::Arg(block, n) => {
+                let Some(owner) = self.owner.get(block.index()).copied().flatten() else { return false };
+                match (func.insts[owner].op, (n as usize).checked_sub(1)) {
+                    (Op::Control(ControlOp::For), None) => self.control(func, owner, part),
+                    (Op::Control(ControlOp::For), Some(k)) => self.carried(func, owner, k, part),
+                    _ => false,
+                }
+            }
+            Def::Inst(i, k) => match func.insts[i].op {
+                Op::Control(ControlOp::For | ControlOp::If) => self.carried(func, i, k as usize, part),
+                _ if !self.allowed.contains(&i) => false,
+                _ => {
+                    !part.insts.insert(i)
+                        || func.insts[i].operands.iter().all(|v| self.value(func, *v, part))
+                            && self.around(func, i, part)
+                }
+            },
+        }
+    }
+
+    /// A value that a loop or branch gives.
+    fn carried(&self, func: &Func, owner: InstId, k: usize, part: &mut Part) -> bool {
+        if !part.carried.insert((owner, k)) {
+            return true;
+        }
+        let inst = &func.insts[owner];
+        let is_loop = inst.op == Op::Control(ControlOp::For);
+        let begins = if is_loop { inst.operands.get(3 + k).copied() } else { None };
+        let ends: Vec<ValueId> =
+            inst.blocks.iter().filter_map(|b| yielded(func, *b).get(k).copied()).collect();
+        begins.into_iter().chain(ends).all(|v| self.value(func, v, part)) && self.control(func, owner, part)
+    }
+
+    /// How often a loop runs, or which branch is taken.
+    fn control(&self, func: &Func, owner: InstId, part: &mut Part) -> bool {
+        if !part.insts.insert(owner) {
+            return true;
+        }
+        let inst = &func.insts[owner];
+        let count = match inst.op {
+            Op::Control(ControlOp::For) => 3,
+            Op::Control(ControlOp::If) => 1,
+            _ => return false,
+        };
+        inst.operands.iter().take(count).all(|v| self.value(func, *v, part)) && self.around(func, owner, part)
+    }
+
+    /// The loops and branches around an instruction.
+    fn around(&self, func: &Func, inst: InstId, part: &mut Part) -> bool {
+        let Some(block) = self.home.get(inst.index()).copied().flatten() else { return false };
+        let owner = self.owner.get(block.index()).copied().flatten();
+        block == func.body || owner.is_some_and(|owner| self.control(func, owner, part))
+    }
+}

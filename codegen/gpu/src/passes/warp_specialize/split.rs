@@ -1,0 +1,248 @@
+//! Owns the change of a kernel into what brings factors and what multiplies them.
+//!
+//! May assume feeds whose loads are part of a slice. Guarantees that both sides count the same trips: the producer opens and
+//! sends a piece where the others receive one.
+
+use std::collections::BTreeMap;
+
+use tk_ops::{ControlOp, DType, ElementwiseOp, MachineOp, Op};
+use tk_tile::effects::hints;
+use tk_tile::rewrite::yielded;
+use tk_tile::{Attr, Attrs, BlockId, FuncId, Inst, InstId, ValueId};
+
+use super::slice::Part;
+use super::{BARRIERS, Feed, Ring};
+use crate::ir::builder::Edit;
+use crate::ir::kernel::{Buffer, Kernel};
+use crate::ir::shared_access::named;
+
+/// Values of the producer by those of the program.
+type Renamed = BTreeMap<ValueId, ValueId>;
+
+/// A feed with the ring that it uses.
+struct Channel<'a> {
+    feed: &'a Feed,
+    /// The buffer of the barriers.
+    barriers: i64,
+    pieces: u32,
+    /// The rings, in the order of what the feed takes.
+    rings: Vec<usize>,
+}
+
+impl Channel<'_> {
+    fn attrs(&self) -> Attrs {
+        Attrs::new().with("buffer", Attr::Int(self.barriers)).with("pieces", Attr::Int(self.pieces.into()))
+    }
+}
+
+/// Splits the kernel.
+pub fn apply(kernel: &mut Kernel, rings: &[Ring], slice: &Part) {
+    let channels: Vec<Channel<'_>> = rings.iter().flat_map(|r| channels(kernel, r)).collect();
+    let body = kernel.func().body;
+    let mut insts = std::mem::take(&mut func(kernel).blocks[body].insts);
+    let end = insts.pop();
+    let (copies, alone, rest, nobody) = {
+        let func = func(kernel);
+        (func.add_block(), func.add_block(), func.add_block(), func.add_block())
+    };
+    func(kernel).blocks[rest].insts = insts;
+    let mut edit = Edit { kernel, loc: None };
+    let flag = edit.scalar(DType::Bool);
+    let mut barriers: Vec<(i64, i64)> = channels.iter().map(|c| (c.barriers, c.pieces.into())).collect();
+    barriers.dedup();
+    let own = Attrs::new()
+        .with("buffers", Attr::Ints(barriers.iter().map(|(b, _)| *b).collect()))
+        .with("pieces", Attr::Ints(barriers.iter().map(|(_, n)| *n).collect()));
+    let producer = edit.inst(Op::Machine(MachineOp::Producer), &[], own);
+    let producer = edit.first(body, producer, flag);
+    edit.choose(body, producer, [copies, rest]);
+    let elect = edit.inst(Op::Machine(MachineOp::Elect), &[], Attrs::new());
+    let elect = edit.first(copies, elect, flag);
+    edit.choose(copies, elect, [alone, nobody]);
+    edit.yields(copies, &[]);
+    edit.yields(nobody, &[]);
+    let mut bring = Bring { edit, channels: &channels, slice };
+    bring.block(rest, alone, &mut Renamed::new());
+    bring.edit.yields(alone, &[]);
+    for channel in &channels {
+        receive(&mut bring.edit, channel, (body, rest));
+    }
+    bring.edit.yields(rest, &[]);
+    func(kernel).blocks[body].insts.extend(end);
+}
+
+fn func(kernel: &mut Kernel) -> &mut tk_tile::Func {
+    &mut kernel.module.funcs[FuncId(0)]
+}
+
+/// Makes rings of the buffers of the first feed, for all feeds of a ring.
+fn channels<'a>(kernel: &mut Kernel, ring: &'a Ring) -> Vec<Channel<'a>> {
+    let rings: Vec<usize> = ring.feeds.first().map_or(vec![], |f| f.taken.iter().map(|t| t.buffer).collect());
+    for b in &rings {
+        kernel.buffers.get_mut(*b).into_iter().for_each(|b| b.bytes *= ring.pieces);
+    }
+    kernel.buffers.push(Buffer { bytes: BARRIERS * ring.pieces, offset: 0 });
+    let barriers = kernel.buffers.len() as i64 - 1;
+    let channel = |feed| Channel { feed, barriers, pieces: ring.pieces, rings: rings.clone() };
+    ring.feeds.iter().map(channel).collect()
+}
+
+/// The producer.
+struct Bring<'a> {
+    edit: Edit<'a>,
+    channels: &'a [Channel<'a>],
+    slice: &'a Part,
+}
+
+impl Bring<'_> {
+    /// The part of a block that is in the slice, behind what a new block has.
+    fn block(&mut self, old: BlockId, new: BlockId, renamed: &mut Renamed) {
+        for i in self.edit.kernel.func().blocks[old].insts.clone() {
+            if self.slice.insts.contains(&i) {
+                self.inst(new, i, renamed);
+            }
+            for channel in self.channels.iter().filter(|c| c.feed.block == old) {
+                let last =
+                    channel.feed.taken.iter().map(|t| t.load).max_by_key(|l| {
+                        self.edit.kernel.func().blocks[old].insts.iter().position(|k| k == l)
+                    });
+                if last == Some(i) {
+                    self.copies(new, channel, renamed);
+                }
+            }
+        }
+    }
+
+    fn inst(&mut self, block: BlockId, id: InstId, renamed: &mut Renamed) {
+        let inst = self.edit.kernel.func().insts[id].clone();
+        self.edit.loc = inst.loc;
+        let of = |v: &ValueId, renamed: &Renamed| renamed.get(v).copied().unwrap_or(*v);
+        let carried: Vec<usize> =
+            self.slice.carried.iter().filter(|(i, _)| *i == id).map(|(_, k)| *k).collect();
+        let pick = |list: &[ValueId]| -> Vec<ValueId> {
+            carried.iter().filter_map(|k| list.get(*k).copied()).collect()
+        };
+        let mut operands: Vec<ValueId> = inst.operands.iter().map(|v| of(v, renamed)).collect();
+        let mut results = inst.results.clone();
+        let mut blocks = vec![];
+        if !inst.blocks.is_empty() {
+            let is_loop = inst.op == Op::Control(ControlOp::For);
+            if is_loop {
+                let init = pick(operands.get(3..).unwrap_or(&[]));
+                operands.truncate(3);
+                operands.extend(init);
+            }
+            results = pick(&results);
+            for old in &inst.blocks {
+                let new = self.edit.func().add_block();
+                if is_loop {
+                    let args = self.edit.kernel.func().blocks[*old].args.clone();
+                    let own = args.first().copied().into_iter().chain(pick(args.get(1..).unwrap_or(&[])));
+                    for old in own.collect::<Vec<_>>() {
+                        let ty = self.edit.kernel.func().ty(old);
+                        let arg = self.edit.func().add_arg(new, ty);
+                        self.edit.hold(arg, None);
+                        renamed.insert(old, arg);
+                    }
+                }
+                self.block(*old, new, renamed);
+                let ends = pick(yielded(self.edit.kernel.func(), *old));
+                let ends: Vec<ValueId> = ends.iter().map(|v| of(v, renamed)).collect();
+                self.edit.yields(new, &ends);
+                blocks.push(new);
+            }
+        }
+        let types: Vec<_> = results.iter().map(|v| (self.edit.kernel.func().ty(*v), None)).collect();
+        let new = Inst { operands, blocks, results: vec![], ..inst };
+        let (_, made) = self.edit.add(block, new, &types);
+        renamed.extend(results.into_iter().zip(made));
+    }
+
+    /// Fills a piece.
+    fn copies(&mut self, block: BlockId, channel: &Channel<'_>, renamed: &Renamed) {
+        let buffers = channel.rings.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
+        let whole: u32 = buffers.map(|b| b.bytes / channel.pieces.max(1)).sum();
+        let open = channel.attrs().with("bytes", Attr::Int(whole.into()));
+        let open = self.edit.inst(Op::Machine(MachineOp::ChannelOpen), &[], open);
+        self.edit.add(block, open, &[]);
+        for (t, ring) in channel.feed.taken.iter().zip(&channel.rings) {
+            let load = self.edit.kernel.func().insts[t.load].clone();
+            let places = load.operands.iter().take(3);
+            let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
+            let ty = load.results.first().map(|r| self.edit.kernel.func().ty(*r));
+            let shape = ty.and_then(|ty| self.edit.kernel.module.types.get(ty).shape()).unwrap_or(&[]);
+            let attrs = hints(&load)
+                .with("buffers", Attr::Ints(vec![*ring as i64, channel.barriers]))
+                .with("pieces", Attr::Int(channel.pieces.into()))
+                .with("shape", Attr::Ints(shape.iter().map(|n| i64::from(*n)).collect()))
+                .with("span", Attr::Int(t.span.into()));
+            let mut copy = self.edit.inst(Op::Machine(MachineOp::TensorCopy), &operands, attrs);
+            copy.loc = load.loc;
+            self.edit.add(block, copy, &[]);
+        }
+        let send = self.edit.inst(Op::Machine(MachineOp::ChannelSend), &[], channel.attrs());
+        self.edit.add(block, send, &[]);
+    }
+}
+
+/// The side that multiplies: pieces come, and are released when their product is done.
+fn receive(edit: &mut Edit<'_>, channel: &Channel<'_>, (body, rest): (BlockId, BlockId)) {
+    let feed = channel.feed;
+    edit.loc = edit.kernel.func().insts[feed.product].loc;
+    let gone = |i: &InstId| feed.taken.iter().any(|t| t.load == *i || t.store == *i);
+    let insts = std::mem::take(&mut edit.func().blocks[feed.block].insts);
+    let attrs = channel.attrs();
+    let i32 = edit.scalar(DType::I32);
+    for i in insts.into_iter().filter(|i| !gone(i)) {
+        if i == feed.product {
+            let receive = edit.inst(Op::Machine(MachineOp::ChannelReceive), &[], attrs.clone());
+            let piece = edit.first(feed.block, receive, i32);
+            let inst = &mut edit.func().insts[i];
+            // The buffer and the pieces of each side.
+            let of = |b: &Option<usize>| -> (i64, i64) {
+                let taken = feed.taken.iter().zip(&channel.rings).find(|(t, _)| Some(t.buffer) == *b);
+                match taken {
+                    Some((_, ring)) => (*ring as i64, channel.pieces.into()),
+                    None => (b.map_or(-1, |b| b as i64), 1),
+                }
+            };
+            let (buffers, slots) = named(inst).iter().map(of).unzip();
+            inst.attrs.set("buffers", Attr::Ints(buffers));
+            inst.attrs.set("slots", Attr::Ints(slots));
+            inst.operands.push(piece);
+        }
+        edit.func().blocks[feed.block].insts.push(i);
+        if i == feed.product && feed.flight.is_none() {
+            let release = edit.inst(Op::Machine(MachineOp::ChannelRelease), &[], attrs.clone());
+            edit.add(feed.block, release, &[]);
+        }
+    }
+    let Some(flight) = &feed.flight else { return };
+    let Some(end) = edit.func().blocks[feed.block].insts.pop() else { return };
+    let waited = flight.wait(edit, feed.block, flight.result, 1);
+    edit.func().insts[end].operands.iter_mut().filter(|v| **v == flight.result).for_each(|v| *v = waited);
+    let id = feed.at.1;
+    // What stood in the body of the kernel stands in a branch of it now.
+    let outer = if feed.at.0 == body { rest } else { feed.at.0 };
+    let iv = edit.kernel.func().blocks[feed.block].args.first().copied();
+    let lo = edit.kernel.func().insts[id].operands.first().copied();
+    if let (Some(iv), Some(lo)) = (iv, lo) {
+        let later = edit.compute(feed.block, ElementwiseOp::Ne, &[iv, lo], DType::Bool);
+        release(edit, feed.block, &attrs, later);
+    }
+    edit.func().blocks[feed.block].insts.push(end);
+    let Some(at) = edit.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
+    let tail = edit.func().blocks[outer].insts.split_off(at + 1);
+    flight.land(edit, outer, id);
+    if let Some(lo) = lo {
+        let came = edit.comes(id, outer, lo, 0);
+        release(edit, outer, &attrs, came);
+    }
+    edit.func().blocks[outer].insts.extend(tail);
+}
+
+fn release(edit: &mut Edit<'_>, block: BlockId, attrs: &Attrs, when: ValueId) {
+    let attrs = attrs.clone().with("when", Attr::Bool(true));
+    let release = edit.inst(Op::Machine(MachineOp::ChannelRelease), &[when], attrs);
+    edit.add(block, release, &[]);
+}

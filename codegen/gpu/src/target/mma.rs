@@ -1,0 +1,570 @@
+//! Owns the instructions of a warp that multiply matrices: for which types they exist, and which lane holds what.
+//!
+//! An instruction adds the product of `A` (rows x K) and `B` (K x columns) to an accumulator. Each lane holds some elements
+//! of each, in words of 32 bits (an f64 is a word of its own). With `p` elements in a word, the lanes hold, as the PTX
+//! manual draws it ("Matrix Fragments for mma"):
+//!
+//! | | registers | lanes |
+//! |---|---|---|
+//! | `A` | `p` neighbours along K, then row 8, then K from `4 p` on | K from `p` on (4 words), then rows 0 to 7 |
+//! | `B` | `p` neighbours along K, then K from `4 p` on | K from `p` on (4 words), then columns 0 to 7 |
+//! | accumulator | 2 neighbouring columns, then row 8 | columns from 2 on (4 pairs), then rows 0 to 7 |
+//!
+//! That is [`Form::Quads`]. Warps of AMD hold rows and columns along lanes ([`Form::Mfma`], [`Form::Wmma`]; drawn in the
+//! chapters on matrix arithmetic of the manuals of CDNA3 and RDNA3). Those of 64 lanes are called with the factors
+//! exchanged, which turns the accumulator around: neighbours in a row are in one lane, and where K of the next product is
+//! along that row, they are its factor as they are held. Those of 32 lanes are not: a lane would have every second column, as
+//! it has every second row now, but lanes that follow one another store neighbours.
+//!
+//! | `Mfma`, 64 lanes | registers | lanes |
+//! |---|---|---|
+//! | a factor | as many neighbours along K as are left for a lane | rows or columns, then K |
+//! | accumulator | columns 1 and 2, then 8 and 16 | rows, then column 4 (and 8) |
+//! | accumulator of f64 | columns 4 and 8 | rows, then columns 1 and 2 |
+//!
+//! | `Wmma`, 32 lanes | registers | lanes |
+//! |---|---|---|
+//! | a factor | all of K | rows or columns; the upper half repeats the lower one |
+//! | accumulator | rows 2, 4 and 8 | columns, then row 1 |
+//!
+//! A *group* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, held as above; the columns of an
+//! instruction follow one another in registers, up to 256 of them. `B` lies in shared memory and `A` too, if it is not held
+//! as above ([`crate::analysis::wgmma_shared`]).
+//!
+//! [`Tiles`] lays instructions and warps over a tile, and gives what a thread holds of all of it as a [`Fragment`]. A tile
+//! that has fewer rows or columns than an instruction is multiplied as if it repeated: bases that point outside are zero.
+//! K is never cut that way, since a sum would count elements twice.
+//!
+//! Guarantees that fragments of one product fit together.
+
+use tk_ops::DType;
+use tk_tile::{Inst, ValueId};
+
+use crate::ir::kernel::Kernel;
+use crate::layout::linear::{InDim, LinearLayout};
+use crate::layout::{Layout, Threads, cut, padded};
+use crate::target::spec::TargetSpec;
+
+/// Which lane of a warp holds what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Four lanes share a row or a column.
+    Quads,
+    /// Each of 64 lanes has a row or a column; several share it along K.
+    Mfma,
+    /// Each of 32 lanes has a row or a column, and all of K.
+    Wmma,
+}
+
+impl Form {
+    /// Whether instructions are called with the right factor in front.
+    pub fn exchanges(self) -> bool {
+        match self {
+            Form::Quads | Form::Wmma => false,
+            Form::Mfma => true,
+        }
+    }
+}
+
+/// An instruction. Extents are logarithms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    /// Its extents, as it is called.
+    pub name: &'static str,
+    /// Which lane holds what.
+    pub form: Form,
+    /// What the factors may hold.
+    pub factors: &'static [DType],
+    /// What it adds up in.
+    pub sum: DType,
+    /// Rows.
+    pub m: u32,
+    /// Columns.
+    pub n: u32,
+    /// Elements of a sum.
+    pub k: u32,
+    /// Warps that multiply together; 0 if one does by itself.
+    pub warps: u32,
+    /// Whether it takes only the bits of a tf32 of each f32.
+    pub rounds: bool,
+    /// Whether it reads the bits of an 8-bit float with an exponent that is smaller by one and without a negative zero, whose
+    /// code is NaN (`fnuz`): half of each number.
+    pub halves: bool,
+}
+
+/// Halves.
+const HALF: Matrix = Matrix {
+    name: "m16n8k16",
+    form: Form::Quads,
+    factors: &[DType::F16, DType::BF16],
+    sum: DType::F32,
+    m: 4,
+    n: 3,
+    k: 4,
+    warps: 0,
+    rounds: false,
+    halves: false,
+};
+/// f32 of which only the bits of a tf32 count; three times, of parts of each, for `tf32x3`.
+const TF32: Matrix = Matrix { name: "m16n8k8", factors: &[DType::F32], k: 3, rounds: true, ..HALF };
+/// 8-bit integers.
+const INT8: Matrix =
+    Matrix { name: "m16n8k32", factors: &[DType::I8, DType::U8], sum: DType::I32, k: 5, ..HALF };
+/// 8-bit floats.
+const F8: Matrix = Matrix { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType::F32, ..INT8 };
+/// Doubles.
+const F64: Matrix =
+    Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
+/// Those of groups of warps; `n` is the most columns. There is none for tf32: it would cut the bits of an f32 off where those
+/// of a warp are given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
+const GROUP_HALF: Matrix = Matrix { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
+const GROUP_INT8: Matrix =
+    Matrix { name: "m64k32", k: 5, factors: INT8.factors, sum: INT8.sum, ..GROUP_HALF };
+const GROUP_F8: Matrix = Matrix { factors: F8.factors, sum: F8.sum, ..GROUP_INT8 };
+
+/// Halves of warps of 64 lanes.
+const MFMA_HALF: Matrix = Matrix { name: "32x32x8", form: Form::Mfma, m: 5, n: 5, k: 3, ..HALF };
+const MFMA_HALF_SMALL: Matrix = Matrix { name: "16x16x16", m: 4, n: 4, k: 4, ..MFMA_HALF };
+/// f32, all bits of which count.
+const MFMA_F32: Matrix = Matrix { name: "32x32x2", factors: &[DType::F32], k: 1, ..MFMA_HALF };
+const MFMA_F32_SMALL: Matrix = Matrix { name: "16x16x4", factors: &[DType::F32], k: 2, ..MFMA_HALF_SMALL };
+/// 8-bit integers with a sign, of the second and of the third generation.
+const MFMA_INT8: Matrix =
+    Matrix { name: "32x32x8", factors: &[DType::I8], sum: DType::I32, k: 3, ..MFMA_HALF };
+const MFMA_INT8_SMALL: Matrix = Matrix { name: "16x16x16", k: 4, m: 4, n: 4, ..MFMA_INT8 };
+const MFMA_INT8_LONG: Matrix = Matrix { name: "32x32x16", k: 4, ..MFMA_INT8 };
+const MFMA_INT8_LONG_SMALL: Matrix = Matrix { name: "16x16x32", k: 5, ..MFMA_INT8_SMALL };
+/// 8-bit floats of which no number is infinite; of others there is none, since its infinities are other numbers.
+const MFMA_F8: Matrix =
+    Matrix { name: "32x32x16", factors: &[DType::F8E4M3], k: 4, halves: true, ..MFMA_HALF };
+const MFMA_F8_SMALL: Matrix = Matrix { name: "16x16x32", m: 4, n: 4, k: 5, ..MFMA_F8 };
+/// Those that it reads as they are.
+const MFMA_FNUZ: Matrix =
+    Matrix { factors: &[DType::F8E4M3FNUZ, DType::F8E5M2FNUZ], halves: false, ..MFMA_F8 };
+const MFMA_FNUZ_SMALL: Matrix = Matrix { name: MFMA_F8_SMALL.name, m: 4, n: 4, k: 5, ..MFMA_FNUZ };
+/// Doubles.
+const MFMA_F64: Matrix =
+    Matrix { factors: &[DType::F64], sum: DType::F64, name: "16x16x4f64", k: 2, ..MFMA_HALF_SMALL };
+
+/// Of warps of 32 lanes that have a row each.
+const WMMA_HALF: Matrix = Matrix { name: "16x16x16", form: Form::Wmma, ..MFMA_HALF_SMALL };
+const WMMA_INT8: Matrix = Matrix { factors: &[DType::I8, DType::U8], sum: DType::I32, ..WMMA_HALF };
+
+/// Those of a machine; of those for the same types, the one with more work first.
+pub const AMPERE: &[Matrix] = &[HALF, TF32, INT8, F64];
+/// The same, with 8-bit floats and groups of warps.
+pub const HOPPER: &[Matrix] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
+/// Of CDNA2.
+pub const CDNA2: &[Matrix] =
+    &[MFMA_HALF, MFMA_HALF_SMALL, MFMA_F32, MFMA_F32_SMALL, MFMA_INT8, MFMA_INT8_SMALL, MFMA_F64];
+/// Of CDNA3.
+pub const CDNA3: &[Matrix] = &[
+    MFMA_HALF,
+    MFMA_HALF_SMALL,
+    MFMA_F32,
+    MFMA_F32_SMALL,
+    MFMA_INT8_LONG,
+    MFMA_INT8_LONG_SMALL,
+    MFMA_F8,
+    MFMA_F8_SMALL,
+    MFMA_FNUZ,
+    MFMA_FNUZ_SMALL,
+    MFMA_F64,
+];
+/// Of RDNA3.
+pub const RDNA3: &[Matrix] = &[WMMA_HALF, WMMA_INT8];
+
+/// Every instruction that some target has: calls of the simulator name them by their numbers here.
+pub fn all() -> impl Iterator<Item = Matrix> {
+    [HOPPER, CDNA2, CDNA3, RDNA3].into_iter().flatten().copied()
+}
+
+impl Matrix {
+    /// Log2 of the lanes of the warps that have it.
+    pub fn lane_bits(&self) -> u32 {
+        match self.form {
+            Form::Quads | Form::Wmma => 5,
+            Form::Mfma => 6,
+        }
+    }
+
+    /// Log2 of the elements along K that a lane has of its row or column of a factor, with this logarithm of rows or columns.
+    fn neighbours(&self, across: u32) -> u32 {
+        match self.form {
+            Form::Quads => self.packed(),
+            Form::Mfma => (self.k + across).saturating_sub(self.lane_bits()),
+            Form::Wmma => self.k,
+        }
+    }
+
+    /// Whether several warps multiply together, on factors in shared memory.
+    pub fn is_group(&self) -> bool {
+        self.warps > 0
+    }
+
+    /// The same without how many columns it has, which differs between products.
+    pub fn is_like(&self, other: &Matrix) -> bool {
+        Matrix { n: other.n, ..*self } == *other
+    }
+
+    /// Logarithm of the elements of a word; 0 of an f64.
+    pub fn packed(&self) -> u32 {
+        let bytes = self.factors.first().map_or(4, |d| d.bytes() as u32);
+        (WORD / bytes).checked_ilog2().unwrap_or(0)
+    }
+
+    /// Bytes of an element of a factor.
+    pub fn bytes(&self) -> u32 {
+        self.factors.first().map_or(1, |d| d.bytes() as u32)
+    }
+}
+
+/// Bytes of a register.
+const WORD: u32 = 4;
+/// Log2 of the least columns of an instruction of groups.
+const LEAST_COLUMNS: u32 = 3;
+
+/// What a product multiplies.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind<'a> {
+    /// The element types of the factors.
+    pub factors: [DType; 2],
+    /// That of accumulator and result.
+    pub sum: DType,
+    /// The attribute `precision`.
+    pub precision: Option<&'a str>,
+    /// Elements of a sum.
+    pub k: u32,
+}
+
+/// The instructions for a product, the one with more work first.
+pub fn find<'a>(spec: &'a TargetSpec, kind: Kind<'a>) -> impl Iterator<Item = Matrix> + 'a {
+    let serves = move |m: &&Matrix| {
+        let sums: &[DType] = match m.sum {
+            // Halves add up in f32, as they do in the interpreter.
+            DType::F32 => &[DType::F32, DType::F16, DType::BF16],
+            DType::I32 => &[DType::I32, DType::U32],
+            _ => &[DType::F64],
+        };
+        let exact = !m.rounds || matches!(kind.precision, Some("tf32" | "tf32x3"));
+        let whole = padded(kind.k) == kind.k && cut(kind.k).log2 >= m.k;
+        kind.factors.iter().all(|d| m.factors.contains(d)) && sums.contains(&kind.sum) && exact && whole
+    };
+    spec.matrices.iter().filter(serves).copied()
+}
+
+/// The elements of a sum, how instructions cover the result, and the types of the factors of an operation that names an
+/// instruction; `None` if the target has no such one, or the accumulator is not held as it asks for.
+pub fn product(kernel: &Kernel, inst: &Inst, acc: ValueId) -> Option<(u32, Tiles, [DType; 2])> {
+    let ty = kernel.module.types.get(kernel.func().ty(acc));
+    let mut elems = inst.attrs.str("elem")?.split(' ').map(DType::parse);
+    let factors = [elems.next()??, elems.next()??];
+    let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).filter(|k| *k > 0)?;
+    let kind = Kind { factors, sum: ty.dtype()?, precision: inst.attrs.str("precision"), k };
+    let named = inst.attrs.str("matrix").filter(|_| elems.next().is_none())?;
+    let matrix = find(kernel.setting.spec, kind).find(|m| m.name == named)?;
+    let [m, n] = *ty.shape()? else { return None };
+    Some((k, Tiles::of(matrix, [m, n], kernel.layout(acc)?)?, factors))
+}
+
+/// The bases of a fragment: coordinates in an atom.
+type Basis = [u32; 2];
+
+/// A dimension and a bit of its coordinate.
+type Unit = (usize, u32);
+
+/// What a thread holds of a matrix for all instructions of a product. Register numbers count zero bases too: there several
+/// instructions, or several registers of one, have the same element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragment {
+    form: Form,
+    out_bits: [u32; 2],
+    repeats: [u32; 2],
+    /// First those of one instruction, then of the instructions of a step along K, then of steps.
+    register: Vec<Basis>,
+    /// Register bits of one instruction.
+    pub own: usize,
+    /// Register bits that count steps along K.
+    pub steps: usize,
+    lane: Vec<Basis>,
+    warp: Vec<Basis>,
+}
+
+impl Fragment {
+    /// Which lane holds what of one instruction.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// What the register bits stand for.
+    pub fn register(&self) -> &[Basis] {
+        &self.register
+    }
+
+    /// What the lane bits stand for.
+    pub fn lane(&self) -> &[Basis] {
+        &self.lane
+    }
+
+    /// What the warp bits stand for.
+    pub fn warp(&self) -> &[Basis] {
+        &self.warp
+    }
+
+    /// Log2 of the extents of an atom.
+    pub fn out_bits(&self) -> [u32; 2] {
+        self.out_bits
+    }
+
+    /// Atoms along each dimension.
+    pub fn repeats(&self) -> [u32; 2] {
+        self.repeats
+    }
+
+    /// Register bits that count instructions in a step.
+    pub fn tiles(&self) -> usize {
+        self.register.len() - self.own - self.steps
+    }
+
+    /// Registers of an atom.
+    pub fn registers(&self) -> usize {
+        1 << self.register.len()
+    }
+
+    /// The layout: the same without registers that repeat others.
+    pub fn layout(&self) -> Option<Layout> {
+        let list = |bases: &[Basis]| bases.iter().map(|b| b.to_vec()).collect::<Vec<_>>();
+        let register = self.register.iter().filter(|b| **b != [0, 0]).map(|b| b.to_vec()).collect();
+        let atom = LinearLayout::new(&self.out_bits, register, list(&self.lane), list(&self.warp)).ok()?;
+        Some(Layout::repeated(atom, self.repeats.to_vec()))
+    }
+
+    /// The register of the layout that a register of an atom is.
+    pub fn held(&self, atom: usize, register: usize) -> usize {
+        let (mut number, mut bit) = (0, 0);
+        for (i, _) in self.register.iter().enumerate().filter(|(_, b)| **b != [0, 0]) {
+            number |= (register >> i & 1) << bit;
+            bit += 1;
+        }
+        (atom << bit) + number
+    }
+}
+
+/// Instructions and warps over the tile of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tiles {
+    /// The instruction, with the columns that it has here.
+    pub matrix: Matrix,
+    shape: [u32; 2],
+    /// Logarithms of the warps, or groups of them, along rows and columns; what is left over repeats the work of others.
+    warps: [u32; 2],
+    warp_bits: u32,
+}
+
+impl Tiles {
+    /// Warps so that no work is done twice if that can be helped, and that a warp's part is near a square, since it reads
+    /// rows and columns; with `rows`, warps are below one another as long as there are rows, as groups are always: more
+    /// columns of an instruction read fewer bytes for each product. `None` if there is too little to do for an instruction
+    /// of groups.
+    pub fn choose(matrix: Matrix, shape: [u32; 2], threads: Threads, rows: bool) -> Option<Tiles> {
+        let bits = shape.map(|n| cut(n).log2);
+        let own = [matrix.m, if matrix.is_group() { LEAST_COLUMNS } else { matrix.n }];
+        let free = threads.warp_bits.checked_sub(matrix.warps)?;
+        if !is_whole(&matrix, shape) {
+            return None;
+        }
+        let room = [bits[0].saturating_sub(own[0]), bits[1].saturating_sub(own[1])];
+        let mut best: Option<([u64; 3], [u32; 2])> = None;
+        for m in 0..=free.min(room[0]) {
+            let n = (free - m).min(room[1]);
+            let part = |d: usize, w: u32| u64::from(padded(shape[d]) >> w);
+            let (height, width) = (part(0, m), part(1, n));
+            let cost = [
+                height * width,
+                if rows || matrix.is_group() { u64::from(n) } else { height + width },
+                // Of equals the one with more warps along rows, whose sums stay in a warp.
+                u64::from(n),
+            ];
+            if best.is_none_or(|(c, _)| cost < c) {
+                best = Some((cost, [m, n]));
+            }
+        }
+        let warps = best.map_or([0, 0], |b| b.1);
+        // Rows that follow one another stay in a warp, and groups do no work twice.
+        let alone = matrix.is_group() && (warps[0] + warps[1] < free || rows && warps[1] > 0);
+        (!alone).then(|| Tiles::new(matrix, shape, warps, threads.warp_bits))
+    }
+
+    fn new(matrix: Matrix, shape: [u32; 2], warps: [u32; 2], warp_bits: u32) -> Tiles {
+        let columns = cut(shape[1]).log2.saturating_sub(warps[1]);
+        let n = if matrix.is_group() { columns.min(matrix.n) } else { matrix.n };
+        Tiles { matrix: Matrix { n, ..matrix }, shape, warps, warp_bits }
+    }
+
+    /// Those of an accumulator that is held in this layout; `None` if it is not held as the instruction asks for.
+    pub fn of(matrix: Matrix, shape: [u32; 2], layout: &Layout) -> Option<Tiles> {
+        let atom = layout.atom();
+        let bases: Vec<Vec<u32>> =
+            (0..atom.bits(InDim::Warp)).filter_map(|i| atom.basis(InDim::Warp, i)).collect();
+        let others = bases.get(matrix.warps as usize..)?;
+        let along = |d: usize| others.iter().filter(|b| b.get(d).is_some_and(|c| *c != 0)).count() as u32;
+        let tiles = Tiles::new(matrix, shape, [along(0), along(1)], bases.len() as u32);
+        let whole = is_whole(&matrix, shape) && (!matrix.is_group() || tiles.matrix.n >= LEAST_COLUMNS);
+        (whole && tiles.accumulator().layout().as_ref() == Some(layout)).then_some(tiles)
+    }
+
+    /// Elements of the result that a warp computes, those included that others compute too or that are outside.
+    pub fn work(&self) -> u64 {
+        let part =
+            |d: usize, warps: u32, least: u32| u64::from((padded(self.shape[d]) >> warps).max(1 << least));
+        part(0, self.warps[0] + self.matrix.warps, self.rows()) * part(1, self.warps[1], self.matrix.n)
+    }
+
+    /// Log2 of the warps, or groups of them, that share rows.
+    pub fn shares(&self) -> u32 {
+        self.warps[1]
+    }
+
+    /// The rows of an instruction that a warp has.
+    fn rows(&self) -> u32 {
+        self.matrix.m - self.matrix.warps
+    }
+
+    /// The bits of the rows of an instruction that count its warps.
+    fn of_group(&self) -> std::ops::Range<u32> {
+        self.rows()..self.matrix.m
+    }
+
+    /// Groups of warps that do different work: for each bit of the number of a group the row and column at which it begins.
+    pub fn groups(&self) -> Vec<[u32; 2]> {
+        let bits = self.shape.map(|n| cut(n).log2);
+        let columns = self.of_warps(1).map(|i| unit(bits, 1, i));
+        columns.chain(self.of_warps(0).map(|i| unit(bits, 0, i))).collect()
+    }
+
+    /// Rows or columns of an instruction.
+    fn own(&self, d: usize) -> u32 {
+        if d == 0 { self.matrix.m } else { self.matrix.n }
+    }
+
+    /// Instructions of a warp along a dimension: which bits of the coordinate count them.
+    pub fn more(&self, d: usize) -> std::ops::Range<u32> {
+        let end = cut(self.shape[d]).log2.saturating_sub(self.warps[d]);
+        self.own(d)..end.max(self.own(d))
+    }
+
+    /// The bits of a coordinate of the result that count warps.
+    fn of_warps(&self, d: usize) -> std::ops::Range<u32> {
+        let end = cut(self.shape[d]).log2;
+        end.saturating_sub(self.warps[d])..end
+    }
+
+    /// What a thread holds of accumulator and result.
+    pub fn accumulator(&self) -> Fragment {
+        let cuts = self.shape.map(cut);
+        let bits = cuts.map(|c| c.log2);
+        let at = |d: usize, i: u32| unit(bits, d, i);
+        let [register, lane] = self.own_sums();
+        let mut register: Vec<Basis> = register.into_iter().map(|(d, i)| at(d, i)).collect();
+        let lane = lane.into_iter().map(|(d, i)| at(d, i)).collect();
+        let own = register.len();
+        register.extend(self.more(1).map(|i| at(1, i)));
+        register.extend(self.more(0).map(|i| at(0, i)));
+        let mut warp: Vec<Basis> = self.of_group().map(|i| at(0, i)).collect();
+        warp.extend(self.of_warps(1).map(|i| at(1, i)));
+        warp.extend(self.of_warps(0).map(|i| at(0, i)));
+        warp.resize(self.warp_bits as usize, [0, 0]);
+        let repeats = cuts.map(|c| c.repeats);
+        Fragment { form: self.matrix.form, out_bits: bits, repeats, register, own, steps: 0, lane, warp }
+    }
+
+    /// What registers and lanes stand for in the accumulator of one instruction: dimensions and bits of them.
+    fn own_sums(&self) -> [Vec<Unit>; 2] {
+        let rows = |bits: std::ops::Range<u32>| bits.map(|i| (0, i));
+        let columns = |bits: std::ops::Range<u32>| bits.map(|i| (1, i));
+        let Matrix { m, n, .. } = self.matrix;
+        match self.matrix.form {
+            Form::Quads => {
+                let register = columns(0..1).chain(rows(3..self.rows())).chain(columns(3..n));
+                [register.collect(), columns(1..3).chain(rows(0..3)).collect()]
+            }
+            Form::Mfma if self.matrix.sum == DType::F64 => {
+                [columns(2..n).collect(), rows(0..m).chain(columns(0..2)).collect()]
+            }
+            Form::Mfma => {
+                // The lanes that are left behind the rows have columns from 4 on.
+                let end = 2 + self.matrix.lane_bits() - m;
+                let register = columns(0..2).chain(columns(end..n));
+                [register.collect(), rows(0..m).chain(columns(2..end)).collect()]
+            }
+            Form::Wmma => [rows(1..m).collect(), columns(0..n).chain(rows(0..1)).collect()],
+        }
+    }
+
+    /// What a thread holds of a factor with `k` elements in a sum: 0 is the left one, 1 the right one.
+    pub fn factor(&self, side: usize, k: u32) -> Fragment {
+        // Coordinates are (across, K) here and turned around for the right factor.
+        let across = self.shape[side.min(1)];
+        let cuts = [cut(across), cut(k)];
+        let bits = cuts.map(|c| c.log2);
+        let turn = |b: [u32; 2]| if side == 0 { b } else { [b[1], b[0]] };
+        let at = |d: usize, i: u32| turn(unit(bits, d, i));
+        let d = side.min(1);
+        let across_own = if side == 0 { self.rows() } else { self.matrix.n };
+        let p = self.matrix.neighbours(across_own);
+        let mut register: Vec<Basis> = (0..p).map(|i| at(1, i)).collect();
+        let lane = match self.matrix.form {
+            Form::Quads => {
+                register.extend((3..across_own).map(|i| at(0, i)));
+                register.extend((p + 2..self.matrix.k).map(|i| at(1, i)));
+                (p..p + 2).map(|i| at(1, i)).chain((0..3).map(|i| at(0, i))).collect()
+            }
+            Form::Mfma | Form::Wmma => {
+                let mut lane: Vec<Basis> = (0..across_own).map(|i| at(0, i)).collect();
+                lane.extend((p..self.matrix.k).map(|i| at(1, i)));
+                lane.resize(self.matrix.lane_bits() as usize, [0, 0]);
+                lane
+            }
+        };
+        let own = register.len();
+        register.extend(self.more(d).map(|i| at(0, i)));
+        let steps = bits[1].saturating_sub(self.matrix.k);
+        register.extend((self.matrix.k..bits[1]).map(|i| at(1, i)));
+        // As for the accumulator; warps along the other dimension read the same.
+        let other = vec![[0, 0]; self.warps[1] as usize];
+        let own_warps: Vec<Basis> = self.of_warps(d).map(|i| at(0, i)).collect();
+        let mut warp: Vec<Basis> = match side {
+            0 => self.of_group().map(|i| at(0, i)).chain(other).collect(),
+            _ => self.of_group().map(|_| [0, 0]).collect(),
+        };
+        warp.extend(own_warps);
+        warp.resize(self.warp_bits as usize, [0, 0]);
+        Fragment {
+            form: self.matrix.form,
+            out_bits: turn(bits),
+            repeats: turn(cuts.map(|c| c.repeats)),
+            register,
+            own,
+            steps: steps as usize,
+            lane,
+            warp,
+        }
+    }
+}
+
+/// Whether a tile has the rows and columns of an instruction of groups. Others are multiplied as if they repeated.
+fn is_whole(matrix: &Matrix, shape: [u32; 2]) -> bool {
+    let [rows, columns] = shape.map(|n| cut(n).log2);
+    !matrix.is_group() || rows >= matrix.m && columns >= LEAST_COLUMNS
+}
+
+/// Bit `i` of dimension `d`; zero outside of the atom.
+fn unit(bits: [u32; 2], d: usize, i: u32) -> Basis {
+    let mut at = [0, 0];
+    if let (Some(c), Some(n)) = (at.get_mut(d), bits.get(d))
+        && i < *n
+    {
+        *c = 1 << i;
+    }
+    at
+}

@@ -1,0 +1,4 @@
+//! Facts about targets: sizes, instructions and limits.
+
+pub mod mma;
+pub mod spec;

@@ -1,0 +1,327 @@
+//! Owns facts about targets: [`TargetSpec`] says what a machine can do, never who made it.
+//!
+//! Guarantees that nothing else holds such a number: passes and emission ask here.
+
+use crate::target::mma::{AMPERE, CDNA2, CDNA3, HOPPER, Matrix, RDNA3};
+
+/// The compute capability of the GPUs that run some code, as their driver tells it. Of AMD's, others have the same; they do
+/// not load the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunsOn {
+    /// Its first number.
+    pub major: u32,
+    /// Its second number.
+    pub minor: u32,
+    /// Whether it must be this one; otherwise a larger second number serves too.
+    pub exact: bool,
+}
+
+/// What a multiprocessor has. From the table of technical specifications in NVIDIA's programming guide; of AMD's compute
+/// units from LLVM's guide to the AMDGPU target and from what LLVM knows of each processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Multiprocessor {
+    /// 32-bit registers.
+    pub registers: u32,
+    /// Registers are given out to a warp by so many.
+    pub unit: u32,
+    /// Schedulers, each of which runs a share of the warps of a block with its share of the registers.
+    pub schedulers: u32,
+    /// Warps that it keeps.
+    pub warps: u32,
+    /// Blocks that it keeps.
+    pub blocks: u32,
+    /// Bytes of shared memory.
+    pub shared_bytes: u32,
+    /// Bytes of shared memory that the system takes of each block.
+    pub reserved_bytes: u32,
+}
+
+impl TargetSpec {
+    /// The same machine as the simulator has it: on the host, whose arithmetic is that of the interpreter.
+    const fn simulated(self, name: &'static str) -> TargetSpec {
+        TargetSpec {
+            name,
+            runs_on: None,
+            has_ptx: false,
+            has_gcn: false,
+            has_f16_arithmetic: false,
+            has_bf16_fma: false,
+            has_bf16_arithmetic: false,
+            has_f8_conversion: false,
+            float_to_int_saturates: false,
+            has_float_min_max: false,
+            ..self
+        }
+    }
+
+    /// How many blocks of a kernel a multiprocessor runs at once; 0 if not even one fits. Registers of a lane, threads and
+    /// bytes of shared memory are those of a block. Registers are given out to a warp in pieces, and warps of a block to
+    /// schedulers, as in the calculation of NVIDIA's occupancy calculator.
+    pub fn blocks_per_sm(&self, registers: u32, threads: u32, shared_bytes: u32) -> u32 {
+        let warps = threads.div_ceil(self.warp_size).max(1);
+        let of_warp = (registers.max(1) * self.warp_size).next_multiple_of(self.sm.unit);
+        let by_registers = self.sm.registers / self.sm.schedulers / of_warp * self.sm.schedulers / warps;
+        let by_shared = self.sm.shared_bytes / (shared_bytes + self.sm.reserved_bytes).max(1);
+        by_registers.min(by_shared).min(self.sm.warps / warps).min(self.sm.blocks)
+    }
+
+    /// The most registers that a lane can have in a block of so many warps, so that a multiprocessor runs one.
+    pub fn registers_of_launch(&self, warps: u32) -> u32 {
+        let of_scheduler = self.sm.registers / self.sm.schedulers / self.sm.unit;
+        let of_warp = of_scheduler / warps.div_ceil(self.sm.schedulers).max(1) * self.sm.unit;
+        (of_warp / self.warp_size).min(self.registers)
+    }
+}
+
+/// What a machine can do. Sizes in bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetSpec {
+    /// The name on the command line: `sm_90a`, `sim`.
+    pub name: &'static str,
+    /// Which GPUs run its code, if their driver tells them apart by a compute capability.
+    pub runs_on: Option<RunsOn>,
+    /// Lanes that execute one instruction.
+    pub warp_size: u32,
+    /// The most lanes of one program.
+    pub max_threads: u32,
+    /// The most shared memory of one program.
+    pub shared_bytes: u32,
+    /// Shared memory that needs no opt-in at the launch.
+    pub default_shared_bytes: u32,
+    /// Banks of shared memory, four bytes wide each.
+    pub shared_banks: u32,
+    /// The widest access of one lane to memory.
+    pub vector_bytes: u32,
+    /// 32-bit registers of one lane.
+    pub registers: u32,
+    /// What a multiprocessor has for all blocks that it runs at once.
+    pub sm: Multiprocessor,
+    /// An access by 32 bits behind an address that all lanes share does nothing where these are too many.
+    pub has_bounded_access: bool,
+    /// Copies to shared memory run beside the program.
+    pub has_async_copy: bool,
+    /// Whole tiles are copied by one instruction.
+    pub has_tma: bool,
+    /// Matrices are multiplied by one instruction ([`TargetSpec::matrices`]).
+    pub has_mma: bool,
+    /// Those instructions; of those for the same types, the one with more work first.
+    pub matrices: &'static [Matrix],
+    /// The lanes of a warp store matrices of eight rows of 16 bytes to shared memory together.
+    pub has_matrix_store: bool,
+    /// A product of matrices runs beside the program, on operands in shared memory.
+    pub has_async_mma: bool,
+    /// Groups of warps hand registers to others while they run.
+    pub moves_registers: bool,
+    /// There is one for f32 rounded to tf32.
+    pub has_tf32: bool,
+    /// There is one for fp8.
+    pub has_f8: bool,
+    /// There is one with scales for blocks of elements.
+    pub has_scaled_mma: bool,
+    /// Programs reach the shared memory of others of their cluster.
+    pub has_clusters: bool,
+    /// Its assembly is PTX.
+    pub has_ptx: bool,
+    /// Its assembly is that of GCN and CDNA.
+    pub has_gcn: bool,
+    /// f16 has arithmetic, order (`max`) and conversions.
+    pub has_f16_arithmetic: bool,
+    /// bf16 has fused multiply-add, order and conversion from f32.
+    pub has_bf16_fma: bool,
+    /// bf16 has add and multiply, not only fused multiply-add.
+    pub has_bf16_arithmetic: bool,
+    /// Conversions from and to fp8 are instructions.
+    pub has_f8_conversion: bool,
+    /// Conversions of floats to integers truncate and saturate; NaN gives 0 where neither side has 64 bits.
+    pub float_to_int_saturates: bool,
+    /// The larger and the smaller of two floats of up to 32 bits are instructions, where NaN loses and where it wins;
+    /// both order -0 below +0.
+    pub has_float_min_max: bool,
+    /// Nanoseconds of a tick of the clock that all programs share.
+    pub tick_ns: u32,
+    /// The fields of hardware registers that number the processor of a program, the lowest first: register, first bit, bits.
+    pub processor_fields: &'static [(u32, u32, u32)],
+}
+
+/// NVIDIA Ampere, A100.
+pub const SM_80: TargetSpec = TargetSpec {
+    name: "sm_80",
+    runs_on: Some(RunsOn { major: 8, minor: 0, exact: false }),
+    warp_size: 32,
+    max_threads: 1024,
+    shared_bytes: 163 << 10,
+    default_shared_bytes: 48 << 10,
+    shared_banks: 32,
+    vector_bytes: 16,
+    registers: 255,
+    sm: Multiprocessor {
+        registers: 64 << 10,
+        unit: 256,
+        schedulers: 4,
+        warps: 64,
+        blocks: 32,
+        shared_bytes: 164 << 10,
+        reserved_bytes: 1 << 10,
+    },
+    has_bounded_access: false,
+    has_async_copy: true,
+    has_tma: false,
+    has_mma: true,
+    matrices: AMPERE,
+    has_matrix_store: false,
+    has_async_mma: false,
+    moves_registers: false,
+    has_tf32: true,
+    has_f8: false,
+    has_scaled_mma: false,
+    has_clusters: false,
+    has_ptx: true,
+    has_gcn: false,
+    has_f16_arithmetic: true,
+    has_bf16_fma: true,
+    has_bf16_arithmetic: false,
+    has_f8_conversion: false,
+    float_to_int_saturates: true,
+    has_float_min_max: true,
+    tick_ns: 1,
+    processor_fields: &[],
+};
+
+/// NVIDIA Hopper, H100 and H200.
+pub const SM_90A: TargetSpec = TargetSpec {
+    name: "sm_90a",
+    runs_on: Some(RunsOn { major: 9, minor: 0, exact: true }),
+    shared_bytes: 227 << 10,
+    sm: Multiprocessor { shared_bytes: 228 << 10, ..SM_80.sm },
+    has_tma: true,
+    matrices: HOPPER,
+    has_matrix_store: true,
+    has_async_mma: true,
+    moves_registers: true,
+    has_f8: true,
+    has_clusters: true,
+    has_bf16_arithmetic: true,
+    has_f8_conversion: true,
+    ..SM_80
+};
+
+/// AMD CDNA2, MI210 to MI250X. Half of the 512 registers of a lane are accumulators, which LLVM gives out with the others.
+pub const GFX90A: TargetSpec = TargetSpec {
+    name: "gfx90a",
+    runs_on: Some(RunsOn { major: 9, minor: 0, exact: true }),
+    warp_size: 64,
+    max_threads: 1024,
+    shared_bytes: 64 << 10,
+    default_shared_bytes: 64 << 10,
+    shared_banks: 32,
+    vector_bytes: 16,
+    registers: 512,
+    sm: Multiprocessor {
+        registers: 128 << 10,
+        unit: 512,
+        schedulers: 4,
+        warps: 32,
+        blocks: 32,
+        shared_bytes: 64 << 10,
+        reserved_bytes: 0,
+    },
+    has_bounded_access: true,
+    has_async_copy: false,
+    has_tma: false,
+    has_mma: true,
+    matrices: CDNA2,
+    has_matrix_store: false,
+    has_async_mma: false,
+    moves_registers: false,
+    has_tf32: false,
+    has_f8: false,
+    has_scaled_mma: false,
+    has_clusters: false,
+    has_ptx: false,
+    has_gcn: true,
+    has_f16_arithmetic: true,
+    has_bf16_fma: false,
+    has_bf16_arithmetic: false,
+    has_f8_conversion: false,
+    float_to_int_saturates: false,
+    has_float_min_max: false,
+    tick_ns: 40,
+    // `HW_ID`: CU_ID, SH_ID and SE_ID stand beside each other.
+    processor_fields: &[(4, 8, 8)],
+};
+
+/// AMD CDNA3, MI300A to MI325X.
+pub const GFX942: TargetSpec = TargetSpec {
+    name: "gfx942",
+    runs_on: Some(RunsOn { major: 9, minor: 4, exact: true }),
+    matrices: CDNA3,
+    has_f8: true,
+    tick_ns: 10,
+    // As before, and `XCC_ID`, the chiplet.
+    processor_fields: &[(4, 8, 8), (20, 0, 4)],
+    ..GFX90A
+};
+
+/// AMD RDNA3, Radeon RX 7900. A block runs on one compute unit of a pair: its barriers then wait for shared memory alone.
+pub const GFX1100: TargetSpec = TargetSpec {
+    name: "gfx1100",
+    runs_on: Some(RunsOn { major: 11, minor: 0, exact: true }),
+    warp_size: 32,
+    registers: 256,
+    sm: Multiprocessor {
+        registers: 96 << 10,
+        unit: 768,
+        schedulers: 2,
+        warps: 32,
+        blocks: 16,
+        shared_bytes: 64 << 10,
+        reserved_bytes: 0,
+    },
+    matrices: RDNA3,
+    tick_ns: 10,
+    // `HW_ID1`: WGP_ID, SA_ID and SE_ID with what is between them.
+    processor_fields: &[(23, 10, 11)],
+    ..GFX90A
+};
+
+/// The simulator with warps of 32 lanes and what Hopper has.
+pub const SIM_32: TargetSpec = TargetSpec { has_clusters: false, ..SM_90A.simulated("sim") };
+
+/// The simulator with warps of 64 lanes and what CDNA3 has.
+pub const SIM_64: TargetSpec = GFX942.simulated("sim64");
+
+/// The simulator with warps of 32 lanes and what RDNA3 has.
+pub const SIM_WMMA: TargetSpec = GFX1100.simulated("sim-wmma");
+
+/// The targets that code can be generated for, by name.
+pub const TARGETS: &[&TargetSpec] =
+    &[&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100, &SIM_32, &SIM_64, &SIM_WMMA];
+
+/// The target with this name.
+pub fn target(name: &str) -> Option<&'static TargetSpec> {
+    TARGETS.iter().find(|t| t.name == name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `cudaOccupancyMaxActiveBlocksPerMultiprocessor` gives on such GPUs.
+    #[test]
+    fn blocks_of_a_multiprocessor() {
+        assert_eq!(SM_90A.blocks_per_sm(32, 256, 0), 8);
+        assert_eq!(SM_90A.blocks_per_sm(128, 128, 48 << 10), 4);
+        assert_eq!(SM_90A.blocks_per_sm(255, 256, 0), 1);
+        assert_eq!(SM_90A.blocks_per_sm(168, 384, 227 << 10), 1);
+        assert_eq!(SM_80.blocks_per_sm(16, 32, 0), 32);
+        assert_eq!(SM_80.blocks_per_sm(64, 128, 100 << 10), 1);
+        assert_eq!(SM_80.blocks_per_sm(64, 128, 200 << 10), 0);
+    }
+
+    /// What `ptxas` takes as the limit for blocks of so many warps.
+    #[test]
+    fn registers_of_a_launch() {
+        let warps = [1, 8, 9, 12, 16, 17, 20, 32];
+        assert_eq!(warps.map(|w| SM_90A.registers_of_launch(w)), [255, 255, 168, 168, 128, 96, 96, 64]);
+    }
+}

@@ -1,0 +1,191 @@
+//! Owns S07: barriers between accesses of different threads.
+//!
+//! May assume L01 and S03 to S05. Follows all ways through branches and loops until nothing new comes round; knows nothing
+//! of how barriers were placed. Guarantees that no thread sees half of what another does, but for rings: that a piece is
+//! waited for, and read by nobody when it is filled, follows from how loops run ahead ([`crate::passes::software_pipeline`]) and is looked at by
+//! the simulated target alone, whose copies destroy what they replace when they begin and arrive when they are waited for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tk_ops::{MachineOp, Op};
+use tk_tile::flow::{Flow, flow};
+use tk_tile::{BlockId, Inst, InstId};
+
+use super::Invariant::S07;
+use super::{VerifyError, at, fault};
+use crate::ir::kernel::Kernel;
+use crate::ir::shared_access::{is_addition, is_of_channel, touched};
+
+/// How a buffer is accessed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Read,
+    Store,
+    Add,
+    /// A store for which the load of its buffer waits by itself.
+    Posted,
+    /// A copy into another piece of a ring than is read meanwhile.
+    Ahead,
+    /// Of each thread to places of its own.
+    Own,
+}
+
+/// An access since all threads met last.
+type Access = (InstId, usize, Kind);
+
+/// Checks every access.
+pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
+    let mut since = BTreeSet::new();
+    Walk { kernel, apart: BTreeMap::new() }.block(kernel.func().body, &mut since)
+}
+
+struct Walk<'a> {
+    kernel: &'a Kernel,
+    /// Whether two stores to one buffer are known to fill different elements.
+    apart: BTreeMap<(InstId, InstId), bool>,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, block: BlockId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
+        let insts = self.kernel.func().blocks.get(block).map_or(&[][..], |b| &b.insts);
+        insts.iter().try_for_each(|i| self.inst(*i, since))
+    }
+
+    fn inst(&mut self, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
+        let kernel = self.kernel;
+        let Some(inst) = kernel.func().insts.get(id) else { return Ok(()) };
+        if let Op::Machine(op) = inst.op {
+            if op == MachineOp::Barrier {
+                since.clear();
+                return Ok(());
+            }
+            return self.access(inst, id, since);
+        }
+        match (flow(inst.op), inst.blocks.as_slice()) {
+            (Flow::For, [body]) => self.trips(since, |w, s| {
+                w.block(*body, s)?;
+                Ok(None)
+            })?,
+            (Flow::While, [decides, body]) => self.trips(since, |w, s| {
+                w.block(*decides, s)?;
+                let out = s.clone();
+                w.block(*body, s)?;
+                Ok(Some(out))
+            })?,
+            (Flow::If, arms) => {
+                let before = std::mem::take(since);
+                for b in arms {
+                    let mut arm = before.clone();
+                    self.block(*b, &mut arm)?;
+                    since.extend(arm);
+                }
+            }
+            // Blocks over single elements touch no shared memory.
+            (Flow::For | Flow::While | Flow::Plain | Flow::Elements | Flow::Expect, _) => {}
+        }
+        Ok(())
+    }
+
+    /// A loop: `trip` changes what came before a trip to what comes behind it, and gives what is there when the loop
+    /// ends in the middle of it; a loop that ends before a trip gives nothing.
+    fn trips(
+        &mut self,
+        since: &mut BTreeSet<Access>,
+        mut trip: impl FnMut(&mut Self, &mut BTreeSet<Access>) -> Result<Option<BTreeSet<Access>>, VerifyError>,
+    ) -> Result<(), VerifyError> {
+        loop {
+            let mut round = since.clone();
+            let out = trip(self, &mut round)?;
+            let known = since.len();
+            since.extend(round);
+            if since.len() == known {
+                if let Some(out) = out {
+                    *since = out;
+                }
+                return Ok(());
+            }
+        }
+    }
+
+    fn access(&mut self, inst: &Inst, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
+        let (reads, writes) = touched(inst);
+        let own = inst.attrs.flag("own") || matches!(inst.op, Op::Machine(op) if is_of_channel(op));
+        let (read, write) = match (own, inst.attrs.flag("ahead")) {
+            (true, _) => (Kind::Own, Kind::Own),
+            (false, true) => (Kind::Read, Kind::Ahead),
+            (false, false) if is_addition(inst) => (Kind::Read, Kind::Add),
+            (false, false) if inst.attrs.flag("posted") => (Kind::Read, Kind::Posted),
+            (false, false) => (Kind::Read, Kind::Store),
+        };
+        let reads = reads.into_iter().map(|b| (id, b, read));
+        let own: Vec<Access> = reads.chain(writes.into_iter().map(|b| (id, b, write))).collect();
+        for access in &own {
+            if let Some(other) = since.iter().find(|o| self.conflict(o, access)).copied() {
+                let name = self.kernel.func().insts.get(other.0).map_or("", |i| i.op.name());
+                let message = format!("no barrier behind `{name}` of buffer {}", other.1);
+                return fault(S07, message).map_err(|f| at(inst, id, f));
+            }
+        }
+        since.extend(own);
+        Ok(())
+    }
+
+    fn conflict(&mut self, a: &Access, b: &Access) -> bool {
+        let range = |n: usize| {
+            let buffer = self.kernel.buffers.get(n);
+            buffer.map_or((0, 0), |b| (u64::from(b.offset), u64::from(b.offset) + u64::from(b.bytes)))
+        };
+        let (x, y) = (range(a.1), range(b.1));
+        let meet = x.0 < y.1 && y.0 < x.1;
+        match (a.2, b.2) {
+            (Kind::Read, Kind::Read) => false,
+            (Kind::Add, Kind::Add) => meet && a.1 != b.1,
+            // It came first.
+            (Kind::Posted, Kind::Read) if a.1 == b.1 => false,
+            (Kind::Store, Kind::Store) if a.1 == b.1 => !self.are_apart(a.0, b.0),
+            (Kind::Own, Kind::Own) | (Kind::Ahead, _) | (_, Kind::Ahead) if a.1 == b.1 => false,
+            (Kind::Store | Kind::Posted | Kind::Own | Kind::Ahead, _)
+            | (_, Kind::Store | Kind::Posted | Kind::Own | Kind::Ahead)
+            | (Kind::Read, Kind::Add)
+            | (Kind::Add, Kind::Read) => meet,
+        }
+    }
+
+    /// Whether two stores to one buffer fill different elements: `cat` and `join` come in several.
+    fn are_apart(&mut self, a: InstId, b: InstId) -> bool {
+        if let Some(known) = self.apart.get(&(a, b)) {
+            return *known;
+        }
+        let insts = &self.kernel.func().insts;
+        let copies = |i: InstId| insts.get(i).is_some_and(|i| i.op == Op::Machine(MachineOp::AsyncCopy));
+        if copies(a) && copies(b) {
+            // Of trips that are on their way at once: their pieces differ.
+            return true;
+        }
+        let apart = match (self.elements(a), self.elements(b)) {
+            (Some(mut x), Some(y)) => {
+                x.sort_unstable();
+                y.iter().all(|e| x.binary_search(e).is_err())
+            }
+            (None, _) | (_, None) => false,
+        };
+        self.apart.insert((a, b), apart);
+        apart
+    }
+
+    /// The elements of its buffer that a store fills, if they are given by strides.
+    fn elements(&self, id: InstId) -> Option<Vec<i64>> {
+        let func = self.kernel.func();
+        let inst = func.insts.get(id)?;
+        let (start, strides) = (inst.attrs.int("start")?, inst.attrs.ints("strides")?);
+        if inst.op != Op::Machine(MachineOp::SharedStore) {
+            return None;
+        }
+        let shape = self.kernel.module.types.get(func.ty(*inst.operands.first()?)).shape()?;
+        let mut all = vec![start];
+        for (n, stride) in shape.iter().zip(strides) {
+            all = all.iter().flat_map(|e| (0..i64::from(*n)).map(move |i| e + i * stride)).collect();
+        }
+        Some(all)
+    }
+}

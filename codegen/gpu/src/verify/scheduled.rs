@@ -1,0 +1,375 @@
+//! Owns S01 to S04: what scheduled kernels do not hold any more, and each access to shared memory by itself.
+//!
+//! May assume L01 and L03 to L06. Guarantees that emission finds every element in its own warp or in a buffer.
+
+use tk_ops::{DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
+use tk_tile::verify::is_machine;
+use tk_tile::{Attr, Attrs, Elem, Inst, ValueId};
+
+use super::Invariant::{S01, S02, S03, S04};
+use super::layouts::Cx;
+use super::{Check, Fault, VerifyError, async_copies, each, ensure, fault, mma, warp_specialize};
+use crate::analysis::axis::element_bytes;
+use crate::analysis::conversion;
+use crate::ir::kernel::Kernel;
+use crate::ir::shared_access::{plain_operands, slots};
+use crate::layout::linear::InDim;
+use crate::layout::linear::gf2::Span;
+use crate::layout::{Layout, cut, padded};
+use crate::passes::assign_layouts::anchor::{axis_of, is_unit};
+use crate::passes::lower_to_shared::state;
+
+/// Checks every instruction.
+pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
+    let cx = Cx { kernel };
+    let mut sizes = vec![None; kernel.buffers.len()];
+    each(kernel, |inst| match inst.op {
+        Op::Machine(MachineOp::Convert) => stays(cx, inst),
+        Op::Machine(op) => access(cx, inst, op, &mut sizes),
+        Op::Reduce(op) if is_machine(inst) => parts(cx, inst, op),
+        Op::Reduce(_) => inst.operands.first().map_or(Ok(()), |x| one_warp(cx, *x, axis_of(inst))),
+        Op::Shape(op) => in_place(cx, inst, op),
+        Op::Scan(ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom) => Ok(()),
+        Op::Scan(ScanOp::Sort | ScanOp::TopK | ScanOp::Histogram | ScanOp::Gather) | Op::Dot(DotOp::Dot) => {
+            fault(S01, "a scheduled kernel has other operations for it")
+        }
+        Op::Elementwise(_)
+        | Op::Create(_)
+        | Op::Memory(_)
+        | Op::Atomic(_)
+        | Op::Dot(DotOp::DotScaled)
+        | Op::Random(_)
+        | Op::Control(_)
+        | Op::Host(_) => Ok(()),
+    })
+}
+
+/// S01 of a conversion.
+fn stays(cx: Cx<'_>, inst: &Inst) -> Check {
+    let ([x], [r]) = (inst.operands.as_slice(), inst.results.as_slice()) else { return Ok(()) };
+    let (Some(from), Some(to)) = (cx.layout(*x), cx.layout(*r)) else { return Ok(()) };
+    let bytes = u32::try_from(element_bytes(cx.ty(*x).elem())).unwrap_or(u32::MAX);
+    ensure(conversion::in_warp(from, to, bytes).is_some(), S01, || "it goes through shared memory".into())
+}
+
+/// S01 of a fold.
+fn one_warp(cx: Cx<'_>, x: ValueId, axis: usize) -> Check {
+    let warps = cx.layout(x).map_or(1, |l| l.partial(axis).1.len() as u32);
+    ensure(warps == 1, S01, || format!("{warps} warps share the dimension"))
+}
+
+/// S01 of a rearrangement.
+fn in_place(cx: Cx<'_>, inst: &Inst, op: ShapeOp) -> Check {
+    let (Some(x), Some(r)) = (inst.operands.first(), inst.results.first()) else { return Ok(()) };
+    let (from, to) = (cx.shape(*x), cx.shape(*r));
+    let ok = match (op, cx.layout(*x), cx.layout(*r)) {
+        // L09 has looked at these.
+        (ShapeOp::Permute | ShapeOp::Broadcast, _, _) | (_, None, _) | (_, _, None) => true,
+        (ShapeOp::Reshape, Some(a), Some(b)) => is_unit(from, to) || a.reshaped(from, to).as_ref() == Some(b),
+        (ShapeOp::Join, Some(a), Some(b)) => {
+            a.paired().as_ref() == Some(b) && inst.operands.iter().all(|v| cx.id(*v) == cx.id(*x))
+        }
+        (ShapeOp::Split, Some(a), Some(b)) => {
+            b.paired().as_ref() == Some(a) && inst.results.iter().all(|v| cx.id(*v) == cx.id(*r))
+        }
+        (ShapeOp::Slice, Some(a), Some(b)) => is_part(inst, (from, a), (to, b)),
+        (ShapeOp::Flip | ShapeOp::Cat | ShapeOp::Interleave, Some(_), Some(_)) => false,
+    };
+    ensure(ok, S01, || "elements have to move".into())
+}
+
+/// Whether a slice is what each thread has of one of equal parts along a dimension.
+fn is_part(inst: &Inst, (from, a): (&[u32], &Layout), (to, b): (&[u32], &Layout)) -> bool {
+    let starts = inst.attrs.ints("starts").unwrap_or(&[]);
+    let mut cut = (0..from.len()).filter(|d| from.get(*d) != to.get(*d));
+    let (Some(dim), None) = (cut.next(), cut.next()) else { return false };
+    let (Some(whole), Some(part)) = (from.get(dim), to.get(dim)) else { return false };
+    let fits = whole.is_power_of_two() && part.is_power_of_two() && part < whole;
+    let begins = |(d, at): (usize, &i64)| *at == 0 || d == dim && *at % i64::from(*part) == 0;
+    fits && starts.iter().enumerate().all(begins) && a.part(dim, (whole / part).ilog2()).as_ref() == Some(b)
+}
+
+/// S02.
+fn parts(cx: Cx<'_>, inst: &Inst, op: ReduceOp) -> Check {
+    let (axis, custom) = (axis_of(inst), op == ReduceOp::Custom);
+    let names = inst.attrs.iter().map(|(n, _)| n);
+    let known = names.into_iter().all(|n| ["axis", "fast", "k", "merge", "part"].contains(&n));
+    ensure(known && inst.blocks.len() == usize::from(custom), S02, || {
+        "it has attributes or blocks of its own".into()
+    })?;
+    let Some(x) = inst.operands.first() else { return fault(S02, "it has no operand") };
+    let Some(layout) = cx.layout(*x) else { return fault(S02, "the operand is a scalar") };
+    let elems = |list: &[ValueId]| list.iter().map(|v| cx.ty(*v).elem().clone()).collect::<Vec<Elem>>();
+    let results = cx.shape(*x).get(axis).copied().map_or(1, i64::from);
+    let merge = inst.attrs.flag("merge");
+    let real = inst.attrs.int("k").map_or(!merge, |k| merge && (1..=results).contains(&k));
+    ensure(real, S02, || "`k` is not how many of the results in parts are of elements".into())?;
+    let same = inst.operands.iter().all(|v| cx.id(*v) == cx.id(*x) && cx.shape(*v) == cx.shape(*x));
+    ensure(same, S02, || "the operands differ in shape or layout".into())?;
+    // What is found in parts: one operand has it when these become one, the results before.
+    let (found, single) =
+        if merge { (&inst.operands, &inst.results) } else { (&inst.results, &inst.operands) };
+    let wanted = match single.as_slice() {
+        _ if custom => elems(single),
+        [one] => {
+            let from = dtype(cx, *x)?;
+            let to = if merge { dtype(cx, *one)? } else { op.result().of(from) };
+            state(op, from, to).into_iter().map(Elem::Scalar).collect()
+        }
+        _ => return fault(S02, "it folds one tile"),
+    };
+    ensure(elems(found) == wanted, S02, || "this is not what a fold in parts leaves".into())?;
+    if merge {
+        let atom = layout.atom();
+        let moves = |d: InDim| {
+            (0..atom.bits(d)).filter_map(|i| atom.basis(d, i)).any(|b| b.get(axis).is_some_and(|c| *c != 0))
+        };
+        let alone = !moves(InDim::Lane) && !moves(InDim::Warp);
+        ensure(alone, S02, || "not all of the dimension is in registers of each thread".into())?;
+        let folded = |r: &ValueId| cx.folded(*x, *r, axis).map_err(|(_, message)| (S02, message));
+        return inst.results.iter().try_for_each(folded);
+    }
+    let (wanted, starts) = layout.partial(axis);
+    let mut shape = cx.shape(*x).to_vec();
+    shape.get_mut(axis).into_iter().for_each(|n| *n = starts.len() as u32);
+    let fits = |v: &ValueId| cx.shape(*v) == shape && cx.layout(*v) == Some(&wanted);
+    ensure(inst.results.iter().all(fits), S02, || "a result is not one part for each warp".into())
+}
+
+fn dtype(cx: Cx<'_>, v: ValueId) -> Result<DType, Fault> {
+    match cx.ty(v).dtype() {
+        Some(d) => Ok(d),
+        None => fault(S02, format!("{v} holds no numbers")),
+    }
+}
+
+/// The most dimensions of a view: no access has more operands that say where.
+const MOST_RANK: usize = 64;
+
+/// What an operation on shared memory takes: operands, results, attributes it needs and may have.
+fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static [&'static str]) {
+    match op {
+        MachineOp::Convert => (1..=1, 1, &[]),
+        MachineOp::SharedStore => {
+            (1..=1, 0, &["ahead", "bases", "buffer", "piecewise", "posted", "slots", "start", "strides"])
+        }
+        MachineOp::SharedLoad => {
+            (0..=0, 1, &["bases", "buffer", "own", "posted", "slots", "start", "strides"])
+        }
+        MachineOp::SharedGather => (1..=1, 1, &["axis", "buffer", "k", "start", "strides"]),
+        MachineOp::SharedScatter => (2..=2, 0, &["axis", "buffer", "start", "strides"]),
+        MachineOp::SharedRank => {
+            (1..=1, 1, &["axis", "buffer", "descending", "k", "merge", "start", "strides"])
+        }
+        MachineOp::SharedAdd => (1..=2, 0, &["buffer", "k"]),
+        MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision", "slots"]),
+        MachineOp::Mma => (
+            1..=3,
+            1,
+            &["bases_a", "bases_b", "buffers", "elem", "fast", "flight", "k", "matrix", "precision", "slots"],
+        ),
+        MachineOp::Producer => (0..=0, 1, &["buffers", "pieces", "warps"]),
+        MachineOp::Elect => (0..=0, 1, &[]),
+        MachineOp::Registers => (0..=0, 0, &["count"]),
+        MachineOp::ChannelOpen => (0..=0, 0, &["buffer", "bytes", "pieces"]),
+        MachineOp::ChannelSend => (0..=0, 0, &["buffer", "pieces"]),
+        MachineOp::ChannelReceive => (0..=0, 1, &["buffer", "pieces"]),
+        MachineOp::ChannelRelease => (0..=0, 0, &["buffer", "pieces", "when"]),
+        MachineOp::TensorCopy => (3..=3, 0, &["buffers", "cache", "evict", "pieces", "shape", "span"]),
+        MachineOp::TensorStore => (3..=3, 0, &["buffer", "cache", "evict", "once", "shape", "span"]),
+        MachineOp::MmaWait => (1..=1, 1, &["buffers", "pending"]),
+        MachineOp::AsyncCopy => {
+            let names =
+                &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides", "when"];
+            (1..=MOST_RANK + 1, 1, names)
+        }
+        MachineOp::Fragments => {
+            let names = &["axis", "bases", "buffer", "elem", "k", "matrix", "precision", "slots", "start"];
+            (1..=1, 1, names)
+        }
+        MachineOp::AsyncCommit => (0..=0, 0, &[]),
+        MachineOp::AsyncWait => (0..=0, 0, &["pending"]),
+        MachineOp::Barrier | MachineOp::ProxyFence => (0..=0, 0, &[]),
+    }
+}
+
+/// S03 of the operands, results and attributes of one operation.
+fn takes(cx: Cx<'_>, inst: &Inst, op: MachineOp) -> Check {
+    let (operands, results, names) = signature(op);
+    let fits = operands.contains(&plain_operands(inst).len()) && inst.results.len() == results;
+    ensure(fits && inst.blocks.is_empty(), S03, || {
+        format!("it has {} operands and {} results", inst.operands.len(), inst.results.len())
+    })?;
+    async_copies::ring(cx, inst)?;
+    match inst.attrs.iter().find(|(n, _)| !names.contains(n)) {
+        Some((name, _)) => fault(S03, format!("it takes no attribute `{name}`")),
+        None => Ok(()),
+    }
+}
+
+/// S03 and S04 of one operation; `sizes` are the bytes of the elements of each buffer as far as they are known.
+fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> Check {
+    takes(cx, inst, op)?;
+    let plain = plain_operands(inst);
+    let slots = slots(inst);
+    let mut use_of = |buffer: i64, bytes: u64| -> Result<i64, Fault> {
+        let pieces = slots.iter().find(|s| i64::try_from(s.0) == Ok(buffer)).map_or(1, |s| s.1);
+        Ok(used(cx, buffer, bytes, sizes)? / i64::from(pieces))
+    };
+    let bytes = |v: ValueId| element_bytes(cx.ty(v).elem());
+    match (op, plain, inst.results.as_slice()) {
+        (MachineOp::SharedStore, [v], []) | (MachineOp::SharedLoad, [], [v]) => {
+            if inst.attrs.flag("piecewise") {
+                async_copies::piecewise(cx, inst, *v)?;
+            }
+            placed(cx, inst, *v, use_of(int(&inst.attrs, "buffer")?, bytes(*v))?)
+        }
+        (MachineOp::SharedGather, [at], [r]) => {
+            ensure(cx.id(*at) == cx.id(*r) && cx.shape(*at) == cx.shape(*r), S03, || {
+                "positions and result differ in shape or layout".into()
+            })?;
+            ensure(cx.ty(*at).dtype().is_some_and(|d| d.is_int()), S03, || "positions are integers".into())?;
+            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*r))?;
+            strided(&inst.attrs, &along(inst, cx.shape(*at))?, room)
+        }
+        (MachineOp::SharedScatter, [v, at], []) => {
+            ensure(cx.id(*at) == cx.id(*v) && cx.shape(*at) == cx.shape(*v), S03, || {
+                "positions and elements differ in shape or layout".into()
+            })?;
+            ensure(cx.ty(*at).dtype() == Some(DType::I32), S03, || "positions are ranks, `i32`".into())?;
+            ensure(axis_of(inst) < cx.shape(*v).len(), S03, || "there is no such dimension".into())?;
+            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*v))?;
+            strided(&inst.attrs, cx.shape(*v), room)
+        }
+        (MachineOp::SharedRank, [v], [r]) => {
+            ranked(cx, *v, *r)?;
+            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*v))?;
+            strided(&inst.attrs, &along(inst, cx.shape(*v))?, room)
+        }
+        (MachineOp::SharedAdd, [at, mask @ ..], []) => {
+            counted(cx, *at, mask)?;
+            let room = use_of(int(&inst.attrs, "buffer")?, DType::I32.bytes() as u64)?;
+            let k = int(&inst.attrs, "k")?;
+            ensure((1..=room).contains(&k), S04, || format!("{k} counts in a buffer of {room}"))
+        }
+        (MachineOp::SharedDot, [acc], [r]) => mma::plain(cx, inst, *acc, *r, &mut use_of),
+        (MachineOp::Mma, [acc, factors @ ..], [r]) => {
+            mma::instruction(cx, inst, *acc, factors, *r, &mut use_of)
+        }
+        (MachineOp::MmaWait, [v], [r]) => mma::wait(cx, inst, *v, *r),
+        (MachineOp::Fragments, [acc], [r]) => mma::fragments(cx, inst, *acc, *r, &mut use_of),
+        (MachineOp::AsyncCopy, [place, ..], [r]) => {
+            async_copies::source(cx, plain, *place, *r)?;
+            placed(cx, inst, *r, use_of(int(&inst.attrs, "buffer")?, bytes(*r))?)
+        }
+        (MachineOp::AsyncWait, _, _) => async_copies::pending(inst),
+        (
+            MachineOp::Producer
+            | MachineOp::Elect
+            | MachineOp::Registers
+            | MachineOp::ChannelOpen
+            | MachineOp::ChannelSend
+            | MachineOp::ChannelReceive
+            | MachineOp::ChannelRelease
+            | MachineOp::TensorCopy
+            | MachineOp::TensorStore,
+            _,
+            _,
+        ) => warp_specialize::check(cx, inst, op, plain),
+        (MachineOp::Barrier | MachineOp::ProxyFence | MachineOp::AsyncCommit | MachineOp::Convert, _, _) => {
+            Ok(())
+        }
+        _ => fault(S03, "operands or results are missing"),
+    }
+}
+
+/// S03 of ranks.
+fn ranked(cx: Cx<'_>, v: ValueId, r: ValueId) -> Check {
+    let fits = cx.id(v) == cx.id(r) && cx.shape(v) == cx.shape(r);
+    ensure(fits && cx.ty(r).dtype() == Some(DType::I32), S03, || {
+        "the ranks are no `i32` for each element, where it lies".into()
+    })
+}
+
+/// S03 of what is counted.
+fn counted(cx: Cx<'_>, at: ValueId, mask: &[ValueId]) -> Check {
+    let mask = mask.iter().all(|m| {
+        cx.id(*m) == cx.id(at) && cx.shape(*m) == cx.shape(at) && cx.ty(*m).dtype() == Some(DType::Bool)
+    });
+    ensure(mask, S03, || "the mask differs in shape or layout, or is none".into())?;
+    ensure(cx.ty(at).dtype().is_some_and(|d| d.is_int()), S03, || "positions are integers".into())
+}
+
+/// S04 of the elements of a tile, one by one.
+fn placed(cx: Cx<'_>, inst: &Inst, v: ValueId, room: i64) -> Check {
+    match inst.attrs.ints("bases") {
+        Some(bases) => spread(cx, v, bases, room),
+        None => strided(&inst.attrs, cx.shape(v), room),
+    }
+}
+
+/// The elements that a buffer has room for, of this size.
+fn used(cx: Cx<'_>, buffer: i64, bytes: u64, sizes: &mut [Option<u64>]) -> Result<i64, Fault> {
+    let index = usize::try_from(buffer).ok();
+    let found = index.and_then(|b| Some((cx.kernel.buffers.get(b)?, sizes.get_mut(b)?)));
+    let Some((found, size)) = found else { return fault(S03, format!("there is no buffer {buffer}")) };
+    ensure(*size.get_or_insert(bytes) == bytes, S03, || {
+        format!("buffer {buffer} holds elements of another size than {bytes} bytes")
+    })?;
+    Ok(i64::from(found.bytes) / i64::try_from(bytes.max(1)).unwrap_or(i64::MAX))
+}
+
+pub(super) fn int(attrs: &Attrs, name: &str) -> Result<i64, Fault> {
+    match attrs.get(name) {
+        Some(Attr::Int(i)) => Ok(*i),
+        Some(_) | None => fault(S03, format!("it needs the integer `{name}`")),
+    }
+}
+
+/// The extents that are reached where positions along `axis` are below `k`.
+fn along(inst: &Inst, shape: &[u32]) -> Result<Vec<u32>, Fault> {
+    let k = u32::try_from(int(&inst.attrs, "k")?).unwrap_or(0);
+    let mut shape = shape.to_vec();
+    match shape.get_mut(axis_of(inst)) {
+        Some(n) if k > 0 => *n = k,
+        Some(_) | None => return fault(S03, "`axis` and `k` name no positions"),
+    }
+    Ok(shape)
+}
+
+/// S04 of elements at `start` + the sum of their coordinates times `strides`.
+fn strided(attrs: &Attrs, shape: &[u32], room: i64) -> Check {
+    let start = i128::from(int(attrs, "start")?);
+    let strides = attrs.ints("strides").unwrap_or(&[]);
+    ensure(strides.len() == shape.len(), S03, || {
+        format!("{} strides for {} dimensions", strides.len(), shape.len())
+    })?;
+    let (mut low, mut high) = (start, start);
+    for (stride, n) in strides.iter().zip(shape) {
+        let far = i128::from(*stride) * (i128::from(*n) - 1);
+        low += far.min(0);
+        high += far.max(0);
+    }
+    ensure(low >= 0 && high < i128::from(room), S04, || {
+        format!("elements {low} to {high} of a buffer of {room}")
+    })
+}
+
+/// S04 of elements where `bases` say; atoms follow each other.
+fn spread(cx: Cx<'_>, v: ValueId, bases: &[i64], room: i64) -> Check {
+    if cx.layout(v).is_none() {
+        return fault(S03, "a scalar has no bits of coordinates");
+    }
+    spread_over(cx.shape(v), bases, room)
+}
+
+/// The same for a tile of this shape.
+pub(super) fn spread_over(shape: &[u32], bases: &[i64], room: i64) -> Check {
+    let bits: u32 = shape.iter().map(|n| cut(*n).log2).sum();
+    ensure(bases.len() == bits as usize, S03, || format!("{} bases for {bits} bits", bases.len()))?;
+    let inside = bases.iter().all(|b| (0..1i64 << bits.min(40)).contains(b));
+    let elements: i64 = shape.iter().map(|n| i64::from(padded(*n))).product();
+    ensure(inside && elements <= room, S04, || format!("{elements} elements in a buffer of {room}"))?;
+    let rank = Span::of(bases.iter().map(|b| b.cast_unsigned())).rank();
+    ensure(rank == bases.len(), S04, || "two elements have one place".into())
+}

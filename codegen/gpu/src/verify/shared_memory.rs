@@ -1,0 +1,110 @@
+//! Owns S05 and S06: where buffers lie, how long they are alive, and that they are stored to first.
+//!
+//! May assume L01 and S03. Guarantees that what is stored to a buffer is there when it is read, if threads wait (S07).
+
+use tk_ops::{MachineOp, Op};
+use tk_tile::flow::{Flow, flow};
+use tk_tile::{BlockId, InstId};
+
+use super::Invariant::{S05, S06};
+use super::{Check, ensure};
+use crate::analysis::wgmma_shared::alignments;
+use crate::ir::kernel::Kernel;
+use crate::ir::shared_access::touched;
+
+/// An access to a buffer.
+struct Access {
+    buffer: usize,
+    /// When it happens, in the order of the text.
+    at: usize,
+    stores: bool,
+    /// By a copy, which may stand in a branch: it fills the piece for a trip that may not come.
+    ahead: bool,
+    /// The blocks around it, the body of the kernel first.
+    blocks: Vec<BlockId>,
+}
+
+/// What a kernel does to its buffers.
+#[derive(Default)]
+struct Story {
+    accesses: Vec<Access>,
+    /// Where loops begin and end.
+    loops: Vec<(usize, usize)>,
+    now: usize,
+}
+
+/// Checks all buffers.
+pub(super) fn check(kernel: &Kernel) -> Check {
+    let mut story = Story::default();
+    story.block(kernel, kernel.func().body, &mut vec![]);
+    story.stored_first()?;
+    let mut placed: Vec<(usize, (usize, usize), u64, u64)> = vec![];
+    for ((b, buffer), align) in kernel.buffers.iter().enumerate().zip(alignments(kernel)) {
+        let (from, to) = (u64::from(buffer.offset), u64::from(buffer.offset) + u64::from(buffer.bytes));
+        let ok = buffer.offset.is_multiple_of(align) && u32::try_from(to).is_ok();
+        ensure(ok, S05, || format!("buffer {b} begins at {from} and ends at {to}"))?;
+        let Some(life) = story.life(b) else { continue };
+        let other = placed.iter().find(|(_, l, f, t)| l.0 <= life.1 && life.0 <= l.1 && *f < to && from < *t);
+        ensure(other.is_none(), S05, || {
+            let other = other.map_or(0, |o| o.0);
+            format!("buffers {other} and {b} share a place while both are alive")
+        })?;
+        placed.push((b, life, from, to));
+    }
+    Ok(())
+}
+
+impl Story {
+    fn block(&mut self, kernel: &Kernel, block: BlockId, around: &mut Vec<BlockId>) {
+        around.push(block);
+        let insts = kernel.func().blocks.get(block).map_or(&[][..], |b| &b.insts);
+        insts.iter().for_each(|i| self.inst(kernel, *i, around));
+        around.pop();
+    }
+
+    fn inst(&mut self, kernel: &Kernel, id: InstId, around: &mut Vec<BlockId>) {
+        let Some(inst) = kernel.func().insts.get(id) else { return };
+        self.now += 1;
+        let (reads, writes) = touched(inst);
+        for (list, stores) in [(reads, false), (writes, true)] {
+            for buffer in list {
+                // Additions find what was stored before.
+                let stores = stores && !crate::ir::shared_access::is_addition(inst);
+                let ahead = matches!(inst.op, Op::Machine(MachineOp::AsyncCopy | MachineOp::TensorCopy));
+                self.accesses.push(Access { buffer, at: self.now, stores, ahead, blocks: around.clone() });
+            }
+        }
+        let start = self.now;
+        inst.blocks.iter().for_each(|b| self.block(kernel, *b, around));
+        match flow(inst.op) {
+            Flow::For | Flow::While => self.loops.push((start, self.now)),
+            Flow::If | Flow::Plain | Flow::Elements | Flow::Expect => {}
+        }
+    }
+
+    /// S06.
+    fn stored_first(&self) -> Check {
+        self.accesses.iter().filter(|a| !a.stores).try_for_each(|a| {
+            let before = |s: &Access| {
+                let here = s.ahead || a.blocks.starts_with(&s.blocks);
+                s.stores && s.buffer == a.buffer && s.at < a.at && here
+            };
+            ensure(self.accesses.iter().any(before), S06, || {
+                format!("buffer {} is read, and nothing was stored to it before", a.buffer)
+            })
+        })
+    }
+
+    /// From the first to the last access. If a loop holds only some of them, all of its trips count.
+    fn life(&self, buffer: usize) -> Option<(usize, usize)> {
+        let times: Vec<usize> = self.accesses.iter().filter(|a| a.buffer == buffer).map(|a| a.at).collect();
+        let mut life = (*times.iter().min()?, *times.iter().max()?);
+        for (from, to) in &self.loops {
+            let inside = times.iter().filter(|t| from < t && **t <= *to).count();
+            if (1..times.len()).contains(&inside) {
+                life = (life.0.min(*from), life.1.max(*to));
+            }
+        }
+        Some(life)
+    }
+}

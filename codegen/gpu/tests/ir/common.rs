@@ -1,0 +1,92 @@
+//! Owns finding, comparing and blessing the files of `tests/ir/layout`.
+//!
+//! A file is an input, a line `// ----`, and what is expected. `TK_BLESS=1` writes what came out behind the line. An input
+//! is tile IR with `target`, `warps` and `fact` lines in front of its kernel, or a kernel with layouts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tk_gpu::Setting;
+use tk_gpu::ir::text::parse;
+use tk_gpu::pipeline::{PipelineError, Stages, run};
+use tk_tile::TileModule;
+
+/// Between input and result.
+pub const MARKER: &str = "// ----\n";
+
+/// A file of a folder of `tests/ir/layout`.
+pub struct Case {
+    pub path: PathBuf,
+    pub name: String,
+    pub input: String,
+    pub expected: String,
+}
+
+/// A folder below `tests`.
+pub fn folder(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests").join(path)
+}
+
+/// The `.tir` files of a folder in name order; there is at least one.
+pub fn files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let mut paths: Vec<PathBuf> = entries.map(|e| e.unwrap().path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "tir"));
+    paths.sort();
+    assert!(!paths.is_empty(), "{} is empty", dir.display());
+    paths
+}
+
+/// The files of a folder of `tests/ir/layout`.
+pub fn cases(name: &str) -> Vec<Case> {
+    files(&folder("ir/layout").join(name)).into_iter().map(read).collect()
+}
+
+fn read(path: PathBuf) -> Case {
+    let text = fs::read_to_string(&path).unwrap();
+    let (input, expected) = text.split_once(MARKER).unwrap_or((&text, ""));
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    Case { name, input: input.to_string(), expected: expected.to_string(), path }
+}
+
+/// Compares every result with what is expected, or writes it.
+pub fn compare(results: Vec<(Case, String)>) {
+    let bless = std::env::var_os("TK_BLESS").is_some();
+    let mut wrong = String::new();
+    for (case, result) in results {
+        if result == case.expected {
+            continue;
+        }
+        if bless {
+            fs::write(&case.path, format!("{}{MARKER}{result}", case.input)).unwrap();
+        } else {
+            wrong += &format!("== {}\n-- expected\n{}-- found\n{result}", case.path.display(), case.expected);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}TK_BLESS=1 writes what was found.");
+}
+
+/// The tile IR of an input, and what it is compiled for.
+pub fn tile(case: &Case) -> (TileModule, Setting) {
+    let place = case.path.display();
+    let kernel = parse(&case.input).unwrap_or_else(|e| panic!("{place}:{e}"));
+    let module = TileModule::new(kernel.module).unwrap_or_else(|e| panic!("{place}: {e}"));
+    (module, kernel.setting)
+}
+
+/// The name of the first kernel.
+pub fn first_kernel(module: &TileModule) -> String {
+    let mut kernels = module.funcs.iter().filter(|(_, f)| f.kind == tk_tile::FuncKind::Kernel);
+    kernels.next().map(|(_, f)| f.name.clone()).unwrap()
+}
+
+/// The text behind each pass, by its name.
+pub type Seen = Vec<(&'static str, String)>;
+
+/// What is behind each pass, and the end.
+pub fn run_all(module: &TileModule, setting: Setting) -> Result<(Seen, Stages), PipelineError> {
+    let mut seen = vec![];
+    let mut see = |name: &'static str, kernel: &tk_gpu::Kernel| seen.push((name, kernel.to_string()));
+    let stages = run(module, &first_kernel(module), setting, Some(&mut see))?;
+    Ok((seen, stages))
+}
