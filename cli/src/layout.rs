@@ -40,11 +40,11 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
     if bits(InDim::Warp) > WARP_BITS {
         return Err(format!("the layout has more than {} warps", 1 << WARP_BITS).into());
     }
-    let numbers = svg::numbers(&layout, dtype.bytes() as u32, target);
+    let numbers = svg::numbers(&layout, dtype.bytes() as u32, target.banks());
     let lines = numbers.lines().join("\n");
     if let Some(path) = &args.out {
         let title = format!("{} of {} {}", args.layout, args.shape, args.dtype);
-        let svg = svg::svg(&[(title, &layout, &shape, dtype.bytes() as u32)], target);
+        let svg = svg::svg(&[(title, &layout, &shape, dtype.bytes() as u32)], target.banks());
         write_all(&[(path.clone(), svg.into_bytes())])?;
     }
     if terminal.is_json() {

@@ -72,7 +72,7 @@ fn pictures(kernel: &tk_gpu::Kernel) -> String {
         .iter()
         .map(|(title, layout, shape, bytes)| (title.clone(), *layout, shape.as_slice(), *bytes))
         .collect();
-    svg::svg(&all, kernel.setting.spec)
+    svg::svg(&all, kernel.setting.spec.banks())
 }
 
 /// The lines of all files.

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 use tk_bundle::TensorMap;
+use tk_gpu::ir::cluster::blocks_for;
 use tk_gpu::ir::kernel::Shortage;
-use tk_gpu::passes::cluster::blocks_for;
 use tk_gpu::{ArgFacts, TargetSpec};
 use tk_ops::DType;
 use tk_runtime::device::LaunchOptions;

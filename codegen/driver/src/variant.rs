@@ -5,7 +5,8 @@
 //! no fact that changes nothing about an access to memory: a launch that lacks only such a one takes the faster code.
 
 use tk_gpu::ArgFacts;
-use tk_gpu::analysis::axis::{AxisInfo, flattened};
+use tk_gpu::analysis::axis::AxisInfo;
+use tk_gpu::ir::params::flattened;
 use tk_sema::contract::{Part, Preferred};
 use tk_tile::{Elem, FuncId, TileModule, Type, ValueId};
 

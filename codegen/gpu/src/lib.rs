@@ -13,8 +13,8 @@ pub mod pipeline;
 pub mod target;
 pub mod verify;
 
-pub use analysis::axis::ArgFacts;
 pub use ir::kernel::{Kernel, Setting};
+pub use ir::params::ArgFacts;
 pub use layout::Layout;
 pub use target::spec::TargetSpec;
 pub use verify::{LaidOutModule, ScheduledModule};

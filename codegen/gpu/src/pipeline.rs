@@ -3,6 +3,7 @@
 //! May assume a verified tile module. Guarantees a verified scheduled kernel, for which everything that LLVM emission
 //! needs is an instruction, a layout or a buffer; or the name of the pass that broke it.
 
+use crate::passes::Pass;
 use std::fmt;
 
 use tk_tile::passes::{cse, dce, inline};
@@ -16,17 +17,6 @@ use crate::passes::{
     split_dots, split_stores, tma_stores, warp_specialize,
 };
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
-
-/// A change of a kernel that has layouts.
-#[derive(Clone, Copy, Debug)]
-pub struct Pass {
-    /// Its name: of its file, of its folder in `tests/ir/layout`, in error messages.
-    pub name: &'static str,
-    /// Changes a kernel for which holds what the pass before it left.
-    pub run: fn(&mut Kernel),
-    /// What holds behind it.
-    pub verify: fn(&Kernel) -> Result<(), VerifyError>,
-}
 
 /// The passes in front of layouts, for modules with something that no machine has: functions that the program kept out of
 /// their callers, since there is no stack of tiles, and scaled products.

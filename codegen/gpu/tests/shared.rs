@@ -122,7 +122,7 @@ fn traffic(map: &SharedMap, layout: &LinearLayout, accesses: &[SharedAccess]) ->
 }
 
 fn check_plan(src: &LinearLayout, dst: &LinearLayout, bytes: u32, spec: &TargetSpec) -> Option<SharedPlan> {
-    let plan = SharedPlan::new(src, dst, bytes, spec)?;
+    let plan = SharedPlan::new(src, dst, bytes, spec.banks())?;
     let lanes = src.bits(InDim::Lane);
     let element = |layout: &LinearLayout, thread: u32, register: u32| {
         layout.apply(register, thread & ((1 << lanes) - 1), thread >> lanes)
@@ -219,12 +219,12 @@ fn known_conversions() {
 fn plans_need_one_tile_in_one_block() {
     let tile = LinearLayout::blocked(&[1, 2], &[1, 0], &[0, 1], &[0, 1], &[1, 0]);
     let half = LinearLayout::blocked(&[1, 1], &[1, 0], &[0, 1], &[0, 0], &[1, 0]);
-    assert_eq!(SharedPlan::new(&tile, &half, 4, &SM_90A), None);
-    assert_eq!(SharedPlan::new(&tile, &tile, 3, &SM_90A), None);
+    assert_eq!(SharedPlan::new(&tile, &half, 4, SM_90A.banks()), None);
+    assert_eq!(SharedPlan::new(&tile, &tile, 3, SM_90A.banks()), None);
     let blocks = |row, column| {
         let inside = LinearLayout::new(&[1, 1], vec![], vec![vec![row, column]], vec![]).unwrap();
         inside.with_block(vec![vec![column, row]]).unwrap()
     };
-    assert_eq!(SharedPlan::new(&blocks(0, 1), &blocks(1, 0), 4, &SM_90A), None);
-    assert!(SharedPlan::new(&blocks(0, 1), &blocks(0, 1), 4, &SM_90A).is_some());
+    assert_eq!(SharedPlan::new(&blocks(0, 1), &blocks(1, 0), 4, SM_90A.banks()), None);
+    assert!(SharedPlan::new(&blocks(0, 1), &blocks(0, 1), 4, SM_90A.banks()).is_some());
 }

@@ -99,7 +99,7 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
 /// other blocks fill.
 pub fn own_shared_bytes(kernel: &Kernel) -> u32 {
     const WORD: u32 = 4;
-    let posted = tk_gpu::passes::cluster::posted(kernel);
+    let posted = tk_gpu::ir::cluster::posted(kernel);
     if let Some(last) = posted.len().checked_sub(1) {
         return crate::emit::shared::barrier_of(kernel, last) + crate::emit::shared::BARRIER
             - kernel.shared_bytes();
@@ -244,7 +244,7 @@ fn ptx_kernel<'c>(
     };
     note("kernel", 1)?;
     note("reqntidx", kernel.block_threads())?;
-    if kernel.setting.registers.is_some() || tk_gpu::passes::reallocate_registers::moves(kernel) {
+    if kernel.setting.registers.is_some() || tk_gpu::ir::warps::moves(kernel) {
         // Otherwise the assembler does not know what lanes begin with.
         note("maxnreg", kernel.registers_of_launch())?;
     }

@@ -7,7 +7,8 @@
 use tk_ops::{MachineOp, MemoryOp, Op};
 use tk_tile::{Func, Inst, Module, Type, ValueId};
 
-use crate::analysis::axis::{AxisInfo, element_bytes};
+use crate::analysis::axis::AxisInfo;
+use crate::ir::params::element_bytes;
 use crate::target::spec::TargetSpec;
 
 /// How memory is accessed.

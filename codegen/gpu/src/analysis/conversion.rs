@@ -31,7 +31,7 @@ pub fn in_warp(from: &Layout, to: &Layout, bytes: u32) -> Option<Conversion> {
 /// first. Atoms follow each other.
 pub fn swizzle(from: &Layout, to: &Layout, bytes: u32, spec: &TargetSpec) -> Vec<i64> {
     let bits = from.atom().out_bits();
-    let map = SharedPlan::new(from.atom(), to.atom(), bytes, spec)
+    let map = SharedPlan::new(from.atom(), to.atom(), bytes, spec.banks())
         .map_or_else(|| SharedMap::row_major(bits), |p| p.map);
     bases(&map)
 }

@@ -125,8 +125,8 @@ fn plan(held: &Layout, f: &Fragment, r: &Reader, bytes: u32, spec: &TargetSpec) 
         LinearLayout::new(&f.out_bits(), register, list(&r.lane), list(warp)).ok()
     };
     let in_step = readers(of_step, &[steps, f.warp()].concat())?;
-    let found = SharedPlan::new(held.atom(), &in_step, bytes, spec)?;
-    found.for_others(held.atom(), &readers(&r.rest, f.warp())?, spec)
+    let found = SharedPlan::new(held.atom(), &in_step, bytes, spec.banks())?;
+    found.for_others(held.atom(), &readers(&r.rest, f.warp())?, spec.banks())
 }
 
 /// The register bits, of those of a step, that stand for neighbours in a buffer which one access takes; `registers` are the

@@ -5,5 +5,7 @@ pub mod coalesce;
 pub mod conversion;
 pub mod dot_chains;
 pub mod ldmatrix;
+pub mod memory_order;
+pub mod mma;
 pub mod provenance;
 pub mod wgmma_shared;

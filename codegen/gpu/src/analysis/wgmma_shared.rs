@@ -18,6 +18,7 @@
 //!
 //! May assume factors of [`crate::target::mma`]. Guarantees that lowering, verifier and emission mean the same places.
 
+use crate::analysis;
 use tk_ops::{DType, MachineOp, Op};
 
 use crate::ir::kernel::{ALIGN, Kernel};
@@ -128,7 +129,7 @@ pub fn alignments(kernel: &Kernel) -> Vec<u32> {
             }
         }
         let Some(acc) = inst.operands.first().filter(|_| is_group(&inst.attrs)) else { continue };
-        let Some((k, tiles, dtypes)) = mma::product(kernel, inst, *acc) else { continue };
+        let Some((k, tiles, dtypes)) = analysis::mma::product(kernel, inst, *acc) else { continue };
         for (side, (buffer, name)) in named(inst).into_iter().zip(["bases_a", "bases_b"]).enumerate() {
             let Some(slot) = buffer.and_then(|b| all.get_mut(b)) else { continue };
             let bases = inst.attrs.ints(name).unwrap_or(&[]);

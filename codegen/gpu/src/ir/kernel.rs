@@ -5,7 +5,7 @@
 
 use tk_tile::{Func, Id, Loc, Module, ValueId};
 
-use crate::analysis::axis::ArgFacts;
+use crate::ir::params::ArgFacts;
 use crate::layout::{Layout, Threads};
 use crate::target::spec::TargetSpec;
 
@@ -178,7 +178,7 @@ impl Kernel {
     /// Threads of a block: its part of those of the program, and of the warps that bring tiles if there are some.
     pub fn block_threads(&self) -> u32 {
         self.setting.threads().count() / self.setting.blocks.max(1)
-            + crate::passes::warp_specialize::producers(self) * self.setting.spec.warp_size
+            + crate::ir::warps::producers(self) * self.setting.spec.warp_size
     }
 
     /// The most registers of a lane with which a block can begin.
@@ -192,3 +192,6 @@ impl Kernel {
         self.buffers.iter().map(|b| b.offset + b.bytes).max().unwrap_or(0)
     }
 }
+
+/// Bytes of the two barriers of a piece.
+pub const BARRIERS: u32 = 16;

@@ -1,7 +1,11 @@
 //! Kernels with layouts, and their text form.
 
+pub mod attrs;
 pub mod builder;
+pub mod cluster;
 pub mod kernel;
+pub mod params;
 pub mod shared_access;
 pub mod tensor_map;
 pub mod text;
+pub mod warps;

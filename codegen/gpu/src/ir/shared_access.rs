@@ -3,6 +3,7 @@
 //! May assume nothing: attributes that are missing name no buffer. Guarantees that every access is listed.
 
 use std::collections::BTreeSet;
+use tk_tile::rewrite::constant;
 
 use tk_ops::{MachineOp, MemoryOp, Op};
 use tk_tile::effects::is_volatile;
@@ -170,4 +171,21 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | MachineOp::AsyncCommit
         | MachineOp::AsyncWait => (vec![], vec![]),
     }
+}
+
+/// What a load gives for elements that it leaves out, unless that is 0, as a copy has it.
+pub fn other_of(kernel: &Kernel, load: InstId) -> Option<ValueId> {
+    let inst = &kernel.func().insts[load];
+    let other = inst.operands.get(places(kernel, load).len()).copied()?;
+    let zero = constant(kernel.func(), other).is_some_and(|s| s.bits() == 0);
+    (!zero).then_some(other)
+}
+
+/// The operands of a load that say where it reads.
+pub fn places(kernel: &Kernel, load: InstId) -> &[ValueId] {
+    let inst = &kernel.func().insts[load];
+    let rank = |v: &ValueId| kernel.module.types.get(kernel.func().ty(*v)).shape().map_or(0, <[u32]>::len);
+    let view = inst.op == Op::Memory(MemoryOp::ViewLoad);
+    let plain = if view { 1 + inst.results.first().map_or(0, rank) } else { 2 };
+    inst.operands.get(..plain.min(inst.operands.len())).unwrap_or(&[])
 }

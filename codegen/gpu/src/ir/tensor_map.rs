@@ -9,8 +9,8 @@ use tk_ops::{DType, ElementwiseOp, MachineOp, MemoryOp, Op};
 use tk_tile::rewrite::constant;
 use tk_tile::{Def, Elem, Inst, Type, ValueId, walk};
 
-use crate::analysis::axis::flattened;
 use crate::ir::kernel::Kernel;
+use crate::ir::params::flattened;
 use crate::layout::cut;
 
 /// A number of a view.

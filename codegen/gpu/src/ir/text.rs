@@ -28,11 +28,11 @@ use tk_tile::text::lex::{Kind, Lexer, Token};
 use tk_tile::text::{Options, ParseError, parse_marked, print_marked};
 use tk_tile::{FuncId, Id, ValueId};
 
-use crate::analysis::axis::ArgFacts;
+use crate::ir::cluster;
 use crate::ir::kernel::{Buffer, Kernel, LayoutId, Layouts, Operands, Setting};
+use crate::ir::params::ArgFacts;
 use crate::layout::Layout;
 use crate::layout::linear::{InDim, LinearLayout};
-use crate::passes::cluster;
 use crate::target::spec::target;
 
 /// A kernel as text.
@@ -170,7 +170,7 @@ const MOST_FACTS: usize = 1 << 12;
 struct Head<'a> {
     lexer: Lexer<'a>,
     token: Token<'a>,
-    target: Option<&'static crate::TargetSpec>,
+    target: Option<&'static crate::target::spec::TargetSpec>,
     warps: Option<u32>,
     blocks: u32,
     stages: u32,

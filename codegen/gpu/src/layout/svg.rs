@@ -5,8 +5,8 @@
 use std::fmt::Write;
 
 use crate::layout::Layout;
+use crate::layout::linear::shared::SharedBanks;
 use crate::layout::linear::{InDim, SharedMap, Swizzle, bank_conflict_ways};
-use crate::target::spec::TargetSpec;
 
 /// The most rows and columns that are drawn: what fits on a screen, and what a browser draws at once.
 const MOST: [usize; 2] = [64, 64];
@@ -33,15 +33,15 @@ pub struct Numbers {
 }
 
 /// The numbers of a layout of elements of so many bytes.
-pub fn numbers(layout: &Layout, element_bytes: u32, spec: &TargetSpec) -> Numbers {
+pub fn numbers(layout: &Layout, element_bytes: u32, banks: SharedBanks) -> Numbers {
     let (atom, last) = (layout.atom(), layout.repeats().len().saturating_sub(1));
     let vector: Vec<u32> = (0..layout.repeats().len()).map(|d| layout.vector(d)).collect();
     let along = vector.get(last).copied().unwrap_or(1);
-    let access_bytes = (along * element_bytes).min(spec.vector_bytes).max(element_bytes);
+    let access_bytes = (along * element_bytes).min(banks.vector_bytes).max(element_bytes);
     let ways = |map: &SharedMap| {
         let address = |bit| atom.basis(InDim::Lane, bit).map_or(0, |b| map.offset_of(&b) * element_bytes);
         let lanes: Vec<u32> = (0..atom.bits(InDim::Lane)).map(address).collect();
-        bank_conflict_ways(&lanes, access_bytes, spec.shared_banks)
+        bank_conflict_ways(&lanes, access_bytes, banks.count)
     };
     let swizzled = match atom.out_bits() {
         [rows, columns] => SharedMap::swizzled(*rows, *columns, element_bytes, Swizzle::B128),
@@ -120,7 +120,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Pictures of layouts below one another: title, layout, shape of the tile, bytes of an element.
-pub fn svg(pictures: &[(String, &Layout, &[u32], u32)], spec: &TargetSpec) -> String {
+pub fn svg(pictures: &[(String, &Layout, &[u32], u32)], banks: SharedBanks) -> String {
     let (mut body, mut top, mut width) = (String::new(), 10, 700);
     for (title, layout, shape, element_bytes) in pictures {
         // Writing to a string does not fail.
@@ -134,7 +134,7 @@ pub fn svg(pictures: &[(String, &Layout, &[u32], u32)], spec: &TargetSpec) -> St
             );
         };
         line(title, true);
-        numbers(layout, *element_bytes, spec).lines().iter().for_each(|l| line(l, false));
+        numbers(layout, *element_bytes, banks).lines().iter().for_each(|l| line(l, false));
         let grid = holders(layout, shape);
         let columns = grid.first().map_or(0, Vec::len);
         let all: usize = shape.iter().map(|d| *d as usize).product();
@@ -187,13 +187,13 @@ mod tests {
     fn numbers_of_a_coalesced_tile() {
         let threads = Threads { lane_bits: 5, warp_bits: 1 };
         let layout = Layout::blocked(&[16, 64], &[1, 0], 8, threads);
-        let n = numbers(&layout, 2, &SM_90A);
+        let n = numbers(&layout, 2, SM_90A.banks());
         assert_eq!((n.registers, n.threads, n.copies, n.access_bytes), (16, [32, 2], 1, 16));
         assert_eq!((n.vector, n.row_major_ways, n.swizzled_ways), (vec![1, 8], 1, Some(1)));
         // Lanes below one another, each with a row of 128 bytes: eight at a time read 16 bytes of the same banks, which the
         // swizzle spreads over all of them.
         let layout = Layout::blocked(&[64, 64], &[0, 1], 1, threads);
-        let n = numbers(&layout, 2, &SM_90A);
+        let n = numbers(&layout, 2, SM_90A.banks());
         assert_eq!((n.access_bytes, n.row_major_ways, n.swizzled_ways), (16, 8, Some(1)));
     }
 
@@ -209,7 +209,7 @@ mod tests {
                 assert_eq!(layout.coords(register, lane, warp), [r as u32, c as u32]);
             }
         }
-        let text = svg(&[("a < b".into(), &layout, &[4, 96], 4)], &SM_90A);
+        let text = svg(&[("a < b".into(), &layout, &[4, 96], 4)], SM_90A.banks());
         assert!(text.starts_with("<svg") && text.contains("a &lt; b") && text.matches("<g>").count() == 256);
     }
 }

@@ -15,7 +15,7 @@ use tk_tile::walk;
 use crate::analysis::wgmma_shared::alignments;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::shared_access::touched;
-use crate::pipeline::Pass;
+use crate::passes::Pass;
 use crate::verify::verify_placed;
 
 /// The pass.

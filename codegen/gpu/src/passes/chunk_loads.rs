@@ -24,13 +24,14 @@ use tk_ops::{MachineOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::{Attr, BlockId, FuncId, InstId, ValueId, walk};
 
-use crate::analysis::axis::{AxisInfo, element_bytes};
+use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
 use crate::ir::kernel::Kernel;
+use crate::ir::params::element_bytes;
 use crate::ir::shared_access::loaded;
+use crate::ir::warps::producers;
+use crate::passes::Pass;
 use crate::passes::reallocate_registers::{self, BESIDE};
-use crate::passes::warp_specialize::producers;
-use crate::pipeline::Pass;
 use crate::verify::verify_lowered;
 
 /// The pass.

@@ -21,7 +21,7 @@ use tk_tile::{BlockId, Def, FuncId, InstId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::{named, slot};
-use crate::pipeline::Pass;
+use crate::passes::Pass;
 use crate::verify::verify_lowered;
 
 /// The pass.

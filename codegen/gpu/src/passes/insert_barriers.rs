@@ -24,7 +24,7 @@ use crate::analysis::provenance::Roots;
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::ir::shared_access::{is_of_channel, touched};
 use crate::layout::linear::InDim;
-use crate::pipeline::Pass;
+use crate::passes::Pass;
 use crate::verify::verify_scheduled;
 
 /// Where something is accessed.

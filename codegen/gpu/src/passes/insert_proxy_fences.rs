@@ -21,7 +21,7 @@ use tk_tile::{Attrs, FuncId, Inst, InstId, walk};
 use crate::analysis::wgmma_shared::is_group;
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::{named, touched};
-use crate::pipeline::Pass;
+use crate::passes::Pass;
 use crate::verify::verify_scheduled;
 
 /// The pass.

@@ -16,3 +16,17 @@ pub mod split_dots;
 pub mod split_stores;
 pub mod tma_stores;
 pub mod warp_specialize;
+
+use crate::ir::kernel::Kernel;
+use crate::verify::VerifyError;
+
+/// A change of a kernel that has layouts.
+#[derive(Clone, Copy, Debug)]
+pub struct Pass {
+    /// Its name: of its file, of its folder in `tests/ir/layout`, in error messages.
+    pub name: &'static str,
+    /// Changes a kernel for which holds what the pass before it left.
+    pub run: fn(&mut Kernel),
+    /// What holds behind it.
+    pub verify: fn(&Kernel) -> Result<(), VerifyError>,
+}

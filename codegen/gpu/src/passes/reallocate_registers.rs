@@ -22,31 +22,26 @@
 //!
 //! May assume a scheduled kernel. Guarantees counts that the pool has.
 
+use crate::ir::warps::{GROUP, STEP, producer};
 use std::collections::BTreeSet;
 
-use tk_ops::{ControlOp, MachineOp, Op, ShapeOp};
-use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Inst, InstId, ValueId, walk};
+use tk_ops::{MachineOp, Op, ShapeOp};
+use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Inst, ValueId, walk};
 
-use crate::analysis::axis::element_bytes;
 use crate::ir::kernel::Kernel;
-use crate::pipeline::Pass;
+use crate::ir::params::element_bytes;
+use crate::passes::Pass;
 use crate::target::spec::TargetSpec;
 use crate::verify::verify_scheduled;
 
 /// The pass.
 pub const PASS: Pass = Pass { name: "registers", run, verify: verify_scheduled };
 
-/// Warps that hand registers over together, by the definition of `setmaxnreg`.
-pub const GROUP: u32 = 4;
 /// The fewest registers of a lane that brings tiles: its addresses and positions. CUTLASS leaves it between 24 and 40.
 const LEAST: u32 = 32;
 /// Registers for addresses, positions, conditions and what is on its way, beside tiles: products of 128 and of 192 sums use 26
 /// more than these.
 pub const BESIDE: u32 = 32;
-/// The fewest registers that `setmaxnreg` leaves a lane.
-pub const FEWEST: u32 = 24;
-/// Registers are given out by so many for each lane.
-pub const STEP: u32 = 8;
 
 /// Registers of a lane that brings tiles, and of the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,25 +88,6 @@ fn run(kernel: &mut Kernel) {
 /// The most registers of a lane that tiles take which are alive together with a product of a block.
 pub fn held(kernel: &Kernel, block: BlockId) -> u32 {
     Held { kernel }.most(block, &BTreeSet::new())
-}
-
-/// Whether warps of a kernel hand registers over.
-pub fn moves(kernel: &Kernel) -> bool {
-    let func = kernel.func();
-    walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Machine(MachineOp::Registers))
-}
-
-/// What tells the warps apart, and what they do: those that bring tiles, and the others.
-pub fn producer(kernel: &Kernel) -> Option<(InstId, [BlockId; 2])> {
-    let func = kernel.func();
-    let all = walk::insts(func);
-    let id = all.iter().copied().find(|i| func.insts[*i].op == Op::Machine(MachineOp::Producer))?;
-    let flag = func.insts[id].results.first()?;
-    let choice = all
-        .into_iter()
-        .map(|i| &func.insts[i])
-        .find(|i| i.op == Op::Control(ControlOp::If) && i.operands.first() == Some(flag))?;
-    Some((id, choice.blocks.clone().try_into().ok()?))
 }
 
 /// What lanes hold.

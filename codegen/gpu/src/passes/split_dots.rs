@@ -26,8 +26,8 @@ use tk_tile::{
     ValueId, walk,
 };
 
+use crate::ir::attrs::permutation;
 use crate::ir::kernel::{Remedy, Shortage};
-use crate::passes::assign_layouts::anchor::permutation;
 
 /// Divides the products of a kernel whose K is larger than `most`, a power of two; gives those that it divided.
 pub fn apply(module: &mut Module, kernel: FuncId, most: u32) -> Vec<Shortage> {

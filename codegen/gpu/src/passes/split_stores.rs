@@ -24,13 +24,13 @@ use tk_tile::effects::of_inst;
 use tk_tile::rewrite::constant;
 use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, ValueId, walk};
 
-use crate::analysis::axis::element_bytes;
 use crate::analysis::provenance::Roots;
+use crate::ir::attrs::is_unit;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, LayoutId};
-use crate::passes::assign_layouts::anchor::is_unit;
+use crate::ir::params::element_bytes;
+use crate::passes::Pass;
 use crate::passes::reallocate_registers::BESIDE;
-use crate::pipeline::Pass;
 use crate::verify::verify_scheduled;
 
 /// The pass.

@@ -27,8 +27,8 @@ use crate::analysis::wgmma_shared::{self, Panels};
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::touched;
 use crate::layout::{cut, padded};
+use crate::passes::Pass;
 use crate::passes::warp_specialize::{self, Known};
-use crate::pipeline::Pass;
 use crate::verify::verify_lowered;
 
 /// The pass.

@@ -2,6 +2,7 @@
 //!
 //! Guarantees that nothing else holds such a number: passes and emission ask here.
 
+use crate::layout::linear::shared::SharedBanks;
 use crate::target::mma::{AMPERE, CDNA2, CDNA3, HOPPER, Matrix, RDNA3};
 
 /// The compute capability of the GPUs that run some code, as their driver tells it. Of AMD's, others have the same; they do
@@ -37,6 +38,11 @@ pub struct Multiprocessor {
 }
 
 impl TargetSpec {
+    /// What decides about the cost of its accesses to shared memory.
+    pub const fn banks(&self) -> SharedBanks {
+        SharedBanks { count: self.shared_banks, vector_bytes: self.vector_bytes }
+    }
+
     /// The same machine as the simulator has it: on the host, whose arithmetic is that of the interpreter.
     const fn simulated(self, name: &'static str) -> TargetSpec {
         TargetSpec {

@@ -10,10 +10,10 @@ use tk_tile::{BlockId, Inst, Type, ValueId};
 
 use super::Invariant::{L03, L04, L05, L06, L07, L08, L09, L10, L11};
 use super::{Check, Fault, VerifyError, at, each, ensure, fault, whole};
+use crate::ir::attrs::{axis_of, is_unit, permutation, units};
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::layout::linear::InDim;
 use crate::layout::{Layout, cut};
-use crate::passes::assign_layouts::anchor::{axis_of, is_unit, permutation, units};
 
 /// Checks all layouts and all instructions.
 pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {

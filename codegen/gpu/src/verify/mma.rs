@@ -2,6 +2,7 @@
 //!
 //! May assume L01 and L03 to L06. Guarantees that emission finds every factor, and an instruction for it.
 
+use crate::analysis;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
 
@@ -11,7 +12,6 @@ use super::scheduled::{int, spread_over};
 use super::{Check, Fault, ensure, fault};
 use crate::analysis::wgmma_shared::Panels;
 use crate::layout::cut;
-use crate::target::mma;
 
 /// Notes that a buffer holds elements of so many bytes; gives how many there is room for.
 pub(super) type UseOf<'a> = &'a mut dyn FnMut(i64, u64) -> Result<i64, Fault>;
@@ -49,7 +49,7 @@ pub(super) fn instruction(
     ensure(cx.id(acc) == cx.id(r) && cx.ty(acc) == cx.ty(r), S03, || {
         "accumulator and result differ in type or layout".into()
     })?;
-    let Some((k, tiles, elems)) = mma::product(cx.kernel, inst, acc) else {
+    let Some((k, tiles, elems)) = analysis::mma::product(cx.kernel, inst, acc) else {
         return fault(
             S03,
             "the target has no such instruction, or the accumulator does not lie as it asks for",
@@ -98,7 +98,7 @@ pub(super) fn wait(cx: Cx<'_>, inst: &Inst, v: ValueId, r: ValueId) -> Check {
 
 /// What one instruction multiplies of a factor.
 pub(super) fn fragments(cx: Cx<'_>, inst: &Inst, acc: ValueId, r: ValueId, use_of: UseOf<'_>) -> Check {
-    let Some((k, tiles, elems)) = mma::product(cx.kernel, inst, acc) else {
+    let Some((k, tiles, elems)) = analysis::mma::product(cx.kernel, inst, acc) else {
         return fault(
             S03,
             "the target has no such instruction, or the accumulator does not lie as it asks for",

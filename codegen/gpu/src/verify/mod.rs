@@ -48,8 +48,8 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::verify::{is_machine, verify_machine};
 use tk_tile::{FuncKind, Inst, InstId, Loc, walk};
 
+use crate::ir::cluster;
 use crate::ir::kernel::Kernel;
-use crate::passes::cluster;
 
 macro_rules! invariants {
     ($($name:ident)*) => {

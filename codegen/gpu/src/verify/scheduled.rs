@@ -9,15 +9,16 @@ use tk_tile::{Attr, Attrs, Elem, Inst, ValueId};
 use super::Invariant::{S01, S02, S03, S04};
 use super::layouts::Cx;
 use super::{Check, Fault, VerifyError, async_copies, each, ensure, fault, mma, warp_specialize};
-use crate::analysis::axis::element_bytes;
 use crate::analysis::conversion;
+use crate::ir::attrs::{axis_of, is_unit};
 use crate::ir::kernel::Kernel;
+use crate::ir::params::element_bytes;
 use crate::ir::shared_access::{plain_operands, slots};
 use crate::layout::linear::InDim;
 use crate::layout::linear::gf2::Span;
 use crate::layout::{Layout, cut, padded};
-use crate::passes::assign_layouts::anchor::{axis_of, is_unit};
-use crate::passes::lower_to_shared::state;
+
+use crate::ir::attrs::state;
 
 /// Checks every instruction.
 pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {

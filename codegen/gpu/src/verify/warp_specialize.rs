@@ -10,9 +10,10 @@ use super::layouts::Cx;
 use super::scheduled::int;
 use super::{Check, ensure, fault};
 use crate::ir::tensor_map;
+use crate::ir::warps::{FEWEST, GROUP, STEP, moves, producer};
 use crate::layout::padded;
-use crate::passes::reallocate_registers::{FEWEST, GROUP, STEP, moves, producer};
-use crate::passes::warp_specialize::BARRIERS;
+
+use crate::ir::kernel::BARRIERS;
 
 /// An operation of a channel with these operands.
 pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]) -> Check {

@@ -10,9 +10,9 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
+use tk_gpu::ir::kernel::BARRIERS;
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_gpu::layout::cut;
-use tk_gpu::passes::warp_specialize::BARRIERS;
 use tk_tile::Inst;
 
 use super::value::Val;

@@ -131,7 +131,7 @@ impl<'c> Emit<'_, 'c> {
     /// The place in row-major order of the element that a register of this thread holds.
     pub fn position(&self, layout: LayoutId, shape: &[u32], register: usize) -> Res<IntValue<'c>> {
         let mut at = self.i32().const_zero();
-        for (dim, stride) in tk_gpu::passes::lower_to_shared::row_major(shape).iter().enumerate() {
+        for (dim, stride) in tk_gpu::ir::attrs::row_major(shape).iter().enumerate() {
             let coord = self.coord(layout, register, dim)?;
             let by = self.i32().const_int(stride.cast_unsigned(), false);
             at = self.builder.build_int_add(at, self.builder.build_int_mul(coord, by, "")?, "")?;

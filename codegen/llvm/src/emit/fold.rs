@@ -1,6 +1,6 @@
 //! Owns reductions inside of warps.
 //!
-//! What is folded is a *state*, one or more values for each element ([`tk_gpu::passes::lower_to_shared::state`]): in registers first,
+//! What is folded is a *state*, one or more values for each element ([`tk_gpu::ir::attrs::state`]): in registers first,
 //! then by shuffles between lanes. Of what is in a warp, neighbours are combined first, the earlier one as the first argument
 //! of a function of the user. One that needs the order of all elements has them in one warp, in their order.
 
@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::Layout;
+use tk_gpu::ir::attrs::state;
 use tk_gpu::ir::kernel::LayoutId;
 use tk_gpu::layout::linear::InDim;
-use tk_gpu::passes::lower_to_shared::state;
 use tk_ops::{DType, ElementwiseOp, ReduceOp};
 use tk_tile::{Inst, ValueId};
 
@@ -43,7 +43,7 @@ impl<'c> Emit<'_, 'c> {
     pub(super) fn reduce(&mut self, inst: &Inst, op: ReduceOp) -> Res<()> {
         let x = self.operand(inst, 0)?;
         let r = self.result(inst)?;
-        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
+        let axis = tk_gpu::ir::attrs::axis_of(inst);
         let layout = self.layout_id(x)?;
         let from = self.dtype(x);
         let merge = inst.attrs.flag("merge");
@@ -91,9 +91,7 @@ impl<'c> Emit<'_, 'c> {
                 Some(ReduceOp::ArgMax | ReduceOp::ArgMin) if !merge => {
                     let x = self.operand(inst, 0)?;
                     let layout = self.layout_id(x)?;
-                    s.push(
-                        self.coord(layout, n, tk_gpu::passes::assign_layouts::anchor::axis_of(inst))?.into(),
-                    );
+                    s.push(self.coord(layout, n, tk_gpu::ir::attrs::axis_of(inst))?.into());
                 }
                 Some(_) if !merge => {
                     let from = self.dtype(self.operand(inst, 0)?);

@@ -116,7 +116,7 @@ pub struct Emit<'a, 'c> {
     /// Tiles that are stored piece by piece, and what their loads read.
     piecewise: BTreeSet<ValueId>,
     late: BTreeMap<ValueId, global::Late<'c>>,
-    /// Warps beside those of the program ([`tk_gpu::passes::warp_specialize::producers`]), counted once: each barrier asks.
+    /// Warps beside those of the program ([`tk_gpu::ir::warps::producers`]), counted once: each barrier asks.
     pub producers: u32,
     /// Whether this warp is the one that brings tiles, where others go its way.
     brings: Option<IntValue<'c>>,
@@ -163,9 +163,9 @@ pub fn emit<'a, 'c>(
         channels: vec![],
         piecewise: tk_gpu::ir::shared_access::piecewise(kernel),
         late: BTreeMap::new(),
-        producers: tk_gpu::passes::warp_specialize::producers(kernel),
+        producers: tk_gpu::ir::warps::producers(kernel),
         brings: None,
-        joins: tk_gpu::passes::cluster::joins(kernel),
+        joins: tk_gpu::ir::cluster::joins(kernel),
         phases: BTreeMap::new(),
         nested: None,
     };

@@ -40,7 +40,7 @@ impl<'c> Emit<'_, 'c> {
         let x = self.operand(inst, 0)?;
         let layout = self.layout_id(x)?;
         let held = self.kernel.layouts.get(layout).clone();
-        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
+        let axis = tk_gpu::ir::attrs::axis_of(inst);
         let extent = self.shape(x).get(axis).copied().unwrap_or(1);
         let reverse = inst.attrs.flag("reverse");
         let wide = |d: Option<DType>| match (reduce, d) {

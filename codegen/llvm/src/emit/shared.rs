@@ -188,7 +188,7 @@ impl<'c> Emit<'_, 'c> {
         if self.joins.is_none() {
             return Ok(());
         }
-        let posted = tk_gpu::passes::cluster::posted(self.kernel);
+        let posted = tk_gpu::ir::cluster::posted(self.kernel);
         for buffer in &posted {
             let phase = self.builder.build_alloca(self.i32(), "phase")?;
             self.builder.build_store(phase, self.int(0))?;
@@ -229,7 +229,7 @@ impl<'c> Emit<'_, 'c> {
         let v = self.operand(inst, 0)?;
         let posted = self.posted(inst)?.map(|(_, barrier)| barrier);
         if let Some(barrier) = posted {
-            let bytes = tk_gpu::passes::cluster::posted_bytes(self.kernel, inst);
+            let bytes = tk_gpu::ir::cluster::posted_bytes(self.kernel, inst);
             let first = self.is_first_of_block()?;
             self.act_where(Some(first), || self.machine.phase_expect(self, barrier, bytes))?;
         }
@@ -296,7 +296,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// `places`, each moved by `at` elements along the axis of an instruction.
     fn moved_along(&self, inst: &Inst, places: &Places<'c>, at: ValueId, bytes: u32) -> Res<Places<'c>> {
-        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
+        let axis = tk_gpu::ir::attrs::axis_of(inst);
         let stride =
             inst.attrs.ints("strides").and_then(|s| s.get(axis)).copied().unwrap_or(0) * i64::from(bytes);
         let stride = self.i32().const_int(stride.cast_unsigned(), true);
@@ -324,7 +324,7 @@ impl<'c> Emit<'_, 'c> {
     fn shared_gather(&mut self, inst: &Inst) -> Res<()> {
         let (at, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let dtype = self.dtype(r);
-        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
+        let axis = tk_gpu::ir::attrs::axis_of(inst);
         let bytes = self.bytes_of(r);
         let start = i64::from(self.buffer(inst)?);
         let strides = inst.attrs.ints("strides").unwrap_or(&[]);
@@ -350,7 +350,7 @@ impl<'c> Emit<'_, 'c> {
         let (v, at) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
         let dtype = self.dtype(v);
         let layout = self.layout_id(v)?;
-        let (bytes, axis) = (self.bytes_of(v), tk_gpu::passes::assign_layouts::anchor::axis_of(inst));
+        let (bytes, axis) = (self.bytes_of(v), tk_gpu::ir::attrs::axis_of(inst));
         let start = i64::from(self.buffer(inst)?);
         let strides = inst.attrs.ints("strides").unwrap_or(&[]);
         let places = self.strided(layout, start, strides, bytes, Some(axis))?;
@@ -396,7 +396,7 @@ impl<'c> Emit<'_, 'c> {
     /// read at the same place.
     fn shared_rank(&mut self, inst: &Inst) -> Res<()> {
         let (keys, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let axis = tk_gpu::passes::assign_layouts::anchor::axis_of(inst);
+        let axis = tk_gpu::ir::attrs::axis_of(inst);
         let layout = self.layout_id(keys)?;
         let dtype = self.dtype(keys);
         let bytes = self.bytes_of(keys);

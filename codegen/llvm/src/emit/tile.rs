@@ -367,11 +367,11 @@ impl<'c> Emit<'_, 'c> {
     fn sources(&self, inst: &Inst, op: ShapeOp, x: ValueId, r: ValueId) -> Res<Vec<usize>> {
         let (from, to) = (self.layout(x)?, self.layout(r)?);
         let (a, b) = (self.shape(x), self.shape(r));
-        if op == ShapeOp::Reshape && !tk_gpu::passes::assign_layouts::anchor::is_unit(a, b) {
+        if op == ShapeOp::Reshape && !tk_gpu::ir::attrs::is_unit(a, b) {
             // Relabelling keeps the order of registers.
             return Ok((0..to.registers()).collect());
         }
-        let perm = tk_gpu::passes::assign_layouts::anchor::permutation(inst);
+        let perm = tk_gpu::ir::attrs::permutation(inst);
         let key = |at: Vec<u32>| -> Vec<u32> {
             match op {
                 ShapeOp::Permute => {

@@ -58,7 +58,7 @@ pub struct View<'c> {
 
 /// Bytes of an element in memory.
 pub fn element_bytes(elem: &Elem) -> u32 {
-    tk_gpu::analysis::axis::element_bytes(elem) as u32
+    tk_gpu::ir::params::element_bytes(elem) as u32
 }
 
 /// The integer type that holds this many bits.

@@ -67,7 +67,7 @@ impl<'c> Emit<'_, 'c> {
             MemoryOp::ViewSlice => Val::View(self.sliced(inst)?),
             MemoryOp::ViewPermute => {
                 let view = self.view(first)?;
-                let perm = tk_gpu::passes::assign_layouts::anchor::permutation(inst);
+                let perm = tk_gpu::ir::attrs::permutation(inst);
                 let pick =
                     |list: &[IntValue<'c>]| perm.iter().filter_map(|p| list.get(*p).copied()).collect();
                 Val::View(View { extents: pick(&view.extents), strides: pick(&view.strides), ..view })

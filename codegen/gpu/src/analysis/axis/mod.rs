@@ -15,35 +15,14 @@
 mod flow;
 mod transfer;
 
+use crate::ir::params::{ArgFacts, element_bytes};
 use tk_ops::{MemoryOp, Op};
-use tk_tile::{Def, Elem, Func, Id, Module, Type, ValueId, walk};
+use tk_tile::{Def, Func, Id, Module, Type, ValueId, walk};
 
 use flow::Analysis;
 
 /// The largest power of two that is told apart.
 const MOST: u64 = 1 << 24;
-
-/// What is known of one kernel parameter when it is compiled. A view is a pointer, its extents and its strides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ArgFacts {
-    /// A power of two that divides it: an integer's value, a pointer's address in bytes.
-    pub divisible: u32,
-    /// Whether it is 1.
-    pub one: bool,
-    /// Whether it is above 0 and below [`ArgFacts::BOUND`]: an extent or a stride that a tensor map may have.
-    pub positive: bool,
-}
-
-impl ArgFacts {
-    /// What an integer that counts as positive is below. Tensor maps could have longer strides, but no longer ranges of rows.
-    pub const BOUND: i64 = 1 << 30;
-}
-
-impl Default for ArgFacts {
-    fn default() -> Self {
-        ArgFacts { divisible: 1, one: false, positive: false }
-    }
-}
 
 /// What is known along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,14 +163,6 @@ fn power(v: i64) -> u64 {
     if v == 0 { MOST } else { (1u64 << v.trailing_zeros().min(24)).min(MOST) }
 }
 
-/// Bytes of an element in memory.
-pub fn element_bytes(elem: &Elem) -> u64 {
-    match elem {
-        Elem::Scalar(d) => d.bytes() as u64,
-        Elem::Ptr { .. } => 8,
-    }
-}
-
 /// Facts about every value of a kernel.
 #[derive(Clone, Debug)]
 pub struct AxisInfo {
@@ -274,14 +245,6 @@ impl AxisInfo {
             Some(Some(Known::View(f))) => Some(f),
             Some(Some(Known::Tile(_)) | None) | None => None,
         }
-    }
-}
-
-/// How many flattened parameters a parameter of this type is.
-pub fn flattened(ty: &Type) -> usize {
-    match ty {
-        Type::Tile { .. } => 1,
-        Type::View { rank, .. } => 1 + 2 * *rank as usize,
     }
 }
 

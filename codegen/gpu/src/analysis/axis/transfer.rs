@@ -7,7 +7,8 @@ use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeO
 use tk_tile::{Attr, Def, Elem, Inst, Type, ValueId};
 
 use super::flow::Analysis;
-use super::{Axis, Dim, Known, MOST, ViewFacts, element_bytes, power};
+use super::{Axis, Dim, Known, MOST, ViewFacts, power};
+use crate::ir::params::element_bytes;
 
 impl Analysis<'_> {
     /// The facts about the first result; `None` if nothing is known.

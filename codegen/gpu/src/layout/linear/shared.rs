@@ -23,13 +23,11 @@
 //! // 64 x 64 floats, four warps: every lane has eight neighbours of a row, and shall have eight of a column.
 //! let rows = LinearLayout::blocked(&[6, 6], &[1, 0], &[0, 3], &[2, 3], &[2, 0]);
 //! let columns = LinearLayout::blocked(&[6, 6], &[0, 1], &[3, 0], &[3, 2], &[0, 2]);
-//! let plan = SharedPlan::new(&rows, &columns, 4, &SM_90A).unwrap();
+//! let plan = SharedPlan::new(&rows, &columns, 4, SM_90A.banks()).unwrap();
 //! // Nothing lies in neighbouring registers on both sides: 16-byte stores, 4-byte loads, no conflicts.
 //! assert_eq!((plan.store_vector, plan.load_vector), (4, 1));
 //! assert_eq!((plan.store_ways, plan.load_ways), (1, 1));
 //! ```
-
-use crate::TargetSpec;
 
 use super::gf2::{Span, bit, image, intersection};
 use super::{InDim, LinearLayout, pack};
@@ -159,6 +157,15 @@ pub struct SharedAccess {
     pub registers: Vec<u32>,
 }
 
+/// What decides about the cost of an access to shared memory on a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedBanks {
+    /// Banks of 4 bytes, each of which serves one word in a cycle.
+    pub count: u32,
+    /// Bytes of the widest access of a lane.
+    pub vector_bytes: u32,
+}
+
 /// How to go from one layout to another through shared memory: store, wait for all warps, load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedPlan {
@@ -187,17 +194,17 @@ impl SharedPlan {
         src: &LinearLayout,
         dst: &LinearLayout,
         element_bytes: u32,
-        spec: &TargetSpec,
+        banks: SharedBanks,
     ) -> Option<Self> {
         if !stays_in_block(src, dst) || !element_bytes.is_power_of_two() {
             return None;
         }
-        let cap = (spec.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
+        let cap = (banks.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
         let mut best: Option<Self> = None;
         for who in [Vectors::Both, Vectors::Stores, Vectors::Loads] {
             for size in (0..=cap).rev() {
-                let Some(map) = (Search { src, dst, element_bytes, spec, who }).map(size) else { continue };
-                let plan = Self::measure(map, src, dst, element_bytes, spec)?;
+                let Some(map) = (Search { src, dst, element_bytes, banks, who }).map(size) else { continue };
+                let plan = Self::measure(map, src, dst, element_bytes, banks)?;
                 if best.as_ref().is_none_or(|b| plan.weight() < b.weight()) {
                     best = Some(plan);
                 }
@@ -207,8 +214,8 @@ impl SharedPlan {
     }
 
     /// The same order of the elements, with others who store and load.
-    pub fn for_others(&self, src: &LinearLayout, dst: &LinearLayout, spec: &TargetSpec) -> Option<Self> {
-        Self::measure(self.map.clone(), src, dst, self.element_bytes, spec)
+    pub fn for_others(&self, src: &LinearLayout, dst: &LinearLayout, banks: SharedBanks) -> Option<Self> {
+        Self::measure(self.map.clone(), src, dst, self.element_bytes, banks)
     }
 
     /// The bytes of shared memory that it takes.
@@ -237,10 +244,10 @@ impl SharedPlan {
         src: &LinearLayout,
         dst: &LinearLayout,
         element_bytes: u32,
-        spec: &TargetSpec,
+        banks: SharedBanks,
     ) -> Option<Self> {
-        let store = Side::measure(&map.through(src)?, element_bytes, spec);
-        let load = Side::measure(&map.through(dst)?, element_bytes, spec);
+        let store = Side::measure(&map.through(src)?, element_bytes, banks);
+        let load = Side::measure(&map.through(dst)?, element_bytes, banks);
         Some(Self {
             map,
             element_bytes,
@@ -274,8 +281,8 @@ struct Side {
 
 impl Side {
     /// `offsets` is what the places of a layout access.
-    fn measure(offsets: &LinearLayout, element_bytes: u32, spec: &TargetSpec) -> Self {
-        let cap = (spec.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
+    fn measure(offsets: &LinearLayout, element_bytes: u32, banks: SharedBanks) -> Self {
+        let cap = (banks.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
         let registers = Span::of(offsets.register.iter().copied());
         // What threads add to the offset must not reach into an access.
         let aligned = offsets.thread_bases().iter().fold(0, |all, b| all | b).trailing_zeros();
@@ -287,8 +294,8 @@ impl Side {
         let vector = bit(run) as u32;
         let access_bytes = vector * element_bytes;
         let lanes: Vec<u32> = offsets.lane.iter().map(|b| (*b as u32).wrapping_mul(element_bytes)).collect();
-        let ways = bank_conflict_ways(&lanes, access_bytes, spec.shared_banks);
-        let phases = (lanes.len() as u32).saturating_sub(phase_bits(access_bytes, spec.shared_banks));
+        let ways = bank_conflict_ways(&lanes, access_bytes, banks.count);
+        let phases = (lanes.len() as u32).saturating_sub(phase_bits(access_bytes, banks.count));
         let accesses = bit(registers.rank() as u32 - run) as u32;
         Self { vector, ways, wavefronts: accesses * ways * bit(phases) as u32, accesses }
     }
@@ -326,7 +333,7 @@ struct Search<'a> {
     src: &'a LinearLayout,
     dst: &'a LinearLayout,
     element_bytes: u32,
-    spec: &'a TargetSpec,
+    banks: SharedBanks,
     who: Vectors,
 }
 
@@ -340,7 +347,7 @@ impl Search<'_> {
         let others = [self.src.thread_bases(), self.dst.thread_bases()].concat();
         let across = self.threads().into_iter().chain(others).chain((0..total).map(bit));
         let rest: Vec<u64> = across.filter(|b| all.insert(*b)).collect();
-        let row = (self.spec.shared_banks * BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
+        let row = (self.banks.count * BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
         let word = (BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
         // What shares a word is never in conflict; it is taken from the vector, and where that is too short from lanes.
         let in_word: Vec<u64> = vector.iter().chain(&rest).take(word as usize).copied().collect();
@@ -384,7 +391,7 @@ impl Search<'_> {
     fn segment(&self, vector: &[u64], in_word: &[u64], rest: &[u64], size: u32) -> Vec<u64> {
         let lanes = |layout: &LinearLayout| {
             let own = reachable(layout, vector);
-            let phase = phase_bits(self.element_bytes << own.len(), self.spec.shared_banks) as usize;
+            let phase = phase_bits(self.element_bytes << own.len(), self.banks.count) as usize;
             Span::of(in_word.iter().chain(own).chain(layout.lane.iter().take(phase)).copied())
         };
         let (mut stores, mut loads) = (lanes(self.src), lanes(self.dst));

@@ -7,6 +7,7 @@
 //!
 //! May assume a verified kernel without calls.
 
+use crate::ir::attrs::{axis_of, is_unit, permutation, units};
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
@@ -491,43 +492,4 @@ fn is_cheap(op: ElementwiseOp) -> bool {
             | ElementwiseOp::Sqrt
             | ElementwiseOp::Rsqrt
     )
-}
-
-/// The attribute `axis`; the last dimension without it.
-pub fn axis_of(inst: &Inst) -> usize {
-    inst.attrs.int("axis").and_then(|a| usize::try_from(a).ok()).unwrap_or(usize::MAX)
-}
-
-/// The attribute `perm`.
-pub fn permutation(inst: &Inst) -> Vec<usize> {
-    inst.attrs.ints("perm").unwrap_or(&[]).iter().filter_map(|p| usize::try_from(*p).ok()).collect()
-}
-
-/// Whether a reshape only adds or removes dimensions of extent 1.
-pub fn is_unit(from: &[u32], to: &[u32]) -> bool {
-    let real = |s: &[u32]| s.iter().copied().filter(|n| *n != 1).collect::<Vec<u32>>();
-    real(from) == real(to)
-}
-
-/// A layout behind a reshape that only adds or removes dimensions of extent 1.
-pub fn units(layout: &Layout, from: &[u32], to: &[u32]) -> Layout {
-    let mut out = layout.clone();
-    for d in (0..from.len()).rev().filter(|d| from.get(*d) == Some(&1)) {
-        out = out.without(d);
-    }
-    for d in (0..to.len()).filter(|d| to.get(*d) == Some(&1)) {
-        out = out.with_unit(d);
-    }
-    out
-}
-
-/// The permutation that takes another back.
-pub fn inverse(perm: &[usize]) -> Vec<usize> {
-    let mut out = vec![0; perm.len()];
-    for (i, p) in perm.iter().enumerate() {
-        if let Some(slot) = out.get_mut(*p) {
-            *slot = i;
-        }
-    }
-    out
 }

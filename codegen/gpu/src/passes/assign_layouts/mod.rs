@@ -23,10 +23,11 @@ use tk_tile::flow::{Flow, flow};
 use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
 
 use crate::analysis::axis::AxisInfo;
+use crate::ir::attrs::{axis_of, inverse, permutation, units};
 use crate::ir::kernel::{Kernel, LayoutId, Setting};
 use crate::layout::Layout;
 use crate::layout::linear::InDim;
-use crate::passes::assign_layouts::anchor::{Held, Natural, axis_of, inverse, permutation, units};
+use crate::passes::assign_layouts::anchor::{Held, Natural};
 
 /// Lays out the kernel `func` of a module.
 pub fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {

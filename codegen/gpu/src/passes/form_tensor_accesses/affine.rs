@@ -269,7 +269,7 @@ impl<'a> Affine<'a> {
                 )
             }
             ShapeOp::Permute => {
-                let perm = crate::passes::assign_layouts::anchor::permutation(inst);
+                let perm = crate::ir::attrs::permutation(inst);
                 perm.iter().map(|p| dims.get(*p).cloned()).collect()
             }
             ShapeOp::Flip

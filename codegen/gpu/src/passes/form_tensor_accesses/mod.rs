@@ -28,8 +28,10 @@ use tk_tile::{
     walk,
 };
 
-use crate::analysis::axis::{ArgFacts, AxisInfo, flattened};
+use crate::analysis::axis::AxisInfo;
 use crate::ir::kernel::Setting;
+use crate::ir::params::ArgFacts;
+use crate::ir::params::flattened;
 use crate::layout::padded;
 use affine::{Affine, Below, Sum};
 

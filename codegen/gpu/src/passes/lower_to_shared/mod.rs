@@ -18,19 +18,21 @@
 
 mod operands;
 
+use crate::ir::attrs::{row_major, state};
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::effects::is_volatile;
 use tk_tile::rewrite::{Renames, copied};
 use tk_tile::{Attr, Attrs, BlockId, Elem, Id, Inst, InstId, Type, TypeId, ValueId, walk};
 
-use crate::analysis::axis::{AxisInfo, element_bytes};
+use crate::analysis::axis::AxisInfo;
 use crate::analysis::conversion;
+use crate::ir::attrs::axis_of;
 use crate::ir::kernel::{Buffer, Kernel, LayoutId};
+use crate::ir::params::element_bytes;
 use crate::layout::linear::InDim;
 use crate::layout::padded;
-use crate::passes::assign_layouts::anchor::axis_of;
-use crate::pipeline::Pass;
+use crate::passes::Pass;
 use crate::verify::verify_lowered;
 
 /// The pass.
@@ -343,8 +345,7 @@ impl Lower<'_> {
         let in_place = match (op, self.kernel.layout(x), self.kernel.layout(r)) {
             (ShapeOp::Permute | ShapeOp::Broadcast, _, _) => true,
             (ShapeOp::Reshape, Some(a), Some(b)) => {
-                crate::passes::assign_layouts::anchor::is_unit(&from, &to)
-                    || a.reshaped(&from, &to).as_ref() == Some(b)
+                crate::ir::attrs::is_unit(&from, &to) || a.reshaped(&from, &to).as_ref() == Some(b)
             }
             (ShapeOp::Join, Some(a), Some(b)) => a.paired().as_ref() == Some(b),
             (ShapeOp::Split, Some(a), Some(b)) => b.paired().as_ref() == Some(a),
@@ -551,36 +552,6 @@ impl Lower<'_> {
         self.convert(block, id, &convert);
         convert.results.first().copied().unwrap_or(v)
     }
-}
-
-/// What a fold carries from element to element: the result so far, as wide as it is accumulated, and for positions the
-/// element beside it.
-pub fn state(op: ReduceOp, from: DType, to: DType) -> Vec<DType> {
-    match op {
-        ReduceOp::ArgMax | ReduceOp::ArgMin => vec![from, DType::I32],
-        ReduceOp::Sum | ReduceOp::Prod => match to {
-            DType::F16 | DType::BF16 => vec![DType::F32],
-            other => vec![other],
-        },
-        ReduceOp::Max
-        | ReduceOp::Min
-        | ReduceOp::Any
-        | ReduceOp::All
-        | ReduceOp::XorSum
-        | ReduceOp::Or
-        | ReduceOp::Custom => vec![to],
-    }
-}
-
-/// Strides of a tile in row-major order.
-pub fn row_major(shape: &[u32]) -> Vec<i64> {
-    let mut strides = vec![1i64; shape.len()];
-    let mut step = 1i64;
-    for (s, n) in strides.iter_mut().zip(shape).rev() {
-        *s = step;
-        step *= i64::from(*n);
-    }
-    strides
 }
 
 fn strided(buffer: i64, start: i64, strides: &[i64]) -> Attrs {

@@ -18,10 +18,11 @@ use tk_tile::{Attr, Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, 
 use super::Lower;
 use crate::analysis::ldmatrix;
 use crate::analysis::wgmma_shared::Panels;
+use crate::ir::attrs::{inverse, permutation};
 use crate::ir::kernel::{Remedy, Shortage};
 use crate::layout::linear::{Conversion, classify};
 use crate::layout::{Layout, cut, padded};
-use crate::passes::assign_layouts::anchor::{inverse, kind, permutation};
+use crate::passes::assign_layouts::anchor::kind;
 use crate::target::mma::{self, Matrix, Tiles};
 
 /// A factor that lies in shared memory.

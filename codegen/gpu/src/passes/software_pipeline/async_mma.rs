@@ -15,6 +15,7 @@
 //!
 //! May assume a loop whose copies run ahead. Guarantees that nothing but products and waits sees sums that are on their way.
 
+use crate::analysis;
 use tk_ops::{ControlOp, MachineOp, Op};
 use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, Def, InstId, ValueId, walk};
@@ -22,7 +23,6 @@ use tk_tile::{Attr, Attrs, BlockId, Def, InstId, ValueId, walk};
 use crate::ir::builder::Edit;
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::named;
-use crate::target::mma;
 
 /// One is multiplied, one is waited for, one is copied.
 pub const LEAST_PIECES: u32 = 3;
@@ -49,7 +49,7 @@ pub fn product(kernel: &Kernel, body: BlockId, rings: &[usize]) -> Option<Flight
         return None;
     }
     let (acc, result) = (*inst.operands.first()?, *inst.results.first()?);
-    let (_, tiles, factors) = mma::product(kernel, inst, acc)?;
+    let (_, tiles, factors) = analysis::mma::product(kernel, inst, acc)?;
     let own = kernel.module.types.get(func.ty(acc)).dtype() == Some(tiles.matrix.sum);
     // 8-bit floats are added up in parts, unless that may be left out.
     let whole = !factors.iter().any(|d| d.is_f8()) || inst.attrs.flag("fast");

@@ -3,6 +3,7 @@
 //! May assume a plan whose slice has no effects but reads of memory that the loop does not write. Guarantees one group of
 //! copies for each trip, also for trips that do not come, so that counting groups tells which trip's have arrived.
 
+use crate::ir::shared_access;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::table::Effects;
@@ -13,13 +14,13 @@ use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, Valu
 
 use super::async_mma::Flight;
 use super::operand_prefetch::Skew;
-use crate::analysis::axis::element_bytes;
+use crate::ir::attrs::row_major;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId};
+use crate::ir::params::element_bytes;
 use crate::ir::shared_access::{named, touched};
 use crate::layout::linear::InDim;
 use crate::layout::{Layout, padded};
-use crate::passes::lower_to_shared::row_major;
 
 /// Threads of a large program: with as many registers as a lane can have, it fills a multiprocessor of 65536.
 const LARGE: u32 = 256;
@@ -214,7 +215,7 @@ impl<'a> Ahead<'a> {
             };
             let place = place.with("slots", Attr::Ints(vec![stages.into()]));
             self.replace(&taken, &place, slot);
-            let operands = super::places(self.kernel, taken.load).to_vec();
+            let operands = shared_access::places(self.kernel, taken.load).to_vec();
             let inst = Inst { operands, ..inst };
             self.copies.push(Copied { inst, place, ty, layout });
         }
@@ -299,8 +300,8 @@ impl<'a> Ahead<'a> {
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_of(r));
         let all = |(_, made): (InstId, Vec<ValueId>)| made.first().copied().unwrap_or(r);
         let copied = all(self.add(body, read, &[(ty, layout)]));
-        let Some(other) = super::other_of(self.kernel, load) else { return copied };
-        let places = super::places(self.kernel, load).to_vec();
+        let Some(other) = shared_access::other_of(self.kernel, load) else { return copied };
+        let places = shared_access::places(self.kernel, load).to_vec();
         let shape = self.kernel.module.types.get(ty).shape().unwrap_or(&[]).to_vec();
         let inside = if inst.op == Op::Memory(MemoryOp::ViewLoad) {
             let flags = self.kernel.module.types.intern(Type::tile(DType::Bool, &shape));

@@ -27,21 +27,24 @@ mod expand;
 mod operand_prefetch;
 mod register_stage;
 
+use crate::analysis::memory_order::orders_memory;
+use crate::ir::shared_access::other_of;
 use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::effects::{is_volatile, of_inst};
-use tk_tile::rewrite::{constant, yielded};
+use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, Inst, InstId, ValueId, walk};
 
-use crate::analysis::axis::{AxisInfo, element_bytes};
+use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::{ALIGN, Kernel, Remedy, STAGES, Shortage};
+use crate::ir::params::element_bytes;
 use crate::ir::shared_access::{strided_vector, swizzled_vector, touched};
+use crate::passes::Pass;
 use crate::passes::allocate_shared::{Life, lives};
-use crate::pipeline::Pass;
 use crate::verify::verify_lowered;
 use expand::{Ahead, Plan, Taken, Target};
 
@@ -338,33 +341,4 @@ impl<'a> Look<'a> {
         let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
         most.max(1)
     }
-}
-
-/// The operands of a load that say where it reads.
-pub(crate) fn places(kernel: &Kernel, load: InstId) -> &[ValueId] {
-    let inst = &kernel.func().insts[load];
-    let rank = |v: &ValueId| kernel.module.types.get(kernel.func().ty(*v)).shape().map_or(0, <[u32]>::len);
-    let view = inst.op == Op::Memory(MemoryOp::ViewLoad);
-    let plain = if view { 1 + inst.results.first().map_or(0, rank) } else { 2 };
-    inst.operands.get(..plain.min(inst.operands.len())).unwrap_or(&[])
-}
-
-/// Whether an operation minds on which side of it memory is read: it orders memory, or what stands behind it happens only
-/// if it goes on.
-pub(crate) fn orders_memory(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Atomic(_)
-            | Op::Control(
-                ControlOp::GridBarrier | ControlOp::GlobalTimer | ControlOp::InlineAsm | ControlOp::Assert
-            )
-    )
-}
-
-/// What a load gives for elements that it leaves out, unless that is 0, as a copy has it.
-pub(crate) fn other_of(kernel: &Kernel, load: InstId) -> Option<ValueId> {
-    let inst = &kernel.func().insts[load];
-    let other = inst.operands.get(places(kernel, load).len()).copied()?;
-    let zero = constant(kernel.func(), other).is_some_and(|s| s.bits() == 0);
-    (!zero).then_some(other)
 }

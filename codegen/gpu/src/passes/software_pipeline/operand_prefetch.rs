@@ -15,6 +15,7 @@
 //! May assume a loop whose copies run ahead ([`super::expand`]). A piece of a ring is filled behind the barrier of a trip
 //! that comes after its last read, as without this.
 
+use crate::analysis;
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, Op};
 use tk_tile::{Attr, Attrs, BlockId, InstId, Type, TypeId, ValueId, walk};
@@ -23,7 +24,6 @@ use super::expand::Ahead;
 use crate::ir::kernel::LayoutId;
 use crate::ir::shared_access::touched;
 use crate::layout::cut;
-use crate::target::mma;
 
 /// The least trips on their way: while one is multiplied, the first factors of the next are read, and one is copied.
 const LEAST_STAGES: u32 = 3;
@@ -67,7 +67,7 @@ impl Ahead<'_> {
         let inst = func.insts[product].clone();
         let rings = inst.attrs.ints("slots").is_some_and(|s| s.iter().all(|n| *n == i64::from(stages)));
         let acc = *inst.operands.first()?;
-        let (k, tiles, elems) = mma::product(self.kernel, &inst, acc)?;
+        let (k, tiles, elems) = analysis::mma::product(self.kernel, &inst, acc)?;
         let own = 1u32 << tiles.matrix.k;
         let steps = k / own;
         let held = self.kernel.layout(acc).map_or(0, |l| l.registers());

@@ -35,40 +35,33 @@
 mod slice;
 mod split;
 
+use crate::analysis;
+use crate::ir::kernel::BARRIERS;
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::{Attr, BlockId, InstId, ValueId, walk};
 
-use crate::analysis::axis::{ArgFacts, AxisInfo};
+use crate::analysis::axis::AxisInfo;
+use crate::analysis::memory_order::orders_memory;
 use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::{self, Panels};
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remedy, STAGES, Shortage};
+use crate::ir::params::ArgFacts;
+use crate::ir::shared_access::other_of;
 use crate::ir::shared_access::{loaded, named, touched};
 use crate::ir::tensor_map::{self, MOST_DIMENSIONS, Matrix, Taken as Part, Word};
+use crate::passes::Pass;
 use crate::passes::allocate_shared::lives;
-use crate::passes::software_pipeline::{async_mma, orders_memory, other_of};
-use crate::pipeline::Pass;
-use crate::target::mma;
+use crate::passes::software_pipeline::async_mma;
 use crate::verify::verify_lowered;
 use slice::Slice;
 
 /// The pass.
 pub const PASS: Pass = Pass { name: "channels", run, verify: verify_lowered };
 
-/// Bytes of the two barriers of a piece.
-pub const BARRIERS: u32 = 16;
 /// Bytes of which a tensor map wants address and strides to be multiples.
 const ALIGNED: u32 = 16;
-
-/// Warps beside those of the program: the one that brings tiles, with those of its group if it hands registers over; else 0.
-pub fn producers(kernel: &Kernel) -> u32 {
-    let func = kernel.func();
-    let producer =
-        walk::insts(func).into_iter().find(|i| func.insts[*i].op == Op::Machine(MachineOp::Producer));
-    let warps = |i: InstId| func.insts[i].attrs.int("warps").and_then(|n| u32::try_from(n).ok());
-    producer.map_or(0, |i| warps(i).unwrap_or(1))
-}
 
 /// A load that the producer does.
 #[derive(Clone, Copy, Debug)]
@@ -241,7 +234,7 @@ fn feed(
     if inst.op != Op::Machine(MachineOp::Mma) || !wgmma_shared::is_group(&inst.attrs) || refused {
         return None;
     }
-    let (k, tiles, dtypes) = mma::product(kernel, inst, *inst.operands.first()?)?;
+    let (k, tiles, dtypes) = analysis::mma::product(kernel, inst, *inst.operands.first()?)?;
     let all = walk::insts(func);
     let mut taken = vec![];
     for (side, buffer) in named(inst).into_iter().enumerate() {

@@ -11,8 +11,9 @@ use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, FuncId, Inst, InstId, ValueId};
 
 use super::slice::Part;
-use super::{BARRIERS, Feed, Ring};
+use super::{Feed, Ring};
 use crate::ir::builder::Edit;
+use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::shared_access::named;
 
