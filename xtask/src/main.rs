@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arrows;
 mod edges;
 mod ops;
 mod safety;

@@ -34,6 +34,16 @@ fn collect(root: &Path, folder: &str, extension: &str, found: &mut Vec<File>) {
     }
 }
 
+/// The folders in a folder, sorted.
+pub fn folders(root: &Path, folder: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(root.join(folder)) else { return vec![] };
+    let folders = entries.flatten().filter(|e| e.file_type().is_ok_and(|t| t.is_dir()));
+    let mut names: Vec<String> =
+        folders.map(|e| format!("{folder}/{}", e.file_name().to_string_lossy())).collect();
+    names.sort();
+    names
+}
+
 /// The contents of one file, or the problem.
 pub fn read(root: &Path, path: &str) -> Result<String, String> {
     fs::read_to_string(root.join(path)).map_err(|e| format!("{path}: {e}"))

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::source::{self, File};
-use crate::{edges, ops, safety, schema};
+use crate::{arrows, edges, ops, safety, schema};
 
 /// Lines of a Rust file. Longer ones are split by concept.
 const FILE_LINES: usize = 600;
@@ -20,6 +20,7 @@ const IO: &[&str] = &["std::fs", "std::net", "std::process", "std::env"];
 pub fn run(root: &Path) -> Result<(), Vec<String>> {
     let rust = source::files(root, "", "rs");
     let mut problems = edges::check(root);
+    problems.extend(arrows::check(root));
     for file in &rust {
         problems.extend(opening(file));
         problems.extend(length(file));

@@ -13,8 +13,8 @@ pub mod pipeline;
 pub mod target;
 pub mod verify;
 
-pub use ir::kernel::{Kernel, Setting};
-pub use ir::params::ArgFacts;
-pub use layout::Layout;
-pub use target::spec::TargetSpec;
-pub use verify::{LaidOutModule, ScheduledModule};
+pub use self::ir::kernel::{Kernel, Setting};
+pub use self::ir::params::ArgFacts;
+pub use self::layout::Layout;
+pub use self::target::spec::TargetSpec;
+pub use self::verify::{LaidOutModule, ScheduledModule};

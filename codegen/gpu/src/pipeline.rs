@@ -3,13 +3,13 @@
 //! May assume a verified tile module. Guarantees a verified scheduled kernel, for which everything that LLVM emission
 //! needs is an instruction, a layout or a buffer; or the name of the pass that broke it.
 
-use crate::passes::Pass;
 use std::fmt;
 
 use tk_tile::passes::{cse, dce, inline};
 use tk_tile::{Func, FuncId, FuncKind, Module, TileModule, pipeline};
 
 use crate::ir::kernel::{Kernel, Setting, Shortage};
+use crate::passes::Pass;
 use crate::passes::assign_layouts::assign;
 use crate::passes::{
     allocate_shared, chunk_loads, cluster, decompose_dot_scaled, form_tensor_accesses, hoist_shared_stores,

@@ -12,4 +12,4 @@ pub mod sim;
 pub mod target;
 mod version;
 
-pub use version::version;
+pub use self::version::version;

@@ -18,9 +18,9 @@
 //!
 //! May assume factors of [`crate::target::mma`]. Guarantees that lowering, verifier and emission mean the same places.
 
-use crate::analysis;
 use tk_ops::{DType, MachineOp, Op};
 
+use crate::analysis;
 use crate::ir::kernel::{ALIGN, Kernel};
 use crate::ir::shared_access::named;
 use crate::layout::cut;

@@ -3,10 +3,10 @@
 //! May assume nothing: attributes that are missing name no buffer. Guarantees that every access is listed.
 
 use std::collections::BTreeSet;
-use tk_tile::rewrite::constant;
 
 use tk_ops::{MachineOp, MemoryOp, Op};
 use tk_tile::effects::is_volatile;
+use tk_tile::rewrite::constant;
 use tk_tile::{Def, Inst, InstId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;

@@ -11,7 +11,7 @@
 pub mod linear;
 pub mod svg;
 
-use linear::{InDim, LinearLayout};
+use self::linear::{InDim, LinearLayout};
 
 /// How an extent is cut: `2^log2` elements of an atom, `repeats` times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

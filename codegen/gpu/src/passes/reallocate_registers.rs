@@ -22,7 +22,6 @@
 //!
 //! May assume a scheduled kernel. Guarantees counts that the pool has.
 
-use crate::ir::warps::{GROUP, STEP, producer};
 use std::collections::BTreeSet;
 
 use tk_ops::{MachineOp, Op, ShapeOp};
@@ -30,6 +29,7 @@ use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Inst, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::params::element_bytes;
+use crate::ir::warps::{GROUP, STEP, producer};
 use crate::passes::Pass;
 use crate::target::spec::TargetSpec;
 use crate::verify::verify_scheduled;

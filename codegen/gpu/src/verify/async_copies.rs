@@ -5,10 +5,10 @@
 use tk_ops::{DType, MachineOp, Op};
 use tk_tile::{Elem, Inst, InstId, Type, ValueId};
 
-use super::Invariant::S03;
+use super::fault::Invariant::S03;
+use super::fault::{Check, ensure};
 use super::layouts::Cx;
 use super::scheduled::int;
-use super::{Check, ensure};
 use crate::ir::kernel::ALIGN;
 use crate::ir::shared_access::{condition, loaded, named, slot, slots};
 

@@ -11,8 +11,8 @@ use tk_ops::{MachineOp, Op};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, Inst, InstId};
 
-use super::Invariant::S07;
-use super::{VerifyError, at, fault};
+use super::fault::Invariant::S07;
+use super::fault::{VerifyError, at, fault};
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::{is_addition, is_of_channel, touched};
 

@@ -2,14 +2,14 @@
 //!
 //! May assume L01 and L03 to L06. Guarantees that emission finds every factor, and an instruction for it.
 
-use crate::analysis;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
 
-use super::Invariant::{S03, S04};
+use super::fault::Invariant::{S03, S04};
+use super::fault::{Check, Fault, ensure, fault};
 use super::layouts::Cx;
 use super::scheduled::{int, spread_over};
-use super::{Check, Fault, ensure, fault};
+use crate::analysis;
 use crate::analysis::wgmma_shared::Panels;
 use crate::layout::cut;
 

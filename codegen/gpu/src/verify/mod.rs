@@ -35,76 +35,23 @@
 
 mod async_copies;
 mod barriers;
+mod fault;
 mod layouts;
 mod mma;
 mod scheduled;
 mod shared_memory;
 mod warp_specialize;
 
-use std::fmt;
 use std::ops::Deref;
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::verify::{is_machine, verify_machine};
-use tk_tile::{FuncKind, Inst, InstId, Loc, walk};
+use tk_tile::{FuncKind, Inst};
 
+use self::fault::{Check, each, ensure, fault, whole};
+pub use self::fault::{Invariant, VerifyError};
 use crate::ir::cluster;
 use crate::ir::kernel::Kernel;
-
-macro_rules! invariants {
-    ($($name:ident)*) => {
-        /// The number of an invariant; the list stands at the top of [`crate::verify`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        #[allow(missing_docs, reason = "listed at the top of the file")]
-        pub enum Invariant { $($name,)* }
-        impl Invariant {
-            /// Every invariant.
-            pub const ALL: &'static [Invariant] = &[$(Invariant::$name,)*];
-            /// `L01`
-            pub fn name(self) -> &'static str {
-                match self { $(Invariant::$name => stringify!($name),)* }
-            }
-        }
-    };
-}
-
-invariants! { L01 L02 L03 L04 L05 L06 L07 L08 L09 L10 L11 S01 S02 S03 S04 S05 S06 S07 S08 }
-
-/// A violated invariant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VerifyError {
-    /// Which.
-    pub invariant: Invariant,
-    /// The instruction, if it is about one.
-    pub inst: Option<InstId>,
-    /// Where that comes from.
-    pub loc: Option<Loc>,
-    /// What is wrong, with the name of the operation.
-    pub message: String,
-}
-
-impl fmt::Display for VerifyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.invariant.name(), self.message)
-    }
-}
-
-impl std::error::Error for VerifyError {}
-
-/// A violation without its place.
-type Fault = (Invariant, String);
-/// What a check gives.
-type Check = Result<(), Fault>;
-
-/// A violation.
-fn fault<T>(invariant: Invariant, message: impl Into<String>) -> Result<T, Fault> {
-    Err((invariant, message.into()))
-}
-
-/// A violation unless `ok`.
-fn ensure(ok: bool, invariant: Invariant, message: impl FnOnce() -> String) -> Check {
-    if ok { Ok(()) } else { Err((invariant, message())) }
-}
 
 macro_rules! stage {
     ($(#[$doc:meta])* $name:ident, $verify:ident) => {
@@ -221,23 +168,4 @@ fn structure(kernel: &Kernel) -> Result<(), VerifyError> {
     each(kernel, |inst| {
         ensure(inst.op != Op::Control(ControlOp::Call), Invariant::L01, || "a kernel is in one piece".into())
     })
-}
-
-fn whole(invariant: Invariant, message: String) -> VerifyError {
-    VerifyError { invariant, inst: None, loc: None, message }
-}
-
-/// Checks every instruction in the order of the text.
-fn each(kernel: &Kernel, mut check: impl FnMut(&Inst) -> Check) -> Result<(), VerifyError> {
-    let func = kernel.func();
-    walk::insts(func).into_iter().try_for_each(|id| {
-        let Some(inst) = func.insts.get(id) else { return Ok(()) };
-        check(inst).map_err(|f| at(inst, id, f))
-    })
-}
-
-/// A violation by an instruction.
-fn at(inst: &Inst, id: InstId, (invariant, message): Fault) -> VerifyError {
-    let message = format!("`{}`: {message}", inst.op.name());
-    VerifyError { invariant, inst: Some(id), loc: inst.loc, message }
 }

@@ -6,10 +6,12 @@ use tk_ops::{DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::verify::is_machine;
 use tk_tile::{Attr, Attrs, Elem, Inst, ValueId};
 
-use super::Invariant::{S01, S02, S03, S04};
+use super::fault::Invariant::{S01, S02, S03, S04};
+use super::fault::{Check, Fault, VerifyError, each, ensure, fault};
 use super::layouts::Cx;
-use super::{Check, Fault, VerifyError, async_copies, each, ensure, fault, mma, warp_specialize};
+use super::{async_copies, mma, warp_specialize};
 use crate::analysis::conversion;
+use crate::ir::attrs::state;
 use crate::ir::attrs::{axis_of, is_unit};
 use crate::ir::kernel::Kernel;
 use crate::ir::params::element_bytes;
@@ -17,8 +19,6 @@ use crate::ir::shared_access::{plain_operands, slots};
 use crate::layout::linear::InDim;
 use crate::layout::linear::gf2::Span;
 use crate::layout::{Layout, cut, padded};
-
-use crate::ir::attrs::state;
 
 /// Checks every instruction.
 pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {

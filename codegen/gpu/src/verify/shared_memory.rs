@@ -6,8 +6,8 @@ use tk_ops::{MachineOp, Op};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, InstId};
 
-use super::Invariant::{S05, S06};
-use super::{Check, ensure};
+use super::fault::Invariant::{S05, S06};
+use super::fault::{Check, ensure};
 use crate::analysis::wgmma_shared::alignments;
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::touched;

@@ -5,15 +5,14 @@
 use tk_ops::{DType, MachineOp, Op};
 use tk_tile::{BlockId, Inst, ValueId};
 
-use super::Invariant::{S03, S04};
+use super::fault::Invariant::{S03, S04};
+use super::fault::{Check, ensure, fault};
 use super::layouts::Cx;
 use super::scheduled::int;
-use super::{Check, ensure, fault};
+use crate::ir::kernel::BARRIERS;
 use crate::ir::tensor_map;
 use crate::ir::warps::{FEWEST, GROUP, STEP, moves, producer};
 use crate::layout::padded;
-
-use crate::ir::kernel::BARRIERS;
 
 /// An operation of a channel with these operands.
 pub(super) fn check(cx: Cx<'_>, inst: &Inst, op: MachineOp, operands: &[ValueId]) -> Check {

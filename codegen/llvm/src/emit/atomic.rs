@@ -3,7 +3,7 @@
 use tk_ops::{AtomicOp, ControlOp, DType, Op};
 use tk_tile::{Inst, Type, ValueId, walk};
 
-use super::global::Place;
+use super::state::Place;
 use super::{Emit, Res};
 use crate::target::Atomic;
 

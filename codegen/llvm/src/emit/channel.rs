@@ -15,6 +15,7 @@ use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_gpu::layout::cut;
 use tk_tile::Inst;
 
+use super::state::{Channel, Cursor};
 use super::value::Val;
 use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
@@ -26,26 +27,6 @@ const BARRIER: u32 = BARRIERS / 2;
 
 fn nothing() -> Stop {
     Stop::Bug("a copy lacks what it copies".into())
-}
-
-/// Where one side is in a ring.
-#[derive(Clone, Copy, Debug)]
-struct Place<'c> {
-    piece: PointerValue<'c>,
-    phase: PointerValue<'c>,
-}
-
-/// A channel.
-#[derive(Clone, Copy, Debug)]
-pub struct Channel<'c> {
-    /// The buffer of its barriers.
-    buffer: usize,
-    pieces: u32,
-    /// Where the barriers begin.
-    start: u32,
-    fills: Place<'c>,
-    receives: Place<'c>,
-    releases: Place<'c>,
 }
 
 impl<'c> Emit<'_, 'c> {
@@ -96,13 +77,13 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    fn place(&self, phase: u32) -> Res<Place<'c>> {
+    fn place(&self, phase: u32) -> Res<Cursor<'c>> {
         let fresh = |value: u32| -> Res<PointerValue<'c>> {
             let place = self.builder.build_alloca(self.i32(), "")?;
             self.builder.build_store(place, self.int(value))?;
             Ok(place)
         };
-        Ok(Place { piece: fresh(0)?, phase: fresh(phase)? })
+        Ok(Cursor { piece: fresh(0)?, phase: fresh(phase)? })
     }
 
     pub(super) fn elect(&mut self, inst: &Inst) -> Res<()> {
@@ -136,7 +117,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Goes on to the next piece, if `when`.
-    fn advance(&self, c: &Channel<'c>, place: &Place<'c>, when: Option<IntValue<'c>>) -> Res<()> {
+    fn advance(&self, c: &Channel<'c>, place: &Cursor<'c>, when: Option<IntValue<'c>>) -> Res<()> {
         let b = self.builder;
         let (piece, phase) = (self.variable(place.piece)?, self.variable(place.phase)?);
         let next = b.build_int_add(piece, self.int(1), "")?;

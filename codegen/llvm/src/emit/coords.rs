@@ -11,7 +11,7 @@ use tk_gpu::layout::linear::InDim;
 use tk_gpu::layout::padded;
 use tk_tile::ValueId;
 
-use super::elements::Nested;
+use super::state::Nested;
 use super::{Emit, Res, Stop};
 
 impl<'c> Emit<'_, 'c> {

@@ -4,22 +4,13 @@
 //! thread. Padding is no element: what would show that the block ran for it is left out there.
 
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::{BlockId, Inst, Type, ValueId, walk};
 
 use super::fold::State;
+use super::state::Nested;
 use super::value::Val;
 use super::{Emit, Res, Stop};
-
-/// Whose elements a block is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nested {
-    /// Those of a tile with this layout, one after the other.
-    Map(LayoutId),
-    /// What a fold combines, as often as that suits it.
-    Fold,
-}
 
 impl<'c> Emit<'_, 'c> {
     /// Whether an instruction can be emitted where it stands.

@@ -15,7 +15,7 @@ use tk_gpu::layout::linear::InDim;
 use tk_ops::{DType, ElementwiseOp, ReduceOp};
 use tk_tile::{Inst, ValueId};
 
-use super::elements::Nested;
+use super::state::Nested;
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
 

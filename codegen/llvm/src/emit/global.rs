@@ -6,36 +6,11 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::{DType, MemoryOp};
 use tk_tile::{Inst, ValueId};
 
+use super::state::{Late, Place};
 use super::value::{Tile, Val, element_bytes};
 use super::{Emit, Res, Stop};
 use crate::target::caching::Caching;
-use crate::target::{Access, Near, Space};
-
-/// Where the elements of one wide access lie.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'c> {
-    /// An address.
-    pub address: IntValue<'c>,
-    /// Bytes behind it.
-    pub offset: i64,
-    /// Nothing happens without it.
-    pub predicate: Option<IntValue<'c>>,
-    /// The same address, where that is known and the target has use for it.
-    pub near: Option<Near<'c>>,
-}
-
-/// What a load reads.
-#[derive(Clone, Debug)]
-pub struct Late<'c> {
-    /// Neighbours that an access takes.
-    pub vector: u32,
-    /// Where the accesses go.
-    pub places: Vec<Place<'c>>,
-    /// What is held where nothing is read; zeros if there is none.
-    pub other: Option<Tile<'c>>,
-    /// What the source asks of the caches.
-    pub caching: Caching,
-}
+use crate::target::{Access, Space};
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn memory(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {

@@ -23,13 +23,15 @@ pub mod random;
 pub mod scan;
 pub mod shared;
 pub mod shuffle;
+pub mod state;
+pub mod stop;
 pub mod tile;
 pub mod value;
 pub mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use inkwell::builder::{Builder, BuilderError};
+use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::types::IntType;
@@ -40,46 +42,12 @@ use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
 use tk_tile::{BlockId, Elem, Func, Inst, InstId, Loc, Type, ValueId};
 
+use self::state::{Channel, Late, Nested};
+pub use self::stop::{Res, Stop, bug};
+use self::value::{Val, View};
 use crate::lines::LineTable;
-use crate::scalar::{Error as ScalarError, Scalars};
+use crate::scalar::Scalars;
 use crate::target::Machine;
-use value::{Val, View};
-
-/// Why there is no code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Stop {
-    /// A mistake of the compiler.
-    Bug(String),
-    /// The target has nothing for an operation.
-    Unsupported {
-        /// What, in the words of the language.
-        what: String,
-        /// Where it stands.
-        loc: Option<Loc>,
-    },
-    /// What LLVM says of instructions that the program gives as text.
-    Refused(String),
-}
-
-impl From<BuilderError> for Stop {
-    fn from(e: BuilderError) -> Stop {
-        Stop::Bug(e.to_string())
-    }
-}
-
-impl From<ScalarError> for Stop {
-    fn from(e: ScalarError) -> Stop {
-        Stop::Bug(e.to_string())
-    }
-}
-
-/// What emission gives.
-pub type Res<T> = Result<T, Stop>;
-
-/// A mistake of the compiler.
-pub fn bug<T>(what: impl Into<String>) -> Res<T> {
-    Err(Stop::Bug(what.into()))
-}
 
 /// Everything that emission of one kernel needs.
 pub struct Emit<'a, 'c> {
@@ -112,10 +80,10 @@ pub struct Emit<'a, 'c> {
     /// The addresses of tensor maps ([`tk_gpu::ir::tensor_map`]).
     pub maps: Vec<IntValue<'c>>,
     /// The channels between the warp that brings tiles and the others.
-    channels: Vec<channel::Channel<'c>>,
+    channels: Vec<Channel<'c>>,
     /// Tiles that are stored piece by piece, and what their loads read.
     piecewise: BTreeSet<ValueId>,
-    late: BTreeMap<ValueId, global::Late<'c>>,
+    late: BTreeMap<ValueId, Late<'c>>,
     /// Warps beside those of the program ([`tk_gpu::ir::warps::producers`]), counted once: each barrier asks.
     pub producers: u32,
     /// Whether this warp is the one that brings tiles, where others go its way.
@@ -125,7 +93,7 @@ pub struct Emit<'a, 'c> {
     /// The parity of the phase for which the load of a buffer waits that other blocks fill.
     phases: BTreeMap<usize, PointerValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
-    pub nested: Option<elements::Nested>,
+    pub nested: Option<Nested>,
 }
 
 /// Fills `function`, which has an empty entry block in which `builder` stands, and its line table.
@@ -279,7 +247,10 @@ impl<'a, 'c> Emit<'a, 'c> {
     }
 
     /// Calls `f` with the recipes for single elements.
-    pub fn with_scalars<T>(&self, f: impl FnOnce(&Scalars<'_, 'c>) -> Result<T, ScalarError>) -> Res<T> {
+    pub fn with_scalars<T>(
+        &self,
+        f: impl FnOnce(&Scalars<'_, 'c>) -> Result<T, crate::scalar::Error>,
+    ) -> Res<T> {
         let math = |op, width, fast, args: &[BasicValueEnum<'c>]| {
             self.machine.math(self.builder, self.module, op, width, fast, args)
         };

@@ -7,7 +7,7 @@ use inkwell::types::{BasicTypeEnum, IntType, VectorType};
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_tile::Elem;
 
-use super::{Res, bug};
+use super::stop::{Res, bug};
 
 /// A value.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use tk_gpu::layout::padded;
 use tk_ops::{DType, MemoryOp};
 use tk_tile::{Inst, Type, ValueId};
 
-use super::global::{Late, Place};
+use super::state::{Late, Place};
 use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
 use crate::target::Near;

@@ -3,7 +3,8 @@
 //! May assume nothing of x. Guarantees 2 ulp. Without branches: a polynomial near zero and 1 - 2^q(x) elsewhere are both
 //! computed.
 
-use super::{Approx, Math, Width, exp, polynomial, with_sign_of};
+use super::exp;
+use super::primitives::{Approx, Math, Width, polynomial, with_sign_of};
 
 /// erf(x) / x - 1 as a polynomial of x^2 for |x| <= 0.93; the relative error of erf is 2^-30.
 const F32_SMALL: &[f64] =

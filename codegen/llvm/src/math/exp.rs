@@ -5,7 +5,7 @@
 use std::f64::consts::{LN_2, LOG2_E};
 
 use super::log::log2_e;
-use super::{Approx, Math, Width, polynomial, shift_left, shortcut};
+use super::primitives::{Approx, Math, Width, polynomial, shift_left, shortcut};
 
 /// (2^f - 1) / f for |f| <= 0.501; the relative error of 2^f is 2^-26.2.
 const F32: &[f64] = &[LN_2, 0.24022594, 0.055503663, 0.009625437, 0.0013387953, 0.00013338894];

@@ -16,7 +16,7 @@ use inkwell::values::{
 };
 use inkwell::{FloatPredicate, IntPredicate};
 
-use super::{Approx, Math, Width};
+use super::primitives::{Approx, Math, Width};
 
 /// Which approximations the target has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 
 use std::f64::consts::{LN_2, LOG2_E};
 
-use super::{Approx, Math, Width, polynomial, shortcut};
+use super::primitives::{Approx, Math, Width, polynomial, shortcut};
 
 /// (log(1 + f) - f) / f^2 for |f| <= 1/3; the relative error of the logarithm is 2^-27.6.
 const F32: &[f64] = &[

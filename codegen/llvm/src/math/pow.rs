@@ -4,8 +4,9 @@
 //! its absolute error is the relative error of the result. May assume nothing of the operands. Guarantees 2 ulp and the
 //! special cases of IEEE 754.
 
+use super::exp;
 use super::log::{Parts, split};
-use super::{Approx, Math, Width, exp, polynomial, with_sign_of};
+use super::primitives::{Approx, Math, Width, polynomial, with_sign_of};
 
 /// (atanh(s) / s - 1 - s^2 / 3) / s^4 as a polynomial of s^2 for |s| <= 0.2; the relative error of the logarithm is
 /// 2^-34.5.

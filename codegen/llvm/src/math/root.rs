@@ -3,7 +3,7 @@
 //! May assume nothing of the operands. Guarantees correct rounding of the quotient and the root, and 2 ulp of the
 //! reciprocal root.
 
-use super::{Approx, Math, Width, shortcut};
+use super::primitives::{Approx, Math, Width, shortcut};
 
 /// The square root, correctly rounded; with `fast` one operation on targets that approximate it.
 pub(super) fn sqrt<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V {

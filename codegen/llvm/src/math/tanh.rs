@@ -5,7 +5,8 @@
 
 use std::f64::consts::LOG2_E;
 
-use super::{Approx, Math, Width, exp, polynomial, shortcut, with_sign_of};
+use super::exp;
+use super::primitives::{Approx, Math, Width, polynomial, shortcut, with_sign_of};
 
 /// (tanh(x) / x - 1) / x^2 as a polynomial of x^2 for |x| <= 0.65; the relative error of the tangent is 2^-27.1.
 const F32: &[f64] = &[-0.3333326, 0.13330829, -0.053687923, 0.020469122, -0.0055148695];

@@ -5,7 +5,7 @@
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2};
 
-use super::{Approx, Math, Width, polynomial, shift_left, shortcut};
+use super::primitives::{Approx, Math, Width, polynomial, shift_left, shortcut};
 
 /// (sin(r) / r - 1) / r^2 as a polynomial of r^2 for |r| <= 0.7855; the relative error of the sine is 2^-27.9.
 const SIN_F32: &[f64] = &[-0.16666655, 0.008332189, -0.00019518283];

@@ -6,10 +6,10 @@
 use tk_ops::eval;
 use tk_ops::{AtomicOp, DType, Scalar};
 
-use super::Global;
 use super::calls::{AtomicRequest, Order, Scope, Space};
 use super::clock::Clock;
 use super::fault::{FaultKind, Wrong};
+use super::launch::Global;
 use super::shadow::{Conflict, Deed, Pages, Shadow, Stamp, Touch};
 use super::tally::{Noted, Statistics, Tally};
 

@@ -5,9 +5,9 @@
 use super::access::{Reach, Who};
 use super::calls::{GroupRequest, Request, Space};
 use super::copies::{self, Copies};
+use super::env::Env;
 use super::fault::{Fault, FaultKind, Wrong};
 use super::fiber::{Entry, Fiber};
-use super::grid::Env;
 use super::group::{Products, Steps};
 use super::meet::{Meeting, Meetings, Wait};
 use super::phases::Phases;

@@ -8,9 +8,9 @@
 
 use std::ffi::c_void;
 use std::time::{SystemTime, UNIX_EPOCH};
-use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
 
 use corosensei::Yielder;
+use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
 
 /// What a lane knows of itself; the context of the calls points to it.
 pub(super) struct Context {

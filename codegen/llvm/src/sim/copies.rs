@@ -5,10 +5,10 @@
 //! changes in between is a fault. Both count
 //! as writes of the lane, so that accesses of other lanes that nothing orders with either are races.
 
-use super::Global;
 use super::access::{Reach, Who};
 use super::calls::{CopyRequest, Space};
 use super::fault::{FaultKind, Wrong};
+use super::launch::Global;
 use super::tally::Statistics;
 
 /// What stands where a copy is on its way: no float that a program computes with, and no small integer.

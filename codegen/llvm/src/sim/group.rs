@@ -12,13 +12,13 @@
 use tk_gpu::target::mma::{Matrix, all};
 use tk_ops::DType;
 
-use super::Global;
 use super::access::{Reach, Who};
 use super::block::Block;
 use super::calls::GroupCall;
+use super::element::{Element, add, element};
+use super::env::Env;
 use super::fault::{FaultKind, Wrong};
-use super::grid::Env;
-use super::matrix::{Element, add, element};
+use super::launch::Global;
 use super::meet::Wait;
 
 /// Warps of a group, and lanes of each.

@@ -8,13 +8,14 @@
 //! order and how exactly they add. Sums of f64 are fused multiply-adds in the order of K, sums of integers modulo 2^32.
 
 use tk_gpu::target::mma::{Form, Matrix, all};
-use tk_ops::{DType, Scalar};
+use tk_ops::DType;
 
 use super::access::Who;
 use super::block::Block;
 use super::calls::{MatrixCall, Space};
+use super::element::{Element, add, element};
+use super::env::Env;
 use super::fault::{FaultKind, Wrong};
-use super::grid::Env;
 
 /// Lanes of the warps that load and store matrices.
 const LANES: u32 = 32;
@@ -122,25 +123,6 @@ impl Block {
     }
 }
 
-/// Elements of the factors as the instruction sees them.
-#[derive(Clone, Copy)]
-pub(super) enum Element {
-    /// A float.
-    Float(f64),
-    /// An integer.
-    Int(i64),
-}
-
-/// An element by its bits; more bits above it do not count.
-pub(super) fn element(d: DType, bits: u64) -> Element {
-    let x = Scalar::from_bits(d, bits);
-    match d {
-        DType::I8 => Element::Int(i64::from(bits as u8 as i8)),
-        DType::U8 => Element::Int(i64::from(bits as u8)),
-        _ => Element::Float(x.as_f64().unwrap_or(f64::NAN)),
-    }
-}
-
 /// The instruction with this number.
 fn instruction(kind: i32) -> Option<Matrix> {
     usize::try_from(kind).ok().and_then(|k| all().nth(k))
@@ -244,28 +226,4 @@ fn multiply(lanes: &[Brought], kind: i32, factors: [i32; 2]) -> Result<(), Wrong
         }
     }
     Ok(())
-}
-
-/// The bits of an accumulator with products added.
-pub(super) fn add(sum: DType, bits: u64, products: impl Iterator<Item = (Element, Element)>) -> u64 {
-    let float = |e: Element| match e {
-        Element::Float(x) => x,
-        Element::Int(x) => x as f64,
-    };
-    match sum {
-        DType::F64 => {
-            products.fold(f64::from_bits(bits), |c, (a, b)| float(a).mul_add(float(b), c)).to_bits()
-        }
-        DType::F32 => {
-            let c = f64::from(f32::from_bits(bits as u32));
-            let sum = products.fold(c, |c, (a, b)| c + float(a) * float(b)) as f32;
-            sum.to_bits().into()
-        }
-        _ => {
-            let whole = |e: Element| if let Element::Int(x) = e { x } else { 0 };
-            let sum =
-                products.fold(bits as u32 as i32, |c, (a, b)| c.wrapping_add((whole(a) * whole(b)) as i32));
-            u64::from(sum.cast_unsigned())
-        }
-    }
 }

@@ -5,8 +5,8 @@
 
 use super::block::Block;
 use super::calls::{GroupCall, MatrixCall, Shuffle};
+use super::env::Env;
 use super::fault::{Fault, FaultKind, WaitKind, Wrong};
-use super::grid::Env;
 
 /// Warps that multiply together.
 const WARPS_OF_GROUP: u32 = 4;

@@ -17,10 +17,13 @@ mod block;
 mod calls;
 mod clock;
 mod copies;
+mod element;
+mod env;
 mod fault;
 mod fiber;
 mod grid;
 mod group;
+mod launch;
 mod library;
 mod matrix;
 mod meet;
@@ -30,54 +33,13 @@ mod random;
 mod shadow;
 mod tally;
 
-use std::time::Duration;
-
-pub use calls::{Order, Scope, Shuffle, Space, symbols};
-pub use fault::{Fault, FaultKind, WaitKind, Waiting};
-pub use fiber::Kernel;
-pub use library::library;
-pub use phases::{Dimension, TensorMap};
-pub use tally::Statistics;
-
-/// What to run.
-#[derive(Clone, Copy, Debug)]
-pub struct Launch<'a> {
-    /// The compiled kernel; every lane of every program calls it.
-    pub kernel: Kernel,
-    /// Its arguments, passed as they are.
-    pub args: &'a [u64],
-    /// Programs along each axis.
-    pub grid: [u32; 3],
-    /// Lanes of a program: a multiple of `warp_size`.
-    pub threads: u32,
-    /// Lanes of a warp, of the target's `TargetSpec`: a power of two.
-    pub warp_size: u32,
-    /// Bytes of shared memory of a program.
-    pub shared_bytes: u32,
-    /// All programs run at once; without it there is no grid barrier.
-    pub cooperative: bool,
-    /// Decides every order.
-    pub seed: u64,
-    /// The time after which the launch is ended.
-    pub timeout: Option<Duration>,
-    /// Banks of shared memory, of the target's `TargetSpec`, to count what warps do together; `None` leaves that out, which
-    /// is faster.
-    pub banks: Option<u32>,
-}
-
-/// Device memory, which belongs to the caller, and what else a launch needs of the host.
-pub trait Global: Sync {
-    /// Where in host memory these bytes are.
-    ///
-    /// # Errors
-    /// A sentence about an address that is in no buffer; it becomes [`Fault::message`].
-    fn resolve(&self, addr: u64, bytes: usize) -> Result<*mut u8, String>;
-
-    /// A lane prints this record.
-    fn print(&self, program: [u32; 3], lane: u32, record: &[u8]) {
-        let _ = (program, lane, record);
-    }
-}
+pub use self::calls::{Order, Scope, Shuffle, Space, symbols};
+pub use self::fault::{Fault, FaultKind, WaitKind, Waiting};
+pub use self::fiber::Kernel;
+pub use self::launch::{Global, Launch};
+pub use self::library::library;
+pub use self::phases::{Dimension, TensorMap};
+pub use self::tally::Statistics;
 
 /// Runs a launch to its end.
 ///

@@ -14,8 +14,8 @@ use tk_gpu::ir::tensor_map::MOST_DIMENSIONS;
 use super::access::Who;
 use super::block::Block;
 use super::calls::{Space, TensorRequest};
+use super::env::Env;
 use super::fault::{FaultKind, Wrong};
-use super::grid::Env;
 use super::meet::{Meeting, Wait};
 
 /// Bytes that stay together in every order.

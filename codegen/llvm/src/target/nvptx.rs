@@ -11,6 +11,7 @@ mod memory;
 mod message;
 mod phases;
 
+pub(super) use group::descriptor;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::builder::Builder;
 use inkwell::module::Module;
@@ -20,8 +21,6 @@ use inkwell::{AddressSpace, InlineAsmDialect};
 use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
 use tk_tile::message::{Form, Message};
-
-pub(super) use group::descriptor;
 
 use super::message::{Speaker, Speaks};
 use super::{Access, Atomic, Entry, Failing, Lane, Machine, Passed, PlacedBox, Space, Start};

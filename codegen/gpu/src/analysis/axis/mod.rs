@@ -15,11 +15,11 @@
 mod flow;
 mod transfer;
 
-use crate::ir::params::{ArgFacts, element_bytes};
 use tk_ops::{MemoryOp, Op};
 use tk_tile::{Def, Func, Id, Module, Type, ValueId, walk};
 
-use flow::Analysis;
+use self::flow::Analysis;
+use crate::ir::params::{ArgFacts, element_bytes};
 
 /// The largest power of two that is told apart.
 const MOST: u64 = 1 << 24;

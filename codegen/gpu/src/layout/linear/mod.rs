@@ -64,11 +64,10 @@ mod shape;
 pub mod shared;
 pub mod shuffle;
 
-pub use convert::{Conversion, classify};
-pub use shared::{SharedAccess, SharedMap, SharedPlan, Swizzle, bank_conflict_ways};
-pub use shuffle::{Round, Select, ShufflePlan};
-
-use gf2::{Span, bit, low};
+pub use self::convert::{Conversion, classify};
+use self::gf2::{Span, bit, low};
+pub use self::shared::{SharedAccess, SharedMap, SharedPlan, Swizzle, bank_conflict_ways};
+pub use self::shuffle::{Round, Select, ShufflePlan};
 
 /// The parts of a place, that is, the inputs of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

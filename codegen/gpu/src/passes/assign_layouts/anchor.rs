@@ -7,15 +7,15 @@
 //!
 //! May assume a verified kernel without calls.
 
-use crate::ir::attrs::{axis_of, is_unit, permutation, units};
+use std::collections::BTreeSet;
+
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
-
-use std::collections::BTreeSet;
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::{Access, access};
 use crate::analysis::dot_chains::{chained, sources};
+use crate::ir::attrs::{axis_of, is_unit, permutation, units};
 use crate::ir::kernel::{LayoutId, Layouts, Setting};
 use crate::layout::{Layout, Threads, is_relabelling};
 use crate::target::mma::{self, Kind, Tiles};

@@ -28,12 +28,12 @@ use tk_tile::{
     walk,
 };
 
+use self::affine::{Affine, Below, Sum};
 use crate::analysis::axis::AxisInfo;
 use crate::ir::kernel::Setting;
 use crate::ir::params::ArgFacts;
 use crate::ir::params::flattened;
 use crate::layout::padded;
-use affine::{Affine, Below, Sum};
 
 /// A number that the launch knows: a parameter, or a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,6 @@
 
 mod operands;
 
-use crate::ir::attrs::{row_major, state};
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::effects::is_volatile;
@@ -28,6 +27,7 @@ use tk_tile::{Attr, Attrs, BlockId, Elem, Id, Inst, InstId, Type, TypeId, ValueI
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::conversion;
 use crate::ir::attrs::axis_of;
+use crate::ir::attrs::{row_major, state};
 use crate::ir::kernel::{Buffer, Kernel, LayoutId};
 use crate::ir::params::element_bytes;
 use crate::layout::linear::InDim;

@@ -15,11 +15,11 @@
 //!
 //! May assume a loop whose copies run ahead. Guarantees that nothing but products and waits sees sums that are on their way.
 
-use crate::analysis;
 use tk_ops::{ControlOp, MachineOp, Op};
 use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, Def, InstId, ValueId, walk};
 
+use crate::analysis;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::named;

@@ -3,7 +3,6 @@
 //! May assume a plan whose slice has no effects but reads of memory that the loop does not write. Guarantees one group of
 //! copies for each trip, also for trips that do not come, so that counting groups tells which trip's have arrived.
 
-use crate::ir::shared_access;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::table::Effects;
@@ -18,6 +17,7 @@ use crate::ir::attrs::row_major;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId};
 use crate::ir::params::element_bytes;
+use crate::ir::shared_access;
 use crate::ir::shared_access::{named, touched};
 use crate::layout::linear::InDim;
 use crate::layout::{Layout, padded};

@@ -27,8 +27,6 @@ mod expand;
 mod operand_prefetch;
 mod register_stage;
 
-use crate::analysis::memory_order::orders_memory;
-use crate::ir::shared_access::other_of;
 use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
@@ -37,16 +35,18 @@ use tk_tile::effects::{is_volatile, of_inst};
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, Inst, InstId, ValueId, walk};
 
+use self::expand::{Ahead, Plan, Taken, Target};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
+use crate::analysis::memory_order::orders_memory;
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::{ALIGN, Kernel, Remedy, STAGES, Shortage};
 use crate::ir::params::element_bytes;
+use crate::ir::shared_access::other_of;
 use crate::ir::shared_access::{strided_vector, swizzled_vector, touched};
 use crate::passes::Pass;
 use crate::passes::allocate_shared::{Life, lives};
 use crate::verify::verify_lowered;
-use expand::{Ahead, Plan, Taken, Target};
 
 /// The pass.
 pub const PASS: Pass = Pass { name: "rings", run, verify: verify_lowered };

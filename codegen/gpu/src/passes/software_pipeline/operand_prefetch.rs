@@ -15,12 +15,12 @@
 //! May assume a loop whose copies run ahead ([`super::expand`]). A piece of a ring is filled behind the barrier of a trip
 //! that comes after its last read, as without this.
 
-use crate::analysis;
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, Op};
 use tk_tile::{Attr, Attrs, BlockId, InstId, Type, TypeId, ValueId, walk};
 
 use super::expand::Ahead;
+use crate::analysis;
 use crate::ir::kernel::LayoutId;
 use crate::ir::shared_access::touched;
 use crate::layout::cut;

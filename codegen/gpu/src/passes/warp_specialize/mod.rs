@@ -35,17 +35,18 @@
 mod slice;
 mod split;
 
-use crate::analysis;
-use crate::ir::kernel::BARRIERS;
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::{Attr, BlockId, InstId, ValueId, walk};
 
+use self::slice::Slice;
+use crate::analysis;
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::memory_order::orders_memory;
 use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::{self, Panels};
+use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remedy, STAGES, Shortage};
 use crate::ir::params::ArgFacts;
 use crate::ir::shared_access::other_of;
@@ -55,7 +56,6 @@ use crate::passes::Pass;
 use crate::passes::allocate_shared::lives;
 use crate::passes::software_pipeline::async_mma;
 use crate::verify::verify_lowered;
-use slice::Slice;
 
 /// The pass.
 pub const PASS: Pass = Pass { name: "channels", run, verify: verify_lowered };

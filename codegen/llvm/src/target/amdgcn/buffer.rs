@@ -8,7 +8,6 @@
 use inkwell::AddressSpace;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
-
 use tk_gpu::TargetSpec;
 
 use super::{Amdgcn, GLOBAL, is_rdna, is_streamed};
