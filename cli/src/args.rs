@@ -250,6 +250,9 @@ pub struct BuildArgs {
     /// What to write, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = BuildForm::DEFAULT, value_name = "FORM")]
     pub emit: Vec<BuildForm>,
+    /// Print each kernel after this pass of code generation, or after `all` of them; may be repeated
+    #[arg(long, value_name = "PASS")]
+    pub dump_after: Vec<String>,
     /// Put the source and every form in between into the bundle, for `tk inspect --html`
     #[arg(long)]
     pub listing: bool,

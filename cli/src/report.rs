@@ -27,6 +27,9 @@ pub enum Line<'a> {
     /// A kernel that `tk build` has compiled for a target.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM nothing is built"))]
     Built(Built<'a>),
+    /// A kernel after a pass of code generation.
+    #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM nothing is built"))]
+    Dump(Dump<'a>),
     /// What `tk layout` says.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler there are no layouts"))]
     Layout {
@@ -155,6 +158,17 @@ pub struct Built<'a> {
     pub spill_store_bytes: Option<u32>,
     pub spill_load_bytes: Option<u32>,
     pub binary_bytes: Option<usize>,
+}
+
+/// A kernel after a pass.
+#[derive(Serialize)]
+#[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM nothing is built"))]
+pub struct Dump<'a> {
+    /// With its values and variant.
+    pub kernel: &'a str,
+    pub target: &'a str,
+    pub pass: &'a str,
+    pub text: &'a str,
 }
 
 /// The compile cache.

@@ -254,3 +254,60 @@ fn operands_that_shared_memory_cannot_hold_are_a_warning() {
     let enough = build("wide", "sm_90a");
     assert_eq!(enough.code(0).err, "");
 }
+
+const KERNEL: &str = "\
+kernel fill(y: *mut f32, n: i32) launch(warps = 8) {
+    let at = program_id(0) * 1024 + arange(0, 1024);
+    store(y + at, 1.0, mask = at < n);
+}
+";
+
+/// `--dump-after`: what stands between two passes, in their order, on every target.
+#[test]
+fn kernels_after_passes() {
+    let folder = Folder::new("dump_after");
+    folder.write("k.tk", KERNEL);
+    let build = |more: &[&str]| {
+        let args =
+            ["build", "k.tk", "--target", "sm_90a", "--target", "gfx942", "--emit", "sched", "-o", "out"];
+        folder.tk(&[&args, more].concat())
+    };
+    let all = build(&["--dump-after", "all"]);
+    all.code(0);
+    let places: Vec<usize> = ["inline_functions", "assign_layouts", "allocate_shared", "insert_barriers"]
+        .map(|pass| all.out.find(&format!("for sm_90a after {pass}\n")).unwrap())
+        .to_vec();
+    assert!(places.is_sorted() && all.out.contains("for gfx942 after split_stores\n"), "{}", all.out);
+    // What the last pass leaves is what is written as a file.
+    let sched = fs::read_to_string(folder.path("out/fill.sm_90a.sched")).unwrap();
+    assert!(all.out.contains(&sched), "{}\n{sched}", all.out);
+    let two = build(&["--dump-after", "cluster", "--dump-after", "split_dots"]);
+    two.code(0);
+    assert_eq!(two.out.matches(" after ").count(), 8, "{}", two.out);
+    let json = build(&["--dump-after", "cluster", "--message-format", "json"]);
+    json.code(0);
+    let dumps = json.out.lines().filter(|l| l.contains(r#""kind":"dump""#));
+    assert!(dumps.clone().all(|l| l.contains(r#""pass":"cluster","text":"target "#)), "{}", json.out);
+    assert_eq!(dumps.count(), 4);
+    let wrong = build(&["--dump-after", "rings"]);
+    assert!(
+        wrong.code == Some(2) && wrong.err.contains("no pass `rings`; the passes are inline_functions, ")
+    );
+    let none = folder.tk(&[
+        "build",
+        "k.tk",
+        "--target",
+        "sm_90a",
+        "--emit",
+        "header",
+        "-o",
+        "out",
+        "--dump-after",
+        "all",
+    ]);
+    assert!(
+        none.code == Some(2) && none.err.contains("--dump-after needs a form of each kernel"),
+        "{}",
+        none.err
+    );
+}

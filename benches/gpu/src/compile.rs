@@ -223,7 +223,7 @@ fn layout(request: &Request<'_>) -> Result<Duration, String> {
     };
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let begin = Instant::now();
-    pipeline::run(request.module, &name, setting, None).map_err(|e| e.to_string())?;
+    pipeline::run(request.module, &name, setting, &mut |_, _| {}).map_err(|e| e.to_string())?;
     Ok(begin.elapsed())
 }
 

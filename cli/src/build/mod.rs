@@ -14,6 +14,7 @@ use tk_driver::{
     Variant, build_cached, compile_for, describe, shortages, specializations, spilled,
 };
 use tk_gpu::TargetSpec;
+use tk_gpu::pipeline::PASSES;
 use tk_runtime::files::{reason, write_all};
 use tk_runtime::{Session, pass};
 use tk_sema::contract::{self, Preferred};
@@ -23,6 +24,7 @@ use tk_tile::{FuncId, TileModule, text};
 use crate::args::{BuildArgs, BuildForm};
 use crate::front;
 use crate::input::Inputs;
+use crate::report::{self, Line};
 use crate::terminal::{Failure, Outcome, Terminal};
 use table::Row;
 
@@ -30,6 +32,7 @@ use table::Row;
 pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let targets = targets(&args.targets)?;
     can_be_made(&args.emit, &targets)?;
+    can_be_dumped(args)?;
     let (path, name) = front::split_target(&args.source);
     let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
     front::report(terminal, &checked)?;
@@ -39,7 +42,9 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         .map_err(|refused| said(terminal, &session, refused))?;
     left_out.iter().try_for_each(|sentence| terminal.note(&format!("left out: {sentence}")))?;
     let first = chosen.first().map(|s| s.place).unwrap_or_default();
-    let mut builder = Builder { terminal, session: &session, forms: &args.emit, tools: None };
+    let forms = &args.emit;
+    let mut builder =
+        Builder { terminal, session: &session, forms, dump_after: &args.dump_after, tools: None };
     if builder.needs_binary() {
         let environment = Environment::of_process(Some(Path::new(path)));
         let tools = Tools::new(environment, Cache::of_process());
@@ -120,6 +125,18 @@ fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), Strin
     Ok(())
 }
 
+/// Whether there are such passes, and kernels that are compiled one by one.
+fn can_be_dumped(args: &BuildArgs) -> Result<(), String> {
+    let names: Vec<&str> = PASSES.iter().map(|p| p.name).collect();
+    if let Some(wrong) = args.dump_after.iter().find(|d| *d != "all" && !names.contains(&d.as_str())) {
+        return Err(format!("no pass `{wrong}`; the passes are {}, or all", names.join(", ")));
+    }
+    if !args.dump_after.is_empty() && args.emit.iter().all(|f| artifact::is_one(*f)) {
+        return Err("--dump-after needs a form of each kernel, such as --emit sched".into());
+    }
+    Ok(())
+}
+
 /// The targets by name, each once.
 fn targets(names: &[String]) -> Result<Vec<&'static TargetSpec>, String> {
     let known: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
@@ -140,6 +157,8 @@ struct Builder<'a> {
     terminal: &'a Terminal,
     session: &'a Session,
     forms: &'a [BuildForm],
+    /// Passes after which kernels are printed.
+    dump_after: &'a [String],
     /// Assemblers and the cache, where a binary is made.
     tools: Option<Tools>,
 }
@@ -162,15 +181,28 @@ impl Builder<'_> {
 
     /// Whether a form is asked for that only compiling gives.
     fn needs_stages(&self) -> bool {
-        self.forms.iter().any(|f| {
-            matches!(
-                f,
-                BuildForm::Layout
-                    | BuildForm::LayoutSvg
-                    | BuildForm::Sched
-                    | BuildForm::Llvm
-                    | BuildForm::Gcn
-            )
+        !self.dump_after.is_empty()
+            || self.forms.iter().any(|f| {
+                matches!(
+                    f,
+                    BuildForm::Layout
+                        | BuildForm::LayoutSvg
+                        | BuildForm::Sched
+                        | BuildForm::Llvm
+                        | BuildForm::Gcn
+                )
+            })
+    }
+
+    /// Prints a kernel after the passes that were asked for.
+    fn dump(&self, kernel: &str, target: &str, after: &[(&'static str, String)]) -> Outcome {
+        let asked = |pass: &str| self.dump_after.iter().any(|d| d == pass || d == "all");
+        after.iter().filter(|(pass, _)| asked(pass)).try_for_each(|(pass, text)| {
+            if self.terminal.is_json() {
+                self.terminal.object(&Line::Dump(report::Dump { kernel, target, pass, text }))
+            } else {
+                self.terminal.data(&format!("// {kernel} for {target} after {pass}\n{text}\n"))
+            }
         })
     }
 
@@ -212,9 +244,12 @@ impl Builder<'_> {
                 self.terminal.diagnostics(sources, &warnings)?;
                 (Some(built.kernel.clone()), Some(built))
             }
-            None if self.each().all(|f| f == BuildForm::Tile) => (None, None),
+            None if !stages && self.each().all(|f| f == BuildForm::Tile) => (None, None),
             None => (Some(compile_for(request, stages, place).map_err(|wrong| self.refused(&wrong))?), None),
         };
+        if let Some(texts) = kernel.as_ref().and_then(|k| k.stages.as_ref()) {
+            self.dump(&special.variant_label(variant), request.target.name, &texts.after)?;
+        }
         let mut files = vec![];
         for form in self.each() {
             if form == BuildForm::Tile && variant != Variant::General || !has_form(request.target, form) {

@@ -7,7 +7,9 @@ use tk_gpu::ir::kernel::{Operands, STAGES};
 use tk_gpu::ir::tensor_map::{Dimension, TensorMap, Word};
 use tk_gpu::ir::text;
 use tk_gpu::layout::svg;
+use tk_gpu::passes::Pass;
 use tk_gpu::passes::split_dots::LEAST;
+use tk_gpu::pipeline::Snapshot;
 use tk_gpu::{Layout, Setting, pipeline};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::gpu;
@@ -22,7 +24,8 @@ use crate::memory::fits;
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
-    let stages = schedule(request)?;
+    let mut after = vec![];
+    let stages = schedule(request, keep_stages.then_some(&mut after))?;
     // LLVM ends the process where a kernel has more shared memory than the target.
     let shared_bytes = stages.scheduled.shared_bytes() + gpu::own_shared_bytes(&stages.scheduled);
     fits(&stages.scheduled, shared_bytes)?;
@@ -32,6 +35,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         layout: stages.laid_out.to_string(),
         pictures: pictures(&stages.laid_out),
         sched: stages.scheduled.to_string(),
+        after,
         llvm: made.llvm.clone(),
         asm: made.asm.clone(),
         located: [&*stages.laid_out, &*stages.scheduled].map(|k| text::print(k, Options { locs: true })),
@@ -105,27 +109,35 @@ const OPERANDS: [Operands; 7] = [
     Operands { most_k: LEAST, invariant_in_registers: true },
 ];
 
-/// Lays out and schedules a kernel. Stages are a hint: where the shared memory does not suffice for those that the loops
+/// The kernel after each pass, by the name of the pass.
+type After = Vec<(&'static str, String)>;
+
+/// Lays out and schedules a kernel; `after` is filled with what the passes gave. Stages are a hint: where the shared memory does not suffice for those that the loops
 /// have room for by themselves, since more than their tiles is alive at once, all loops get fewer. Where it does not suffice
 /// for the operands of a single stage, products are computed in chunks, or operands stay in registers.
-pub fn schedule(request: &Request<'_>) -> Result<pipeline::Stages, Vec<Diagnostic>> {
+pub fn schedule(
+    request: &Request<'_>,
+    mut after: Option<&mut After>,
+) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let limit = request.target.shared_bytes;
     let fits =
         |s: &pipeline::Stages| s.scheduled.shared_bytes() + gpu::own_shared_bytes(&s.scheduled) <= limit;
     let most = request.shape.stages.unwrap_or(STAGES).max(STAGES);
-    let first = schedule_with(request, u32::MAX, Operands::SHARED)?;
+    let mut attempt = |stages, operands| schedule_with(request, stages, operands, after.as_deref_mut());
+    let first = attempt(u32::MAX, Operands::SHARED)?;
     if fits(&first) {
         return Ok(first);
     }
     for operands in OPERANDS {
         for stages in (1..most).rev() {
-            let fewer = schedule_with(request, stages, operands)?;
+            let fewer = attempt(stages, operands)?;
             if fits(&fewer) {
                 return Ok(fewer);
             }
         }
     }
-    Ok(first)
+    // Nothing fits: what is reported is the first attempt.
+    attempt(u32::MAX, Operands::SHARED)
 }
 
 /// The same with at most this many stages, and operands brought like this.
@@ -133,13 +145,22 @@ fn schedule_with(
     request: &Request<'_>,
     most_stages: u32,
     operands: Operands,
+    mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let Shape { warps, blocks, stages, registers } = request.shape;
     let facts = request.facts.clone();
     let setting =
         Setting { spec: request.target, warps, blocks, stages, most_stages, operands, registers, facts };
-    pipeline::run(request.module, &name, setting, None).map_err(|e| {
+    if let Some(after) = &mut after {
+        after.clear();
+    }
+    let mut observer = |pass: &'static Pass, snapshot: Snapshot<'_>| {
+        if let Some(after) = &mut after {
+            after.push((pass.name, snapshot.to_string()));
+        }
+    };
+    pipeline::run(request.module, &name, setting, &mut observer).map_err(|e| {
         let message = format!("internal error in code generation: {e}");
         vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]
     })

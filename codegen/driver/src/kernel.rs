@@ -100,6 +100,8 @@ pub struct Stages {
     pub llvm: String,
     /// What the assembler reads.
     pub asm: String,
+    /// The kernel after each pass, by the name of the pass.
+    pub after: Vec<(&'static str, String)>,
     /// `layout` and `sched` with the place in the source behind each instruction.
     pub located: [String; 2],
 }

@@ -64,7 +64,7 @@ impl Simulator {
             facts,
             sources: &sources,
         };
-        let stages = schedule(&request)?;
+        let stages = schedule(&request, None)?;
         let threads = stages.scheduled.block_threads();
         fits(&stages.scheduled, stages.scheduled.shared_bytes())?;
         let hosted = hosted(&stages.scheduled).map_err(|stop| vec![stopped(&stop, &request)])?;

@@ -1,63 +1,40 @@
-//! Owns the order of the machine-aware passes.
+//! The order of the passes from tile IR to a scheduled kernel.
 //!
 //! May assume a verified tile module. Guarantees a verified scheduled kernel, for which everything that LLVM emission
-//! needs is an instruction, a layout or a buffer; or the name of the pass that broke it.
+//! needs is an instruction, a layout or a buffer; or the name of the pass that failed.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tk_tile::passes::{cse, dce, inline};
-use tk_tile::{Func, FuncId, FuncKind, Module, TileModule, pipeline};
+use tk_tile::{FuncId, FuncKind, Module, TileModule};
 
-use crate::ir::kernel::{Kernel, Setting, Shortage};
-use crate::passes::Pass;
-use crate::passes::assign_layouts::assign;
+use crate::ir::kernel::{Kernel, Setting};
 use crate::passes::{
-    allocate_shared, chunk_loads, cluster, decompose_dot_scaled, form_tensor_accesses, hoist_shared_stores,
-    insert_barriers, insert_proxy_fences, lower_to_shared, reallocate_registers, software_pipeline,
-    split_dots, split_stores, tma_stores, warp_specialize,
+    Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
+    form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers, insert_proxy_fences,
+    lower_to_shared, reallocate_registers, software_pipeline, split_dots, split_stores, tma_stores,
+    warp_specialize,
 };
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
 
-/// The passes in front of layouts, for modules with something that no machine has: functions that the program kept out of
-/// their callers, since there is no stack of tiles, and scaled products.
-pub const WHOLE: &[tk_tile::passes::Pass] = &[
-    inline::PASS,
-    // In front of `cse`: two products may share a scaled factor.
+/// The passes, in order. What a pass needs and leaves says why it stands where it does.
+pub const PASSES: &[Pass] = &[
+    inline_functions::PASS,
     decompose_dot_scaled::PASS,
-    // Behind inlining: what a caller and its callee compute twice shows then.
-    cse::PASS,
-    // Last: it takes away what the others left without users.
-    dce::PASS,
-];
-
-/// The name of the assignment of layouts, between the two lists: it makes a kernel out of a module.
-pub const ASSIGN: &str = "assign";
-
-/// The passes that schedule, in order.
-pub const SCHEDULE: &[Pass] = &[
-    // First: it decides what goes through shared memory.
+    form_tensor_accesses::PASS,
+    split_dots::PASS,
+    assign_layouts::PASS,
     lower_to_shared::PASS,
-    // Behind it, since it looks for what goes straight to shared memory; in front of `rings`, which takes what is left.
     warp_specialize::PASS,
-    // Behind it, since it looks for what goes straight from device memory to shared memory.
     software_pipeline::PASS,
-    // Behind both, which look for who writes to device memory.
     tma_stores::PASS,
-    // Behind those who look for loads in front of the stores that take them.
     hoist_shared_stores::PASS,
-    // Behind everything that chooses instructions; in front of those who count the registers of a launch.
     cluster::PASS,
-    // Behind `rings`, which copies what it can without registers.
     chunk_loads::PASS,
-    // Behind everything that makes buffers or moves accesses, since it looks at how long buffers are alive.
     allocate_shared::PASS,
-    // Who has to wait depends on which buffers share places.
     insert_barriers::PASS,
-    // Behind it, since it adds to writes that others wait for.
     insert_proxy_fences::PASS,
-    // Behind those who look at whole tiles, whose barriers are enough for pieces.
     split_stores::PASS,
-    // Last: it looks at what lanes hold of what is left.
     reallocate_registers::PASS,
 ];
 
@@ -76,13 +53,25 @@ pub enum PipelineError {
     /// The module has no kernel of this name.
     NoKernel(String),
     /// A pass broke the tile IR.
-    Tile(pipeline::PassError),
+    Tile {
+        /// The name of the pass.
+        pass: &'static str,
+        /// What does not hold.
+        error: tk_tile::verify::VerifyError,
+    },
     /// A pass broke the kernel.
-    Pass {
-        /// The name of the pass; of the last one where only the end is verified.
+    Kernel {
+        /// The name of the pass.
         pass: &'static str,
         /// What does not hold.
         error: VerifyError,
+    },
+    /// A pass panicked.
+    Panic {
+        /// The name of the pass.
+        pass: &'static str,
+        /// What it said.
+        message: String,
     },
 }
 
@@ -90,117 +79,129 @@ impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PipelineError::NoKernel(name) => write!(f, "there is no kernel `{name}`"),
-            PipelineError::Tile(error) => write!(f, "{error}"),
-            PipelineError::Pass { pass, error } => write!(f, "after the pass `{pass}`: {error}"),
+            PipelineError::Tile { pass, error } => write!(f, "after the pass `{pass}`: {error}"),
+            PipelineError::Kernel { pass, error } => write!(f, "after the pass `{pass}`: {error}"),
+            PipelineError::Panic { pass, message } => write!(f, "in the pass `{pass}`: {message}"),
         }
     }
 }
 
 impl std::error::Error for PipelineError {}
 
-/// What is called with the name of each pass and the kernel behind it.
-pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Kernel);
+/// The kernel after a pass; printed, its text form.
+#[derive(Clone, Copy, Debug)]
+pub enum Snapshot<'a> {
+    /// Before layouts.
+    Tile(&'a Module),
+    /// With layouts.
+    Kernel(&'a Kernel),
+}
 
-/// Lays out and schedules the kernel with this name. Debug builds verify after each pass; release builds at the end.
+impl fmt::Display for Snapshot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Snapshot::Tile(module) => write!(f, "{module}"),
+            Snapshot::Kernel(kernel) => write!(f, "{kernel}"),
+        }
+    }
+}
+
+/// Called after each pass.
+pub type Observer<'a> = &'a mut dyn FnMut(&'static Pass, Snapshot<'_>);
+
+/// Lays out and schedules the kernel with this name. Debug builds verify after each pass. Release builds verify laid-out and
+/// scheduled kernels, and look for the pass only if one of these is wrong.
 ///
 /// # Errors
-/// That there is no such kernel, or which pass broke it and what does not hold.
+/// That there is no such kernel, or which pass failed and what does not hold.
 pub fn run(
     module: &TileModule,
     kernel: &str,
     setting: Setting,
-    mut observer: Option<Observer<'_>>,
+    observer: Observer<'_>,
 ) -> Result<Stages, PipelineError> {
-    let whole = whole(module)?;
-    let module = whole.as_ref().unwrap_or(module);
-    let boxed = boxed(module, kernel, &setting)?;
-    let module = boxed.as_ref().unwrap_or(module);
-    let (divided, shortages) = divided(module, kernel, &setting)?;
-    let module = divided.as_ref().unwrap_or(module);
-    let mut laid_out = lay_out(module, kernel, setting)?;
-    laid_out.shortages = shortages;
-    let laid_out =
-        LaidOutModule::new(laid_out).map_err(|error| PipelineError::Pass { pass: ASSIGN, error })?;
-    if let Some(see) = &mut observer {
-        see(ASSIGN, &laid_out);
-    }
-    let mut scheduled = laid_out.clone().into_inner();
-    let mut last = ASSIGN;
-    for pass in SCHEDULE {
-        (pass.run)(&mut scheduled);
+    let mut kernels = module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel);
+    let Some((id, _)) = kernels.find(|(_, f)| f.name == kernel) else {
+        return Err(PipelineError::NoKernel(kernel.into()));
+    };
+    let each = cfg!(debug_assertions);
+    run_passes(module, id, setting.clone(), each, observer).or_else(|error| match error {
+        PipelineError::Kernel { .. } if !each => run_passes(module, id, setting, true, &mut |_, _| {}),
+        _ => Err(error),
+    })
+}
+
+/// Tile IR first, then a kernel with layouts.
+enum State {
+    Tile(TileKernel),
+    Kernel(Kernel),
+}
+
+fn run_passes(
+    module: &TileModule,
+    kernel: FuncId,
+    setting: Setting,
+    each: bool,
+    observer: Observer<'_>,
+) -> Result<Stages, PipelineError> {
+    let name = module.funcs[kernel].name.clone();
+    let module = Module::clone(module);
+    let mut state = State::Tile(TileKernel { module, kernel, name, setting, shortages: vec![] });
+    let mut laid_out = None;
+    let mut last = "";
+    for pass in PASSES {
         last = pass.name;
-        if let Some(see) = &mut observer {
-            see(pass.name, &scheduled);
+        state = caught(last, || step(pass, state))?;
+        match (&state, pass.run) {
+            (State::Tile(tile), _) => observer(pass, Snapshot::Tile(&tile.module)),
+            (State::Kernel(kernel), _) => observer(pass, Snapshot::Kernel(kernel)),
         }
-        if cfg!(debug_assertions) {
-            (pass.verify)(&scheduled).map_err(|error| PipelineError::Pass { pass: last, error })?;
+        match (&state, pass.run) {
+            (State::Tile(tile), _) if each => tk_tile::verify::verify(&tile.module)
+                .map_err(|error| PipelineError::Tile { pass: last, error })?,
+            (State::Kernel(kernel), Run::AssignLayouts(_)) => {
+                let verified = LaidOutModule::new(kernel.clone());
+                laid_out = Some(verified.map_err(|error| PipelineError::Kernel { pass: last, error })?);
+            }
+            (State::Kernel(kernel), Run::Kernel { verify, .. }) if each => {
+                verify(kernel).map_err(|error| PipelineError::Kernel { pass: last, error })?;
+            }
+            _ => {}
         }
     }
+    let (State::Kernel(kernel), Some(laid_out)) = (state, laid_out) else {
+        return Err(PipelineError::Panic { pass: last, message: "no pass assigned layouts".into() });
+    };
     let scheduled =
-        ScheduledModule::new(scheduled).map_err(|error| PipelineError::Pass { pass: last, error })?;
+        ScheduledModule::new(kernel).map_err(|error| PipelineError::Kernel { pass: last, error })?;
     Ok(Stages { laid_out, scheduled })
 }
 
-/// The kernel with layouts, not verified.
-fn lay_out(module: &Module, kernel: &str, setting: Setting) -> Result<Kernel, PipelineError> {
-    let mut kernels = module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel);
-    match kernels.find(|(_, f)| f.name == kernel) {
-        Some((_, func)) => Ok(assign(module, func, setting)),
-        None => Err(PipelineError::NoKernel(kernel.into())),
-    }
-}
-
-/// The module with boxes for masked pointers; `None` if there are none.
-fn boxed(module: &TileModule, kernel: &str, setting: &Setting) -> Result<Option<TileModule>, PipelineError> {
-    let named = |f: &&(FuncId, &Func)| f.1.kind == FuncKind::Kernel && f.1.name == kernel;
-    let Some((id, _)) = module.funcs.iter().find(|f| named(&f)) else { return Ok(None) };
-    let found = form_tensor_accesses::find(module, id, setting);
-    if found.is_empty() {
-        return Ok(None);
-    }
-    let mut module = module.clone().into_inner();
-    form_tensor_accesses::apply(&mut module, id, &found);
-    // Pointers that loops only carried for these loads.
-    (dce::PASS.run)(&mut module);
-    let broken = |error| PipelineError::Tile(pipeline::PassError { pass: "boxes", error });
-    TileModule::new(module).map(Some).map_err(broken)
-}
-
-/// The module with products in chunks, and what was divided; `None` if nothing was.
-fn divided(
-    module: &TileModule,
-    kernel: &str,
-    setting: &Setting,
-) -> Result<(Option<TileModule>, Vec<Shortage>), PipelineError> {
-    let named = |f: &&(FuncId, &Func)| f.1.kind == FuncKind::Kernel && f.1.name == kernel;
-    let Some((id, _)) = module.funcs.iter().find(|f| named(&f)) else { return Ok((None, vec![])) };
-    if setting.operands.most_k == u32::MAX {
-        return Ok((None, vec![]));
-    }
-    let mut module = module.clone().into_inner();
-    let shortages = split_dots::apply(&mut module, id, setting.operands.most_k);
-    // The loads of whole operands.
-    (dce::PASS.run)(&mut module);
-    let broken = |error| PipelineError::Tile(pipeline::PassError { pass: "split_dots", error });
-    Ok((Some(TileModule::new(module).map_err(broken)?), shortages))
-}
-
-/// The module behind [`WHOLE`]; `None` if it has nothing for them.
-fn whole(module: &TileModule) -> Result<Option<TileModule>, PipelineError> {
-    if !decompose_dot_scaled::is_needed(module)
-        && module.funcs.iter().all(|(_, f)| f.kind != FuncKind::NoInline)
-    {
-        return Ok(None);
-    }
-    let mut module = module.clone().into_inner();
-    let ids: Vec<_> = module.funcs.iter().map(|(id, _)| id).collect();
-    for id in ids {
-        let func = &mut module.funcs[id];
-        if func.kind == FuncKind::NoInline {
-            func.kind = FuncKind::Fn;
+/// One pass. A pass that is for the other half of the pipeline changes nothing.
+fn step(pass: &Pass, mut state: State) -> State {
+    match (pass.run, &mut state) {
+        (Run::Tile { run, cleanup }, State::Tile(tile)) => {
+            if run(tile) {
+                cleanup.iter().for_each(|p| (p.run)(&mut tile.module));
+                tile.find();
+            }
         }
+        (Run::Kernel { run, .. }, State::Kernel(kernel)) => run(kernel),
+        (Run::AssignLayouts(run), State::Tile(_)) => {
+            if let State::Tile(tile) = state {
+                return State::Kernel(run(tile));
+            }
+        }
+        (Run::Tile { .. }, State::Kernel(_)) | (Run::Kernel { .. } | Run::AssignLayouts(_), _) => {}
     }
-    let verified = TileModule::new(module)
-        .map_err(|error| PipelineError::Tile(pipeline::PassError { pass: "noinline", error }))?;
-    pipeline::run_passes(WHOLE, verified, None).map(Some).map_err(PipelineError::Tile)
+    state
+}
+
+/// What a pass gives; if it panics, the error that names it.
+fn caught<T>(pass: &'static str, work: impl FnOnce() -> T) -> Result<T, PipelineError> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let message = text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_string();
+        PipelineError::Panic { pass, message }
+    })
 }

@@ -69,6 +69,12 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
     if let Some(stages) = setting.stages.filter(|s| *s != 1) {
         writeln!(out, "stages {stages}")?;
     }
+    if kernel.setting.operands.most_k != u32::MAX {
+        writeln!(out, "chunks {}", kernel.setting.operands.most_k)?;
+    }
+    if kernel.setting.operands.invariant_in_registers {
+        writeln!(out, "invariant_in_registers")?;
+    }
     if let Some(registers) = setting.registers {
         writeln!(out, "registers {registers}")?;
     }
@@ -146,7 +152,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
         blocks,
         stages: Some(head.stages),
         most_stages: u32::MAX,
-        operands: Operands::SHARED,
+        operands: head.operands,
         registers,
         facts,
     };
@@ -175,6 +181,7 @@ struct Head<'a> {
     blocks: u32,
     stages: u32,
     registers: Option<u32>,
+    operands: Operands,
     facts: Vec<ArgFacts>,
     layouts: Layouts,
     names: BTreeMap<String, LayoutId>,
@@ -193,6 +200,7 @@ impl<'a> Head<'a> {
             blocks: 1,
             stages: 1,
             registers: None,
+            operands: Operands::SHARED,
             facts: vec![],
             layouts: Layouts::default(),
             names: BTreeMap::new(),
@@ -304,6 +312,17 @@ impl<'a> Head<'a> {
                 if self.stages == 0 {
                     return self.fail("before this: a loop has one trip on its way at least");
                 }
+            }
+            "chunks" => {
+                self.take();
+                self.operands.most_k = self.number()?;
+                if !self.operands.most_k.is_power_of_two() {
+                    return self.fail("before this: chunks along K are a power of two");
+                }
+            }
+            "invariant_in_registers" => {
+                self.take();
+                self.operands.invariant_in_registers = true;
             }
             "registers" => {
                 self.take();

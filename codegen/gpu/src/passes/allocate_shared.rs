@@ -15,11 +15,17 @@ use tk_tile::walk;
 use crate::analysis::wgmma_shared::alignments;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::shared_access::touched;
-use crate::passes::Pass;
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_placed;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "places", run, verify: verify_placed };
+pub const PASS: Pass = Pass {
+    name: "allocate_shared",
+    purpose: "gives every buffer its offset in shared memory",
+    needs: &[Property::PlacedStores, Property::ChunkedLoads],
+    leaves: &[Property::Offsets],
+    run: Run::Kernel { run, verify: verify_placed },
+};
 
 /// Up to here no place is used twice, so that nobody waits only because of that: 16 KiB leaves room for fourteen
 /// programs on a multiprocessor of 228 KiB.

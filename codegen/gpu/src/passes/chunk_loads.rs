@@ -30,12 +30,18 @@ use crate::ir::kernel::Kernel;
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::loaded;
 use crate::ir::warps::producers;
-use crate::passes::Pass;
 use crate::passes::reallocate_registers::{self, BESIDE};
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "pieces", run, verify: verify_lowered };
+pub const PASS: Pass = Pass {
+    name: "chunk_loads",
+    purpose: "loads in chunks what goes straight to shared memory and has no room in registers",
+    needs: &[Property::PipelinedLoads, Property::Clusters],
+    leaves: &[Property::ChunkedLoads],
+    run: Run::Kernel { run, verify: verify_lowered },
+};
 
 /// Registers of a piece: enough accesses at once to hide what one waits for behind the others.
 pub const PIECE: u32 = 16;

@@ -24,11 +24,17 @@ use tk_tile::{Attr, FuncId, InstId};
 
 use crate::ir::cluster::{fits, pair};
 use crate::ir::kernel::Kernel;
-use crate::passes::Pass;
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "clusters", run, verify: verify_lowered };
+pub const PASS: Pass = Pass {
+    name: "cluster",
+    purpose: "decides which programs several blocks share",
+    needs: &[Property::PlacedStores],
+    leaves: &[Property::Clusters],
+    run: Run::Kernel { run, verify: verify_lowered },
+};
 
 fn run(kernel: &mut Kernel) {
     let warps = 1 << kernel.setting.threads().warp_bits;

@@ -19,20 +19,28 @@
 //! May assume a verified module. Guarantees that no `dot_scaled` is left.
 
 use tk_ops::{DType, DotOp, ElementwiseOp, Op, ShapeOp};
-use tk_tile::passes::Pass;
-use tk_tile::{Attrs, BlockId, Elem, Func, Inst, InstId, Loc, Module, Type, Types, ValueId, walk};
+use tk_tile::passes::{cse, dce};
+use tk_tile::{Attrs, BlockId, Elem, Func, Inst, InstId, Loc, Type, Types, ValueId, walk};
+
+use super::{Pass, Property, Run, TileKernel};
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "scaled", run };
+pub const PASS: Pass = Pass {
+    name: "decompose_dot_scaled",
+    purpose: "rewrites `dot_scaled` as a `dot` of operands that are scaled before it",
+    needs: &[Property::OneFunction],
+    leaves: &[Property::PlainDots],
+    // Two products may share a scaled operand.
+    run: Run::Tile { run, cleanup: &[cse::PASS, dce::PASS] },
+};
 
 const DOT_SCALED: Op = Op::Dot(DotOp::DotScaled);
 
-/// Whether there is something to do.
-pub fn is_needed(module: &Module) -> bool {
-    module.funcs.iter().any(|(_, f)| walk::insts(f).into_iter().any(|i| f.insts[i].op == DOT_SCALED))
-}
-
-fn run(module: &mut Module) {
+fn run(tile: &mut TileKernel) -> bool {
+    let module = &mut tile.module;
+    if !module.funcs.iter().any(|(_, f)| walk::insts(f).into_iter().any(|i| f.insts[i].op == DOT_SCALED)) {
+        return false;
+    }
     let ids: Vec<_> = module.funcs.iter().map(|(id, _)| id).collect();
     for id in ids {
         let blocks: Vec<BlockId> = module.funcs[id].blocks.iter().map(|(b, _)| b).collect();
@@ -41,6 +49,7 @@ fn run(module: &mut Module) {
             work.block();
         }
     }
+    true
 }
 
 /// A block that is written anew.

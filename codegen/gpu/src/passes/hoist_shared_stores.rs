@@ -21,11 +21,17 @@ use tk_tile::{BlockId, Def, FuncId, InstId, walk};
 
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::{named, slot};
-use crate::passes::Pass;
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "early", run, verify: verify_lowered };
+pub const PASS: Pass = Pass {
+    name: "hoist_shared_stores",
+    purpose: "stores to shared memory right after the load what was loaded to change its layout",
+    needs: &[Property::PipelinedLoads, Property::TmaStores],
+    leaves: &[Property::PlacedStores],
+    run: Run::Kernel { run, verify: verify_lowered },
+};
 
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();

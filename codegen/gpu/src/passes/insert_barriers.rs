@@ -24,7 +24,7 @@ use crate::analysis::provenance::Roots;
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::ir::shared_access::{is_of_channel, touched};
 use crate::layout::linear::InDim;
-use crate::passes::Pass;
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_scheduled;
 
 /// Where something is accessed.
@@ -145,7 +145,13 @@ fn forget(pending: &mut Pending, inside: &BTreeSet<ValueId>) {
 }
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "barriers", run, verify: verify_scheduled };
+pub const PASS: Pass = Pass {
+    name: "insert_barriers",
+    purpose: "puts barriers between accesses of different threads to shared memory",
+    needs: &[Property::Offsets],
+    leaves: &[Property::Barriers],
+    run: Run::Kernel { run, verify: verify_scheduled },
+};
 
 fn run(kernel: &mut Kernel) {
     let body = kernel.func().body;

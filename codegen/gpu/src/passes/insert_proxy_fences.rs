@@ -21,11 +21,17 @@ use tk_tile::{Attrs, FuncId, Inst, InstId, walk};
 use crate::analysis::wgmma_shared::is_group;
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::{named, touched};
-use crate::passes::Pass;
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_scheduled;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "fences", run, verify: verify_scheduled };
+pub const PASS: Pass = Pass {
+    name: "insert_proxy_fences",
+    purpose: "makes what threads wrote visible to wgmma and TMA",
+    needs: &[Property::Barriers],
+    leaves: &[Property::ProxyFences],
+    run: Run::Kernel { run, verify: verify_scheduled },
+};
 
 fn run(kernel: &mut Kernel) {
     let mut read = read_by_groups(kernel);

@@ -30,12 +30,18 @@ use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Inst, ValueId, walk};
 use crate::ir::kernel::Kernel;
 use crate::ir::params::element_bytes;
 use crate::ir::warps::{GROUP, STEP, producer};
-use crate::passes::Pass;
+use crate::passes::{Pass, Property, Run};
 use crate::target::spec::TargetSpec;
 use crate::verify::verify_scheduled;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "registers", run, verify: verify_scheduled };
+pub const PASS: Pass = Pass {
+    name: "reallocate_registers",
+    purpose: "moves registers from producer warps to the others",
+    needs: &[Property::ProducerWarps, Property::Clusters, Property::SplitStores],
+    leaves: &[Property::Registers],
+    run: Run::Kernel { run, verify: verify_scheduled },
+};
 
 /// The fewest registers of a lane that brings tiles: its addresses and positions. CUTLASS leaves it between 24 and 40.
 const LEAST: u32 = 32;

@@ -21,16 +21,37 @@ use tk_ops::scalar::Scalar;
 use tk_ops::table::Effects;
 use tk_ops::{CreateOp, DotOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::effects::{is_volatile, of_inst};
+use tk_tile::passes::dce;
 use tk_tile::{
     Attr, Attrs, BlockId, Def, Elem, Func, FuncId, Id, Inst, InstId, Loc, Module, Type, TypeId, Types,
     ValueId, walk,
 };
 
+use super::{Pass, Property, Run, TileKernel};
 use crate::ir::attrs::permutation;
 use crate::ir::kernel::{Remedy, Shortage};
 
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "split_dots",
+    purpose: "computes products in chunks along K where shared memory cannot keep whole operands",
+    needs: &[Property::OneFunction, Property::PlainDots, Property::TensorAccesses],
+    leaves: &[Property::ShortDots],
+    // The loads of whole operands.
+    run: Run::Tile { run, cleanup: &[dce::PASS] },
+};
+
+fn run(tile: &mut TileKernel) -> bool {
+    let most = tile.setting.operands.most_k;
+    if most == u32::MAX {
+        return false;
+    }
+    tile.shortages.extend(apply(&mut tile.module, tile.kernel, most));
+    true
+}
+
 /// Divides the products of a kernel whose K is larger than `most`, a power of two; gives those that it divided.
-pub fn apply(module: &mut Module, kernel: FuncId, most: u32) -> Vec<Shortage> {
+fn apply(module: &mut Module, kernel: FuncId, most: u32) -> Vec<Shortage> {
     let mut uses = vec![0; module.funcs[kernel].values.len()];
     let func = &module.funcs[kernel];
     for v in walk::insts(func).iter().flat_map(|i| &func.insts[*i].operands) {

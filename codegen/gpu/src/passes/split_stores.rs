@@ -29,12 +29,18 @@ use crate::ir::attrs::is_unit;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, LayoutId};
 use crate::ir::params::element_bytes;
-use crate::passes::Pass;
 use crate::passes::reallocate_registers::BESIDE;
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_scheduled;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "tails", run, verify: verify_scheduled };
+pub const PASS: Pass = Pass {
+    name: "split_stores",
+    purpose: "computes and stores in slices what needs more registers than a lane has",
+    needs: &[Property::Barriers, Property::ProxyFences],
+    leaves: &[Property::SplitStores],
+    run: Run::Kernel { run, verify: verify_scheduled },
+};
 
 /// Elements of a piece in a lane, at least: a wide access of the smallest type that is stored from wider ones.
 const PIECE: u32 = 8;

@@ -27,12 +27,18 @@ use crate::analysis::wgmma_shared::{self, Panels};
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::touched;
 use crate::layout::{cut, padded};
-use crate::passes::Pass;
 use crate::passes::warp_specialize::{self, Known};
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "stores", run, verify: verify_lowered };
+pub const PASS: Pass = Pass {
+    name: "tma_stores",
+    purpose: "lets TMA store tiles that go through shared memory",
+    needs: &[Property::ProducerWarps, Property::PipelinedLoads],
+    leaves: &[Property::TmaStores],
+    run: Run::Kernel { run, verify: verify_lowered },
+};
 
 /// A tile that is stored.
 struct Taken {

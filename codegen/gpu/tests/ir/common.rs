@@ -1,4 +1,4 @@
-//! Owns finding, comparing and blessing the files of `tests/ir/layout`.
+//! Owns finding, comparing and blessing the files of `tests/ir/gpu`.
 //!
 //! A file is an input, a line `// ----`, and what is expected. `TK_BLESS=1` writes what came out behind the line. An input
 //! is tile IR with `target`, `warps` and `fact` lines in front of its kernel, or a kernel with layouts.
@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use tk_gpu::Setting;
 use tk_gpu::ir::text::parse;
-use tk_gpu::pipeline::{PipelineError, Stages, run};
+use tk_gpu::passes::Pass;
+use tk_gpu::pipeline::{PipelineError, Snapshot, Stages, run};
 use tk_tile::TileModule;
 
 /// Between input and result.
 pub const MARKER: &str = "// ----\n";
 
-/// A file of a folder of `tests/ir/layout`.
+/// A file of a folder of `tests/ir/gpu`.
 pub struct Case {
     pub path: PathBuf,
     pub name: String,
@@ -37,9 +38,9 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The files of a folder of `tests/ir/layout`.
+/// The files of a folder of `tests/ir/gpu`.
 pub fn cases(name: &str) -> Vec<Case> {
-    files(&folder("ir/layout").join(name)).into_iter().map(read).collect()
+    files(&folder("ir/gpu").join(name)).into_iter().map(read).collect()
 }
 
 fn read(path: PathBuf) -> Case {
@@ -69,9 +70,14 @@ pub fn compare(results: Vec<(Case, String)>) {
 /// The tile IR of an input, and what it is compiled for.
 pub fn tile(case: &Case) -> (TileModule, Setting) {
     let place = case.path.display();
-    let kernel = parse(&case.input).unwrap_or_else(|e| panic!("{place}:{e}"));
-    let module = TileModule::new(kernel.module).unwrap_or_else(|e| panic!("{place}: {e}"));
-    (module, kernel.setting)
+    let is_function = |l: &str| ["kernel ", "noinline ", "fn "].iter().any(|w| l.starts_with(w));
+    let begin = case.input.lines().take_while(|l| !is_function(l)).map(|l| l.len() + 1).sum();
+    let (head, functions) = case.input.split_at(begin);
+    let kernel = parse(&format!("{head}kernel @k() {{\n  return\n}}\n"));
+    let setting = kernel.unwrap_or_else(|e| panic!("{place}:{e}")).setting;
+    let module = tk_tile::text::parse(functions).unwrap_or_else(|e| panic!("{place}, below the head:{e}"));
+    let module = TileModule::new(module).unwrap_or_else(|e| panic!("{place}: {e}"));
+    (module, setting)
 }
 
 /// The name of the first kernel.
@@ -83,10 +89,10 @@ pub fn first_kernel(module: &TileModule) -> String {
 /// The text behind each pass, by its name.
 pub type Seen = Vec<(&'static str, String)>;
 
-/// What is behind each pass, and the end.
+/// What is after each pass, and the end.
 pub fn run_all(module: &TileModule, setting: Setting) -> Result<(Seen, Stages), PipelineError> {
     let mut seen = vec![];
-    let mut see = |name: &'static str, kernel: &tk_gpu::Kernel| seen.push((name, kernel.to_string()));
-    let stages = run(module, &first_kernel(module), setting, Some(&mut see))?;
+    let mut see = |pass: &'static Pass, after: Snapshot<'_>| seen.push((pass.name, after.to_string()));
+    let stages = run(module, &first_kernel(module), setting, &mut see)?;
     Ok((seen, stages))
 }

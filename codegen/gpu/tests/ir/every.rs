@@ -72,8 +72,8 @@ fn check(place: &str, module: &TileModule) {
                     registers: None,
                     facts,
                 };
-                let stages =
-                    run(module, &func.name, setting, None).unwrap_or_else(|e| panic!("{place}: {e}"));
+                let stages = run(module, &func.name, setting, &mut |_, _| {})
+                    .unwrap_or_else(|e| panic!("{place}: {e}"));
                 let (laid_out, scheduled) = (stages.laid_out.to_string(), stages.scheduled.to_string());
                 let read = |text: &str| parse_kernel(text).unwrap_or_else(|e| panic!("{place}: {e}\n{text}"));
                 let (a, b) = (read(&laid_out), read(&scheduled));
@@ -103,7 +103,7 @@ fn folder_of(path: &str, least: usize) {
 /// Kernels of `examples/` behind the passes of the tile IR, as `tk run --dump` writes them.
 #[test]
 fn examples() {
-    folder_of("ir/layout/examples", 30);
+    folder_of("ir/gpu/examples", 30);
 }
 
 /// What the lowering gives, not yet simplified.

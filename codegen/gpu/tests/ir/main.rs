@@ -1,4 +1,4 @@
-//! Runs the files of `tests/ir/layout`: facts about tiles, each pass, the verifiers, text, and every example at every
+//! Runs the files of `tests/ir/gpu`: facts about tiles, each pass, the verifiers, text, and every example at every
 //! width. One program, so that it links once.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

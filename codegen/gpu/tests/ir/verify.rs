@@ -1,4 +1,4 @@
-//! Checks that each invariant rejects the files of `tests/ir/layout/verify` that are named after it.
+//! Checks that each invariant rejects the files of `tests/ir/gpu/verify` that are named after it.
 
 use crate::common::{cases, compare};
 use tk_gpu::ir::text::parse;

@@ -22,6 +22,7 @@ use tk_ops::{ControlOp, MachineOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
 
+use super::{Pass, Property, Run, TileKernel};
 use crate::analysis::axis::AxisInfo;
 use crate::ir::attrs::{axis_of, inverse, permutation, units};
 use crate::ir::kernel::{Kernel, LayoutId, Setting};
@@ -29,8 +30,23 @@ use crate::layout::Layout;
 use crate::layout::linear::InDim;
 use crate::passes::assign_layouts::anchor::{Held, Natural};
 
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "assign_layouts",
+    purpose: "gives every tile a layout, and makes each change of layout an instruction",
+    needs: &[Property::OneFunction, Property::PlainDots, Property::TensorAccesses, Property::ShortDots],
+    leaves: &[Property::Layouts],
+    run: Run::AssignLayouts(assign_layouts),
+};
+
+fn assign_layouts(tile: TileKernel) -> Kernel {
+    let func = &tile.module.funcs[tile.kernel];
+    let shortages = tile.shortages;
+    Kernel { shortages, ..assign(&tile.module, func, tile.setting) }
+}
+
 /// Lays out the kernel `func` of a module.
-pub fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
+fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
     let axis = AxisInfo::new(module, func, &setting.facts);
     let natural = Natural::new(module, func, &axis, &setting);
     let mut new = Func::new(func.name.clone(), func.kind);

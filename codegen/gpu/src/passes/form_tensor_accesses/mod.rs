@@ -22,6 +22,7 @@ use std::collections::BTreeSet;
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::effects::{hints, is_volatile};
+use tk_tile::passes::dce;
 use tk_tile::rewrite::constant;
 use tk_tile::{
     Attr, Attrs, BlockId, Def, Elem, Func, FuncId, Id, Inst, InstId, Module, Type, TypeId, Types, ValueId,
@@ -29,6 +30,7 @@ use tk_tile::{
 };
 
 use self::affine::{Affine, Below, Sum};
+use super::{Pass, Property, Run, TileKernel};
 use crate::analysis::axis::AxisInfo;
 use crate::ir::kernel::Setting;
 use crate::ir::params::ArgFacts;
@@ -44,7 +46,7 @@ enum Known {
 
 /// A load that is a box.
 #[derive(Clone, Debug)]
-pub struct Boxed {
+struct Boxed {
     load: InstId,
     base: ValueId,
     /// Along the dimensions of the tile.
@@ -55,8 +57,24 @@ pub struct Boxed {
     turned: bool,
 }
 
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "form_tensor_accesses",
+    purpose: "makes loads through views of masked tiles of pointers that TMA can load",
+    needs: &[Property::OneFunction, Property::PlainDots],
+    leaves: &[Property::TensorAccesses],
+    // Pointers that loops only carried for these loads.
+    run: Run::Tile { run, cleanup: &[dce::PASS] },
+};
+
+fn run(tile: &mut TileKernel) -> bool {
+    let found = find(&tile.module, tile.kernel, &tile.setting);
+    apply(&mut tile.module, tile.kernel, &found);
+    !found.is_empty()
+}
+
 /// The loads of a kernel that are boxes, with the blocks in which they stand.
-pub fn find(module: &Module, kernel: FuncId, setting: &Setting) -> Vec<(BlockId, Boxed)> {
+fn find(module: &Module, kernel: FuncId, setting: &Setting) -> Vec<(BlockId, Boxed)> {
     let Some(func) = module.funcs.get(kernel) else { return vec![] };
     let loads = walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Memory(MemoryOp::Load));
     if !setting.spec.has_tma || !setting.spec.has_async_mma || !loads {
@@ -67,7 +85,7 @@ pub fn find(module: &Module, kernel: FuncId, setting: &Setting) -> Vec<(BlockId,
 }
 
 /// Changes these loads.
-pub fn apply(module: &mut Module, kernel: FuncId, found: &[(BlockId, Boxed)]) {
+fn apply(module: &mut Module, kernel: FuncId, found: &[(BlockId, Boxed)]) {
     for (block, one) in found {
         Change { func: &mut module.funcs[kernel], types: &mut module.types, made: vec![] }.load(*block, one);
     }

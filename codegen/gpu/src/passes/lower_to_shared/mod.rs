@@ -32,11 +32,17 @@ use crate::ir::kernel::{Buffer, Kernel, LayoutId};
 use crate::ir::params::element_bytes;
 use crate::layout::linear::InDim;
 use crate::layout::padded;
-use crate::passes::Pass;
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "lower", run, verify: verify_lowered };
+pub const PASS: Pass = Pass {
+    name: "lower_to_shared",
+    purpose: "brings what moves between warps into shared memory",
+    needs: &[Property::Layouts],
+    leaves: &[Property::SharedAccesses],
+    run: Run::Kernel { run, verify: verify_lowered },
+};
 
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();

@@ -44,12 +44,18 @@ use crate::ir::kernel::{ALIGN, Kernel, Remedy, STAGES, Shortage};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::other_of;
 use crate::ir::shared_access::{strided_vector, swizzled_vector, touched};
-use crate::passes::Pass;
 use crate::passes::allocate_shared::{Life, lives};
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "rings", run, verify: verify_lowered };
+pub const PASS: Pass = Pass {
+    name: "software_pipeline",
+    purpose: "lets loads of loops run ahead, through multi-stage buffers",
+    needs: &[Property::SharedAccesses, Property::ProducerWarps],
+    leaves: &[Property::PipelinedLoads],
+    run: Run::Kernel { run, verify: verify_lowered },
+};
 
 /// Without asynchronous copies a lane holds what it loads for the next trip while it multiplies: at most so many bytes, a
 /// quarter of the registers of a lane that has 256.

@@ -52,13 +52,19 @@ use crate::ir::params::ArgFacts;
 use crate::ir::shared_access::other_of;
 use crate::ir::shared_access::{loaded, named, touched};
 use crate::ir::tensor_map::{self, MOST_DIMENSIONS, Matrix, Taken as Part, Word};
-use crate::passes::Pass;
 use crate::passes::allocate_shared::lives;
 use crate::passes::software_pipeline::async_mma;
+use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
 /// The pass.
-pub const PASS: Pass = Pass { name: "channels", run, verify: verify_lowered };
+pub const PASS: Pass = Pass {
+    name: "warp_specialize",
+    purpose: "gives a producer warp the loads that TMA does for matrix products",
+    needs: &[Property::SharedAccesses],
+    leaves: &[Property::ProducerWarps],
+    run: Run::Kernel { run, verify: verify_lowered },
+};
 
 /// Bytes of which a tensor map wants address and strides to be multiples.
 const ALIGNED: u32 = 16;
