@@ -91,7 +91,7 @@ fn completions_and_manual_pages_are_made() {
             "tk-explain.1",
             "tk-fmt.1",
             "tk-inspect.1",
-            "tk-gpu.1",
+            "tk-layout.1",
             "tk-lsp.1",
             "tk-man.1",
             "tk-run.1",

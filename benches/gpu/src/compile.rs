@@ -12,7 +12,7 @@ use tk_driver::{
 };
 use tk_gpu::ir::kernel::Operands;
 use tk_gpu::target::spec::SM_90A;
-use tk_gpu::{Setting, pipeline};
+use tk_gpu::{CompileOptions, pipeline};
 use tk_ops::{DType, Scalar};
 use tk_runtime::compile::{ArgFacts as Known, params};
 use tk_runtime::device::LaunchOptions;
@@ -211,7 +211,7 @@ fn once(root: &Path, case: &Case, assembler: &Assembler) -> Result<Steps, String
 fn layout(request: &Request<'_>) -> Result<Duration, String> {
     let Shape { warps, blocks, stages, registers } = request.shape;
     let facts = request.facts.clone();
-    let setting = Setting {
+    let options = CompileOptions {
         spec: request.target,
         warps,
         blocks,
@@ -223,7 +223,7 @@ fn layout(request: &Request<'_>) -> Result<Duration, String> {
     };
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let begin = Instant::now();
-    pipeline::run(request.module, &name, setting, &mut |_, _| {}).map_err(|e| e.to_string())?;
+    pipeline::run(request.module, &name, options, &mut |_, _| {}).map_err(|e| e.to_string())?;
     Ok(begin.elapsed())
 }
 

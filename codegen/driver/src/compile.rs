@@ -10,7 +10,7 @@ use tk_gpu::layout::svg;
 use tk_gpu::passes::Pass;
 use tk_gpu::passes::split_dots::LEAST;
 use tk_gpu::pipeline::Snapshot;
-use tk_gpu::{Layout, Setting, pipeline};
+use tk_gpu::{CompileOptions, Layout, pipeline};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
 use tk_llvm::gpu;
 use tk_llvm::lines::{FileLines, Lines};
@@ -45,7 +45,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<D
         target: request.target,
         threads: stages.scheduled.block_threads(),
         shared_bytes,
-        blocks_per_program: stages.scheduled.setting.blocks,
+        blocks_per_program: stages.scheduled.options.blocks,
         params: made.params.iter().map(param).collect(),
         maps: made.maps.iter().map(described).collect(),
         messages: made.messages,
@@ -76,7 +76,7 @@ fn pictures(kernel: &tk_gpu::Kernel) -> String {
         .iter()
         .map(|(title, layout, shape, bytes)| (title.clone(), *layout, shape.as_slice(), *bytes))
         .collect();
-    svg::svg(&all, kernel.setting.spec.banks())
+    svg::svg(&all, kernel.options.spec.banks())
 }
 
 /// The lines of all files.
@@ -150,8 +150,16 @@ fn schedule_with(
     let name = request.module.funcs.get(request.entry).map(|f| f.name.clone()).unwrap_or_default();
     let Shape { warps, blocks, stages, registers } = request.shape;
     let facts = request.facts.clone();
-    let setting =
-        Setting { spec: request.target, warps, blocks, stages, most_stages, operands, registers, facts };
+    let options = CompileOptions {
+        spec: request.target,
+        warps,
+        blocks,
+        stages,
+        most_stages,
+        operands,
+        registers,
+        facts,
+    };
     if let Some(after) = &mut after {
         after.clear();
     }
@@ -160,7 +168,7 @@ fn schedule_with(
             after.push((pass.name, snapshot.to_string()));
         }
     };
-    pipeline::run(request.module, &name, setting, &mut observer).map_err(|e| {
+    pipeline::run(request.module, &name, options, &mut observer).map_err(|e| {
         let message = format!("internal error in code generation: {e}");
         vec![Diagnostic::error(codes::INTERNAL, Span::default(), message, "")]
     })

@@ -17,7 +17,7 @@ const NAMED: usize = 4;
 /// # Errors
 /// `E1004`, with a label for each large tile in shared memory.
 pub(crate) fn fits(kernel: &Kernel, needed: u32) -> Result<(), Vec<Diagnostic>> {
-    let (target, name) = (kernel.setting.spec, &kernel.func().name);
+    let (target, name) = (kernel.options.spec, &kernel.func().name);
     let there = target.shared_bytes;
     if needed <= there {
         return Ok(());
@@ -80,7 +80,7 @@ fn writers(kernel: &Kernel) -> BTreeMap<usize, (InstId, u32)> {
         let inst = &func.insts[i];
         let writes = matches!(
             inst.op,
-            Op::Machine(MachineOp::SharedStore | MachineOp::AsyncCopy | MachineOp::TensorCopy)
+            Op::Machine(MachineOp::SharedStore | MachineOp::AsyncCopy | MachineOp::TmaLoad)
         );
         for (buffer, stages) in slots(inst).into_iter().filter(|_| writes) {
             writers.insert(buffer, (i, stages));

@@ -13,7 +13,7 @@ pub mod pipeline;
 pub mod target;
 pub mod verify;
 
-pub use self::ir::kernel::{Kernel, Setting};
+pub use self::ir::kernel::{CompileOptions, Kernel};
 pub use self::ir::params::ArgFacts;
 pub use self::layout::Layout;
 pub use self::target::spec::TargetSpec;

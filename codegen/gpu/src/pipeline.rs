@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tk_tile::{FuncId, FuncKind, Module, TileModule};
 
-use crate::ir::kernel::{Kernel, Setting};
+use crate::ir::kernel::{CompileOptions, Kernel};
 use crate::passes::{
     Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
     form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers, insert_proxy_fences,
@@ -117,7 +117,7 @@ pub type Observer<'a> = &'a mut dyn FnMut(&'static Pass, Snapshot<'_>);
 pub fn run(
     module: &TileModule,
     kernel: &str,
-    setting: Setting,
+    options: CompileOptions,
     observer: Observer<'_>,
 ) -> Result<Stages, PipelineError> {
     let mut kernels = module.funcs.iter().filter(|(_, f)| f.kind == FuncKind::Kernel);
@@ -125,8 +125,8 @@ pub fn run(
         return Err(PipelineError::NoKernel(kernel.into()));
     };
     let each = cfg!(debug_assertions);
-    run_passes(module, id, setting.clone(), each, observer).or_else(|error| match error {
-        PipelineError::Kernel { .. } if !each => run_passes(module, id, setting, true, &mut |_, _| {}),
+    run_passes(module, id, options.clone(), each, observer).or_else(|error| match error {
+        PipelineError::Kernel { .. } if !each => run_passes(module, id, options, true, &mut |_, _| {}),
         _ => Err(error),
     })
 }
@@ -140,13 +140,13 @@ enum State {
 fn run_passes(
     module: &TileModule,
     kernel: FuncId,
-    setting: Setting,
+    options: CompileOptions,
     each: bool,
     observer: Observer<'_>,
 ) -> Result<Stages, PipelineError> {
     let name = module.funcs[kernel].name.clone();
     let module = Module::clone(module);
-    let mut state = State::Tile(TileKernel { module, kernel, name, setting, shortages: vec![] });
+    let mut state = State::Tile(TileKernel { module, kernel, name, options, shortages: vec![] });
     let mut laid_out = None;
     let mut last = "";
     for pass in PASSES {

@@ -96,7 +96,7 @@ proptest! {
     fn shapes_move_no_data(layout in any_layout()) {
         let [rows, columns] = [layout.out_bits()[0], layout.out_bits()[1]];
         let flat = layout.reshape(&[rows + columns]).unwrap();
-        let turned = layout.permute_dims(&[1, 0]);
+        let transposed = layout.permute_dims(&[1, 0]);
         let wide = layout.expand_dim(1);
         prop_assert!(layout.reshape(&[rows + columns + 1]).is_none());
         prop_assert_eq!(wide.out_bits(), [rows, 0, columns]);
@@ -106,7 +106,7 @@ proptest! {
         for p in places(&layout) {
             let e = layout.element(p);
             prop_assert_eq!(flat.element(p), vec![e[0] << columns | e[1]]);
-            prop_assert_eq!(turned.element(p), vec![e[1], e[0]]);
+            prop_assert_eq!(transposed.element(p), vec![e[1], e[0]]);
             prop_assert_eq!(wide.element(p), vec![e[0], 0, e[1]]);
             for copy in 0..4 {
                 let place = Place { register: p.register | copy << registers, ..p };

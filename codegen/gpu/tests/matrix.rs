@@ -5,7 +5,7 @@
 
 use tk_gpu::analysis::conversion::in_warp;
 use tk_gpu::analysis::ldmatrix::{Read, neighbours, order, read, reader};
-use tk_gpu::analysis::wgmma_shared::Panels;
+use tk_gpu::analysis::wgmma_shared::WgmmaShared;
 use tk_gpu::ir::shared_access::image;
 use tk_gpu::layout::linear::{Conversion, InDim, bank_conflict_ways};
 use tk_gpu::layout::{Layout, Threads};
@@ -160,7 +160,7 @@ fn factors_of_halves_are_read_as_matrices_without_conflicts() {
         ([64, 128, 128], 2),
     ];
     for (shape, bits) in shapes {
-        // Along K as they are, across K turned around.
+        // Along K as they are, across K transposed.
         for (side, along) in [(0, 1), (1, 0)] {
             let what = format!("{shape:?}, factor {side}");
             assert_eq!(stored(DType::F16, shape, bits, side, along), (Read::Rows, (1, 1)), "{what}");
@@ -178,8 +178,8 @@ fn other_factors_are_read_as_matrices_where_rows_are_along_k() {
             assert_eq!(stored(d, shape, 2, side, along), (Read::Rows, (1, 1)), "{d}, factor {side}");
             // Bytes across K are read one by one.
             let (way, (_, loads)) = stored(d, shape, 2, side, 1 - along);
-            assert_eq!(way, Read::Own, "{d}, factor {side} turned around");
-            assert_eq!(loads, 1, "{d}, factor {side} turned around");
+            assert_eq!(way, Read::Own, "{d}, factor {side} transposed");
+            assert_eq!(loads, 1, "{d}, factor {side} transposed");
         }
     }
     assert_eq!(stored(DType::F64, [64, 64, 16], 2, 0, 1).0, Read::Own);
@@ -334,7 +334,7 @@ fn the_result_of_a_group_is_a_factor_of_the_next() {
 }
 
 /// Where the PTX manual puts an element: lines of `span` bytes, of which eight make a pattern, with the bits of their
-/// number changing pieces of 16 bytes; then what follows along a line.
+/// number changing chunks of 16 bytes; then what follows along a line.
 fn of_manual(span: u32, lines: u32, line: u32, byte: u32) -> u32 {
     let near = byte / span * span * lines + line * span + byte % span;
     near ^ (near >> 7 & 7 & (span / 16 - 1)) << 4
@@ -360,9 +360,9 @@ fn factors_of_groups_lie_in_the_orders_of_the_manual() {
         let own = if side == 0 { [m, k] } else { [k, n] };
         let bytes = d.bytes() as u32;
         let held = Layout::blocked(&own, &[fast, 1 - fast], 16 / bytes, threads(2));
-        let (panels, bases) = Panels::order(fast, &tiles, side, d, k);
-        assert_eq!((panels.span, panels.across), (span, (fast == side)), "{d} {own:?}");
-        assert_eq!(Panels::find(&tiles, side, d, k, &bases), Some(panels), "{d} {own:?}");
+        let (swizzled, bases) = WgmmaShared::order(fast, &tiles, side, d, k);
+        assert_eq!((swizzled.span, swizzled.across), (span, (fast == side)), "{d} {own:?}");
+        assert_eq!(WgmmaShared::find(&tiles, side, d, k, &bases), Some(swizzled), "{d} {own:?}");
         let bits = own.map(|n: u32| n.trailing_zeros());
         for (row, column) in (0..own[0]).flat_map(|r| (0..own[1]).map(move |c| (r, c))) {
             let at = [row, column];
@@ -380,5 +380,5 @@ fn factors_of_groups_lie_in_the_orders_of_the_manual() {
     }
     // Bytes across K are moved: only halves may be neighbours there.
     let tiles = Tiles::choose(group(DType::I8), [64, 64], threads(2), false).unwrap();
-    assert!(!Panels::order(1, &tiles, 1, DType::I8, 64).0.across);
+    assert!(!WgmmaShared::order(1, &tiles, 1, DType::I8, 64).0.across);
 }

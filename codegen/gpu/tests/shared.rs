@@ -68,7 +68,7 @@ fn swizzles_are_linear() {
     }
 }
 
-/// 16-bit elements, two panels of 64 columns, 16 rows.
+/// 16-bit elements, two atoms of 64 columns, 16 rows.
 #[test]
 fn swizzled_tile_has_panels() {
     let map = SharedMap::swizzled(4, 7, 2, Swizzle::B128).unwrap();

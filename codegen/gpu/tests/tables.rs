@@ -72,9 +72,9 @@ fn mma_accumulators() {
         let expected = vec![lane / 4 + 8 * (register / 2), 2 * (lane % 4) + register % 2];
         assert_eq!(mma.apply(register, lane, 0), expected);
     }
-    // Four warps below one another, the instruction's panels of eight columns in registers.
-    let panels = from_table([2, 5], &[(0, 1), (0, 2), (0, 4), (0, 8), (0, 16)], &[], &[(1, 0), (2, 0)]);
-    let wgmma = mma.product(&panels);
+    // Four warps below one another, the instruction's atoms of eight columns in registers.
+    let swizzled = from_table([2, 5], &[(0, 1), (0, 2), (0, 4), (0, 8), (0, 16)], &[], &[(1, 0), (2, 0)]);
+    let wgmma = mma.product(&swizzled);
     assert_eq!(wgmma.out_bits(), [6, 8]);
     for warp in 0..4 {
         for (lane, register) in (0..32).flat_map(|l| (0..128).map(move |r| (l, r))) {
@@ -83,7 +83,7 @@ fn mma_accumulators() {
             assert_eq!(wgmma.apply(register, lane, warp), [row, column]);
         }
     }
-    assert_eq!(wgmma.left_divide(&mma), Some(panels));
+    assert_eq!(wgmma.left_divide(&mma), Some(swizzled));
     assert_eq!(wgmma.left_divide(&blocked()), None);
 }
 
@@ -91,8 +91,8 @@ fn mma_accumulators() {
 /// registers `8 j .. 8 j + 8`.
 #[test]
 fn accumulator_is_operand() {
-    let panels = from_table([2, 1], &[(0, 1)], &[], &[(1, 0), (2, 0)]);
-    let accumulator = mma_accumulator().product(&panels);
+    let swizzled = from_table([2, 1], &[(0, 1)], &[], &[(1, 0), (2, 0)]);
+    let accumulator = mma_accumulator().product(&swizzled);
     let operand = from_table(
         [6, 4],
         &[(0, 1), (8, 0), (0, 8)],

@@ -41,7 +41,7 @@ pub struct Text {
     /// The parameters in order, without the three numbers of programs that follow them, and without the address of
     /// control memory that comes last if the kernel has some.
     pub params: Vec<Slot>,
-    /// What the launch describes to the copy engine; the descriptions are the last parameters.
+    /// What the launch describes to TMA; the descriptions are the last parameters.
     pub maps: Vec<TensorMap>,
     /// What the kernel may say.
     pub messages: Vec<Message>,
@@ -99,12 +99,12 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
 /// other blocks fill.
 pub fn own_shared_bytes(kernel: &Kernel) -> u32 {
     const WORD: u32 = 4;
-    let posted = tk_gpu::ir::cluster::posted(kernel);
-    if let Some(last) = posted.len().checked_sub(1) {
+    let remote_buffers = tk_gpu::ir::cluster::remote_buffers(kernel);
+    if let Some(last) = remote_buffers.len().checked_sub(1) {
         return crate::emit::shared::barrier_of(kernel, last) + crate::emit::shared::BARRIER
             - kernel.shared_bytes();
     }
-    if kernel.setting.spec.has_gcn && Needs::of(kernel).asserts { WORD } else { 0 }
+    if kernel.options.spec.has_gcn && Needs::of(kernel).asserts { WORD } else { 0 }
 }
 
 /// From here on LLVM verifies the machine code of this process behind each of its passes, and ends the process where it finds
@@ -130,7 +130,7 @@ fn generate(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
     let said = Said::listen(&context);
     let symbol = symbol(&kernel.func().name);
     let module = context.create_module(&symbol);
-    let has_gcn = kernel.setting.spec.has_gcn;
+    let has_gcn = kernel.options.spec.has_gcn;
     let machine = if has_gcn { gcn(kernel) } else { nvidia(kernel) }.machine()?;
     module.set_triple(&machine.get_triple());
     module.set_data_layout(&machine.get_target_data().get_data_layout());
@@ -183,7 +183,7 @@ fn generate(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
         let asm = copy.as_ref().map(read).transpose()?.unwrap_or_default();
         (asm, Some(made(&module, FileType::Object)?.as_slice().to_vec()))
     } else {
-        (clustered(read(&module)?, kernel.setting.blocks), None)
+        (clustered(read(&module)?, kernel.options.blocks), None)
     };
     if let Some(error) = said.error() {
         return Err(Stop::Refused(error));
@@ -193,13 +193,13 @@ fn generate(kernel: &Kernel, lines: &Lines, with_text: bool) -> Res<Text> {
 
 fn nvidia(kernel: &Kernel) -> Processor {
     Target::initialize_nvptx(&InitializationConfig::default());
-    let name = kernel.setting.spec.name;
+    let name = kernel.options.spec.name;
     // The oldest version that knows the target, and it has all that is emitted (`ptxas` refuses what it lacks): an older
     // assembler and driver take it than what LLVM would choose.
     let features = match name {
         "sm_90a" if multiplies_f8(kernel) => "+ptx84",
         // Stores that arrive at a barrier.
-        "sm_90a" if kernel.setting.blocks > 1 => "+ptx81",
+        "sm_90a" if kernel.options.blocks > 1 => "+ptx81",
         "sm_90a" => "+ptx80",
         // Policies of caches.
         _ if evicts(kernel) => "+ptx74",
@@ -216,10 +216,10 @@ fn nvidia(kernel: &Kernel) -> Processor {
 fn gcn(kernel: &Kernel) -> Processor {
     Target::initialize_amd_gpu(&InitializationConfig::default());
     // A block on two compute units would wait at barriers for its accesses to device memory too.
-    let features = if is_rdna(kernel.setting.spec) { "+cumode" } else { "" };
+    let features = if is_rdna(kernel.options.spec) { "+cumode" } else { "" };
     Processor {
         triple: "amdgcn-amd-amdhsa".to_string(),
-        cpu: kernel.setting.spec.name.to_string(),
+        cpu: kernel.options.spec.name.to_string(),
         features: features.to_string(),
         reloc: RelocMode::PIC,
     }
@@ -244,7 +244,7 @@ fn ptx_kernel<'c>(
     };
     note("kernel", 1)?;
     note("reqntidx", kernel.block_threads())?;
-    if kernel.setting.registers.is_some() || tk_gpu::ir::warps::moves(kernel) {
+    if kernel.options.registers.is_some() || tk_gpu::ir::warps::moves(kernel) {
         // Otherwise the assembler does not know what lanes begin with.
         note("maxnreg", kernel.registers_of_launch())?;
     }
@@ -302,7 +302,7 @@ fn amd_kernel<'c>(context: &'c Context, module: &Module<'c>, function: FunctionV
         ("amdgpu-implicitarg-num-bytes", "0".to_string()),
         // Memory that was allocated for the device is not shared finely: its atomic additions of floats are instructions.
         ("amdgpu-unsafe-fp-atomics", "true".to_string()),
-        ("target-cpu", kernel.setting.spec.name.to_string()),
+        ("target-cpu", kernel.options.spec.name.to_string()),
     ];
     all.extend(NOT_PASSED.map(|name| (name, String::new())));
     for (name, value) in all {

@@ -121,7 +121,7 @@ pub struct Hosted {
     pub entry: crate::sim::Kernel,
     /// The parameters in order.
     pub params: Vec<Slot>,
-    /// What the launch describes to the copy engine: addresses of [`crate::sim::TensorMap`] are the last arguments.
+    /// What the launch describes to TMA: addresses of [`crate::sim::TensorMap`] are the last arguments.
     pub maps: Vec<TensorMap>,
     /// What calls refer to by number.
     pub tables: Tables,

@@ -295,7 +295,7 @@ ops! {
     MachineOp {
         /// The same tile, its elements in other registers and lanes.
         Convert = "convert",
-        /// `shared_store(v)`. `piecewise`: what stands in front of it loads `v`, for it alone, and the elements go from memory to
+        /// `shared_store(v)`. `chunked`: what stands in front of it loads `v`, for it alone, and the elements go from memory to
         /// the buffer piece by piece, so that a lane does not hold all of them.
         SharedStore = "shared_store",
         /// `shared_load()`.
@@ -311,11 +311,11 @@ ops! {
         SharedAdd = "shared_add",
         /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
         SharedDot = "shared_dot",
-        /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp or of a group of warps. A factor is an
+        /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp or of a warpgroup. A factor is an
         /// operand, or it lies in the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes
-        /// `k`, `elem`. `flight`: a group only begins it. A group finds what was written to the buffers before the last `proxy_fence` of who wrote it.
+        /// `k`, `elem`. `async`: a group only begins it. A group finds what was written to the buffers before the last `proxy_fence` of who wrote it.
         Mma = "mma",
-        /// `mma_wait(v)`: all products of groups of this thread but the last `pending` are done, with the attribute `flight`
+        /// `mma_wait(v)`: all products of groups of this thread but the last `pending` are done, with the attribute `async`
         /// of `mma`: their sums are `v` as it is then, and `buffers` are what they read. Nothing else looks at such sums.
         MmaWait = "mma_wait",
         /// `fragments(acc)`: of a factor in a buffer, 0 or 1 as `axis` says, the elements from `start` on along K that one
@@ -334,27 +334,27 @@ ops! {
         /// Whether this warp is the one that brings tiles: `buffers` are the barriers of channels, with so many `pieces`, which
         /// are ready then. The warps of the program go the other way. `warps`: there are so many that go this way, the first
         /// of which brings tiles.
-        Producer = "producer",
+        IsProducerWarp = "is_producer_warp",
         /// True in one thread of the warp.
         Elect = "elect",
         /// From here on a lane has `count` registers. Who gives some back does so at once, who wants more waits for it.
-        Registers = "registers",
+        SetMaxRegisters = "setmaxnreg",
         /// Waits until the next piece of a channel is free, and says that `bytes` will come.
-        ChannelOpen = "channel_open",
-        /// `tensor_copy(view, ..)`: the tile of this `shape` at these positions goes to the open piece of a channel, the first
+        ProducerAcquire = "producer_acquire",
+        /// `tma_load(view, ..)`: the tile of this `shape` at these positions goes to the open piece of a channel, the first
         /// of the two `buffers`, in lines of `span` bytes; the second one has the barriers. Elements outside are 0.
-        TensorCopy = "tensor_copy",
-        /// `tensor_store(view, ..)`: the tile of this `shape` in a `buffer`, in lines of `span` bytes, goes to these positions.
+        TmaLoad = "tma_load",
+        /// `tma_store(view, ..)`: the tile of this `shape` in a `buffer`, in lines of `span` bytes, goes to these positions.
         /// Elements outside are left out. When this is over it has arrived, or if it is `once` in a program, it has left the buffer.
-        TensorStore = "tensor_store",
+        TmaStore = "tma_store",
         /// The open piece is left to the copies.
-        ChannelSend = "channel_send",
+        ProducerCommit = "producer_commit",
         /// Waits for the next piece of a channel; gives its number.
-        ChannelReceive = "channel_receive",
+        ConsumerWait = "consumer_wait",
         /// Nobody of this warp reads the piece any more that was received first of those that are not released. `when`: only if
         /// the operand is true.
-        ChannelRelease = "channel_release",
-        /// What this thread has written to shared memory before is there for instructions of groups of warps that others call
+        ConsumerRelease = "consumer_release",
+        /// What this thread has written to shared memory before is there for instructions of warpgroups that others call
         /// behind a barrier.
         ProxyFence = "proxy_fence",
         /// All threads of the program have arrived, and what they wrote to shared memory is visible.

@@ -45,15 +45,15 @@ pub fn effects(op: Op) -> Effects {
             | MachineOp::SharedDot
             | MachineOp::Mma
             | MachineOp::MmaWait
-            | MachineOp::Producer
+            | MachineOp::IsProducerWarp
             | MachineOp::Elect
-            | MachineOp::Registers
-            | MachineOp::ChannelOpen
-            | MachineOp::TensorCopy
-            | MachineOp::TensorStore
-            | MachineOp::ChannelSend
-            | MachineOp::ChannelReceive
-            | MachineOp::ChannelRelease
+            | MachineOp::SetMaxRegisters
+            | MachineOp::ProducerAcquire
+            | MachineOp::TmaLoad
+            | MachineOp::TmaStore
+            | MachineOp::ProducerCommit
+            | MachineOp::ConsumerWait
+            | MachineOp::ConsumerRelease
             | MachineOp::Fragments
             | MachineOp::AsyncCopy
             | MachineOp::AsyncCommit

@@ -1,7 +1,7 @@
 //! Owns how a factor of a matrix product lies in shared memory, and how its fragments are read from there.
 //!
 //! A *matrix load* brings eight rows of 16 bytes: each of eight lanes says where a row begins, and every lane of the warp
-//! gets one word of them, lane `l` word `l % 4` of row `l / 4`. Turned around it gives a lane, of elements of two bytes,
+//! gets one word of them, lane `l` word `l % 4` of row `l / 4`. Transposed, it gives a lane, of elements of two bytes,
 //! those of column `l / 4` and rows `2 (l % 4)` and `2 (l % 4) + 1`. Up to four matrices are loaded at a time, lanes 8 to 15
 //! giving the rows of the second one and so on. Whether it serves follows from where the bits of a fragment lie in the
 //! buffer; where it does not, every lane reads its own words.
@@ -23,7 +23,7 @@ use crate::target::spec::TargetSpec;
 pub enum Read {
     /// Matrix loads; rows of the buffer are along K.
     Rows,
-    /// Matrix loads, turned around; rows of the buffer are across K.
+    /// Matrix loads, transposed; rows of the buffer are across K.
     Columns,
     /// Every lane reads what it holds.
     Own,

@@ -15,7 +15,7 @@ pub fn product(kernel: &Kernel, inst: &Inst, acc: ValueId) -> Option<(u32, Tiles
     let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).filter(|k| *k > 0)?;
     let kind = Kind { factors, sum: ty.dtype()?, precision: inst.attrs.str("precision"), k };
     let named = inst.attrs.str("matrix").filter(|_| elems.next().is_none())?;
-    let matrix = find(kernel.setting.spec, kind).find(|m| m.name == named)?;
+    let matrix = find(kernel.options.spec, kind).find(|m| m.name == named)?;
     let [m, n] = *ty.shape()? else { return None };
     Some((k, Tiles::of(matrix, [m, n], kernel.layout(acc)?)?, factors))
 }

@@ -55,7 +55,7 @@ impl Roots {
                 for (a, i) in args.iter().zip(init) {
                     self.set(*a, self.get(*i));
                 }
-                // What a trip may exchange is unknown, and once more, until nothing else is.
+                // What an iteration may exchange is unknown, and once more, until nothing else is.
                 let mut changes = true;
                 while changes {
                     changes = false;

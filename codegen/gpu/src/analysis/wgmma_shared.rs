@@ -1,18 +1,18 @@
-//! Owns how a factor lies in shared memory for instructions of groups of warps.
+//! Owns how a factor lies in shared memory for instructions of warpgroups.
 //!
 //! Such an instruction reads its factors from shared memory by itself, in one of the orders of the PTX manual ("Strides",
 //! "Canonical layouts" of `wgmma`). Neighbours are along K or, of elements of two bytes, across it: rows of the left
 //! factor, columns of the right one. `span` bytes of neighbours are a line; lines follow one another along the other
-//! dimension and make a *panel*, and panels follow one another along the first. Pieces of 16 bytes of a line are moved by
+//! dimension and make a *atom*, and atoms follow one another along the first. Chunks of 16 bytes of a line are moved by
 //! exclusive or with the number of the line, so that eight lines meet in no bank:
 //!
 //! ```text
-//! place of byte b in a panel:  b ^ (b >> 3 & (span - 16))        span = 128: bits 4 to 6 change by bits 7 to 9
+//! place of byte b in a swizzle atom:  b ^ (b >> 3 & (span - 16))        span = 128: bits 4 to 6 change by bits 7 to 9
 //! ```
 //!
 //! ```text
 //! 128 x 64 halves along K, span 128         64 x 128 halves, neighbours across K, span 128
-//! row 0   k 0 .. 63                         panel 0: k 0    columns 0 .. 63      panel 1: columns 64 .. 127
+//! row 0   k 0 .. 63                         swizzle atom 0: k 0    columns 0 .. 63      swizzle atom 1: columns 64 .. 127
 //! row 1   k 0 .. 63                                  k 1    columns 0 .. 63
 //! ```
 //!
@@ -29,7 +29,7 @@ use crate::target::mma::{self, Matrix, Tiles};
 /// Lines after which the exclusive or repeats.
 const LINES: u32 = 8;
 /// Bytes that stay together.
-const PIECE: u32 = 16;
+const CHUNK: u32 = 16;
 /// The widest line.
 const WIDEST: u32 = 128;
 
@@ -38,31 +38,31 @@ pub const WIDEST_PATTERN: u32 = WIDEST * LINES;
 
 /// An order. Sizes are bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Panels {
+pub struct WgmmaShared {
     /// Neighbours are across K.
     pub across: bool,
     /// A line: 32, 64 or 128.
     pub span: u32,
     /// From a line to the eighth after it.
     pub lines: u32,
-    /// From a panel to the next.
-    pub panel: u32,
+    /// From a swizzle atom to the next.
+    pub swizzle_atom: u32,
 }
 
-impl Panels {
+impl WgmmaShared {
     /// The order with such lines, for a factor whose atoms have `2^across` elements across K and `2^along` along it.
-    fn new(is_across: bool, span: u32, [across, along]: [u32; 2]) -> Panels {
+    fn new(is_across: bool, span: u32, [across, along]: [u32; 2]) -> WgmmaShared {
         let lines = if is_across { along } else { across };
-        Panels { across: is_across, span, lines: span * LINES, panel: span << lines }
+        WgmmaShared { across: is_across, span, lines: span * LINES, swizzle_atom: span << lines }
     }
 
     /// Where the bits of coordinates across K, then along K, lie, in elements of `bytes`.
     fn bases(&self, [across, along]: [u32; 2], bytes: u32) -> [Vec<i64>; 2] {
         let of_line = (self.span / bytes).trailing_zeros();
-        let moved = |b: u32| i64::from((b ^ (b >> 3 & (self.span - PIECE))) / bytes);
+        let moved = |b: u32| i64::from((b ^ (b >> 3 & (self.span - CHUNK))) / bytes);
         let near = |bits: u32| -> Vec<i64> {
-            let panel = |i: u32| i64::from(self.panel / bytes) << (i - of_line);
-            (0..bits).map(|i| if i < of_line { 1 << i } else { panel(i) }).collect()
+            let swizzle_atom = |i: u32| i64::from(self.swizzle_atom / bytes) << (i - of_line);
+            (0..bits).map(|i| if i < of_line { 1 << i } else { swizzle_atom(i) }).collect()
         };
         let lines = |bits: u32| -> Vec<i64> { (0..bits).map(|i| moved(self.span << i)).collect() };
         if self.across { [near(across), lines(along)] } else { [lines(across), near(along)] }
@@ -70,41 +70,41 @@ impl Panels {
 
     /// Where an instruction may find a factor whose neighbours in memory are along the dimension `fast`: they stay
     /// neighbours. Gives the order, and the place of each bit of its coordinates, as they are in the tile.
-    pub fn order(fast: usize, tiles: &Tiles, side: usize, dtype: DType, k: u32) -> (Panels, Vec<i64>) {
+    pub fn order(fast: usize, tiles: &Tiles, side: usize, dtype: DType, k: u32) -> (WgmmaShared, Vec<i64>) {
         let bits = extents(tiles, side, k);
         let bytes = dtype.bytes() as u32;
         // Columns that are not in one line would be no multiple of 16 bytes apart.
         let own = if side == 0 { tiles.matrix.m } else { tiles.matrix.n };
         let wide = |bits: u32| (bytes << bits).min(WIDEST);
-        let is_across = bytes == 2 && wide(own) >= 2 * PIECE && fast == side;
-        let panels = Panels::new(is_across, wide(if is_across { own } else { bits[1] }), bits);
-        (panels, panels.turned(side, bits, bytes))
+        let is_across = bytes == 2 && wide(own) >= 2 * CHUNK && fast == side;
+        let swizzled = WgmmaShared::new(is_across, wide(if is_across { own } else { bits[1] }), bits);
+        (swizzled, swizzled.transposed(side, bits, bytes))
     }
 
-    /// Where the bits of the coordinates of a tile lie that the copy engine stores, whose atoms have so many rows and columns
+    /// Where the bits of the coordinates of a tile lie that TMA stores, whose atoms have so many rows and columns
     /// (log2); the span of its lines. `None` if no order has such lines.
     pub fn of_tile(bits: [u32; 2], bytes: u32) -> Option<(u32, Vec<i64>)> {
         let span = (bytes << bits[1]).min(WIDEST);
-        let fits = span >= 2 * PIECE && 1 << bits[0] >= LINES && bytes <= PIECE;
-        let panels = Panels::new(false, span, bits);
-        fits.then(|| (span, panels.bases(bits, bytes).concat()))
+        let fits = span >= 2 * CHUNK && 1 << bits[0] >= LINES && bytes <= CHUNK;
+        let swizzled = WgmmaShared::new(false, span, bits);
+        fits.then(|| (span, swizzled.bases(bits, bytes).concat()))
     }
 
     /// The order that has its bits in these places.
-    pub fn find(tiles: &Tiles, side: usize, dtype: DType, k: u32, bases: &[i64]) -> Option<Panels> {
+    pub fn find(tiles: &Tiles, side: usize, dtype: DType, k: u32, bases: &[i64]) -> Option<WgmmaShared> {
         let bits = extents(tiles, side, k);
         let bytes = dtype.bytes() as u32;
-        let all = [2 * PIECE, 4 * PIECE, WIDEST].into_iter();
-        let all = all.flat_map(|span| [false, true].map(|across| Panels::new(across, span, bits)));
-        let fits = |p: &Panels| {
+        let all = [2 * CHUNK, 4 * CHUNK, WIDEST].into_iter();
+        let all = all.flat_map(|span| [false, true].map(|across| WgmmaShared::new(across, span, bits)));
+        let fits = |p: &WgmmaShared| {
             let lines = if p.across { bits[1] } else { bits[0] };
             let line = if p.across { bits[0] } else { bits[1] };
             (!p.across || bytes == 2) && bytes << line >= p.span && 1 << lines >= LINES
         };
-        all.filter(fits).find(|p| p.turned(side, bits, bytes) == bases)
+        all.filter(fits).find(|p| p.transposed(side, bits, bytes) == bases)
     }
 
-    fn turned(&self, side: usize, bits: [u32; 2], bytes: u32) -> Vec<i64> {
+    fn transposed(&self, side: usize, bits: [u32; 2], bytes: u32) -> Vec<i64> {
         let [x, y] = self.bases(bits, bytes);
         if side == 0 { [x, y].concat() } else { [y, x].concat() }
     }
@@ -116,13 +116,13 @@ fn extents(tiles: &Tiles, side: usize, k: u32) -> [u32; 2] {
     if side == 0 { bits } else { [bits[1], bits[0]] }
 }
 
-/// Where each buffer may begin: factors of groups, and what the copy engine stores, where their exclusive or repeats.
+/// Where each buffer may begin: factors of groups, and what TMA stores, where their exclusive or repeats.
 pub fn alignments(kernel: &Kernel) -> Vec<u32> {
     let func = kernel.func();
     let mut all = vec![ALIGN; kernel.buffers.len()];
     for id in tk_tile::walk::insts(func) {
         let inst = &func.insts[id];
-        if inst.op == Op::Machine(MachineOp::TensorStore) {
+        if inst.op == Op::Machine(MachineOp::TmaStore) {
             let span = inst.attrs.int("span").and_then(|n| u32::try_from(n).ok()).unwrap_or(WIDEST);
             for slot in named(inst).into_iter().flatten() {
                 all.get_mut(slot).into_iter().for_each(|a| *a = (*a).max(span * LINES));
@@ -133,7 +133,7 @@ pub fn alignments(kernel: &Kernel) -> Vec<u32> {
         for (side, (buffer, name)) in named(inst).into_iter().zip(["bases_a", "bases_b"]).enumerate() {
             let Some(slot) = buffer.and_then(|b| all.get_mut(b)) else { continue };
             let bases = inst.attrs.ints(name).unwrap_or(&[]);
-            let found = Panels::find(&tiles, side, dtypes[side.min(1)], k, bases);
+            let found = WgmmaShared::find(&tiles, side, dtypes[side.min(1)], k, bases);
             *slot = (*slot).max(found.map_or(ALIGN, |p| p.lines));
         }
     }

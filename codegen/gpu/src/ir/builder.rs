@@ -88,8 +88,8 @@ impl Edit<'_> {
         self.kernel.module.types.get(self.kernel.func().ty(v)).dtype().unwrap_or(DType::I32)
     }
 
-    /// Whether the trip of a loop that is so many behind `iv` comes.
-    pub fn comes(&mut self, id: InstId, block: BlockId, iv: ValueId, trips: u32) -> ValueId {
+    /// Whether the iteration of a loop that is so many behind `iv` comes.
+    pub fn comes(&mut self, id: InstId, block: BlockId, iv: ValueId, iterations: u32) -> ValueId {
         let inst = self.kernel.func().insts[id].clone();
         let [_, hi, step, ..] = inst.operands.as_slice() else { return iv };
         let known = constant(self.kernel.func(), *step).and_then(Scalar::as_int);
@@ -100,8 +100,8 @@ impl Edit<'_> {
             false => self.compute(block, ElementwiseOp::Cast, &[v], DType::I64),
         };
         let (hi, iv, by) = (wide(*hi), wide(iv), wide(*step));
-        let trips = self.int(block, DType::I64, trips.into());
-        let far = self.compute(block, ElementwiseOp::Mul, &[by, trips], DType::I64);
+        let iterations = self.int(block, DType::I64, iterations.into());
+        let far = self.compute(block, ElementwiseOp::Mul, &[by, iterations], DType::I64);
         if let Some(step) = known {
             return self.reaches(block, (iv, hi, far), step > 0, narrow);
         }
@@ -141,10 +141,10 @@ impl Edit<'_> {
         self.compute(block, ElementwiseOp::And, &[comes, farther], DType::Bool)
     }
 
-    /// The piece of a ring behind another one.
-    pub fn behind(&mut self, block: BlockId, slot: ValueId, pieces: u32) -> ValueId {
+    /// The stage of a multi-stage buffer behind another one.
+    pub fn behind(&mut self, block: BlockId, slot: ValueId, stages: u32) -> ValueId {
         let (one, zero) = (self.int(block, DType::I32, 1), self.int(block, DType::I32, 0));
-        let last = self.int(block, DType::I32, i64::from(pieces) - 1);
+        let last = self.int(block, DType::I32, i64::from(stages) - 1);
         let ends = self.compute(block, ElementwiseOp::Eq, &[slot, last], DType::Bool);
         let after = self.compute(block, ElementwiseOp::Add, &[slot, one], DType::I32);
         self.compute(block, ElementwiseOp::Select, &[ends, zero, after], DType::I32)

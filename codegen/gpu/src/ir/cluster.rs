@@ -58,11 +58,11 @@ pub fn stays_in_block(inst: &Inst) -> bool {
 
 /// Whether a program can be divided into so many blocks.
 pub fn fits(kernel: &Kernel, blocks: u32) -> bool {
-    let (setting, func) = (&kernel.setting, kernel.func());
+    let (options, func) = (&kernel.options, kernel.func());
     blocks == 1
         || SIZES.contains(&blocks)
-            && setting.spec.has_clusters
-            && blocks <= 1 << setting.threads().warp_bits
+            && options.spec.has_clusters
+            && blocks <= 1 << options.threads().warp_bits
             && !walk::insts(func).into_iter().any(|i| stays_in_block(&func.insts[i]))
 }
 
@@ -76,27 +76,28 @@ pub fn joins(kernel: &Kernel) -> Option<InstId> {
     };
     let inside = |i: InstId| func.insts[i].blocks.iter().flat_map(|b| walk::insts_in(func, *b)).any(one);
     let first = |i: &&InstId| one(**i) || inside(**i);
-    func.blocks[func.body].insts.iter().find(first).copied().filter(|_| kernel.setting.blocks > 1)
+    func.blocks[func.body].insts.iter().find(first).copied().filter(|_| kernel.options.blocks > 1)
 }
 
-/// The buffers whose stores are posted, in the order of their numbers.
-pub fn posted(kernel: &Kernel) -> Vec<usize> {
+/// The buffers whose stores are remote, in the order of their numbers.
+pub fn remote_buffers(kernel: &Kernel) -> Vec<usize> {
     let func = kernel.func();
-    let posted = walk::insts(func).into_iter().map(|i| &func.insts[i]).filter(|i| i.attrs.flag("posted"));
-    posted.flat_map(shared_access::named).flatten().collect::<BTreeSet<_>>().into_iter().collect()
+    let remote_buffers =
+        walk::insts(func).into_iter().map(|i| &func.insts[i]).filter(|i| i.attrs.flag("remote"));
+    remote_buffers.flat_map(shared_access::named).flatten().collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Bytes that a posted store brings to each block.
-pub fn posted_bytes(kernel: &Kernel, store: &Inst) -> u32 {
+/// Bytes that a remote store brings to each block.
+pub fn remote_store_bytes(kernel: &Kernel, store: &Inst) -> u32 {
     let Some(v) = store.operands.first() else { return 0 };
     let ty = kernel.module.types.get(kernel.func().ty(*v));
     ty.shape().unwrap_or(&[]).iter().product::<u32>() * element_bytes(ty.elem()) as u32
 }
 
-/// Whether a buffer can be filled by a posted store, and both who fill and who read it say so.
-pub fn may_post(kernel: &Kernel, buffer: usize) -> bool {
-    let says = |i: InstId| kernel.func().insts[i].attrs.flag("posted");
-    kernel.setting.blocks > 1 && pair(kernel, buffer).is_some_and(|pair| pair.into_iter().all(says))
+/// Whether a buffer can be filled by a remote store, and both who fill and who read it say so.
+pub fn may_store_remotely(kernel: &Kernel, buffer: usize) -> bool {
+    let says = |i: InstId| kernel.func().insts[i].attrs.flag("remote");
+    kernel.options.blocks > 1 && pair(kernel, buffer).is_some_and(|pair| pair.into_iter().all(says))
 }
 
 /// The only store to a buffer and the only load from it, if each element is stored by one thread once, in words, and the load
@@ -111,8 +112,8 @@ pub fn pair(kernel: &Kernel, buffer: usize) -> Option<[InstId; 2]> {
     let in_order =
         op(store) == Op::Machine(MachineOp::SharedStore) && op(load) == Op::Machine(MachineOp::SharedLoad);
     let together = func.blocks.iter().any(|(_, b)| b.insts.contains(&store) && b.insts.contains(&load));
-    let plain = |i: InstId| ["ahead", "own", "piecewise"].iter().all(|n| !func.insts[i].attrs.flag(n));
-    let is_plain = plain(store) && plain(load) && shared_access::slot(&func.insts[store]).is_none();
+    let plain = |i: InstId| ["ahead", "own", "chunked"].iter().all(|n| !func.insts[i].attrs.flag(n));
+    let is_plain = plain(store) && plain(load) && shared_access::stage_index(&func.insts[store]).is_none();
     let v = *func.insts[store].operands.first()?;
     let once = kernel.layout(v)?.atom().free_bits(InDim::Register) == 0;
     let words = element_bytes(kernel.module.types.get(func.ty(v)).elem()) >= WORD;

@@ -53,7 +53,7 @@ impl Layouts {
 
 /// What a kernel is compiled for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Setting {
+pub struct CompileOptions {
     /// The machine.
     pub spec: &'static TargetSpec,
     /// Warps of a program, as `launch(warps = n)` counts them.
@@ -61,7 +61,7 @@ pub struct Setting {
     /// Blocks that the warps of a program are divided among, as `launch(ctas = n)` asks for; 1, 2, 4 or 8, and 1 where
     /// blocks do not reach each other. Layouts know nothing of it: the number of a warp is that in the program.
     pub blocks: u32,
-    /// Trips of a loop that are on their way at once where the loop does not say it, from `launch(stages = n)`; 1 for one
+    /// Iterations of a loop that are on their way at once where the loop does not say it, from `launch(stages = n)`; 1 for one
     /// after the other.
     pub stages: Option<u32>,
     /// The most stages that any loop gets, whatever is asked for: a limit of the compiler, which tries fewer where the shared
@@ -75,7 +75,7 @@ pub struct Setting {
     pub facts: Vec<ArgFacts>,
 }
 
-impl Setting {
+impl CompileOptions {
     /// The threads of a program.
     pub fn threads(&self) -> Threads {
         Threads {
@@ -95,7 +95,7 @@ pub struct Kernel {
     /// The layout of each value; scalars and views have none.
     pub of: Vec<Option<LayoutId>>,
     /// What it is compiled for.
-    pub setting: Setting,
+    pub options: CompileOptions,
     /// What lies in shared memory; empty before it is scheduled.
     pub buffers: Vec<Buffer>,
     /// What shared memory does not suffice for.
@@ -147,15 +147,15 @@ impl Operands {
     pub const SHARED: Operands = Operands { most_k: u32::MAX, invariant_in_registers: false };
 }
 
-/// Trips on their way at once where nobody says it: one is computed while two are loaded, which hides the latency of device
-/// memory behind a trip of 64 x 64 x 32 products and more. A device with more latency or less shared memory would want
+/// Iterations on their way at once where nobody says it: one is computed while two are loaded, which hides the latency of device
+/// memory behind an iteration of 64 x 64 x 32 products and more. A device with more latency or less shared memory would want
 /// another number.
 pub const STAGES: u32 = 3;
 
-/// Where a buffer, or a piece of a ring, may begin: what the widest access of a lane needs on every target.
+/// Where a buffer, or a stage of a multi-stage buffer, may begin: what the widest access of a lane needs on every target.
 pub const ALIGN: u32 = 16;
 
-/// A piece of shared memory.
+/// A region of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Buffer {
     /// Its size.
@@ -177,14 +177,14 @@ impl Kernel {
 
     /// Threads of a block: its part of those of the program, and of the warps that bring tiles if there are some.
     pub fn block_threads(&self) -> u32 {
-        self.setting.threads().count() / self.setting.blocks.max(1)
-            + crate::ir::warps::producers(self) * self.setting.spec.warp_size
+        self.options.threads().count() / self.options.blocks.max(1)
+            + crate::ir::warps::producers(self) * self.options.spec.warp_size
     }
 
     /// The most registers of a lane with which a block can begin.
     pub fn registers_of_launch(&self) -> u32 {
-        let most = self.setting.spec.registers_of_launch(self.block_threads() / self.setting.spec.warp_size);
-        self.setting.registers.map_or(most, |n| n.min(most))
+        let most = self.options.spec.registers_of_launch(self.block_threads() / self.options.spec.warp_size);
+        self.options.registers.map_or(most, |n| n.min(most))
     }
 
     /// Bytes of shared memory.
@@ -193,5 +193,5 @@ impl Kernel {
     }
 }
 
-/// Bytes of the two barriers of a piece.
+/// Bytes of the two barriers of a stage.
 pub const BARRIERS: u32 = 16;

@@ -20,28 +20,28 @@ pub fn named(inst: &Inst) -> Vec<Option<usize>> {
     list.iter().map(|b| usize::try_from(*b).ok()).collect()
 }
 
-/// The pieces of each buffer that an instruction names: 1 where it is no ring.
-pub fn slots(inst: &Inst) -> Vec<(usize, u32)> {
-    let slots = inst.attrs.ints("slots").unwrap_or(&[]).iter().copied().chain(std::iter::repeat(1));
-    let pieces = |n: i64| u32::try_from(n).unwrap_or(1).max(1);
-    named(inst).into_iter().zip(slots).filter_map(|(b, n)| Some((b?, pieces(n)))).collect()
+/// The stages of each buffer that an instruction names: 1 where it is no multi-stage buffer.
+pub fn buffer_stages(inst: &Inst) -> Vec<(usize, u32)> {
+    let slots = inst.attrs.ints("stages").unwrap_or(&[]).iter().copied().chain(std::iter::repeat(1));
+    let stages = |n: i64| u32::try_from(n).unwrap_or(1).max(1);
+    named(inst).into_iter().zip(slots).filter_map(|(b, n)| Some((b?, stages(n)))).collect()
 }
 
-/// The number of the piece that an instruction accesses, if one of its buffers is a ring.
-pub fn slot(inst: &Inst) -> Option<ValueId> {
-    inst.attrs.ints("slots").and_then(|_| inst.operands.last().copied())
+/// The number of the stage that an instruction accesses, if one of its buffers is a multi-stage buffer.
+pub fn stage_index(inst: &Inst) -> Option<ValueId> {
+    inst.attrs.ints("stages").and_then(|_| inst.operands.last().copied())
 }
 
 /// Without which nothing happens, if there is such a condition.
 pub fn condition(inst: &Inst) -> Option<ValueId> {
-    let slots = usize::from(slot(inst).is_some());
+    let slots = usize::from(stage_index(inst).is_some());
     let at = inst.operands.len().checked_sub(1 + slots).filter(|_| inst.attrs.flag("when"))?;
     inst.operands.get(at).copied()
 }
 
-/// The operands of an instruction but its condition and the number of a piece.
+/// The operands of an instruction but its condition and the number of a stage.
 pub fn plain_operands(inst: &Inst) -> &[ValueId] {
-    let more = usize::from(slot(inst).is_some()) + usize::from(condition(inst).is_some());
+    let more = usize::from(stage_index(inst).is_some()) + usize::from(condition(inst).is_some());
     inst.operands.get(..inst.operands.len().saturating_sub(more)).unwrap_or(&[])
 }
 
@@ -109,16 +109,16 @@ pub fn is_addition(inst: &Inst) -> bool {
     inst.op == Op::Machine(MachineOp::SharedAdd)
 }
 
-/// Whether an operation is ordered by the barriers of a channel ([`crate::passes::warp_specialize`]).
-pub fn is_of_channel(op: MachineOp) -> bool {
+/// Whether an operation is ordered by the barriers of a TMA pipeline ([`crate::passes::warp_specialize`]).
+pub fn is_of_tma_pipeline(op: MachineOp) -> bool {
     matches!(
         op,
-        MachineOp::Producer
-            | MachineOp::TensorCopy
-            | MachineOp::ChannelOpen
-            | MachineOp::ChannelSend
-            | MachineOp::ChannelReceive
-            | MachineOp::ChannelRelease
+        MachineOp::IsProducerWarp
+            | MachineOp::TmaLoad
+            | MachineOp::ProducerAcquire
+            | MachineOp::ProducerCommit
+            | MachineOp::ConsumerWait
+            | MachineOp::ConsumerRelease
     )
 }
 
@@ -133,11 +133,11 @@ pub fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
     (is_load && users == 1).then_some(load)
 }
 
-/// Tiles that the store reads which puts them to shared memory, piece by piece ([`crate::passes::chunk_loads`]).
-pub fn piecewise(kernel: &Kernel) -> BTreeSet<ValueId> {
+/// Tiles that the store reads which puts them to shared memory, chunk by chunk ([`crate::passes::chunk_loads`]).
+pub fn chunked(kernel: &Kernel) -> BTreeSet<ValueId> {
     let func = kernel.func();
     let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
-    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::SharedStore) && i.attrs.flag("piecewise"));
+    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::SharedStore) && i.attrs.flag("chunked"));
     stores.filter_map(|i| i.operands.first().copied()).collect()
 }
 
@@ -153,18 +153,18 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         | MachineOp::SharedDot
         | MachineOp::Mma
         | MachineOp::MmaWait
-        | MachineOp::TensorStore
+        | MachineOp::TmaStore
         | MachineOp::Fragments => (buffers, vec![]),
         // Atomic additions of several threads may follow each other without waiting, but nothing else beside them.
         MachineOp::SharedAdd => (vec![], buffers),
-        // Barriers of channels are counted with, the elements are written.
-        MachineOp::Producer | MachineOp::TensorCopy => (vec![], buffers),
-        MachineOp::ChannelOpen
-        | MachineOp::ChannelSend
-        | MachineOp::ChannelReceive
-        | MachineOp::ChannelRelease => (buffers, vec![]),
+        // Barriers of TMA pipelines are counted with, the elements are written.
+        MachineOp::IsProducerWarp | MachineOp::TmaLoad => (vec![], buffers),
+        MachineOp::ProducerAcquire
+        | MachineOp::ProducerCommit
+        | MachineOp::ConsumerWait
+        | MachineOp::ConsumerRelease => (buffers, vec![]),
         MachineOp::Elect
-        | MachineOp::Registers
+        | MachineOp::SetMaxRegisters
         | MachineOp::Convert
         | MachineOp::Barrier
         | MachineOp::ProxyFence

@@ -1,4 +1,4 @@
-//! Owns what a launch has to describe to the copy engine: [`maps`].
+//! Owns what a launch has to describe to TMA: [`maps`].
 //!
 //! A *tensor map* says where a tensor lies in memory, which box of it a copy brings, and how its lines lie in shared memory.
 //! Copies of equal boxes of one parameter share a map, wherever they are cut from.
@@ -64,7 +64,7 @@ impl Matrix {
 
     /// The dimensions of its map, the fastest first.
     ///
-    /// The copy engine fills with 0 what is outside of a tensor, not what is outside of a range of rows. The map of a tensor with
+    /// TMA fills with 0 what is outside of a tensor, not what is outside of a range of rows. The map of a tensor with
     /// N rows therefore begins N rows before it, and its rows stand in it twice: row r of a range that has n rows and ends before
     /// row e is found at N - n + r along the one and e along the other. The first reaches its extent N where the range ends,
     /// wherever that is.
@@ -151,7 +151,7 @@ pub fn maps(kernel: &Kernel) -> Vec<TensorMap> {
 
 /// The map of a copy.
 pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
-    if !matches!(inst.op, Op::Machine(MachineOp::TensorCopy | MachineOp::TensorStore)) {
+    if !matches!(inst.op, Op::Machine(MachineOp::TmaLoad | MachineOp::TmaStore)) {
         return None;
     }
     let matrix = matrix(kernel, *inst.operands.first()?)?;

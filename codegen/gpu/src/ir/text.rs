@@ -29,7 +29,7 @@ use tk_tile::text::{Options, ParseError, parse_marked, print_marked};
 use tk_tile::{FuncId, Id, ValueId};
 
 use crate::ir::cluster;
-use crate::ir::kernel::{Buffer, Kernel, LayoutId, Layouts, Operands, Setting};
+use crate::ir::kernel::{Buffer, CompileOptions, Kernel, LayoutId, Layouts, Operands};
 use crate::ir::params::ArgFacts;
 use crate::layout::Layout;
 use crate::layout::linear::{InDim, LinearLayout};
@@ -60,25 +60,25 @@ impl fmt::Display for Kernel {
 }
 
 fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
-    let setting = &kernel.setting;
-    writeln!(out, "target {}", setting.spec.name)?;
-    writeln!(out, "warps {}", setting.warps)?;
-    if setting.blocks != 1 {
-        writeln!(out, "blocks {}", setting.blocks)?;
+    let options = &kernel.options;
+    writeln!(out, "target {}", options.spec.name)?;
+    writeln!(out, "warps {}", options.warps)?;
+    if options.blocks != 1 {
+        writeln!(out, "blocks {}", options.blocks)?;
     }
-    if let Some(stages) = setting.stages.filter(|s| *s != 1) {
+    if let Some(stages) = options.stages.filter(|s| *s != 1) {
         writeln!(out, "stages {stages}")?;
     }
-    if kernel.setting.operands.most_k != u32::MAX {
-        writeln!(out, "chunks {}", kernel.setting.operands.most_k)?;
+    if kernel.options.operands.most_k != u32::MAX {
+        writeln!(out, "chunks {}", kernel.options.operands.most_k)?;
     }
-    if kernel.setting.operands.invariant_in_registers {
+    if kernel.options.operands.invariant_in_registers {
         writeln!(out, "invariant_in_registers")?;
     }
-    if let Some(registers) = setting.registers {
+    if let Some(registers) = options.registers {
         writeln!(out, "registers {registers}")?;
     }
-    for (i, f) in setting.facts.iter().enumerate() {
+    for (i, f) in options.facts.iter().enumerate() {
         let divisible = (f.divisible != 1).then(|| format!("divisible {}", f.divisible));
         let words = [f.one.then_some("one"), f.positive.then_some("positive")];
         let words: Vec<String> =
@@ -146,7 +146,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     let Some(spec) = head.target else { return Err(fail("expected a line `target ..` above".into())) };
     let Some(warps) = head.warps else { return Err(fail("expected a line `warps ..` above".into())) };
     let Head { blocks, registers, facts, .. } = head;
-    let setting = Setting {
+    let options = CompileOptions {
         spec,
         warps,
         blocks,
@@ -156,7 +156,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
         registers,
         facts,
     };
-    Ok(Kernel { module, layouts: head.layouts, of, setting, buffers: head.buffers, shortages: vec![] })
+    Ok(Kernel { module, layouts: head.layouts, of, options, buffers: head.buffers, shortages: vec![] })
 }
 
 /// Reads a layout, such as `[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []`.
@@ -310,7 +310,7 @@ impl<'a> Head<'a> {
                 self.take();
                 self.stages = self.number()?;
                 if self.stages == 0 {
-                    return self.fail("before this: a loop has one trip on its way at least");
+                    return self.fail("before this: a loop has one iteration on its way at least");
                 }
             }
             "chunks" => {

@@ -17,14 +17,14 @@ pub const STEP: u32 = 8;
 /// Whether warps of a kernel hand registers over.
 pub fn moves(kernel: &Kernel) -> bool {
     let func = kernel.func();
-    walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Machine(MachineOp::Registers))
+    walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Machine(MachineOp::SetMaxRegisters))
 }
 
 /// What tells the warps apart, and what they do: those that bring tiles, and the others.
 pub fn producer(kernel: &Kernel) -> Option<(InstId, [BlockId; 2])> {
     let func = kernel.func();
     let all = walk::insts(func);
-    let id = all.iter().copied().find(|i| func.insts[*i].op == Op::Machine(MachineOp::Producer))?;
+    let id = all.iter().copied().find(|i| func.insts[*i].op == Op::Machine(MachineOp::IsProducerWarp))?;
     let flag = func.insts[id].results.first()?;
     let choice = all
         .into_iter()
@@ -37,7 +37,7 @@ pub fn producer(kernel: &Kernel) -> Option<(InstId, [BlockId; 2])> {
 pub fn producers(kernel: &Kernel) -> u32 {
     let func = kernel.func();
     let producer =
-        walk::insts(func).into_iter().find(|i| func.insts[*i].op == Op::Machine(MachineOp::Producer));
+        walk::insts(func).into_iter().find(|i| func.insts[*i].op == Op::Machine(MachineOp::IsProducerWarp));
     let warps = |i: InstId| func.insts[i].attrs.int("warps").and_then(|n| u32::try_from(n).ok());
     producer.map_or(0, |i| warps(i).unwrap_or(1))
 }

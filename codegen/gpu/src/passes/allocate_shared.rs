@@ -32,10 +32,10 @@ pub const PASS: Pass = Pass {
 const SPARE: u32 = 16 << 10;
 fn run(kernel: &mut Kernel) {
     let (lives, in_loops) = lives(kernel);
-    // A place that serves twice in a trip costs two barriers in each. Half of the memory leaves room for two programs.
+    // A place that serves twice in an iteration costs two barriers in each. Half of the memory leaves room for two programs.
     let apart = places(kernel, &in_loops);
     let fits = apart.iter().zip(&kernel.buffers).all(|(at, b)| {
-        at.is_none_or(|at| at.saturating_add(b.bytes) <= kernel.setting.spec.shared_bytes / 2)
+        at.is_none_or(|at| at.saturating_add(b.bytes) <= kernel.options.spec.shared_bytes / 2)
     });
     let chosen = if fits { apart } else { places(kernel, &lives) };
     for (buffer, at) in kernel.buffers.iter_mut().zip(chosen) {
@@ -75,7 +75,7 @@ fn places(kernel: &Kernel, lives: &[Life]) -> Vec<Option<u32>> {
     all.map(|((life, buffer), align)| place(life, buffer, align)).collect()
 }
 
-/// The life of each buffer: if a loop holds only some of its accesses, all of its trips count. Then the same if all trips
+/// The life of each buffer: if a loop holds only some of its accesses, all of its iterations count. Then the same if all iterations
 /// of the innermost loop around an access count.
 pub(crate) fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
     let func = kernel.func();

@@ -1,20 +1,20 @@
-//! Loads piece by piece what goes straight to shared memory, where lanes have no registers for all of it beside the sums of
+//! Loads chunk by chunk what goes straight to shared memory, where lanes have no registers for all of it beside the sums of
 //! a product, or where a multiprocessor could run two programs then.
 //!
 //! ```text
 //! v1 = view_load a, ..                      v1 = view_load a, ..
-//! v2 = view_load b, ..                 =>   shared_store v1 {buffer = 0, piecewise = true}
+//! v2 = view_load b, ..                 =>   shared_store v1 {buffer = 0, chunked = true}
 //! shared_store v1 {buffer = 0}              v2 = view_load b, ..
-//! shared_store v2 {buffer = 1}              shared_store v2 {buffer = 1, piecewise = true}
+//! shared_store v2 {buffer = 1}              shared_store v2 {buffer = 1, chunked = true}
 //! v3 = mma acc {buffers = [0, 1]}           v3 = mma acc {buffers = [0, 1]}
 //! ```
 //!
-//! All that a trip loads is on its way at once, which hides the latency of memory, and so it stays where it fits. Elements
+//! All that an iteration loads is on its way at once, which hides the latency of memory, and so it stays where it fits. Elements
 //! of 16 bits that are aligned to nothing need a register each, and their rows an address each that a loop would keep: with
 //! 128 sums, 96 of them do not fit. A second program hides more than that: products of 128 x 128 x 64 of matrices of 4095
 //! rows went from 0.83 to 1.36 of cuBLAS with it.
 //!
-//! May assume a lowered kernel without places. Guarantees that nothing stands between a load that is done in pieces and the
+//! May assume a lowered kernel without places. Guarantees that nothing stands between a load that is done in chunks and the
 //! store that does it; [`crate::passes::insert_barriers`] may put one there, and counts the load to what stands behind it.
 
 use std::collections::BTreeSet;
@@ -43,8 +43,8 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_lowered },
 };
 
-/// Registers of a piece: enough accesses at once to hide what one waits for behind the others.
-pub const PIECE: u32 = 16;
+/// Registers of a chunk: enough accesses at once to hide what one waits for behind the others.
+pub const CHUNK: u32 = 16;
 
 /// Registers of a lane for one that a load fills: its element, and a part of its address.
 const HELD: u32 = 2;
@@ -58,13 +58,13 @@ struct Taken {
 }
 
 fn run(kernel: &mut Kernel) {
-    let (spec, warps) = (kernel.setting.spec, 1 << kernel.setting.threads().warp_bits);
+    let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
     let func = kernel.func();
     let needed = reallocate_registers::held(kernel, func.body) + BESIDE;
     let all = warps + producers(kernel);
     let limits = [2, 1].map(|programs| spec.registers_of_launch(programs * all));
-    let limit = limits.into_iter().find(|limit| needed + PIECE <= *limit).unwrap_or(limits[1]);
-    let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+    let limit = limits.into_iter().find(|limit| needed + CHUNK <= *limit).unwrap_or(limits[1]);
+    let axis = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
     let blocks: BTreeSet<BlockId> =
         walk::insts(func).into_iter().flat_map(|i| func.insts[i].blocks.clone()).collect();
     let mut chosen = vec![];
@@ -81,7 +81,7 @@ fn run(kernel: &mut Kernel) {
         insts.retain(|i| *i != taken.load);
         let at = insts.iter().position(|i| *i == taken.store).unwrap_or(insts.len());
         insts.insert(at, taken.load);
-        func.insts[taken.store].attrs.set("piecewise", Attr::Bool(true));
+        func.insts[taken.store].attrs.set("chunked", Attr::Bool(true));
     }
 }
 
@@ -97,7 +97,7 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
     };
     let taken = |(at, store): (usize, &InstId)| -> Option<Taken> {
         let inst = &func.insts[*store];
-        let ([v], None) = (inst.operands.as_slice(), inst.attrs.get("slots")) else { return None };
+        let ([v], None) = (inst.operands.as_slice(), inst.attrs.get("stages")) else { return None };
         if inst.op != Op::Machine(MachineOp::SharedStore) {
             return None;
         }
@@ -124,7 +124,7 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
 /// Registers of a lane that a load fills: accesses of less than 32 bits have one each.
 fn registers(kernel: &Kernel, axis: &AxisInfo, load: InstId, v: ValueId) -> Option<u32> {
     let layout = kernel.layout(v)?;
-    let found = access(&kernel.module, kernel.func(), axis, kernel.setting.spec, &kernel.func().insts[load]);
+    let found = access(&kernel.module, kernel.func(), axis, kernel.options.spec, &kernel.func().insts[load]);
     let vector =
         found.as_ref().map_or(1, |f| f.vector.min(layout.vector(f.order.first().copied().unwrap_or(0))));
     let bytes = element_bytes(kernel.module.types.get(kernel.func().ty(v)).elem()) as u32;

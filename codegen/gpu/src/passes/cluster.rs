@@ -13,7 +13,7 @@
 //! memory of the block that reads it. So a program has the registers of several multiprocessors, and what its warps say to
 //! each other crosses blocks once, when it is written.
 //!
-//! Where one store fills a buffer that one load reads, nobody waits for all others: the store is *posted*. What is written
+//! Where one store fills a buffer that one load reads, nobody waits for all others: the store is *remote*. What is written
 //! tells the block in whose memory it arrives, and the load waits until all of it has. A barrier of all blocks would wait, besides,
 //! until all that threads have written is known to have arrived, which took a fifth of the time of softmax.
 //!
@@ -37,15 +37,15 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(kernel: &mut Kernel) {
-    let warps = 1 << kernel.setting.threads().warp_bits;
-    let blocks = kernel.setting.blocks.min(warps);
-    kernel.setting.blocks = if fits(kernel, blocks) { blocks } else { 1 };
-    if kernel.setting.blocks == 1 {
+    let warps = 1 << kernel.options.threads().warp_bits;
+    let blocks = kernel.options.blocks.min(warps);
+    kernel.options.blocks = if fits(kernel, blocks) { blocks } else { 1 };
+    if kernel.options.blocks == 1 {
         return;
     }
     let pairs: Vec<[InstId; 2]> = (0..kernel.buffers.len()).filter_map(|b| pair(kernel, b)).collect();
     let func = &mut kernel.module.funcs[FuncId(0)];
     for id in pairs.into_iter().flatten() {
-        func.insts[id].attrs.set("posted", Attr::Bool(true));
+        func.insts[id].attrs.set("remote", Attr::Bool(true));
     }
 }

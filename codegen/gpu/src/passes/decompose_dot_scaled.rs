@@ -52,7 +52,7 @@ fn run(tile: &mut TileKernel) -> bool {
     true
 }
 
-/// A block that is written anew.
+/// A block that is rewritten.
 struct Work<'a> {
     func: &'a mut Func,
     types: &'a mut Types,

@@ -20,7 +20,7 @@ use tk_ops::{MachineOp, MemoryOp, Op};
 use tk_tile::{BlockId, Def, FuncId, InstId, walk};
 
 use crate::ir::kernel::Kernel;
-use crate::ir::shared_access::{named, slot};
+use crate::ir::shared_access::{named, stage_index};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -54,7 +54,7 @@ fn earlier(kernel: &Kernel, block: BlockId, store: InstId) -> Option<usize> {
     let insts = &func.blocks[block].insts;
     let op = |i: InstId| func.insts[i].op;
     let inst = &func.insts[store];
-    let plain = !inst.attrs.flag("ahead") && !inst.attrs.flag("piecewise") && slot(inst).is_none();
+    let plain = !inst.attrs.flag("ahead") && !inst.attrs.flag("chunked") && stage_index(inst).is_none();
     if op(store) != Op::Machine(MachineOp::SharedStore) || !plain {
         return None;
     }

@@ -22,7 +22,7 @@ use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, Loc, Type, ValueId, wal
 
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::{Kernel, LayoutId};
-use crate::ir::shared_access::{is_of_channel, touched};
+use crate::ir::shared_access::{is_of_tma_pipeline, touched};
 use crate::layout::linear::InDim;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_scheduled;
@@ -51,9 +51,9 @@ enum Act {
     /// One of several stores that fill one buffer.
     Fill,
     /// A store for which the load of its buffer waits by itself ([`crate::passes::cluster`]).
-    Posted,
-    /// A copy or store that runs ahead into another piece of a ring than is read meanwhile.
-    Ahead,
+    Remote,
+    /// A copy or store that runs ahead into another stage of a multi-stage buffer than is read meanwhile.
+    Pipelined,
     /// An access of each thread to places of its own in a buffer.
     Own,
     /// One step of memory.
@@ -104,11 +104,11 @@ impl Touch {
         match (&self.place, &o.place) {
             (Place::Shared { from: a, to: b, buffer: x }, Place::Shared { from: c, to: d, buffer: y }) => {
                 let fills = self.act == Act::Fill && o.act == Act::Fill;
-                let ahead = self.act == Act::Ahead || o.act == Act::Ahead;
+                let ahead = self.act == Act::Pipelined || o.act == Act::Pipelined;
                 let own = self.act == Act::Own && o.act == Act::Own;
                 // This one comes first.
-                let posted = self.act == Act::Posted && o.act == Act::Read;
-                a < d && c < b && !harmless && !(x == y && (fills || ahead || own || posted))
+                let remote_read = self.act == Act::Remote && o.act == Act::Read;
+                a < d && c < b && !harmless && !(x == y && (fills || ahead || own || remote_read))
             }
             (Place::Global { root: p, own: x }, Place::Global { root: q, own: y }) => {
                 let may_alias = p.is_none() || q.is_none() || p == q;
@@ -133,7 +133,7 @@ fn join(a: &mut Pending, b: &[Touch]) {
     }
 }
 
-/// Behind a trip, values of a loop name other elements than they did in it: nobody knows that they are its own.
+/// Behind an iteration, values of a loop name other elements than they did in it: nobody knows that they are its own.
 fn forget(pending: &mut Pending, inside: &BTreeSet<ValueId>) {
     for t in pending {
         if let Place::Global { own, .. } = &mut t.place
@@ -350,18 +350,20 @@ impl Barriers<'_> {
                     MachineOp::SharedAdd => {
                         Act::Atomic(Atomic { one_thread: false, commutes: Some(AtomicOp::Add) })
                     }
-                    // Channels have barriers of their own.
-                    MachineOp::Producer
+                    // TMA pipelines have barriers of their own.
+                    MachineOp::IsProducerWarp
                     | MachineOp::Elect
-                    | MachineOp::Registers
-                    | MachineOp::TensorCopy
-                    | MachineOp::ChannelOpen
-                    | MachineOp::ChannelSend
-                    | MachineOp::ChannelReceive
-                    | MachineOp::ChannelRelease => Act::Own,
+                    | MachineOp::SetMaxRegisters
+                    | MachineOp::TmaLoad
+                    | MachineOp::ProducerAcquire
+                    | MachineOp::ProducerCommit
+                    | MachineOp::ConsumerWait
+                    | MachineOp::ConsumerRelease => Act::Own,
                     MachineOp::AsyncCopy if own => Act::Own,
-                    MachineOp::AsyncCopy | MachineOp::SharedStore if inst.attrs.flag("ahead") => Act::Ahead,
-                    MachineOp::SharedStore if inst.attrs.flag("posted") => Act::Posted,
+                    MachineOp::AsyncCopy | MachineOp::SharedStore if inst.attrs.flag("ahead") => {
+                        Act::Pipelined
+                    }
+                    MachineOp::SharedStore if inst.attrs.flag("remote") => Act::Remote,
                     MachineOp::SharedStore | MachineOp::AsyncCopy => Act::Fill,
                     MachineOp::SharedScatter
                     | MachineOp::SharedLoad
@@ -373,15 +375,15 @@ impl Barriers<'_> {
                     | MachineOp::ProxyFence
                     | MachineOp::Mma
                     | MachineOp::MmaWait
-                    | MachineOp::TensorStore
+                    | MachineOp::TmaStore
                     | MachineOp::Fragments
                     | MachineOp::Convert
                     | MachineOp::Barrier => Act::Write,
                 };
-                let read = if own || is_of_channel(op) { Act::Own } else { Act::Read };
+                let read = if own || is_of_tma_pipeline(op) { Act::Own } else { Act::Read };
                 let reads = reads.iter().filter_map(range).map(|place| Touch { place, act: read });
                 let copied = (op == MachineOp::AsyncCopy).then(|| self.copied(inst, Act::Read));
-                let stored = (op == MachineOp::TensorStore).then(|| self.copied(inst, Act::Write));
+                let stored = (op == MachineOp::TmaStore).then(|| self.copied(inst, Act::Write));
                 let writes = writes.iter().filter_map(range).map(|place| Touch { place, act });
                 reads.chain(writes).chain(copied).chain(stored).chain(self.loaded(inst)).collect()
             }
@@ -407,10 +409,10 @@ impl Barriers<'_> {
         }
     }
 
-    /// What a store to shared memory reads that does its load piece by piece, behind the barrier in front of it.
+    /// What a store to shared memory reads that does its load chunk by chunk, behind the barrier in front of it.
     fn loaded(&self, inst: &Inst) -> Option<Touch> {
         let func = self.kernel.func();
-        let v = inst.operands.first().filter(|_| inst.attrs.flag("piecewise"))?;
+        let v = inst.operands.first().filter(|_| inst.attrs.flag("chunked"))?;
         let Def::Inst(load, _) = func.values[*v].def else { return None };
         let load = &func.insts[load];
         let Op::Memory(op) = load.op else { return None };

@@ -1,4 +1,4 @@
-//! Lets instructions of groups of warps, and the copy engine, find what threads have written.
+//! Lets instructions of warpgroups, and TMA, find what threads have written.
 //!
 //! ```text
 //! shared_store v0 {buffer = 0}          shared_store v0 {buffer = 0}
@@ -36,7 +36,7 @@ pub const PASS: Pass = Pass {
 fn run(kernel: &mut Kernel) {
     let mut read = read_by_groups(kernel);
     let insts = walk::insts(kernel.func()).into_iter().map(|i| &kernel.func().insts[i]);
-    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::TensorStore));
+    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::TmaStore));
     read.extend(stores.flat_map(|i| named(i).into_iter().flatten()));
     if read.is_empty() {
         return;
@@ -82,7 +82,7 @@ fn needs_fence(inst: &Inst, read: &BTreeSet<usize>) -> bool {
     match inst.op {
         // What a copy brings is written where it is waited for.
         Op::Machine(MachineOp::AsyncWait) => true,
-        Op::Machine(MachineOp::AsyncCopy | MachineOp::TensorCopy) => false,
+        Op::Machine(MachineOp::AsyncCopy | MachineOp::TmaLoad) => false,
         _ => touched(inst).1.iter().any(|b| read.contains(b)),
     }
 }

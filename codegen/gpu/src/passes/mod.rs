@@ -20,7 +20,7 @@ pub mod warp_specialize;
 
 use tk_tile::{FuncId, FuncKind, Module};
 
-use crate::ir::kernel::{Kernel, Setting, Shortage};
+use crate::ir::kernel::{CompileOptions, Kernel, Shortage};
 use crate::verify::VerifyError;
 
 /// A pass of the pipeline.
@@ -69,7 +69,7 @@ pub struct TileKernel {
     /// The name of the kernel.
     pub name: String,
     /// What it is compiled for.
-    pub setting: Setting,
+    pub options: CompileOptions,
     /// Where shared memory did not suffice.
     pub shortages: Vec<Shortage>,
 }

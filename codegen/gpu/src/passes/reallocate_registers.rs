@@ -1,12 +1,12 @@
 //! Moves registers from the warps that bring tiles to those that multiply, where these hold more than a launch gives them.
 //!
 //! ```text
-//! v1 = producer                    v1 = producer {warps = 4}
+//! v1 = is_producer_warp                    v1 = is_producer_warp {warps = 4}
 //! if v1 {                          if v1 {
-//!   ..                        =>     registers {count = 40}
+//!   ..                        =>     setmaxnreg {count = 40}
 //! } else {                           ..
 //!   ..                             } else {
-//! }                                  registers {count = 232}
+//! }                                  setmaxnreg {count = 232}
 //!                                    ..
 //!                                  }
 //! ```
@@ -74,7 +74,7 @@ pub fn share(spec: &TargetSpec, warps: u32) -> Option<Share> {
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let Some((id, [brings, others])) = producer(kernel) else { return };
-    let (spec, warps) = (kernel.setting.spec, 1 << kernel.setting.threads().warp_bits);
+    let (spec, warps) = (kernel.options.spec, 1 << kernel.options.threads().warp_bits);
     let Some(share) = share(spec, warps) else { return };
     if held(kernel, others) + BESIDE <= spec.registers_of_launch(warps + 1) {
         return;
@@ -84,7 +84,7 @@ fn run(kernel: &mut Kernel) {
     func.insts[id].attrs.set("warps", Attr::Int(GROUP.into()));
     for (block, count) in [(brings, share.producer), (others, share.others)] {
         let attrs = Attrs::new().with("count", Attr::Int(count.into()));
-        let op = Op::Machine(MachineOp::Registers);
+        let op = Op::Machine(MachineOp::SetMaxRegisters);
         let inst = Inst { op, operands: vec![], attrs, blocks: vec![], results: vec![], loc };
         func.add_inst(block, inst, &[]);
         func.blocks[block].insts.rotate_right(1);
@@ -145,7 +145,7 @@ impl Held<'_> {
             inst.results.iter().for_each(|r| {
                 live.remove(r);
             });
-            // What is read inside of a loop is alive in all of its trips.
+            // What is read inside of a loop is alive in all of its iterations.
             inst.blocks.iter().for_each(|body| live.extend(self.read_from_outside(*body)));
             most = inst.blocks.iter().map(|body| self.most(*body, &live)).fold(most, u32::max);
             live.extend(self.sources(&inst.operands));

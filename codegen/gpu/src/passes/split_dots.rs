@@ -42,7 +42,7 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(tile: &mut TileKernel) -> bool {
-    let most = tile.setting.operands.most_k;
+    let most = tile.options.operands.most_k;
     if most == u32::MAX {
         return false;
     }
@@ -77,7 +77,7 @@ struct Split<'a> {
     types: &'a mut Types,
     /// How often each value is an operand.
     uses: Vec<u32>,
-    /// The block that is written anew.
+    /// The block that is rewritten.
     block: BlockId,
     done: Vec<Shortage>,
 }
@@ -177,7 +177,7 @@ impl Split<'_> {
     fn load(&mut self, id: InstId, inst: &Inst, chunk: Chunk, ty: TypeId) -> Option<ValueId> {
         let mut operands = inst.operands.clone();
         let offset = operands.get_mut(1 + chunk.axis)?;
-        // The new instructions go to the end of the block that is written anew.
+        // The new instructions go to the end of the block that is rewritten.
         let first = self.func.blocks[self.block].insts.len();
         if chunk.start > 0 {
             let index = self.func.ty(*offset);

@@ -1,4 +1,4 @@
-//! Stores piece by piece what is computed from more tiles than lanes have room for.
+//! Stores chunk by chunk what is computed from more tiles than lanes have room for.
 //!
 //! ```text
 //! v2 = view_load w, v0 : tile[f32, 8192]         v3 = view_load w, v0 : tile[f32, 4096]
@@ -10,12 +10,12 @@
 //! ```
 //!
 //! A row that was normalized is scaled and shifted by what is loaded behind it, for which its lanes need twice the registers
-//! of the row. A piece of each is enough for a piece of the result. Where registers are left, the next one is loaded before a
-//! piece is computed, since a lane that waits for each stands still: layer normalization of rows of 16384 went from 0.94 to
+//! of the row. A slice of each is enough for a slice of the result. Where registers are left, the next one is loaded before a
+//! slice is computed, since a lane that waits for each stands still: layer normalization of rows of 16384 went from 0.94 to
 //! 0.96 of a copy with that. Programs with matrix products, whose results have ways of their own, stay as they are.
 //!
 //! May assume scheduled kernels, so that barriers stand where whole tiles need them. Guarantees that what moves behind
-//! the store of an earlier piece is pure, or loads what the program does not write; and that slices move no element.
+//! the store of an earlier slice is pure, or loads what the program does not write; and that slices move no element.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,8 +42,8 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_scheduled },
 };
 
-/// Elements of a piece in a lane, at least: a wide access of the smallest type that is stored from wider ones.
-const PIECE: u32 = 8;
+/// Elements of a slice in a lane, at least: a wide access of the smallest type that is stored from wider ones.
+const SLICE: u32 = 8;
 
 /// Programs, or blocks of them, for which a multiprocessor should have registers.
 const PROGRAMS: u32 = 2;
@@ -66,17 +66,17 @@ fn run(kernel: &mut Kernel) {
     }
 }
 
-/// What a store is computed from, as far as it can be computed in pieces.
+/// What a store is computed from, as far as it can be computed in slices.
 struct Tail {
-    /// The pieces are `2^log2` parts of the stored tile.
+    /// The slices are `2^log2` parts of the stored tile.
     log2: u32,
     /// The dimension along which the stored tile is cut.
     dim: usize,
-    /// What is computed in pieces, with the dimension along which it is cut.
+    /// What is computed in slices, with the dimension along which it is cut.
     inner: BTreeMap<ValueId, usize>,
     /// The instructions that compute it.
     insts: BTreeSet<InstId>,
-    /// Whether there are registers for what the next piece is computed from, too.
+    /// Whether there are registers for what the next slice is computed from, too.
     is_ahead: bool,
 }
 
@@ -90,7 +90,7 @@ impl Tail {
         }
         let v = *inst.operands.last()?;
         let layout = kernel.layout(v)?;
-        let most = (u32::try_from(layout.registers()).ok()? / PIECE).checked_ilog2()?;
+        let most = (u32::try_from(layout.registers()).ok()? / SLICE).checked_ilog2()?;
         let tops = |d: &usize| layout.tops(*d).min(most);
         let dim = (0..shape(kernel, v).len()).max_by_key(tops)?;
         let log2 = tops(&dim);
@@ -116,8 +116,8 @@ impl Tail {
         };
         let loads: u32 = search.tail.inner.keys().filter(|v| is_load(kernel, **v)).map(words).sum();
         let held: u32 = search.outer.keys().map(words).sum();
-        let warps = (1 << kernel.setting.threads().warp_bits) / kernel.setting.blocks.max(1);
-        let room = kernel.setting.spec.registers_of_launch(PROGRAMS * warps);
+        let warps = (1 << kernel.options.threads().warp_bits) / kernel.options.blocks.max(1);
+        let room = kernel.options.spec.registers_of_launch(PROGRAMS * warps);
         search.tail.is_ahead = held + 2 * (loads >> log2) + BESIDE <= room;
         (loads > 0 && held + loads + BESIDE > room).then_some(search.tail)
     }
@@ -141,7 +141,7 @@ fn shape(kernel: &Kernel, v: ValueId) -> &[u32] {
     kernel.module.types.get(kernel.func().ty(v)).shape().unwrap_or(&[])
 }
 
-/// The dimension along which an operand is cut for a piece of a result; `None` if all of it is taken.
+/// The dimension along which an operand is cut for a slice of a result; `None` if all of it is taken.
 fn dim_of(kernel: &Kernel, x: ValueId, inst: &Inst, dim: usize) -> Option<usize> {
     let (from, to) = (shape(kernel, x), inst.results.first().map_or(&[][..], |r| shape(kernel, *r)));
     match inst.op {
@@ -163,12 +163,12 @@ struct Search<'a> {
     /// Where the store stands.
     at: usize,
     tail: Tail,
-    /// What is held all the time, with the dimension along which its pieces are cut.
+    /// What is held all the time, with the dimension along which its slices are cut.
     outer: BTreeMap<ValueId, usize>,
 }
 
 impl Search<'_> {
-    /// Whether a value has pieces along a dimension: computed in pieces, or cut.
+    /// Whether a value has slices along a dimension: computed in slices, or cut.
     fn follow(&mut self, v: ValueId, dim: usize) -> bool {
         let fits = self.kernel.layout(v).is_some_and(|l| l.part(dim, self.tail.log2).is_some());
         if !fits || self.outer.get(&v).is_some_and(|d| *d != dim) {
@@ -183,7 +183,7 @@ impl Search<'_> {
         true
     }
 
-    /// Follows the operands of what is computed for this alone, and may be in pieces.
+    /// Follows the operands of what is computed for this alone, and may be in slices.
     fn inside(&mut self, v: ValueId, dim: usize) -> Option<()> {
         let func = self.kernel.func();
         let Def::Inst(id, _) = func.values[v].def else { return None };
@@ -204,9 +204,9 @@ impl Search<'_> {
             Op::Memory(MemoryOp::ViewLoad) if self.may_wait(id, place) => all(self)?,
             Op::Shape(ShapeOp::Broadcast) if from.get(dim) == to.get(dim) => all(self)?,
             Op::Shape(ShapeOp::Broadcast) => {
-                let piece = self.kernel.layout(v)?.part(dim, self.tail.log2)?;
+                let slice = self.kernel.layout(v)?.part(dim, self.tail.log2)?;
                 let whole = (0..to.len()).filter(|d| from.get(*d) != to.get(*d));
-                let wanted = whole.fold(piece, |l, d| l.collapsed(d));
+                let wanted = whole.fold(slice, |l, d| l.collapsed(d));
                 (self.kernel.layout(*tiles.first()?) == Some(&wanted)).then_some(())?;
             }
             Op::Shape(ShapeOp::Reshape) if is_unit(from, to) => {
@@ -244,7 +244,7 @@ impl Search<'_> {
                 Op::Memory(op) => {
                     matches!(op, MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter)
                 }
-                Op::Atomic(_) | Op::Machine(MachineOp::TensorStore) => true,
+                Op::Atomic(_) | Op::Machine(MachineOp::TmaStore) => true,
                 _ => false,
             };
             let to = inst.operands.first().and_then(|v| self.roots.get(*v));
@@ -253,7 +253,7 @@ impl Search<'_> {
     }
 }
 
-/// Puts pieces in the place of a store.
+/// Puts slices in the place of a store.
 fn cut(kernel: &mut Kernel, block: BlockId, store: InstId, tail: &Tail) {
     let old = kernel.func().insts[store].clone();
     let mut edit = Edit { kernel, loc: old.loc };
@@ -267,9 +267,9 @@ fn cut(kernel: &mut Kernel, block: BlockId, store: InstId, tail: &Tail) {
     for number in 0..count {
         let made = next;
         next = loaded(&mut edit, block, tail, if tail.is_ahead { number + 1 } else { count });
-        let mut pieces = Pieces { edit: &mut edit, block, tail, number, made };
-        let value = pieces.of(v, tail.dim);
-        let mut operands = pieces.placed(&old, tail.dim, v);
+        let mut slices = Slices { edit: &mut edit, block, tail, number, made };
+        let value = slices.of(v, tail.dim);
+        let mut operands = slices.placed(&old, tail.dim, v);
         operands.truncate(old.operands.len() - 1);
         operands.push(value);
         edit.loc = old.loc;
@@ -279,29 +279,29 @@ fn cut(kernel: &mut Kernel, block: BlockId, store: InstId, tail: &Tail) {
     edit.func().blocks[block].insts.extend(behind);
 }
 
-/// Loads what a piece is computed from, if there is a piece of this number.
+/// Loads what a slice is computed from, if there is a slice of this number.
 fn loaded(edit: &mut Edit<'_>, block: BlockId, tail: &Tail, number: u32) -> BTreeMap<ValueId, ValueId> {
-    let mut pieces = Pieces { edit, block, tail, number, made: BTreeMap::new() };
+    let mut slices = Slices { edit, block, tail, number, made: BTreeMap::new() };
     for (v, dim) in &tail.inner {
-        if number < 1 << tail.log2 && is_load(pieces.edit.kernel, *v) {
-            pieces.of(*v, *dim);
+        if number < 1 << tail.log2 && is_load(slices.edit.kernel, *v) {
+            slices.of(*v, *dim);
         }
     }
-    pieces.made
+    slices.made
 }
 
-/// Computes a piece.
-struct Pieces<'a, 'k> {
+/// Computes a slice.
+struct Slices<'a, 'k> {
     edit: &'a mut Edit<'k>,
     block: BlockId,
     tail: &'a Tail,
     number: u32,
-    /// What there is of this piece.
+    /// What there is of this slice.
     made: BTreeMap<ValueId, ValueId>,
 }
 
-impl Pieces<'_, '_> {
-    /// The piece of a value.
+impl Slices<'_, '_> {
+    /// The slice of a value.
     fn of(&mut self, v: ValueId, dim: usize) -> ValueId {
         if let Some(made) = self.made.get(&v) {
             return *made;
@@ -325,12 +325,12 @@ impl Pieces<'_, '_> {
         }
         self.edit.loc = inst.loc;
         let (_, made) = self.edit.add(self.block, Inst { operands, results: vec![], ..inst }, &[result]);
-        let piece = made.first().copied().unwrap_or(v);
-        self.made.insert(v, piece);
-        piece
+        let slice = made.first().copied().unwrap_or(v);
+        self.made.insert(v, slice);
+        slice
     }
 
-    /// A piece of what exists.
+    /// A slice of what exists.
     fn sliced(&mut self, v: ValueId, dim: usize) -> ValueId {
         let result = self.result(v, dim);
         let shape = shape(self.edit.kernel, v);
@@ -338,17 +338,17 @@ impl Pieces<'_, '_> {
         let attrs = Attrs::new().with("starts", Attr::Ints((0..shape.len()).map(start).collect()));
         let inst = self.edit.inst(Op::Shape(ShapeOp::Slice), &[v], attrs);
         let (_, made) = self.edit.add(self.block, inst, &[result]);
-        let piece = made.first().copied().unwrap_or(v);
-        self.made.insert(v, piece);
-        piece
+        let slice = made.first().copied().unwrap_or(v);
+        self.made.insert(v, slice);
+        slice
     }
 
-    /// Where the piece of a tile begins along its dimension.
+    /// Where the slice of a tile begins along its dimension.
     fn start(&self, v: ValueId, dim: usize) -> u32 {
         (shape(self.edit.kernel, v).get(dim).copied().unwrap_or(1) >> self.tail.log2) * self.number
     }
 
-    /// The type and the layout of a piece.
+    /// The type and the layout of a slice.
     fn result(&mut self, v: ValueId, dim: usize) -> (TypeId, Option<LayoutId>) {
         let log2 = self.tail.log2;
         let layout = self.edit.kernel.layout(v).and_then(|l| l.part(dim, log2));
@@ -359,7 +359,7 @@ impl Pieces<'_, '_> {
         (self.edit.kernel.module.types.intern(Type::Tile { elem, shape }), layout)
     }
 
-    /// The operands of an access to a view, whose piece of `tile` begins further behind; those of anything else as they are.
+    /// The operands of an access to a view, whose slice of `tile` begins further behind; those of anything else as they are.
     fn placed(&mut self, inst: &Inst, dim: usize, tile: ValueId) -> Vec<ValueId> {
         let mut operands = inst.operands.clone();
         let views = [MemoryOp::ViewLoad, MemoryOp::ViewStore, MemoryOp::ViewInside];

@@ -1,13 +1,13 @@
-//! Lets the copy engine store tiles that go through shared memory.
+//! Lets TMA store tiles that go through shared memory.
 //!
 //! ```text
 //! shared_store v0 {buffer = 0, ..}                      shared_store v0 {bases = .., buffer = 0}
-//! v1 = shared_load {buffer = 0, ..} : .. @l1     =>     tensor_store c, m, n {buffer = 0, once = true, shape = [128, 256], span = 128}
+//! v1 = shared_load {buffer = 0, ..} : .. @l1     =>     tma_store c, m, n {buffer = 0, once = true, shape = [128, 256], span = 128}
 //! view_store c, m, n, v1
 //! ```
 //!
 //! The elements of a product lie in registers as its instructions want it, and go through shared memory to be stored in wide
-//! accesses. One thread tells the copy engine to do the second half, which computes addresses and limits by itself. Elements
+//! accesses. One thread tells TMA to do the second half, which computes addresses and limits by itself. Elements
 //! lie in shared memory as a tensor map says ([`crate::analysis::wgmma_shared`]).
 //!
 //! Taken are tiles of kernels with products of groups, if the launch knows the matrix ([`crate::ir::tensor_map`]) and nothing
@@ -23,7 +23,7 @@ use tk_tile::effects::{hints, of_inst};
 use tk_tile::{Attr, Attrs, Def, Func, FuncId, Inst, InstId, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
-use crate::analysis::wgmma_shared::{self, Panels};
+use crate::analysis::wgmma_shared::{self, WgmmaShared};
 use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::touched;
 use crate::layout::{cut, padded};
@@ -56,7 +56,7 @@ fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let insts = walk::insts(func);
     let multiplies = insts.iter().any(|i| wgmma_shared::is_group(&func.insts[*i].attrs));
-    if !kernel.setting.spec.has_tma || !multiplies || !warp_specialize::may_run_ahead(kernel) {
+    if !kernel.options.spec.has_tma || !multiplies || !warp_specialize::may_run_ahead(kernel) {
         return;
     }
     let known = Known::new(kernel);
@@ -74,7 +74,7 @@ fn run(kernel: &mut Kernel) {
             .with("once", Attr::Bool(t.once))
             .with("shape", Attr::Ints(t.shape))
             .with("span", Attr::Int(t.span.into()));
-        let op = Op::Machine(MachineOp::TensorStore);
+        let op = Op::Machine(MachineOp::TmaStore);
         func.insts[t.store] = Inst { op, operands: places, attrs, blocks: vec![], results: vec![], loc };
     }
     let blocks: BTreeSet<_> = insts.iter().flat_map(|i| func.insts[*i].blocks.clone()).collect();
@@ -110,14 +110,14 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let filled = func.insts[fill].op == Op::Machine(MachineOp::SharedStore) && last == load;
     // All that is stored is stored by threads that come by here.
     let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
-    let plain = [fill, load].iter().all(|i| func.insts[*i].attrs.get("slots").is_none());
+    let plain = [fill, load].iter().all(|i| func.insts[*i].attrs.get("stages").is_none());
     let root = known.roots.get(*view)?;
     let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
     let matrix = warp_specialize::mapped(kernel, known, *view, [*row, *column])?;
     let [tall, wide] = *kernel.module.types.get(func.ty(*tile)).shape()? else { return None };
     let bits = [tall, wide].map(|n| cut(n).log2);
     let bytes = matrix.dtype.bytes() as u32;
-    let (span, bases) = Panels::of_tile(bits, bytes)?;
+    let (span, bases) = WgmmaShared::of_tile(bits, bytes)?;
     // Elements only change hands: what else goes through shared memory turns, cuts or reshapes tiles.
     let same = |v: &ValueId| func.ty(*v) == func.ty(*tile);
     let changes = func.insts[fill].attrs == func.insts[load].attrs
@@ -141,7 +141,7 @@ fn reaches(func: &Func, roots: &Roots, id: InstId, root: ValueId) -> bool {
     let accesses = match inst.op {
         Op::Memory(MemoryOp::Prefetch) => false,
         Op::Memory(_) | Op::Atomic(_) => of_inst(func, id) != Effects::Pure,
-        Op::Machine(op) => matches!(op, MachineOp::AsyncCopy | MachineOp::TensorCopy),
+        Op::Machine(op) => matches!(op, MachineOp::AsyncCopy | MachineOp::TmaLoad),
         _ => false,
     };
     accesses && inst.operands.first().is_none_or(|v| roots.get(*v).is_none_or(|r| r == root))

@@ -113,7 +113,7 @@ const F8: Matrix = Matrix { factors: &[DType::F8E4M3, DType::F8E5M2], sum: DType
 /// Doubles.
 const F64: Matrix =
     Matrix { name: "m8n8k4", factors: &[DType::F64], sum: DType::F64, m: 3, n: 3, k: 2, ..HALF };
-/// Those of groups of warps; `n` is the most columns. There is none for tf32: it would cut the bits of an f32 off where those
+/// Those of warpgroups; `n` is the most columns. There is none for tf32: it would cut the bits of an f32 off where those
 /// of a warp are given rounded ones, which makes errors 2.6 times as large (on an H200, 1024^3 and K = 8192).
 const GROUP_HALF: Matrix = Matrix { name: "m64k16", m: 6, n: 8, warps: 2, ..HALF };
 const GROUP_INT8: Matrix =
@@ -150,7 +150,7 @@ const WMMA_INT8: Matrix = Matrix { factors: &[DType::I8, DType::U8], sum: DType:
 
 /// Those of a machine; of those for the same types, the one with more work first.
 pub const AMPERE: &[Matrix] = &[HALF, TF32, INT8, F64];
-/// The same, with 8-bit floats and groups of warps.
+/// The same, with 8-bit floats and warpgroups.
 pub const HOPPER: &[Matrix] = &[GROUP_HALF, GROUP_INT8, GROUP_F8, HALF, TF32, INT8, F8, F64];
 /// Of CDNA2.
 pub const CDNA2: &[Matrix] =
@@ -419,7 +419,7 @@ impl Tiles {
         self.rows()..self.matrix.m
     }
 
-    /// Groups of warps that do different work: for each bit of the number of a group the row and column at which it begins.
+    /// warpgroups that do different work: for each bit of the number of a group the row and column at which it begins.
     pub fn groups(&self) -> Vec<[u32; 2]> {
         let bits = self.shape.map(|n| cut(n).log2);
         let columns = self.of_warps(1).map(|i| unit(bits, 1, i));
@@ -487,7 +487,7 @@ impl Tiles {
 
     /// What a thread holds of a factor with `k` elements in a sum: 0 is the left one, 1 the right one.
     pub fn factor(&self, side: usize, k: u32) -> Fragment {
-        // Coordinates are (across, K) here and turned around for the right factor.
+        // Coordinates are (across, K) here and transposed for the right factor.
         let across = self.shape[side.min(1)];
         let cuts = [cut(across), cut(k)];
         let bits = cuts.map(|c| c.log2);

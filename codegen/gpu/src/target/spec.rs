@@ -61,7 +61,7 @@ impl TargetSpec {
     }
 
     /// How many blocks of a kernel a multiprocessor runs at once; 0 if not even one fits. Registers of a lane, threads and
-    /// bytes of shared memory are those of a block. Registers are given out to a warp in pieces, and warps of a block to
+    /// bytes of shared memory are those of a block. Registers are given out to a warp in units, and warps of a block to
     /// schedulers, as in the calculation of NVIDIA's occupancy calculator.
     pub fn blocks_per_sm(&self, registers: u32, threads: u32, shared_bytes: u32) -> u32 {
         let warps = threads.div_ceil(self.warp_size).max(1);
@@ -116,7 +116,7 @@ pub struct TargetSpec {
     pub has_matrix_store: bool,
     /// A product of matrices runs beside the program, on operands in shared memory.
     pub has_async_mma: bool,
-    /// Groups of warps hand registers to others while they run.
+    /// warpgroups hand registers to others while they run.
     pub moves_registers: bool,
     /// There is one for f32 rounded to tf32.
     pub has_tf32: bool,

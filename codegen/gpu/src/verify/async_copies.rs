@@ -1,6 +1,6 @@
-//! Owns S03 of what runs beside the program: copies, waits for them, and pieces of rings.
+//! Owns S03 of what runs beside the program: copies, waits for them, and stages of multi-stage buffers.
 //!
-//! May assume L01 and L03 to L06. Guarantees that emission finds what a copy reads, and the piece that is meant.
+//! May assume L01 and L03 to L06. Guarantees that emission finds what a copy reads, and the stage that is meant.
 
 use tk_ops::{DType, MachineOp, Op};
 use tk_tile::{Elem, Inst, InstId, Type, ValueId};
@@ -10,24 +10,25 @@ use super::fault::{Check, ensure};
 use super::layouts::Cx;
 use super::scheduled::int;
 use crate::ir::kernel::ALIGN;
-use crate::ir::shared_access::{condition, loaded, named, slot, slots};
+use crate::ir::shared_access::{buffer_stages, condition, loaded, named, stage_index};
 
-/// S03 of the condition and the number of a piece.
-pub(super) fn ring(cx: Cx<'_>, inst: &Inst) -> Check {
+/// S03 of the condition and the number of a stage.
+pub(super) fn multi_stage(cx: Cx<'_>, inst: &Inst) -> Check {
     let is_bool = |v| cx.ty(v).dtype() == Some(DType::Bool) && cx.shape(v).is_empty();
     ensure(inst.attrs.flag("when") == condition(inst).is_some_and(is_bool), S03, || {
         "`when` needs a condition, `bool`".into()
     })?;
-    let Some(pieces) = inst.attrs.ints("slots") else { return Ok(()) };
-    let number = slot(inst).is_some_and(|v| cx.ty(v).dtype() == Some(DType::I32) && cx.shape(v).is_empty());
-    let rings = slots(inst);
-    ensure(number && named(inst).len() == pieces.len(), S03, || {
-        "`slots` needs a number for each buffer, and a number of a piece, `i32`".into()
+    let Some(stages) = inst.attrs.ints("stages") else { return Ok(()) };
+    let number =
+        stage_index(inst).is_some_and(|v| cx.ty(v).dtype() == Some(DType::I32) && cx.shape(v).is_empty());
+    let multi_stage_buffers = buffer_stages(inst);
+    ensure(number && named(inst).len() == stages.len(), S03, || {
+        "`slots` needs a number for each buffer, and a number of a stage, `i32`".into()
     })?;
-    rings.iter().zip(pieces).try_for_each(|((b, n), piece)| {
+    multi_stage_buffers.iter().zip(stages).try_for_each(|((b, n), stage)| {
         let bytes = cx.kernel.buffers.get(*b).map_or(0, |b| b.bytes);
-        ensure(*piece == 1 || *piece > 0 && bytes % (n * ALIGN) == 0, S03, || {
-            format!("buffer {b} of {bytes} bytes is no ring of {piece} pieces")
+        ensure(*stage == 1 || *stage > 0 && bytes % (n * ALIGN) == 0, S03, || {
+            format!("buffer {b} of {bytes} bytes is no multi_stage of {stage} stages")
         })
     })
 }
@@ -59,7 +60,7 @@ pub(super) fn pending(inst: &Inst) -> Check {
 }
 
 /// S03 of a load that its store does: nothing but meetings of threads stands between them, which count it to the store.
-pub(super) fn piecewise(cx: Cx<'_>, inst: &Inst, v: ValueId) -> Check {
+pub(super) fn chunked(cx: Cx<'_>, inst: &Inst, v: ValueId) -> Check {
     let func = cx.kernel.func();
     let found = func.blocks.iter().find_map(|(_, b)| {
         let store = *b.insts.iter().find(|i| std::ptr::eq(&raw const func.insts[**i], inst))?;

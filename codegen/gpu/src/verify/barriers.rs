@@ -1,7 +1,7 @@
 //! Owns S07: barriers between accesses of different threads.
 //!
 //! May assume L01 and S03 to S05. Follows all ways through branches and loops until nothing new comes round; knows nothing
-//! of how barriers were placed. Guarantees that no thread sees half of what another does, but for rings: that a piece is
+//! of how barriers were placed. Guarantees that no thread sees half of what another does, but for multi-stage buffers: that a stage is
 //! waited for, and read by nobody when it is filled, follows from how loops run ahead ([`crate::passes::software_pipeline`]) and is looked at by
 //! the simulated target alone, whose copies destroy what they replace when they begin and arrive when they are waited for.
 
@@ -14,7 +14,7 @@ use tk_tile::{BlockId, Inst, InstId};
 use super::fault::Invariant::S07;
 use super::fault::{VerifyError, at, fault};
 use crate::ir::kernel::Kernel;
-use crate::ir::shared_access::{is_addition, is_of_channel, touched};
+use crate::ir::shared_access::{is_addition, is_of_tma_pipeline, touched};
 
 /// How a buffer is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,9 +23,9 @@ enum Kind {
     Store,
     Add,
     /// A store for which the load of its buffer waits by itself.
-    Posted,
-    /// A copy into another piece of a ring than is read meanwhile.
-    Ahead,
+    Remote,
+    /// A copy into another stage of a multi-stage buffer than is read meanwhile.
+    Pipelined,
     /// Of each thread to places of its own.
     Own,
 }
@@ -62,11 +62,11 @@ impl Walk<'_> {
             return self.access(inst, id, since);
         }
         match (flow(inst.op), inst.blocks.as_slice()) {
-            (Flow::For, [body]) => self.trips(since, |w, s| {
+            (Flow::For, [body]) => self.iterations(since, |w, s| {
                 w.block(*body, s)?;
                 Ok(None)
             })?,
-            (Flow::While, [decides, body]) => self.trips(since, |w, s| {
+            (Flow::While, [decides, body]) => self.iterations(since, |w, s| {
                 w.block(*decides, s)?;
                 let out = s.clone();
                 w.block(*body, s)?;
@@ -86,16 +86,19 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A loop: `trip` changes what came before a trip to what comes behind it, and gives what is there when the loop
-    /// ends in the middle of it; a loop that ends before a trip gives nothing.
-    fn trips(
+    /// A loop: `iteration` changes what came before an iteration to what comes behind it, and gives what is there when the loop
+    /// ends in the middle of it; a loop that ends before an iteration gives nothing.
+    fn iterations(
         &mut self,
         since: &mut BTreeSet<Access>,
-        mut trip: impl FnMut(&mut Self, &mut BTreeSet<Access>) -> Result<Option<BTreeSet<Access>>, VerifyError>,
+        mut iteration: impl FnMut(
+            &mut Self,
+            &mut BTreeSet<Access>,
+        ) -> Result<Option<BTreeSet<Access>>, VerifyError>,
     ) -> Result<(), VerifyError> {
         loop {
             let mut round = since.clone();
-            let out = trip(self, &mut round)?;
+            let out = iteration(self, &mut round)?;
             let known = since.len();
             since.extend(round);
             if since.len() == known {
@@ -109,12 +112,12 @@ impl Walk<'_> {
 
     fn access(&mut self, inst: &Inst, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
         let (reads, writes) = touched(inst);
-        let own = inst.attrs.flag("own") || matches!(inst.op, Op::Machine(op) if is_of_channel(op));
+        let own = inst.attrs.flag("own") || matches!(inst.op, Op::Machine(op) if is_of_tma_pipeline(op));
         let (read, write) = match (own, inst.attrs.flag("ahead")) {
             (true, _) => (Kind::Own, Kind::Own),
-            (false, true) => (Kind::Read, Kind::Ahead),
+            (false, true) => (Kind::Read, Kind::Pipelined),
             (false, false) if is_addition(inst) => (Kind::Read, Kind::Add),
-            (false, false) if inst.attrs.flag("posted") => (Kind::Read, Kind::Posted),
+            (false, false) if inst.attrs.flag("remote") => (Kind::Read, Kind::Remote),
             (false, false) => (Kind::Read, Kind::Store),
         };
         let reads = reads.into_iter().map(|b| (id, b, read));
@@ -141,11 +144,11 @@ impl Walk<'_> {
             (Kind::Read, Kind::Read) => false,
             (Kind::Add, Kind::Add) => meet && a.1 != b.1,
             // It came first.
-            (Kind::Posted, Kind::Read) if a.1 == b.1 => false,
+            (Kind::Remote, Kind::Read) if a.1 == b.1 => false,
             (Kind::Store, Kind::Store) if a.1 == b.1 => !self.are_apart(a.0, b.0),
-            (Kind::Own, Kind::Own) | (Kind::Ahead, _) | (_, Kind::Ahead) if a.1 == b.1 => false,
-            (Kind::Store | Kind::Posted | Kind::Own | Kind::Ahead, _)
-            | (_, Kind::Store | Kind::Posted | Kind::Own | Kind::Ahead)
+            (Kind::Own, Kind::Own) | (Kind::Pipelined, _) | (_, Kind::Pipelined) if a.1 == b.1 => false,
+            (Kind::Store | Kind::Remote | Kind::Own | Kind::Pipelined, _)
+            | (_, Kind::Store | Kind::Remote | Kind::Own | Kind::Pipelined)
             | (Kind::Read, Kind::Add)
             | (Kind::Add, Kind::Read) => meet,
         }
@@ -159,7 +162,7 @@ impl Walk<'_> {
         let insts = &self.kernel.func().insts;
         let copies = |i: InstId| insts.get(i).is_some_and(|i| i.op == Op::Machine(MachineOp::AsyncCopy));
         if copies(a) && copies(b) {
-            // Of trips that are on their way at once: their pieces differ.
+            // Of iterations that are on their way at once: their stages differ.
             return true;
         }
         let apart = match (self.elements(a), self.elements(b)) {

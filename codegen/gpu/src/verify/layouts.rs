@@ -77,7 +77,7 @@ impl<'a> Cx<'a> {
         ensure(atom.out_bits() == bits && layout.repeats() == repeats, L04, || {
             format!("{v} of type `{}` has the layout of another shape", self.ty(v))
         })?;
-        let threads = self.kernel.setting.threads();
+        let threads = self.kernel.options.threads();
         let found = [InDim::Lane, InDim::Warp, InDim::Block].map(|d| atom.bits(d) as u32);
         ensure(found == [threads.lane_bits, threads.warp_bits, 0], L05, || {
             let [lanes, warps, blocks] = found.map(|b| 1u64 << b);
@@ -176,7 +176,7 @@ impl<'a> Cx<'a> {
         let (Some(x), Some(r)) = (inst.operands.first(), inst.results.first()) else { return Ok(()) };
         let (from, to) = (self.shape(*x), self.shape(*r));
         let both = || {
-            let everywhere = Layout::blocked(&[2], &[0], 2, self.kernel.setting.threads());
+            let everywhere = Layout::blocked(&[2], &[0], 2, self.kernel.options.threads());
             Some(everywhere)
         };
         let (wanted, found) = match (op, self.layout(*x), self.layout(*r)) {
@@ -220,12 +220,12 @@ impl<'a> Cx<'a> {
                     return Ok(());
                 };
                 self.pairs(init, carried, "what enters the loop")?;
-                self.pairs(ends(body), carried, "what a trip yields")?;
+                self.pairs(ends(body), carried, "what an iteration yields")?;
                 self.pairs(carried, &inst.results, "what leaves the loop")
             }
             (Flow::While, [decides, body]) => {
                 self.pairs(&inst.operands, args(decides), "what enters the loop")?;
-                self.pairs(ends(body), args(decides), "what a trip yields")?;
+                self.pairs(ends(body), args(decides), "what an iteration yields")?;
                 let forwarded = ends(decides).get(1..).unwrap_or(&[]);
                 self.pairs(forwarded, args(body), "what is forwarded")?;
                 self.pairs(forwarded, &inst.results, "what leaves the loop")

@@ -10,7 +10,7 @@ use super::fault::{Check, Fault, ensure, fault};
 use super::layouts::Cx;
 use super::scheduled::{int, spread_over};
 use crate::analysis;
-use crate::analysis::wgmma_shared::Panels;
+use crate::analysis::wgmma_shared::WgmmaShared;
 use crate::layout::cut;
 
 /// Notes that a buffer holds elements of so many bytes; gives how many there is room for.
@@ -57,7 +57,7 @@ pub(super) fn instruction(
     };
     let Some([a, b]) = inst.attrs.ints("buffers") else { return fault(S03, "it needs two `buffers`") };
     let flies = tiles.matrix.is_group() && cx.ty(acc).dtype() == Some(tiles.matrix.sum);
-    ensure(flies || !inst.attrs.flag("flight"), S03, || "it cannot be waited for later".into())?;
+    ensure(flies || !inst.attrs.flag("async"), S03, || "it cannot be waited for later".into())?;
     let [m, n] = *cx.shape(acc) else { return fault(S03, "an accumulator is a matrix") };
     let mut factors = factors.iter();
     let sides = [(*a, "bases_a", [m, k]), (*b, "bases_b", [k, n])];
@@ -67,7 +67,7 @@ pub(super) fn instruction(
             let Some(found) = found else { return fault(S03, format!("it needs `{bases}`")) };
             let room = use_of(buffer, elem.bytes() as u64)?;
             spread_over(&shape, found, room)?;
-            let known = !tiles.matrix.is_group() || Panels::find(&tiles, side, elem, k, found).is_some();
+            let known = !tiles.matrix.is_group() || WgmmaShared::find(&tiles, side, elem, k, found).is_some();
             ensure(known, S03, || format!("a group does not read factors as `{bases}` says"))?;
             continue;
         }

@@ -30,8 +30,8 @@
 //! | S04 | Every access stays in its buffer, and `bases` send no two elements to one place. |
 //! | S05 | Buffers begin at multiples of 16 bytes, factors of groups where their order repeats, end below 4 GiB, and share no place while both are alive: from the first store to the last read, and through loops that only some of the accesses stand in. |
 //! | S06 | What is read from a buffer was stored to it before, in the same block or around it, or by a copy that runs ahead. |
-//! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies and stores `ahead` into other pieces of a ring follow each other without. |
-//! | S08 | A program of several blocks does only what [`crate::passes::cluster`] lets it do, with a warp for each block, on a target whose blocks reach each other. What is posted fills its buffer alone, for one load. |
+//! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies and stores `ahead` into other stages of a multi-stage buffer follow each other without. |
+//! | S08 | A program of several blocks does only what [`crate::passes::cluster`] lets it do, with a warp for each block, on a target whose blocks reach each other. What is remote fills its buffer alone, for one load. |
 
 mod async_copies;
 mod barriers;
@@ -124,10 +124,10 @@ pub fn verify_scheduled(kernel: &Kernel) -> Result<(), VerifyError> {
 
 /// S08.
 fn clusters(kernel: &Kernel) -> Check {
-    let blocks = kernel.setting.blocks;
+    let blocks = kernel.options.blocks;
     ensure(cluster::fits(kernel, blocks), Invariant::S08, || format!("it cannot have {blocks} blocks"))?;
-    match cluster::posted(kernel).into_iter().find(|b| !cluster::may_post(kernel, *b)) {
-        Some(buffer) => fault(Invariant::S08, format!("what fills buffer {buffer} cannot be posted")),
+    match cluster::remote_buffers(kernel).into_iter().find(|b| !cluster::may_store_remotely(kernel, *b)) {
+        Some(buffer) => fault(Invariant::S08, format!("what fills buffer {buffer} cannot be remote_buffers")),
         None => Ok(()),
     }
 }
@@ -166,6 +166,8 @@ fn structure(kernel: &Kernel) -> Result<(), VerifyError> {
         return Err(whole(Invariant::L01, "the function is no kernel".into()));
     }
     each(kernel, |inst| {
-        ensure(inst.op != Op::Control(ControlOp::Call), Invariant::L01, || "a kernel is in one piece".into())
+        ensure(inst.op != Op::Control(ControlOp::Call), Invariant::L01, || {
+            "a kernel is in one function".into()
+        })
     })
 }

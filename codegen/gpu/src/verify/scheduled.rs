@@ -15,7 +15,7 @@ use crate::ir::attrs::state;
 use crate::ir::attrs::{axis_of, is_unit};
 use crate::ir::kernel::Kernel;
 use crate::ir::params::element_bytes;
-use crate::ir::shared_access::{plain_operands, slots};
+use crate::ir::shared_access::{buffer_stages, plain_operands};
 use crate::layout::linear::InDim;
 use crate::layout::linear::gf2::Span;
 use crate::layout::{Layout, cut, padded};
@@ -152,10 +152,10 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
     match op {
         MachineOp::Convert => (1..=1, 1, &[]),
         MachineOp::SharedStore => {
-            (1..=1, 0, &["ahead", "bases", "buffer", "piecewise", "posted", "slots", "start", "strides"])
+            (1..=1, 0, &["ahead", "bases", "buffer", "chunked", "remote", "stages", "start", "strides"])
         }
         MachineOp::SharedLoad => {
-            (0..=0, 1, &["bases", "buffer", "own", "posted", "slots", "start", "strides"])
+            (0..=0, 1, &["bases", "buffer", "own", "remote", "stages", "start", "strides"])
         }
         MachineOp::SharedGather => (1..=1, 1, &["axis", "buffer", "k", "start", "strides"]),
         MachineOp::SharedScatter => (2..=2, 0, &["axis", "buffer", "start", "strides"]),
@@ -163,29 +163,29 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
             (1..=1, 1, &["axis", "buffer", "descending", "k", "merge", "start", "strides"])
         }
         MachineOp::SharedAdd => (1..=2, 0, &["buffer", "k"]),
-        MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision", "slots"]),
+        MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision", "stages"]),
         MachineOp::Mma => (
             1..=3,
             1,
-            &["bases_a", "bases_b", "buffers", "elem", "fast", "flight", "k", "matrix", "precision", "slots"],
+            &["bases_a", "bases_b", "buffers", "elem", "fast", "async", "k", "matrix", "precision", "stages"],
         ),
-        MachineOp::Producer => (0..=0, 1, &["buffers", "pieces", "warps"]),
+        MachineOp::IsProducerWarp => (0..=0, 1, &["buffers", "stages", "warps"]),
         MachineOp::Elect => (0..=0, 1, &[]),
-        MachineOp::Registers => (0..=0, 0, &["count"]),
-        MachineOp::ChannelOpen => (0..=0, 0, &["buffer", "bytes", "pieces"]),
-        MachineOp::ChannelSend => (0..=0, 0, &["buffer", "pieces"]),
-        MachineOp::ChannelReceive => (0..=0, 1, &["buffer", "pieces"]),
-        MachineOp::ChannelRelease => (0..=0, 0, &["buffer", "pieces", "when"]),
-        MachineOp::TensorCopy => (3..=3, 0, &["buffers", "cache", "evict", "pieces", "shape", "span"]),
-        MachineOp::TensorStore => (3..=3, 0, &["buffer", "cache", "evict", "once", "shape", "span"]),
+        MachineOp::SetMaxRegisters => (0..=0, 0, &["count"]),
+        MachineOp::ProducerAcquire => (0..=0, 0, &["buffer", "bytes", "stages"]),
+        MachineOp::ProducerCommit => (0..=0, 0, &["buffer", "stages"]),
+        MachineOp::ConsumerWait => (0..=0, 1, &["buffer", "stages"]),
+        MachineOp::ConsumerRelease => (0..=0, 0, &["buffer", "stages", "when"]),
+        MachineOp::TmaLoad => (3..=3, 0, &["buffers", "cache", "evict", "stages", "shape", "span"]),
+        MachineOp::TmaStore => (3..=3, 0, &["buffer", "cache", "evict", "once", "shape", "span"]),
         MachineOp::MmaWait => (1..=1, 1, &["buffers", "pending"]),
         MachineOp::AsyncCopy => {
             let names =
-                &["ahead", "bases", "buffer", "cache", "evict", "own", "slots", "start", "strides", "when"];
+                &["ahead", "bases", "buffer", "cache", "evict", "own", "stages", "start", "strides", "when"];
             (1..=MOST_RANK + 1, 1, names)
         }
         MachineOp::Fragments => {
-            let names = &["axis", "bases", "buffer", "elem", "k", "matrix", "precision", "slots", "start"];
+            let names = &["axis", "bases", "buffer", "elem", "k", "matrix", "precision", "stages", "start"];
             (1..=1, 1, names)
         }
         MachineOp::AsyncCommit => (0..=0, 0, &[]),
@@ -201,7 +201,7 @@ fn takes(cx: Cx<'_>, inst: &Inst, op: MachineOp) -> Check {
     ensure(fits && inst.blocks.is_empty(), S03, || {
         format!("it has {} operands and {} results", inst.operands.len(), inst.results.len())
     })?;
-    async_copies::ring(cx, inst)?;
+    async_copies::multi_stage(cx, inst)?;
     match inst.attrs.iter().find(|(n, _)| !names.contains(n)) {
         Some((name, _)) => fault(S03, format!("it takes no attribute `{name}`")),
         None => Ok(()),
@@ -212,16 +212,16 @@ fn takes(cx: Cx<'_>, inst: &Inst, op: MachineOp) -> Check {
 fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> Check {
     takes(cx, inst, op)?;
     let plain = plain_operands(inst);
-    let slots = slots(inst);
+    let slots = buffer_stages(inst);
     let mut use_of = |buffer: i64, bytes: u64| -> Result<i64, Fault> {
-        let pieces = slots.iter().find(|s| i64::try_from(s.0) == Ok(buffer)).map_or(1, |s| s.1);
-        Ok(used(cx, buffer, bytes, sizes)? / i64::from(pieces))
+        let stages = slots.iter().find(|s| i64::try_from(s.0) == Ok(buffer)).map_or(1, |s| s.1);
+        Ok(used(cx, buffer, bytes, sizes)? / i64::from(stages))
     };
     let bytes = |v: ValueId| element_bytes(cx.ty(v).elem());
     match (op, plain, inst.results.as_slice()) {
         (MachineOp::SharedStore, [v], []) | (MachineOp::SharedLoad, [], [v]) => {
-            if inst.attrs.flag("piecewise") {
-                async_copies::piecewise(cx, inst, *v)?;
+            if inst.attrs.flag("chunked") {
+                async_copies::chunked(cx, inst, *v)?;
             }
             placed(cx, inst, *v, use_of(int(&inst.attrs, "buffer")?, bytes(*v))?)
         }
@@ -265,15 +265,15 @@ fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> 
         }
         (MachineOp::AsyncWait, _, _) => async_copies::pending(inst),
         (
-            MachineOp::Producer
+            MachineOp::IsProducerWarp
             | MachineOp::Elect
-            | MachineOp::Registers
-            | MachineOp::ChannelOpen
-            | MachineOp::ChannelSend
-            | MachineOp::ChannelReceive
-            | MachineOp::ChannelRelease
-            | MachineOp::TensorCopy
-            | MachineOp::TensorStore,
+            | MachineOp::SetMaxRegisters
+            | MachineOp::ProducerAcquire
+            | MachineOp::ProducerCommit
+            | MachineOp::ConsumerWait
+            | MachineOp::ConsumerRelease
+            | MachineOp::TmaLoad
+            | MachineOp::TmaStore,
             _,
             _,
         ) => warp_specialize::check(cx, inst, op, plain),

@@ -18,7 +18,7 @@ struct Access {
     /// When it happens, in the order of the text.
     at: usize,
     stores: bool,
-    /// By a copy, which may stand in a branch: it fills the piece for a trip that may not come.
+    /// By a copy, which may stand in a branch: it fills the stage for an iteration that may not come.
     ahead: bool,
     /// The blocks around it, the body of the kernel first.
     blocks: Vec<BlockId>,
@@ -70,7 +70,7 @@ impl Story {
             for buffer in list {
                 // Additions find what was stored before.
                 let stores = stores && !crate::ir::shared_access::is_addition(inst);
-                let ahead = matches!(inst.op, Op::Machine(MachineOp::AsyncCopy | MachineOp::TensorCopy));
+                let ahead = matches!(inst.op, Op::Machine(MachineOp::AsyncCopy | MachineOp::TmaLoad));
                 self.accesses.push(Access { buffer, at: self.now, stores, ahead, blocks: around.clone() });
             }
         }
@@ -95,7 +95,7 @@ impl Story {
         })
     }
 
-    /// From the first to the last access. If a loop holds only some of them, all of its trips count.
+    /// From the first to the last access. If a loop holds only some of them, all of its iterations count.
     fn life(&self, buffer: usize) -> Option<(usize, usize)> {
         let times: Vec<usize> = self.accesses.iter().filter(|a| a.buffer == buffer).map(|a| a.at).collect();
         let mut life = (*times.iter().min()?, *times.iter().max()?);

@@ -14,7 +14,7 @@ fn facts() {
         let kernel = parse(&case.input).unwrap_or_else(|e| panic!("{place}:{e}"));
         let (module, func) = (&kernel.module, kernel.func());
         verify_machine(module).unwrap_or_else(|e| panic!("{place}: {e}"));
-        let info = AxisInfo::new(module, func, &kernel.setting.facts);
+        let info = AxisInfo::new(module, func, &kernel.options.facts);
         let mut out = String::new();
         for id in walk::insts(func) {
             let inst = &func.insts[id];

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tk_gpu::Setting;
+use tk_gpu::CompileOptions;
 use tk_gpu::ir::text::parse;
 use tk_gpu::passes::Pass;
 use tk_gpu::pipeline::{PipelineError, Snapshot, Stages, run};
@@ -68,16 +68,16 @@ pub fn compare(results: Vec<(Case, String)>) {
 }
 
 /// The tile IR of an input, and what it is compiled for.
-pub fn tile(case: &Case) -> (TileModule, Setting) {
+pub fn tile(case: &Case) -> (TileModule, CompileOptions) {
     let place = case.path.display();
     let is_function = |l: &str| ["kernel ", "noinline ", "fn "].iter().any(|w| l.starts_with(w));
     let begin = case.input.lines().take_while(|l| !is_function(l)).map(|l| l.len() + 1).sum();
     let (head, functions) = case.input.split_at(begin);
     let kernel = parse(&format!("{head}kernel @k() {{\n  return\n}}\n"));
-    let setting = kernel.unwrap_or_else(|e| panic!("{place}:{e}")).setting;
+    let options = kernel.unwrap_or_else(|e| panic!("{place}:{e}")).options;
     let module = tk_tile::text::parse(functions).unwrap_or_else(|e| panic!("{place}, below the head:{e}"));
     let module = TileModule::new(module).unwrap_or_else(|e| panic!("{place}: {e}"));
-    (module, setting)
+    (module, options)
 }
 
 /// The name of the first kernel.
@@ -90,9 +90,9 @@ pub fn first_kernel(module: &TileModule) -> String {
 pub type Seen = Vec<(&'static str, String)>;
 
 /// What is after each pass, and the end.
-pub fn run_all(module: &TileModule, setting: Setting) -> Result<(Seen, Stages), PipelineError> {
+pub fn run_all(module: &TileModule, options: CompileOptions) -> Result<(Seen, Stages), PipelineError> {
     let mut seen = vec![];
     let mut see = |pass: &'static Pass, after: Snapshot<'_>| seen.push((pass.name, after.to_string()));
-    let stages = run(module, &first_kernel(module), setting, &mut see)?;
+    let stages = run(module, &first_kernel(module), options, &mut see)?;
     Ok((seen, stages))
 }

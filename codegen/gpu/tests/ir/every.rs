@@ -11,7 +11,7 @@ use tk_gpu::ir::text::parse as parse_kernel;
 use tk_gpu::pipeline::run;
 use tk_gpu::target::spec;
 use tk_gpu::verify::{verify_laid_out, verify_scheduled};
-use tk_gpu::{ArgFacts, Setting};
+use tk_gpu::{ArgFacts, CompileOptions};
 use tk_ops::Op;
 use tk_tile::text::parse;
 use tk_tile::{Func, FuncKind, TileModule, Type, ValueId, pipeline, walk};
@@ -62,7 +62,7 @@ fn check(place: &str, module: &TileModule) {
                 let place =
                     format!("{place}: @{} for {} and {warps} warps, facts {divisible}", func.name, spec.name);
                 let (blocks, facts) = (warps.div_ceil(2), facts(module, &func.name, divisible));
-                let setting = Setting {
+                let options = CompileOptions {
                     spec,
                     warps,
                     blocks,
@@ -72,7 +72,7 @@ fn check(place: &str, module: &TileModule) {
                     registers: None,
                     facts,
                 };
-                let stages = run(module, &func.name, setting, &mut |_, _| {})
+                let stages = run(module, &func.name, options, &mut |_, _| {})
                     .unwrap_or_else(|e| panic!("{place}: {e}"));
                 let (laid_out, scheduled) = (stages.laid_out.to_string(), stages.scheduled.to_string());
                 let read = |text: &str| parse_kernel(text).unwrap_or_else(|e| panic!("{place}: {e}\n{text}"));
@@ -90,7 +90,7 @@ fn folder_of(path: &str, least: usize) {
     for file in files(&folder(path)) {
         for module in modules(&file) {
             found += 1;
-            // As it was written, in one piece, and simplified.
+            // As it was written, in one function, and simplified.
             for passes in [pipeline::CHECKED, pipeline::PASSES] {
                 let module = pipeline::run_passes(passes, module.clone(), None).unwrap();
                 check(&file.display().to_string(), &module);

@@ -9,8 +9,8 @@ use tk_gpu::verify::Invariant;
 
 /// The kernel after a pass.
 fn after(pass: &str, case: &Case) -> String {
-    let (module, setting) = tile(case);
-    let (seen, _) = run_all(&module, setting).unwrap_or_else(|e| panic!("{}: {e}", case.path.display()));
+    let (module, options) = tile(case);
+    let (seen, _) = run_all(&module, options).unwrap_or_else(|e| panic!("{}: {e}", case.path.display()));
     seen.into_iter().find(|(name, _)| *name == pass).map(|(_, text)| text).unwrap()
 }
 
@@ -48,8 +48,8 @@ fn passes_stand_in_the_order_of_their_needs() {
 #[test]
 fn what_a_pass_leaves_is_verified() {
     let product = cases("lower_to_shared").into_iter().find(|c| c.name == "dot").unwrap();
-    let (module, setting) = tile(&product);
-    let stages = run(&module, &crate::common::first_kernel(&module), setting, &mut |_, _| {}).unwrap();
+    let (module, options) = tile(&product);
+    let stages = run(&module, &crate::common::first_kernel(&module), options, &mut |_, _| {}).unwrap();
     let laid_out = stages.laid_out.into_inner();
     let wanted = [
         ("lower_to_shared", Invariant::S01),
@@ -72,7 +72,7 @@ fn what_a_pass_leaves_is_verified() {
 
 #[test]
 fn a_kernel_is_named() {
-    let (module, setting) = tile(&cases("assign_layouts").remove(0));
-    let error = run(&module, "nobody", setting, &mut |_, _| {}).unwrap_err();
+    let (module, options) = tile(&cases("assign_layouts").remove(0));
+    let error = run(&module, "nobody", options, &mut |_, _| {}).unwrap_err();
     assert_eq!(error.to_string(), "there is no kernel `nobody`");
 }

@@ -30,8 +30,8 @@ fn with_layouts(seen: Seen) -> Vec<String> {
 fn texts() -> Vec<String> {
     let mut out = vec![];
     for case in FOLDERS.iter().flat_map(|f| cases(f)) {
-        let (module, setting) = tile(&case);
-        out.extend(with_layouts(run_all(&module, setting).unwrap().0));
+        let (module, options) = tile(&case);
+        out.extend(with_layouts(run_all(&module, options).unwrap().0));
     }
     out
 }
@@ -59,8 +59,8 @@ fn the_samples_show_every_operation_of_a_machine() {
 #[test]
 fn what_is_read_verifies() {
     for case in FOLDERS.iter().flat_map(|f| cases(f)) {
-        let (module, setting) = tile(&case);
-        let (seen, _) = run_all(&module, setting).unwrap();
+        let (module, options) = tile(&case);
+        let (seen, _) = run_all(&module, options).unwrap();
         let seen = with_layouts(seen);
         let (first, last) = (parse(&seen[0]).unwrap(), parse(seen.last().unwrap()).unwrap());
         LaidOutModule::new(first).unwrap();
@@ -91,7 +91,7 @@ impl Random {
     }
 }
 
-/// Pieces of lines exchanged, doubled and taken out.
+/// Chunks of lines exchanged, doubled and taken out.
 #[test]
 fn damaged_texts_give_an_answer() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);

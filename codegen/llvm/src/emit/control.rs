@@ -128,7 +128,7 @@ impl<'c> Emit<'_, 'c> {
         rewrite::yielded(self.func(), block).to_vec()
     }
 
-    /// Counts in 64 bits, so that the last step does not overflow. A step of 0 makes no trip.
+    /// Counts in 64 bits, so that the last step does not overflow. A step of 0 makes no iteration.
     fn for_loop(&mut self, inst: &Inst) -> Res<()> {
         let ([lo, hi, step, init @ ..], [body]) = (inst.operands.as_slice(), inst.blocks.as_slice()) else {
             return bug("a loop has bounds and a body");
@@ -141,7 +141,8 @@ impl<'c> Emit<'_, 'c> {
         let start: Vec<BasicValueEnum<'c>> = start.into_iter().flatten().collect();
         let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
         let before = self.here()?;
-        let (header, inside, after) = (self.new_block("for"), self.new_block("trip"), self.new_block("end"));
+        let (header, inside, after) =
+            (self.new_block("for"), self.new_block("iteration"), self.new_block("end"));
         b.build_unconditional_branch(header)?;
         b.position_at_end(header);
         let iv = b.build_phi(self.i64(), "")?;
@@ -187,7 +188,7 @@ impl<'c> Emit<'_, 'c> {
         let types: Vec<_> = start.iter().map(|x| x.get_type()).collect();
         let before = self.here()?;
         let (header, inside, after) =
-            (self.new_block("while"), self.new_block("trip"), self.new_block("end"));
+            (self.new_block("while"), self.new_block("iteration"), self.new_block("end"));
         b.build_unconditional_branch(header)?;
         b.position_at_end(header);
         let phis = self.phis(&types)?;

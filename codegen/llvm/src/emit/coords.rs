@@ -161,7 +161,7 @@ impl<'c> Emit<'_, 'c> {
     /// Whether this thread is the first of those that hold the same elements; `None` if no two do. For a scalar, whether
     /// it is thread 0.
     pub fn is_first(&self, layout: Option<LayoutId>) -> Res<Option<IntValue<'c>>> {
-        let threads = self.kernel.setting.threads();
+        let threads = self.kernel.options.threads();
         // In a function of elements, a scalar, or a tile of one, is one of many.
         let layout = match self.nested {
             Some(Nested::Map(l)) => Some(l),

@@ -76,8 +76,8 @@ impl<'c> Emit<'_, 'c> {
                 "",
             )?;
             let mut base = self.builder.build_int_add(by, self.int(start), "")?;
-            if let Some(piece) = self.piece(inst, n)? {
-                base = self.builder.build_int_add(base, piece, "")?;
+            if let Some(stage) = self.stage(inst, n)? {
+                base = self.builder.build_int_add(base, stage, "")?;
             }
             Ok(Factor { dtype, base, across, along })
         };

@@ -55,7 +55,7 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Whether it shows that a block ran: it fails, does not end, or touches memory.
-    pub(super) fn is_felt(&self, block: BlockId) -> bool {
+    pub(super) fn has_side_effects(&self, block: BlockId) -> bool {
         walk::insts_in(self.func(), block).into_iter().any(|i| match self.func().insts[i].op {
             Op::Memory(_) | Op::Atomic(_) => true,
             Op::Control(ControlOp::For | ControlOp::While | ControlOp::Assert) => true,
@@ -122,7 +122,7 @@ impl<'c> Emit<'_, 'c> {
         let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
         let r = self.result(inst)?;
         let layout = self.layout_id(r)?;
-        let felt = self.is_felt(block);
+        let felt = self.has_side_effects(block);
         let zeros: Vec<_> = inst.results.iter().map(|r| self.zero(self.dtype(*r))).collect();
         let mut out: Vec<Vec<BasicValueEnum<'c>>> = vec![vec![]; inst.results.len()];
         for n in 0..self.count(r)? {

@@ -34,8 +34,8 @@ pub struct Combine<'i> {
 
 impl Combine<'_> {
     /// Whether it shows that it was done.
-    pub fn is_felt(&self, e: &Emit<'_, '_>) -> bool {
-        self.op.is_none() && self.inst.blocks.iter().any(|b| e.is_felt(*b))
+    pub fn has_side_effects(&self, e: &Emit<'_, '_>) -> bool {
+        self.op.is_none() && self.inst.blocks.iter().any(|b| e.has_side_effects(*b))
     }
 }
 
@@ -148,7 +148,7 @@ impl<'c> Emit<'_, 'c> {
         a: &(State<'c>, Option<IntValue<'c>>),
         b: &(State<'c>, Option<IntValue<'c>>),
     ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
-        let felt = combine.is_felt(self);
+        let felt = combine.has_side_effects(self);
         let both = self.only_where(b.1, felt, &a.0, |e| e.combined(combine, &a.0, &b.0))?;
         let Some(real) = b.1 else { return Ok((both, a.1)) };
         let kept = both.iter().zip(&a.0).map(|(x, a)| Ok(self.builder.build_select(real, *x, *a, "")?));

@@ -88,7 +88,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// How many consecutive registers of a tile one access serves.
     pub fn vector(&self, inst: &Inst, tile: ValueId) -> Res<u32> {
-        let spec = self.kernel.setting.spec;
+        let spec = self.kernel.options.spec;
         let Some(access) =
             tk_gpu::analysis::coalesce::access(&self.kernel.module, self.func(), &self.axis, spec, inst)
         else {
@@ -143,9 +143,9 @@ impl<'c> Emit<'_, 'c> {
         self.read_now_or_late(r, Late { vector, places, other, caching: Caching::of(&inst.attrs) })
     }
 
-    /// Reads a tile, unless it is stored piece by piece: then the store reads it.
+    /// Reads a tile, unless it is stored chunk by chunk: then the store reads it.
     pub(super) fn read_now_or_late(&mut self, r: ValueId, what: Late<'c>) -> Res<()> {
-        if self.piecewise.contains(&r) {
+        if self.chunked.contains(&r) {
             self.late.insert(r, what);
             return Ok(());
         }

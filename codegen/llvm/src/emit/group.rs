@@ -1,11 +1,11 @@
-//! Owns matrix products by groups of warps: the right factor lies in shared memory, the left one does too or is held as
+//! Owns matrix products by warpgroups: the right factor lies in shared memory, the left one does too or is held as
 //! words, and accumulators stay in registers. Products are begun, and waited for before anything else touches their sums.
 //!
 //! May assume what the verifier of scheduled kernels says of `mma`. Guarantees that every address is that of the group plus
 //! what depends on the step.
 
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_gpu::analysis::wgmma_shared::{self, Panels};
+use tk_gpu::analysis::wgmma_shared::{self, WgmmaShared};
 use tk_gpu::ir::shared_access;
 use tk_gpu::layout::cut;
 use tk_gpu::target::mma::Tiles;
@@ -25,7 +25,7 @@ pub struct Lies<'c> {
     /// Where the part of this group begins, the same in all its threads.
     pub address: IntValue<'c>,
     /// Its order.
-    pub panels: Panels,
+    pub swizzled: WgmmaShared,
 }
 
 /// The left factor.
@@ -50,7 +50,7 @@ pub struct Step {
 
 /// Instructions that are begun together.
 #[derive(Clone, Debug)]
-pub struct Together<'c> {
+pub struct WgmmaOperands<'c> {
     /// The instruction.
     pub product: Product,
     /// The left factor.
@@ -61,7 +61,7 @@ pub struct Together<'c> {
     pub steps: Vec<Step>,
 }
 
-impl Together<'_> {
+impl WgmmaOperands<'_> {
     /// Words of the left factor that a thread holds for an instruction.
     pub fn words(&self) -> usize {
         words_of(&self.product)
@@ -89,12 +89,12 @@ impl<'c> Emit<'_, 'c> {
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut together = self.together(inst, (product, tiles, k))?;
         let f8 = product.factors.iter().any(|d| d.is_f8());
-        if inst.attrs.flag("flight") {
-            return self.machine.begin_together(self, &together, &sums);
+        if inst.attrs.flag("async") {
+            return self.machine.wgmma_issue(self, &together, &sums);
         }
         if !f8 || inst.attrs.flag("fast") {
-            let begun = self.machine.begin_together(self, &together, &sums)?;
-            return self.machine.wait_together(self, 0, &begun);
+            let begun = self.machine.wgmma_issue(self, &together, &sums)?;
+            return self.machine.wgmma_wait(self, 0, &begun);
         }
         let mut all = sums;
         let steps = std::mem::take(&mut together.steps);
@@ -102,8 +102,8 @@ impl<'c> Emit<'_, 'c> {
         for part in steps.chunks(each * (PROMOTED >> product.matrix.k) as usize) {
             together.steps = part.to_vec();
             let zeros: Vec<_> = all.iter().map(|x| x.get_type().const_zero()).collect();
-            let begun = self.machine.begin_together(self, &together, &zeros)?;
-            let found = self.machine.wait_together(self, 0, &begun)?;
+            let begun = self.machine.wgmma_issue(self, &together, &zeros)?;
+            let found = self.machine.wgmma_wait(self, 0, &begun)?;
             for (sum, x) in all.iter_mut().zip(found) {
                 *sum = self.builder.build_float_add(sum.into_float_value(), x.into_float_value(), "")?.into();
             }
@@ -116,12 +116,16 @@ impl<'c> Emit<'_, 'c> {
         let (v, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let pending = inst.attrs.int("pending").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         let sums = self.registers(v)?;
-        let sums = self.machine.wait_together(self, pending, &sums)?;
+        let sums = self.machine.wgmma_wait(self, pending, &sums)?;
         self.define_regs(r, sums)
     }
 
     /// Its instructions: step by step along K, in each all rows and columns of the group.
-    fn together(&mut self, inst: &Inst, (product, tiles, k): (&Product, &Tiles, u32)) -> Res<Together<'c>> {
+    fn together(
+        &mut self,
+        inst: &Inst,
+        (product, tiles, k): (&Product, &Tiles, u32),
+    ) -> Res<WgmmaOperands<'c>> {
         let matrix = product.matrix;
         let group = self.group(matrix.warps)?;
         let sides = [0, 1].map(|side| self.side_lies(inst, (product, tiles, k), side, group));
@@ -166,12 +170,12 @@ impl<'c> Emit<'_, 'c> {
             Some(lies) => Left::Lies(lies),
             None => Left::Words(self.left_words(inst, product, tiles, k)?),
         };
-        Ok(Together { product: *product, left, right, steps })
+        Ok(WgmmaOperands { product: *product, left, right, steps })
     }
 
     /// The number of the group of this thread, as a value that is the same in a warp.
     fn group(&self, warps: u32) -> Res<IntValue<'c>> {
-        let threads = self.kernel.setting.threads();
+        let threads = self.kernel.options.threads();
         let by = self.int(threads.lane_bits + warps);
         let own = self.builder.build_right_shift(self.tid, by, false, "")?;
         if threads.warp_bits == warps {
@@ -194,7 +198,7 @@ impl<'c> Emit<'_, 'c> {
         let Some(found) = self.kernel.buffers.get(buffer) else { return bug("a factor has no buffer") };
         let bases = inst.attrs.ints(["bases_a", "bases_b"][side.min(1)]).unwrap_or(&[]);
         let dtype = product.factors[side.min(1)];
-        let Some(panels) = Panels::find(tiles, side, dtype, k, bases) else {
+        let Some(swizzled) = WgmmaShared::find(tiles, side, dtype, k, bases) else {
             return bug("a factor does not lie as a group reads it");
         };
         let bits = tiles.factor(side, k).out_bits();
@@ -207,10 +211,10 @@ impl<'c> Emit<'_, 'c> {
             .collect();
         let mut address =
             self.builder.build_int_add(self.linear(group, &images)?, self.int(found.offset), "")?;
-        if let Some(piece) = self.piece(inst, buffer)? {
-            address = self.builder.build_int_add(address, piece, "")?;
+        if let Some(stage) = self.stage(inst, buffer)? {
+            address = self.builder.build_int_add(address, stage, "")?;
         }
-        Ok(Some(Lies { address, panels }))
+        Ok(Some(Lies { address, swizzled }))
     }
 
     /// The words of a left factor in registers: those of an instruction, rows, steps along K, atoms.

@@ -80,8 +80,8 @@ struct Lying<'c> {
     vector: Vec<usize>,
     /// Where the buffer begins.
     start: i64,
-    /// Bytes to the piece that is read, if the buffer is a ring.
-    piece: Option<IntValue<'c>>,
+    /// Bytes to the stage that is read, if the buffer is a multi-stage buffer.
+    stage: Option<IntValue<'c>>,
     /// What one atom takes.
     atom: i64,
     /// Where the thread reads, from the start of an atom, for the registers that are all zero.
@@ -107,8 +107,8 @@ impl<'c> Lying<'c> {
             None => {
                 let by = e.i32().const_int(shared.cast_unsigned(), false);
                 let mut address = e.builder.build_xor(self.near, by, "")?;
-                if let Some(piece) = self.piece {
-                    address = e.builder.build_int_add(address, piece, "")?;
+                if let Some(stage) = self.stage {
+                    address = e.builder.build_int_add(address, stage, "")?;
                 }
                 self.moved.borrow_mut().insert(shared, address);
                 address
@@ -272,7 +272,7 @@ impl<'c> Emit<'_, 'c> {
         let sum = self.dtype(acc).ok_or_else(missing)?;
         let kind = Kind { factors: [a, b], sum, precision: inst.attrs.str("precision"), k };
         let name = inst.attrs.str("matrix").unwrap_or("");
-        let matrix = find(self.kernel.setting.spec, kind).find(|m| m.name == name).ok_or_else(missing)?;
+        let matrix = find(self.kernel.options.spec, kind).find(|m| m.name == name).ok_or_else(missing)?;
         let [m, n] = *self.shape(acc) else { return Err(missing()) };
         let tiles = Tiles::of(matrix, [m, n], self.layout(acc)?).ok_or_else(missing)?;
         Ok((Product { matrix: tiles.matrix, factors: [a, b] }, tiles, k))
@@ -316,7 +316,7 @@ impl<'c> Emit<'_, 'c> {
         let image = |b: &[u32; 2]| shared_access::image(bases, &f.out_bits(), b) * size;
         let thread: Vec<i64> = reader.lane.iter().chain(f.warp()).map(image).collect();
         let rest: Vec<i64> = reader.rest.iter().map(image).collect();
-        let most = (self.kernel.setting.spec.vector_bytes / bytes).checked_ilog2().unwrap_or(0) as usize;
+        let most = (self.kernel.options.spec.vector_bytes / bytes).checked_ilog2().unwrap_or(0) as usize;
         let elements = |list: &[i64]| list.iter().map(|p| p / size).collect::<Vec<i64>>();
         let vector = match read {
             Read::Rows | Read::Columns => vec![],
@@ -329,7 +329,7 @@ impl<'c> Emit<'_, 'c> {
             vector,
             start: i64::from(found.offset),
             atom: size << f.out_bits().iter().sum::<u32>(),
-            piece: self.piece(inst, buffer)?,
+            stage: self.stage(inst, buffer)?,
             near: self.linear(self.tid, &images)?,
             threads: thread.iter().fold(0, |all, p| all | p),
             rest,
@@ -431,8 +431,9 @@ impl<'c> Emit<'_, 'c> {
         let count = words >> lying.matrices;
         for n in 0..count {
             let (address, offset) = lying.access(self, atom, step * count + n)?;
-            let turned = lying.read == Read::Columns;
-            let loaded = self.machine.load_matrices(self, address, offset, 1 << lying.matrices, turned)?;
+            let transposed = lying.read == Read::Columns;
+            let loaded =
+                self.machine.load_matrices(self, address, offset, 1 << lying.matrices, transposed)?;
             out.extend(loaded.into_iter().map(BasicValueEnum::from));
         }
         Ok(out)

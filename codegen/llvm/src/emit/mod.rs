@@ -4,11 +4,10 @@
 //! for each register of its layout ([`value`]). Control flow is that of the program and uniform; single threads are
 //! masked by predicates only.
 //!
-//! May assume a verified scheduled kernel. What only one target has comes from its [`Machine`].
+//! May assume a verified scheduled kernel. What only one target has comes from its [`TargetEmitter`].
 
 pub mod assembly;
 pub mod atomic;
-pub mod channel;
 pub mod control;
 pub mod coords;
 pub mod dot;
@@ -26,6 +25,7 @@ pub mod shuffle;
 pub mod state;
 pub mod stop;
 pub mod tile;
+pub mod tma_pipeline;
 pub mod value;
 pub mod view;
 
@@ -42,12 +42,12 @@ use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
 use tk_tile::{BlockId, Elem, Func, Inst, InstId, Loc, Type, ValueId};
 
-use self::state::{Channel, Late, Nested};
+use self::state::{Late, Nested, TmaPipeline};
 pub use self::stop::{Res, Stop, bug};
 use self::value::{Val, View};
 use crate::lines::LineTable;
 use crate::scalar::Scalars;
-use crate::target::Machine;
+use crate::target::TargetEmitter;
 
 /// Everything that emission of one kernel needs.
 pub struct Emit<'a, 'c> {
@@ -62,7 +62,7 @@ pub struct Emit<'a, 'c> {
     /// What is known of its values.
     pub axis: AxisInfo,
     /// What only this target has.
-    pub machine: &'a dyn Machine<'c>,
+    pub machine: &'a dyn TargetEmitter<'c>,
     /// The function that is filled.
     pub function: FunctionValue<'c>,
     /// What every value is.
@@ -79,10 +79,10 @@ pub struct Emit<'a, 'c> {
     lines: Option<&'a LineTable<'a, 'c>>,
     /// The addresses of tensor maps ([`tk_gpu::ir::tensor_map`]).
     pub maps: Vec<IntValue<'c>>,
-    /// The channels between the warp that brings tiles and the others.
-    channels: Vec<Channel<'c>>,
-    /// Tiles that are stored piece by piece, and what their loads read.
-    piecewise: BTreeSet<ValueId>,
+    /// The TMA pipelines between the warp that brings tiles and the others.
+    tma_pipelines: Vec<TmaPipeline<'c>>,
+    /// Tiles that are stored chunk by chunk, and what their loads read.
+    chunked: BTreeSet<ValueId>,
     late: BTreeMap<ValueId, Late<'c>>,
     /// Warps beside those of the program ([`tk_gpu::ir::warps::producers`]), counted once: each barrier asks.
     pub producers: u32,
@@ -102,7 +102,7 @@ pub fn emit<'a, 'c>(
     builder: &'a Builder<'c>,
     module: &'a Module<'c>,
     kernel: &'a Kernel,
-    machine: &'a dyn Machine<'c>,
+    machine: &'a dyn TargetEmitter<'c>,
     function: FunctionValue<'c>,
     lines: Option<&'a LineTable<'a, 'c>>,
 ) -> Res<()> {
@@ -110,7 +110,7 @@ pub fn emit<'a, 'c>(
     if let Some(table) = lines {
         table.at(builder, first_loc(func));
     }
-    let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+    let axis = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
     let start = crate::target::Start { context, builder, module, function, kernel };
     let entry = machine.enter(&start)?;
     let mut e = Emit {
@@ -128,8 +128,8 @@ pub fn emit<'a, 'c>(
         loc: None,
         lines,
         maps: entry.maps,
-        channels: vec![],
-        piecewise: tk_gpu::ir::shared_access::piecewise(kernel),
+        tma_pipelines: vec![],
+        chunked: tk_gpu::ir::shared_access::chunked(kernel),
         late: BTreeMap::new(),
         producers: tk_gpu::ir::warps::producers(kernel),
         brings: None,
@@ -137,7 +137,7 @@ pub fn emit<'a, 'c>(
         phases: BTreeMap::new(),
         nested: None,
     };
-    e.announce()?;
+    e.cluster_arrive()?;
     e.parameters(&entry.params)?;
     e.layouts_at_entry()?;
     e.block(func.body)?;
@@ -241,7 +241,7 @@ impl<'a, 'c> Emit<'a, 'c> {
             context: self.context,
             builder: self.builder,
             module: self.module,
-            spec: self.kernel.setting.spec,
+            spec: self.kernel.options.spec,
             math,
         }
     }

@@ -36,10 +36,10 @@ pub(super) enum At<'c> {
 }
 
 impl<'c> Emit<'_, 'c> {
-    /// Moves places to the piece of a ring that an instruction accesses.
+    /// Moves places to the stage of a multi-stage buffer that an instruction accesses.
     fn in_piece(&self, inst: &Inst, places: Places<'c>) -> Res<Places<'c>> {
         let buffer = inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok()).unwrap_or(usize::MAX);
-        let Some(by) = self.piece(inst, buffer)? else { return Ok(places) };
+        let Some(by) = self.stage(inst, buffer)? else { return Ok(places) };
         let moved = |at: IntValue<'c>| self.builder.build_int_add(at, by, "");
         let registers = places.registers.into_iter().map(|r| {
             Ok(match r {
@@ -123,7 +123,7 @@ impl<'c> Emit<'_, 'c> {
             }
             registers.push(At::Place(place, 0));
         }
-        let (size, most) = (i64::from(bytes), i64::from(self.kernel.setting.spec.vector_bytes));
+        let (size, most) = (i64::from(bytes), i64::from(self.kernel.options.spec.vector_bytes));
         let vector = strided_vector(held, &[], (start, strides), size, most);
         Ok(Places { base, registers, vector })
     }
@@ -142,7 +142,7 @@ impl<'c> Emit<'_, 'c> {
         thread.extend(of(InDim::Warp));
         let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
         let (base, registers) = self.spread(held.registers(), (start, atom_bytes), &thread, &register)?;
-        let most = i64::from(self.kernel.setting.spec.vector_bytes);
+        let most = i64::from(self.kernel.options.spec.vector_bytes);
         let vector = swizzled_vector(held, bases, start, size, most);
         Ok(Places { base, registers, vector })
     }

@@ -1,7 +1,7 @@
 //! Owns running folds inside of warps: each thread scans its neighbours, lanes scan the totals by shuffles, and what
 //! comes before is put in front.
 //!
-//! May assume the layout of [`tk_gpu::passes::assign_layouts::anchor::Natural::along`]: neighbours in registers, then in the low lanes; atoms
+//! May assume the layout of [`tk_gpu::passes::assign_layouts::anchor::Anchors::along`]: neighbours in registers, then in the low lanes; atoms
 //! follow each other.
 
 use inkwell::IntPredicate;
@@ -50,7 +50,7 @@ impl<'c> Emit<'_, 'c> {
         let from: Vec<Option<DType>> = inst.operands.iter().map(|v| self.dtype(*v)).collect();
         let combine = Combine { inst, op: reduce, dtypes: from.iter().map(|d| wide(*d)).collect() };
         let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
-        let ragged = (reverse || combine.is_felt(self)) && tk_gpu::layout::padded(extent) != extent;
+        let ragged = (reverse || combine.has_side_effects(self)) && tk_gpu::layout::padded(extent) != extent;
         let lanes = (0..held.atom().bits(InDim::Lane)).filter(|i| {
             held.atom().basis(InDim::Lane, *i).and_then(|b| b.get(axis).copied()).unwrap_or(0) != 0
         });
@@ -142,7 +142,7 @@ impl<'c> Emit<'_, 'c> {
         }
         // The last lane of the segment knows what all of it folds to.
         let mask = self.int((1 << segment.bits) - 1);
-        let low = self.builder.build_and(self.tid, self.int(self.kernel.setting.spec.warp_size - 1), "")?;
+        let low = self.builder.build_and(self.tid, self.int(self.kernel.options.spec.warp_size - 1), "")?;
         let last = if segment.reverse {
             self.builder.build_and(low, self.builder.build_not(mask, "")?, "")?
         } else {
@@ -186,7 +186,7 @@ impl<'c> Emit<'_, 'c> {
         there: Option<IntValue<'c>>,
     ) -> Res<Item<'c>> {
         let first = self.both(a.1, there)?;
-        let felt = combine.is_felt(self);
+        let felt = combine.has_side_effects(self);
         let real = if felt { self.both(first, b.1)? } else { None };
         let both = self.only_where(real, felt, &b.0, |e| e.combined(combine, &a.0, &b.0))?;
         match first {

@@ -5,7 +5,7 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::Kernel;
 use tk_gpu::ir::shared_access::image;
 use tk_gpu::layout::linear::InDim;
-use tk_gpu::passes::chunk_loads::PIECE;
+use tk_gpu::passes::chunk_loads::CHUNK;
 use tk_ops::{DType, ElementwiseOp, MachineOp};
 use tk_tile::{Inst, ValueId};
 
@@ -44,18 +44,18 @@ impl<'c> Emit<'_, 'c> {
                 self.machine.async_wait(self, pending)
             }
             MachineOp::Mma => self.mma(inst),
-            MachineOp::Producer => self.producer(inst),
+            MachineOp::IsProducerWarp => self.producer(inst),
             MachineOp::Elect => self.elect(inst),
-            MachineOp::Registers => {
+            MachineOp::SetMaxRegisters => {
                 let count = inst.attrs.int("count").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
                 self.machine.hold_registers(self, count)
             }
-            MachineOp::ChannelOpen => self.channel_open(inst),
-            MachineOp::TensorCopy => self.tensor_copy(inst),
-            MachineOp::TensorStore => self.tensor_store(inst),
-            MachineOp::ChannelSend => self.channel_send(inst),
-            MachineOp::ChannelReceive => self.channel_receive(inst),
-            MachineOp::ChannelRelease => self.channel_release(inst),
+            MachineOp::ProducerAcquire => self.producer_acquire(inst),
+            MachineOp::TmaLoad => self.tma_load(inst),
+            MachineOp::TmaStore => self.tma_store(inst),
+            MachineOp::ProducerCommit => self.producer_commit(inst),
+            MachineOp::ConsumerWait => self.consumer_wait(inst),
+            MachineOp::ConsumerRelease => self.consumer_release(inst),
             MachineOp::MmaWait => self.mma_wait(inst),
             MachineOp::Fragments => self.fragments(inst),
             MachineOp::Barrier => self.machine.barrier(self),
@@ -70,20 +70,20 @@ impl<'c> Emit<'_, 'c> {
         Ok(buffer.ok_or_else(|| Stop::Bug("there is no such buffer".into()))?.offset)
     }
 
-    /// Bytes from the start of a buffer to the piece that an instruction accesses; `None` if it is no ring.
-    pub(super) fn piece(&self, inst: &Inst, buffer: usize) -> Res<Option<IntValue<'c>>> {
-        let slots = tk_gpu::ir::shared_access::slots(inst);
-        let pieces = slots.iter().find(|s| s.0 == buffer).map_or(1, |s| s.1);
+    /// Bytes from the start of a buffer to the stage that an instruction accesses; `None` if it is no multi-stage buffer.
+    pub(super) fn stage(&self, inst: &Inst, buffer: usize) -> Res<Option<IntValue<'c>>> {
+        let slots = tk_gpu::ir::shared_access::buffer_stages(inst);
+        let stages = slots.iter().find(|s| s.0 == buffer).map_or(1, |s| s.1);
         let (Some(slot), Some(whole)) =
-            (tk_gpu::ir::shared_access::slot(inst), self.kernel.buffers.get(buffer))
+            (tk_gpu::ir::shared_access::stage_index(inst), self.kernel.buffers.get(buffer))
         else {
             return Ok(None);
         };
-        if pieces == 1 {
+        if stages == 1 {
             return Ok(None);
         }
         let slot = self.scalar(slot)?.into_int_value();
-        Ok(Some(self.builder.build_int_nuw_mul(slot, self.int(whole.bytes / pieces), "")?))
+        Ok(Some(self.builder.build_int_nuw_mul(slot, self.int(whole.bytes / stages), "")?))
     }
 
     /// Every access to device memory goes to shared memory as one; what is masked or outside becomes 0 there.
@@ -155,11 +155,11 @@ impl<'c> Emit<'_, 'c> {
             return Ok(false);
         };
         let rows = [l2, l3, l4, r1, r2].into_iter().chain(&warp).chain(more);
-        let fits = self.kernel.setting.spec.has_matrix_store
+        let fits = self.kernel.options.spec.has_matrix_store
             && bytes == 2
             && [*near, *l0, *l1] == [2, 4, 8]
             && rows.clone().all(|p| *p != 0 && p % MATRIX_ROW == 0)
-            && tk_gpu::ir::shared_access::slot(inst).is_none();
+            && tk_gpu::ir::shared_access::stage_index(inst).is_none();
         if !fits {
             return Ok(false);
         }
@@ -184,25 +184,25 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Makes the barriers of buffers that other blocks fill, and tells the other blocks that this one has begun.
-    pub(super) fn announce(&mut self) -> Res<()> {
+    pub(super) fn cluster_arrive(&mut self) -> Res<()> {
         if self.joins.is_none() {
             return Ok(());
         }
-        let posted = tk_gpu::ir::cluster::posted(self.kernel);
-        for buffer in &posted {
+        let remote_buffers = tk_gpu::ir::cluster::remote_buffers(self.kernel);
+        for buffer in &remote_buffers {
             let phase = self.builder.build_alloca(self.i32(), "phase")?;
             self.builder.build_store(phase, self.int(0))?;
             self.phases.insert(*buffer, phase);
         }
-        if !posted.is_empty() {
+        if !remote_buffers.is_empty() {
             self.act_where(Some(self.is_first_of_block()?), || {
-                for n in 0..posted.len() {
+                for n in 0..remote_buffers.len() {
                     self.machine.phase_begin(self, self.int(barrier_of(self.kernel, n)), 1)?;
                 }
                 self.machine.phases_ready(self)
             })?;
         }
-        self.machine.announce(self)
+        self.machine.cluster_arrive(self)
     }
 
     /// Whether this is the first thread of its block.
@@ -212,9 +212,9 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_compare(IntPredicate::EQ, at, self.int(0), "")?)
     }
 
-    /// The barrier of the buffer of a posted store, or of its load; `None` if the instruction is neither.
-    fn posted(&self, inst: &Inst) -> Res<Option<(usize, IntValue<'c>)>> {
-        if !inst.attrs.flag("posted") {
+    /// The barrier of the buffer of a remote store, or of its load; `None` if the instruction is neither.
+    fn remote_buffers(&self, inst: &Inst) -> Res<Option<(usize, IntValue<'c>)>> {
+        if !inst.attrs.flag("remote") {
             return Ok(None);
         }
         let buffer = tk_gpu::ir::shared_access::named(inst).into_iter().flatten().next();
@@ -222,14 +222,14 @@ impl<'c> Emit<'_, 'c> {
             let n = self.phases.keys().position(|p| *p == b)?;
             Some((b, self.int(barrier_of(self.kernel, n))))
         });
-        found.map_or_else(|| bug("a posted store has no buffer"), |found| Ok(Some(found)))
+        found.map_or_else(|| bug("a remote_buffers store has no buffer"), |found| Ok(Some(found)))
     }
 
     fn shared_store(&mut self, inst: &Inst) -> Res<()> {
         let v = self.operand(inst, 0)?;
-        let posted = self.posted(inst)?.map(|(_, barrier)| barrier);
-        if let Some(barrier) = posted {
-            let bytes = tk_gpu::ir::cluster::posted_bytes(self.kernel, inst);
+        let remote_buffers = self.remote_buffers(inst)?.map(|(_, barrier)| barrier);
+        if let Some(barrier) = remote_buffers {
+            let bytes = tk_gpu::ir::cluster::remote_store_bytes(self.kernel, inst);
             let first = self.is_first_of_block()?;
             self.act_where(Some(first), || self.machine.phase_expect(self, barrier, bytes))?;
         }
@@ -247,7 +247,7 @@ impl<'c> Emit<'_, 'c> {
                 let predicate = self.both(self.lies(inst, v, n)?, first)?;
                 let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
                 let access = self.shared_access(v, &places, n, predicate);
-                match posted {
+                match remote_buffers {
                     Some(barrier) => self.machine.post(self, &access, &values, barrier)?,
                     None => self.machine.store(self, Space::Shared, &access, &values)?,
                 }
@@ -255,7 +255,7 @@ impl<'c> Emit<'_, 'c> {
             Ok(())
         };
         let Some(late) = self.late.get(&v) else { return store(0, &self.registers(v)?) };
-        let each = (PIECE / late.vector).max(1) as usize;
+        let each = (CHUNK / late.vector).max(1) as usize;
         for from in (0..late.places.len()).step_by(each) {
             let regs = self.read(v, late, from..from + each)?;
             store(from * late.vector as usize, &regs)?;
@@ -265,7 +265,7 @@ impl<'c> Emit<'_, 'c> {
 
     fn shared_load(&mut self, inst: &Inst) -> Res<()> {
         let r = self.result(inst)?;
-        if let Some((buffer, barrier)) = self.posted(inst)? {
+        if let Some((buffer, barrier)) = self.remote_buffers(inst)? {
             let Some(phase) = self.phases.get(&buffer).copied() else { return bug("a barrier was not made") };
             let parity = self.builder.build_load(self.i32(), phase, "")?.into_int_value();
             self.machine.phase_wait(self, barrier, parity)?;
@@ -470,7 +470,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_or(less, self.builder.build_and(equal, earlier, "")?, "")?)
     }
 
-    /// An integer in the order of the elements: of floats, the code with the negative ones turned around, so that -0
+    /// An integer in the order of the elements: of floats, the code with the negative ones inverted, so that -0
     /// comes before +0.
     pub(super) fn order_key(&self, d: DType, x: BasicValueEnum<'c>) -> Res<IntValue<'c>> {
         let b = self.builder;
@@ -488,7 +488,7 @@ impl<'c> Emit<'_, 'c> {
         Ok(b.build_xor(code, b.build_or(negative, sign, "")?, "")?)
     }
 
-    /// A loop that runs `count` times over values, as few instructions as there is one trip.
+    /// A loop that runs `count` times over values, as few instructions as there is one iteration.
     pub fn counted(
         &mut self,
         count: IntValue<'c>,

@@ -76,7 +76,7 @@ impl<'c> Emit<'_, 'c> {
         let mut now = regs.to_vec();
         for stage in stages {
             let images: Vec<u64> = (0..32).map(|i| u64::from(stage.mask >> i & 1)).collect();
-            let threads = self.kernel.setting.threads();
+            let threads = self.kernel.options.threads();
             let bits = (threads.lane_bits + threads.warp_bits) as usize;
             let chosen = self.linear(self.tid, images.get(..bits).unwrap_or(&images))?;
             let chosen = self.builder.build_int_compare(IntPredicate::NE, chosen, self.int(0), "")?;

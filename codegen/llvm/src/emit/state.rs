@@ -7,19 +7,19 @@ use super::value::Tile;
 use crate::target::Near;
 use crate::target::caching::Caching;
 
-/// Where one side is in a ring.
+/// Where one side is in a multi-stage buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'c> {
-    pub(super) piece: PointerValue<'c>,
+    pub(super) stage: PointerValue<'c>,
     pub(super) phase: PointerValue<'c>,
 }
 
-/// A channel.
+/// A TMA pipeline.
 #[derive(Clone, Copy, Debug)]
-pub struct Channel<'c> {
+pub struct TmaPipeline<'c> {
     /// The buffer of its barriers.
     pub(super) buffer: usize,
-    pub(super) pieces: u32,
+    pub(super) stages: u32,
     /// Where the barriers begin.
     pub(super) start: u32,
     pub(super) fills: Cursor<'c>,

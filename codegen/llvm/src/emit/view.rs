@@ -329,7 +329,7 @@ impl<'c> Emit<'_, 'c> {
         let mut of_threads = bases(InDim::Lane).chain(bases(InDim::Warp));
         let along = of_threads.all(|b| b.iter().enumerate().all(|(d, c)| d == fast || *c == 0));
         let row = u64::from(padded(shape.get(fast).copied().unwrap_or(1))) * u64::from(view.bytes);
-        let has = self.kernel.setting.spec.has_bounded_access;
+        let has = self.kernel.options.spec.has_bounded_access;
         if !has || !held.is_disjoint() || !along || row > LONGEST_ROW {
             return Ok(None);
         }
@@ -350,10 +350,10 @@ impl<'c> Emit<'_, 'c> {
     /// Where the wide accesses to a box of a view go, the first register of each; `most` neighbours at once.
     pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, most: u32) -> Res<(u32, Vec<Place<'c>>)> {
         let mut view = self.view(self.operand(inst, 0)?)?;
-        if self.piecewise.contains(&tile) {
-            // What depends on them only would be kept for all trips of a loop, a number for each row.
+        if self.chunked.contains(&tile) {
+            // What depends on them only would be kept for all iterations of a loop, a number for each row.
             for stride in view.strides.iter_mut().filter(|s| !s.is_const()) {
-                *stride = self.machine.anew(self, *stride)?;
+                *stride = self.machine.opaque_value(self, *stride)?;
             }
         }
         let rank = view.extents.len();

@@ -60,7 +60,7 @@ const F64_LARGE: &[f64] = &[
 ];
 
 /// Both tables, where the second takes over, and up to where it holds; from there on erf is 1.
-fn pieces(width: Width) -> (&'static [f64], &'static [f64], f64, Option<f64>) {
+fn segments(width: Width) -> (&'static [f64], &'static [f64], f64, Option<f64>) {
     match width {
         Width::F32 => (F32_SMALL, F32_LARGE, 0.925, None),
         Width::F64 => (F64_SMALL, F64_LARGE, 1.0, Some(5.95)),
@@ -69,7 +69,7 @@ fn pieces(width: Width) -> (&'static [f64], &'static [f64], f64, Option<f64>) {
 
 /// The error function.
 pub(super) fn erf<M: Math>(m: &mut M, width: Width, x: M::V) -> M::V {
-    let (small, large, limit, most) = pieces(width);
+    let (small, large, limit, most) = segments(width);
     let size = m.abs(x);
     let square = m.mul(x, x);
     let p = polynomial(m, width, small, square);

@@ -114,8 +114,8 @@ fn of_quadrant<M: Math>(m: &mut M, width: Width, [r, rest, q]: [M::V; 3]) -> M::
     let odd = m.ieq(odd, bit);
     let value = m.select(odd, cosine, sine);
     let half_turn = m.int(width, 2);
-    let turned = m.and(q, half_turn);
-    let sign = shift_left(m, width, turned, width.mantissa() + width.exponent() - 1);
+    let transposed = m.and(q, half_turn);
+    let sign = shift_left(m, width, transposed, width.mantissa() + width.exponent() - 1);
     let bits = m.to_bits(value);
     let bits = m.xor(bits, sign);
     m.as_float(bits)

@@ -10,7 +10,7 @@ use super::calls::{AtomicRequest, Order, Scope, Space};
 use super::clock::Clock;
 use super::fault::{FaultKind, Wrong};
 use super::launch::Global;
-use super::shadow::{Conflict, Deed, Pages, Shadow, Stamp, Touch};
+use super::shadow::{AccessKind, Conflict, Pages, Shadow, Stamp, Touch};
 use super::tally::{Noted, Statistics, Tally};
 
 /// Who does something, and where in the source.
@@ -71,7 +71,7 @@ impl Reach {
         place: (Space, u64, i32),
         dst: *mut u8,
     ) -> Result<(), Wrong> {
-        let (from, bytes) = self.reach(global, who, place, Deed::Read)?;
+        let (from, bytes) = self.reach(global, who, place, AccessKind::Read)?;
         self.note(statistics, who, place, false);
         // SAFETY: `reach` has found so many bytes there; the caller says the same of the other side.
         unsafe { std::ptr::copy_nonoverlapping(from, dst, bytes) };
@@ -90,7 +90,7 @@ impl Reach {
         place: (Space, u64, i32),
         src: *const u8,
     ) -> Result<(), Wrong> {
-        let (to, bytes) = self.reach(global, who, place, Deed::Write)?;
+        let (to, bytes) = self.reach(global, who, place, AccessKind::Write)?;
         self.note(statistics, who, place, true);
         // SAFETY: `reach` has found so many bytes there; the caller says the same of the other side.
         unsafe { std::ptr::copy_nonoverlapping(src, to, bytes) };
@@ -111,7 +111,7 @@ impl Reach {
     /// Writes to shared memory for a copy that runs beside the lane.
     pub fn fill(&mut self, global: &dyn Global, who: Who, addr: u32, bytes: &[u8]) -> Result<(), Wrong> {
         let place = (Space::Shared, u64::from(addr), bytes.len() as i32);
-        let (to, count) = self.reach(global, who, place, Deed::Write)?;
+        let (to, count) = self.reach(global, who, place, AccessKind::Write)?;
         // SAFETY: `reach` has found so many bytes there.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
         Ok(())
@@ -119,7 +119,8 @@ impl Reach {
 
     /// Reads device memory for such a copy.
     pub fn look(&mut self, global: &dyn Global, who: Who, addr: u64, to: &mut [u8]) -> Result<(), Wrong> {
-        let (from, count) = self.reach(global, who, (Space::Global, addr, to.len() as i32), Deed::Read)?;
+        let (from, count) =
+            self.reach(global, who, (Space::Global, addr, to.len() as i32), AccessKind::Read)?;
         // SAFETY: `reach` has found so many bytes there, which may be read as `run` demands.
         unsafe { std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), count) };
         Ok(())
@@ -127,7 +128,8 @@ impl Reach {
 
     /// Writes device memory for such a copy.
     pub fn put(&mut self, global: &dyn Global, who: Who, addr: u64, bytes: &[u8]) -> Result<(), Wrong> {
-        let (to, count) = self.reach(global, who, (Space::Global, addr, bytes.len() as i32), Deed::Write)?;
+        let (to, count) =
+            self.reach(global, who, (Space::Global, addr, bytes.len() as i32), AccessKind::Write)?;
         // SAFETY: `reach` has found so many bytes there, which may be written as `run` demands.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, count) };
         Ok(())
@@ -141,7 +143,8 @@ impl Reach {
         addr: u64,
         to: &mut [u8],
     ) -> Result<(), Wrong> {
-        let (from, bytes) = self.reach(global, who, (Space::Shared, addr, to.len() as i32), Deed::Read)?;
+        let (from, bytes) =
+            self.reach(global, who, (Space::Shared, addr, to.len() as i32), AccessKind::Read)?;
         let hidden = self
             .shadow
             .writes(addr as usize, bytes)
@@ -194,17 +197,17 @@ impl Reach {
         let space = Space::from_code(r.space).ok_or_else(|| unknown("memory", r.space))?;
         let order = Order::from_code(r.order).ok_or_else(|| unknown("order", r.order))?;
         Scope::from_code(r.scope).ok_or_else(|| unknown("scope", r.scope))?;
-        let deed = match op {
-            AtomicOp::Load => Deed::AtomicRead,
-            AtomicOp::Store => Deed::AtomicWrite,
+        let access_kind = match op {
+            AtomicOp::Load => AccessKind::AtomicRead,
+            AtomicOp::Store => AccessKind::AtomicWrite,
             AtomicOp::Add | AtomicOp::Max | AtomicOp::Min | AtomicOp::And | AtomicOp::Or => {
-                Deed::AtomicUpdate
+                AccessKind::AtomicUpdate
             }
-            AtomicOp::Xor | AtomicOp::Xchg | AtomicOp::Cas => Deed::AtomicUpdate,
+            AtomicOp::Xor | AtomicOp::Xchg | AtomicOp::Cas => AccessKind::AtomicUpdate,
         };
         let size = dtype.bytes();
         let who = Who { lane, loc: r.loc };
-        let (memory, _) = self.reach(global, who, (space, r.addr, size as i32), deed)?;
+        let (memory, _) = self.reach(global, who, (space, r.addr, size as i32), access_kind)?;
         let mut bytes = [0; 8];
         // SAFETY: `reach` has found an element of this size there, and none has more than 8 bytes.
         unsafe { std::ptr::copy_nonoverlapping(memory, bytes.as_mut_ptr(), size.min(8)) };
@@ -234,7 +237,7 @@ impl Reach {
         global: &dyn Global,
         who: Who,
         (space, addr, bytes): (Space, u64, i32),
-        deed: Deed,
+        access_kind: AccessKind,
     ) -> Result<(*mut u8, usize), Wrong> {
         if ![1, 2, 4, 8, 16].contains(&bytes) {
             return Err(Wrong::new(FaultKind::Call, format!("an access is called with {bytes} bytes")));
@@ -258,7 +261,7 @@ impl Reach {
             }
         };
         let by = Stamp { time: self.clock.now(), lane: who.lane, loc: who.loc };
-        let touch = Touch { at: 0, bytes: size, deed, by, strict: space == Space::Shared };
+        let touch = Touch { at: 0, bytes: size, access_kind, by, strict: space == Space::Shared };
         let found = match space {
             Space::Global => self.pages.touch(addr, touch, &self.clock),
             Space::Shared => self.shadow.touch(Touch { at: addr as usize, ..touch }, &self.clock),
@@ -298,12 +301,12 @@ fn explain(conflict: &Conflict, space: Space, addr: u64, t: &Touch) -> Wrong {
         ),
         Conflict::Race { before, wrote } => {
             let did = if wrote { "wrote" } else { "read" };
-            let does = match t.deed {
-                Deed::Read => "reads",
-                Deed::Write => "writes",
-                Deed::AtomicRead => "atomically reads",
-                Deed::AtomicWrite => "atomically writes",
-                Deed::AtomicUpdate => "atomically updates",
+            let does = match t.access_kind {
+                AccessKind::Read => "reads",
+                AccessKind::Write => "writes",
+                AccessKind::AtomicRead => "atomically reads",
+                AccessKind::AtomicWrite => "atomically writes",
+                AccessKind::AtomicUpdate => "atomically updates",
             };
             let message = format!(
                 "lane {lane} {does} {size} bytes at {addr:#x} of {space}, which lane {} {did} before; nothing orders \

@@ -81,7 +81,7 @@ pub(super) struct Block {
     pub runnable: Vec<u32>,
     pub meetings: Meetings,
     pub reach: Reach,
-    /// What each group of warps multiplies.
+    /// What each warpgroup multiplies.
     pub products: Vec<Products>,
     /// Its barriers in shared memory, and copies of boxes.
     pub phases: Phases,

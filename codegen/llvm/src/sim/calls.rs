@@ -137,7 +137,7 @@ pub(super) enum Request {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MatrixCall {
     /// Loads so many from shared memory.
-    Load { matrices: i32, turned: bool },
+    Load { matrices: i32, transposed: bool },
     /// Stores so many to shared memory.
     Store { matrices: i32 },
     /// Multiplies: position in [`tk_gpu::target::mma::all()`], positions of the types of the factors in `DType::ALL`.
@@ -333,11 +333,11 @@ unsafe extern "C" fn load_matrices(
     ctx: *mut c_void,
     addr: u32,
     matrices: i32,
-    turned: i32,
+    transposed: i32,
     room: *mut u8,
     loc: i32,
 ) {
-    let what = MatrixCall::Load { matrices, turned: turned != 0 };
+    let what = MatrixCall::Load { matrices, transposed: transposed != 0 };
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::Matrix { what, addr, room, loc }) };
 }
@@ -403,7 +403,7 @@ unsafe extern "C" fn phase_wait(ctx: *mut c_void, address: u32, parity: u32, loc
     unsafe { ask(ctx, Request::PhaseWait { address, parity, loc }) };
 }
 
-unsafe extern "C" fn tensor_copy(
+unsafe extern "C" fn tma_load(
     ctx: *mut c_void,
     map: u64,
     x: i32,
@@ -421,7 +421,7 @@ unsafe extern "C" fn tensor_copy(
     };
 }
 
-unsafe extern "C" fn tensor_store(
+unsafe extern "C" fn tma_store(
     ctx: *mut c_void,
     map: u64,
     x: i32,
@@ -479,7 +479,7 @@ unsafe extern "C" fn step(ctx: *mut c_void, loc: i32) {
 /// | `tk_sim_barrier` | `i32` id, `i32` lanes that meet (0 or all: the whole program), `i32` loc | |
 /// | `tk_sim_warp_barrier` | `i32` loc | |
 /// | `tk_sim_shuffle` | `i32` [`Shuffle`], `u32` value, `u32` operand, `i32` loc | `u32` |
-/// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are turned around, `ptr` to a word of each, `i32` loc | |
+/// | `tk_sim_load_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `i32` whether they are transposed, `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_store_matrices` | `u32` address of a row, `i32` matrices (1, 2, 4), `ptr` to a word of each, `i32` loc | |
 /// | `tk_sim_multiply` | `i32` instruction (position in `tk_gpu::target::mma::all()`), `i32` type of `a`, `i32` type of `b` (positions in `DType::ALL`), `ptr` to the words of `a`, of `b`, and the accumulator, which the result replaces, `i32` loc | |
 /// | `tk_sim_group_multiply` | `i32` instruction, `i32` type of `a`, `i32` type of `b` as above, `i32` columns, `u64` descriptor of `a`, `u64` descriptor of `b` (PTX manual, "Matrix Descriptor Format"), `i32` flags (1: `a` is held as words, 2 and 4: neighbours of `a`, `b` are across K), `ptr` to words of `a`, `ptr` to the sums, which nobody may look at before the wait, `i32` loc | |
@@ -525,8 +525,8 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_phase_begin", phase_begin as *const () as usize),
             ("tk_sim_phase_arrive", phase_arrive as *const () as usize),
             ("tk_sim_phase_wait", phase_wait as *const () as usize),
-            ("tk_sim_tensor_copy", tensor_copy as *const () as usize),
-            ("tk_sim_tensor_store", tensor_store as *const () as usize),
+            ("tk_sim_tensor_copy", tma_load as *const () as usize),
+            ("tk_sim_tensor_store", tma_store as *const () as usize),
             ("tk_sim_store_wait", store_wait as *const () as usize),
             ("tk_sim_grid_barrier", grid_barrier as *const () as usize),
             ("tk_sim_assert", assert_failed as *const () as usize),

@@ -67,7 +67,7 @@ impl WaitKind {
             WaitKind::Shuffle => "a shuffle",
             WaitKind::Matrix => "a matrix instruction",
             WaitKind::Group => "a matrix instruction of a group",
-            WaitKind::Phase => "a barrier of a channel",
+            WaitKind::Phase => "a barrier of a tma_pipeline",
             WaitKind::Stored => "a copy to device memory",
             WaitKind::GridBarrier => "a grid barrier",
         }

@@ -1,4 +1,4 @@
-//! Owns the matrix instructions of groups of warps, which run beside the lanes that begin them.
+//! Owns the matrix instructions of warpgroups, which run beside the lanes that begin them.
 //!
 //! A machine does a product at any time between its beginning and the end of the wait for it. Here its sums are replaced by
 //! *marks* when it begins, which are NaN as floats, and are computed in the wait: who looks at them before finds no number.
@@ -25,7 +25,7 @@ use super::meet::Wait;
 const WARPS: u32 = 4;
 const LANES: u32 = 32;
 /// Bytes that stay together in every order.
-const PIECE: usize = 16;
+const CHUNK: usize = 16;
 /// What marks a sum: a NaN with the number of the product and the register.
 const MARK: u32 = 0x7FA0_0000;
 const REGISTER_BITS: u32 = 7;
@@ -94,7 +94,7 @@ struct Begun {
     left: u32,
 }
 
-/// The products of a group of warps.
+/// The products of a warpgroup.
 #[derive(Default)]
 pub(super) struct Products {
     begun: Vec<Begun>,
@@ -258,8 +258,8 @@ fn held(kind: Kind, waits: &[Wait]) -> Vec<Element> {
     all
 }
 
-/// Where the pieces of a factor are, in the order of their lines.
-fn pieces(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize) -> Result<Vec<u64>, Wrong> {
+/// Where the chunks of a factor are, in the order of their lines.
+fn chunks(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize) -> Result<Vec<u64>, Wrong> {
     let field = |from: u32| (descriptor >> from & 0x3FFF) << 4;
     let (start, leading, stride) = (field(0), field(16), field(32));
     let span = match descriptor >> 62 {
@@ -279,10 +279,10 @@ fn pieces(descriptor: u64, across: bool, extent: usize, kind: Kind, side: usize)
     };
     let mut all = vec![];
     for line in 0..lines {
-        for at in (0..along).step_by(PIECE) {
+        for at in (0..along).step_by(CHUNK) {
             let near = if across { at / span * leading + at % span } else { at };
             let address = start + line / 8 * stride + line % 8 * span + near;
-            all.push(address ^ (address >> 3 & (span - PIECE as u64)));
+            all.push(address ^ (address >> 3 & (span - CHUNK as u64)));
         }
     }
     Ok(all)
@@ -293,13 +293,13 @@ fn factors(begun: &Begun, first: u32, reach: &mut Reach, memory: &dyn Global) ->
     let (kind, call) = (begun.kind, begun.call);
     let mut places = vec![];
     if call.flags & 1 == 0 {
-        places.extend(pieces(call.left, call.flags & 2 != 0, kind.rows(), kind, 0)?);
+        places.extend(chunks(call.left, call.flags & 2 != 0, kind.rows(), kind, 0)?);
     }
-    places.extend(pieces(call.right, call.flags & 4 != 0, kind.columns, kind, 1)?);
-    let mut all = vec![0; places.len() * PIECE];
-    for ((n, at), piece) in places.iter().enumerate().zip(all.chunks_mut(PIECE)) {
+    places.extend(chunks(call.right, call.flags & 4 != 0, kind.columns, kind, 1)?);
+    let mut all = vec![0; places.len() * CHUNK];
+    for ((n, at), chunk) in places.iter().enumerate().zip(all.chunks_mut(CHUNK)) {
         let lane = first + n as u32 % WARPS * LANES;
-        reach.seen_by_group(memory, Who { lane, loc: begun.loc }, *at, piece)?;
+        reach.seen_by_group(memory, Who { lane, loc: begun.loc }, *at, chunk)?;
     }
     Ok(all)
 }

@@ -57,7 +57,9 @@ impl Block {
             })
             .collect();
         match what {
-            MatrixCall::Load { matrices, turned } => self.load_matrices(&brought, matrices, turned, env),
+            MatrixCall::Load { matrices, transposed } => {
+                self.load_matrices(&brought, matrices, transposed, env)
+            }
             MatrixCall::Store { matrices } => self.store_matrices(&brought, matrices, env),
             MatrixCall::Multiply { kind, factors } => multiply(&brought, kind, factors),
         }
@@ -91,7 +93,7 @@ impl Block {
         &mut self,
         lanes: &[Brought],
         matrices: i32,
-        turned: bool,
+        transposed: bool,
         env: &mut Env<'_>,
     ) -> Result<(), Wrong> {
         if ![1, 2, 4].contains(&matrices) {
@@ -109,7 +111,7 @@ impl Block {
             let byte = |row: usize, at: usize| rows.get(row).and_then(|r| r.get(at)).copied().unwrap_or(0);
             for (to, lane) in lanes.iter().zip(0usize..) {
                 let (group, within) = (lane / 4, lane % 4);
-                let word = if turned {
+                let word = if transposed {
                     let (a, b) = (2 * within, 2 * within + 1);
                     [byte(a, 2 * group), byte(a, 2 * group + 1), byte(b, 2 * group), byte(b, 2 * group + 1)]
                 } else {

@@ -19,9 +19,9 @@ use super::fault::{FaultKind, Wrong};
 use super::meet::{Meeting, Wait};
 
 /// Bytes that stay together in every order.
-const PIECE: usize = 16;
+const CHUNK: usize = 16;
 /// What stands where a copy is on its way: no float that a program computes with, and no small integer.
-const DESTROYED: [u8; PIECE] = [0xa5; PIECE];
+const DESTROYED: [u8; CHUNK] = [0xa5; CHUNK];
 /// What stands where a barrier is.
 const BARRIER: [u8; 8] = *b"barrier!";
 /// How often a copy that is on its way arrives between two turns of lanes, out of 256.
@@ -30,13 +30,13 @@ const ARRIVES: u32 = 24;
 /// How many copies to device memory are late, out of 256.
 const LATE: u32 = 128;
 /// How often, of those times, one comes to device memory that has left shared memory and is late, out of 256: in a loop, the
-/// one of the next trip may overtake it.
+/// one of the next iteration may overtake it.
 const ARRIVES_LATE: u32 = 4;
 
 /// What the bytes from one to the next are below: the limit of `cuTensorMapEncodeTiled`.
 const FARTHEST: u64 = 1 << 40;
 
-/// What a launch tells the copy engine about a tensor, in the form in which the simulated target is given it.
+/// What a launch tells TMA about a tensor, in the form in which the simulated target is given it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorMap {
@@ -68,7 +68,7 @@ impl Dimension {
 }
 
 impl TensorMap {
-    /// Fails if the copy engine does not take it, or no box in this place.
+    /// Fails if TMA does not take it, or no box in this place.
     fn takes(&self, shared: u32) -> Result<(), Wrong> {
         let fits = [32, 64, 128].contains(&self.span)
             && (1..=256).contains(&self.lines)
@@ -124,7 +124,7 @@ struct Begun {
 }
 
 impl Begun {
-    /// Fails if the copy engine does not do it.
+    /// Fails if TMA does not do it.
     ///
     /// # Safety
     /// The request has the address of a [`TensorMap`].
@@ -245,7 +245,7 @@ impl Block {
         if !self.phases.barriers.contains_key(&copy.barrier) {
             return Err(wrong(copy.barrier));
         }
-        for (to, _) in pieces(&begun.map, copy.shared) {
+        for (to, _) in chunks(&begun.map, copy.shared) {
             self.reach.fill(env.memory, begun.who(), to, &DESTROYED)?;
         }
         self.reach.fence(lane);
@@ -266,8 +266,8 @@ impl Block {
         // SAFETY: the caller says so.
         let begun = unsafe { Begun::new(lane, copy)? };
         // A fence that comes later does not help.
-        for (from, _) in pieces(&begun.map, copy.shared) {
-            self.reach.seen_by_group(env.memory, begun.who(), from.into(), &mut [0; PIECE])?;
+        for (from, _) in chunks(&begun.map, copy.shared) {
+            self.reach.seen_by_group(env.memory, begun.who(), from.into(), &mut [0; CHUNK])?;
         }
         let late = self.random.chance(LATE);
         self.phases.stores.push(Store { begun, left: None, late });
@@ -336,8 +336,8 @@ impl Block {
             }
             None => {
                 let mut elements = vec![];
-                for (from, (line, first)) in pieces(&map, copy.shared) {
-                    let mut bytes = [0; PIECE];
+                for (from, (line, first)) in chunks(&map, copy.shared) {
+                    let mut bytes = [0; CHUNK];
                     self.reach.seen_by_group(env.memory, who, from.into(), &mut bytes)?;
                     for (n, element) in bytes.chunks(map.bytes as usize).enumerate() {
                         let to = map.place(&copy.at, line, first / map.bytes + n as u32);
@@ -356,8 +356,8 @@ impl Block {
         let Begun { lane, copy, map } = *begun;
         let who = begun.who();
         let each = map.bytes as usize;
-        for (to, (line, first)) in pieces(&map, copy.shared) {
-            let mut bytes = [0; PIECE];
+        for (to, (line, first)) in chunks(&map, copy.shared) {
+            let mut bytes = [0; CHUNK];
             for (n, room) in bytes.chunks_mut(each).enumerate() {
                 if let Some(from) = map.place(&copy.at, line, first / map.bytes + n as u32) {
                     self.reach.look(env.memory, who, from, room)?;
@@ -381,13 +381,13 @@ fn is_over(over: u32, parity: u32) -> bool {
     over & 1 != parity & 1
 }
 
-/// The pieces of a box: where each goes, its line, and its first byte in the line.
-fn pieces(map: &TensorMap, to: u32) -> impl Iterator<Item = (u32, (u32, u32))> + use<> {
+/// The chunks of a box: where each goes, its line, and its first byte in the line.
+fn chunks(map: &TensorMap, to: u32) -> impl Iterator<Item = (u32, (u32, u32))> + use<> {
     let (lines, span) = (map.lines, map.span);
     (0..lines).flat_map(move |line| {
-        (0..span).step_by(PIECE).map(move |at| {
+        (0..span).step_by(CHUNK).map(move |at| {
             let address = to + line * span + at;
-            (address ^ (address >> 3 & (span - PIECE as u32)), (line, at))
+            (address ^ (address >> 3 & (span - CHUNK as u32)), (line, at))
         })
     })
 }

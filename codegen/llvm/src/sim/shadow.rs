@@ -1,4 +1,4 @@
-//! Owns [`Shadow`]: per place of a piece of memory, who wrote it last and who read it since.
+//! Owns [`Shadow`]: per place of a region of memory, who wrote it last and who read it since.
 //!
 //! A place is as large as the smallest access that has come. Atomic accesses are kept apart from plain ones, so that
 //! neither hides the other. Of reads three are kept: the last one, the last one by another lane of the same warp, and
@@ -29,7 +29,7 @@ pub(super) struct Stamp {
 
 /// What an access does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Deed {
+pub(super) enum AccessKind {
     Read,
     Write,
     AtomicRead,
@@ -38,17 +38,17 @@ pub(super) enum Deed {
     AtomicUpdate,
 }
 
-impl Deed {
+impl AccessKind {
     fn atomic(self) -> bool {
-        matches!(self, Deed::AtomicRead | Deed::AtomicWrite | Deed::AtomicUpdate)
+        matches!(self, AccessKind::AtomicRead | AccessKind::AtomicWrite | AccessKind::AtomicUpdate)
     }
 
     fn writes(self) -> bool {
-        matches!(self, Deed::Write | Deed::AtomicWrite | Deed::AtomicUpdate)
+        matches!(self, AccessKind::Write | AccessKind::AtomicWrite | AccessKind::AtomicUpdate)
     }
 
     fn reads(self) -> bool {
-        matches!(self, Deed::Read | Deed::AtomicRead | Deed::AtomicUpdate)
+        matches!(self, AccessKind::Read | AccessKind::AtomicRead | AccessKind::AtomicUpdate)
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) enum Conflict {
     Unwritten,
 }
 
-/// The places of a piece of memory.
+/// The places of a region of memory.
 pub(super) struct Shadow {
     len: usize,
     grain: usize,
@@ -121,7 +121,7 @@ pub(super) struct Shadow {
 pub(super) struct Touch {
     pub at: usize,
     pub bytes: usize,
-    pub deed: Deed,
+    pub access_kind: AccessKind,
     pub by: Stamp,
     /// Reading what the program has not written is wrong.
     pub strict: bool,
@@ -152,23 +152,23 @@ impl Shadow {
         let places = first..first + t.bytes / self.grain;
         for (cell, place) in self.cells.get_mut(places.clone()).unwrap_or_default().iter_mut().zip(places) {
             check(cell, self.atomics.get(&place), &t, clock)?;
-            if t.strict && t.deed.reads() && !clock.is_of_program(cell.written) {
+            if t.strict && t.access_kind.reads() && !clock.is_of_program(cell.written) {
                 return Err(Conflict::Unwritten);
             }
-            if t.deed.writes() {
+            if t.access_kind.writes() {
                 cell.written = t.by.time;
             }
-            match t.deed {
-                Deed::Read => cell.reads.push(t.by, clock),
-                Deed::Write => {
+            match t.access_kind {
+                AccessKind::Read => cell.reads.push(t.by, clock),
+                AccessKind::Write => {
                     // All before has been compared with it.
                     (cell.write, cell.reads) = (t.by, Recent::default());
                     if !self.atomics.is_empty() {
                         self.atomics.remove(&place);
                     }
                 }
-                Deed::AtomicRead => self.atomics.entry(place).or_default().loads.push(t.by, clock),
-                Deed::AtomicWrite | Deed::AtomicUpdate => {
+                AccessKind::AtomicRead => self.atomics.entry(place).or_default().loads.push(t.by, clock),
+                AccessKind::AtomicWrite | AccessKind::AtomicUpdate => {
                     self.atomics.entry(place).or_default().writes.push(t.by, clock);
                 }
             }
@@ -200,19 +200,19 @@ fn check(cell: &Cell, atomics: Option<&Atomics>, t: &Touch, clock: &Clock) -> Re
     let lane = t.by.lane;
     let write = cell.write;
     // Of lanes that write one place of device memory at once one wins: the language allows it in one store.
-    let one_store = !t.strict && t.deed == Deed::Write && write.loc == t.by.loc;
+    let one_store = !t.strict && t.access_kind == AccessKind::Write && write.loc == t.by.loc;
     if write.time > clock.known(lane, write.lane) && !one_store {
         return Err(Conflict::Race { before: write, wrote: true });
     }
-    if let Some(before) = cell.reads.unordered(lane, clock).filter(|_| t.deed.writes()) {
+    if let Some(before) = cell.reads.unordered(lane, clock).filter(|_| t.access_kind.writes()) {
         return Err(Conflict::Race { before, wrote: false });
     }
-    let Some(atomics) = atomics.filter(|_| !t.deed.atomic()) else { return Ok(()) };
+    let Some(atomics) = atomics.filter(|_| !t.access_kind.atomic()) else { return Ok(()) };
     if let Some(before) = atomics.writes.unordered(lane, clock) {
         return Err(Conflict::Race { before, wrote: true });
     }
     match atomics.loads.unordered(lane, clock) {
-        Some(before) if t.deed.writes() => Err(Conflict::Race { before, wrote: false }),
+        Some(before) if t.access_kind.writes() => Err(Conflict::Race { before, wrote: false }),
         Some(_) | None => Ok(()),
     }
 }
@@ -264,11 +264,16 @@ mod tests {
     use super::*;
     use crate::sim::random::Random;
 
-    const DEEDS: [Deed; 5] =
-        [Deed::Read, Deed::Write, Deed::AtomicRead, Deed::AtomicWrite, Deed::AtomicUpdate];
+    const DEEDS: [AccessKind; 5] = [
+        AccessKind::Read,
+        AccessKind::Write,
+        AccessKind::AtomicRead,
+        AccessKind::AtomicWrite,
+        AccessKind::AtomicUpdate,
+    ];
 
     /// Whether two accesses of different lanes need an order.
-    fn clash(a: Deed, b: Deed) -> bool {
+    fn clash(a: AccessKind, b: AccessKind) -> bool {
         (a.writes() || b.writes()) && !(a.atomic() && b.atomic())
     }
 
@@ -281,18 +286,19 @@ mod tests {
             let mut clock = Clock::new(lanes, width);
             let mut shadow = Shadow::new(4);
             clock.begin();
-            let mut past: Vec<(Stamp, Deed)> = vec![];
+            let mut past: Vec<(Stamp, AccessKind)> = vec![];
             for step in 0..24 {
                 match random.below(10) {
                     0 => clock.all(),
                     1 | 2 => clock.warp(random.below(2) as u32, false),
                     _ => {
                         // Reads are frequent, so that some push others out.
-                        let deed = if random.chance(150) { Deed::Read } else { DEEDS[random.below(5)] };
+                        let access_kind =
+                            if random.chance(150) { AccessKind::Read } else { DEEDS[random.below(5)] };
                         let by = Stamp { time: clock.now(), lane: random.below(6) as u32, loc: step };
-                        let touch = Touch { at: 0, bytes: 4, deed, by, strict: false };
+                        let touch = Touch { at: 0, bytes: 4, access_kind, by, strict: false };
                         let expected = past.iter().any(|(before, done)| {
-                            clash(*done, deed) && before.time > clock.known(by.lane, before.lane)
+                            clash(*done, access_kind) && before.time > clock.known(by.lane, before.lane)
                         });
                         match shadow.touch(touch, &clock) {
                             Err(Conflict::Race { .. }) => {
@@ -303,7 +309,7 @@ mod tests {
                             Ok(()) | Err(Conflict::Unwritten) => assert!(!expected, "seed {seed}"),
                         }
                         right += 1;
-                        past.push((by, deed));
+                        past.push((by, access_kind));
                     }
                 }
             }

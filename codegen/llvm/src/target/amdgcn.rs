@@ -24,8 +24,8 @@ use tk_tile::Loc;
 use tk_tile::message::{Form, Message};
 
 use super::caching::{Caching, Evict, Level};
-use super::message::{Speaker, Speaks};
-use super::{Access, Atomic, Entry, Failing, Lane, Machine, Near, Passed, Space, Start};
+use super::message::{MessageBuffer, Speaks};
+use super::{Access, Atomic, Entry, Failing, Lane, Near, Passed, Space, Start, TargetEmitter};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::{vector_of, word};
@@ -44,7 +44,7 @@ const ALIGN: u32 = 16;
 /// AMD GPUs.
 #[derive(Debug, Default)]
 pub struct Amdgcn<'c> {
-    speaker: Speaker<'c>,
+    message_buffer: MessageBuffer<'c>,
 }
 
 /// Whether a machine is of the RDNA family, whose waves have 32 lanes and other ways between them.
@@ -80,7 +80,7 @@ fn special<'c>(builder: &Builder<'c>, module: &Module<'c>, name: &str) -> Res<In
 impl<'c> Amdgcn<'c> {
     /// What the kernel may say.
     pub fn into_messages(self) -> Vec<Message> {
-        self.speaker.into_messages()
+        self.message_buffer.into_messages()
     }
 
     /// Calls an intrinsic that gives something.
@@ -211,10 +211,10 @@ impl<'c> Amdgcn<'c> {
     }
 }
 
-impl<'c> Machine<'c> for Amdgcn<'c> {
+impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
         let Passed { params, programs, control, .. } = Passed::of(start)?;
-        self.speaker.begin(start, control)?;
+        self.message_buffer.begin(start, control)?;
         Ok(Entry {
             tid: special(start.builder, start.module, "workitem.id.x")?,
             programs,
@@ -224,7 +224,7 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
     }
 
     fn at(&self, loc: Option<Loc>) {
-        self.speaker.loc.set(loc);
+        self.message_buffer.loc.set(loc);
     }
 
     fn constant_space(&self) -> AddressSpace {
@@ -238,14 +238,14 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
 
     fn global_timer(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
         let ticks = self.given(e, "llvm.readsteadycounter", &[], &[])?.into_int_value();
-        let long = ticks.get_type().const_int(u64::from(e.kernel.setting.spec.tick_ns), false);
+        let long = ticks.get_type().const_int(u64::from(e.kernel.options.spec.tick_ns), false);
         Ok(e.builder.build_int_mul(ticks, long, "")?)
     }
 
     fn multiprocessor(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
         let mut number = e.int(0);
         let mut below = 0;
-        for (register, first, bits) in e.kernel.setting.spec.processor_fields {
+        for (register, first, bits) in e.kernel.options.spec.processor_fields {
             // The operand of `s_getreg_b32`.
             let which = e.int(register | first << 6 | (bits - 1) << 11);
             let field = self.given(e, "llvm.amdgcn.s.getreg", &[], &[which.into()])?.into_int_value();
@@ -325,7 +325,7 @@ impl<'c> Machine<'c> for Amdgcn<'c> {
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        let is_alone = e.kernel.setting.threads().warp_bits == 0;
+        let is_alone = e.kernel.options.threads().warp_bits == 0;
         self.inlined(e, &text::meeting(is_alone), &[]).map(|_| ())
     }
 

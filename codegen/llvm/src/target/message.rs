@@ -16,7 +16,7 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::message::{Form, Kind as Said, Message, control, record};
 use tk_tile::{Loc, walk};
 
-use super::{Access, Failing, Machine, Space, Start};
+use super::{Access, Failing, Space, Start, TargetEmitter};
 use crate::emit::print::Part;
 use crate::emit::{Emit, Res, bug};
 
@@ -58,7 +58,7 @@ fn access<'c>(
 
 /// What a program has for that while its code is emitted; collects the messages to which records refer by number.
 #[derive(Debug, Default)]
-pub struct Speaker<'c> {
+pub struct MessageBuffer<'c> {
     /// Where the next instructions come from.
     pub loc: Cell<Option<Loc>>,
     needs: Cell<Needs>,
@@ -69,7 +69,7 @@ pub struct Speaker<'c> {
     messages: RefCell<Vec<Message>>,
 }
 
-impl<'c> Speaker<'c> {
+impl<'c> MessageBuffer<'c> {
     /// The program begins, with the address of control memory if it has some.
     pub fn begin(&self, start: &Start<'_, 'c>, control: Option<IntValue<'c>>) -> Res<()> {
         self.needs.set(Needs::of(start.kernel));
@@ -89,9 +89,9 @@ impl<'c> Speaker<'c> {
 }
 
 /// What a target must offer for it. Addresses are those of control memory.
-pub trait Speaks<'c>: Machine<'c> {
+pub trait Speaks<'c>: TargetEmitter<'c> {
     /// What the program has.
-    fn speaker(&self) -> &Speaker<'c>;
+    fn message_buffer(&self) -> &MessageBuffer<'c>;
 
     /// Adds to a 64-bit counter that all programs of the launch share; gives what was there.
     fn count_up(
@@ -133,7 +133,7 @@ pub trait Speaks<'c>: Machine<'c> {
 
     /// The address of control memory.
     fn control(&self) -> Res<IntValue<'c>> {
-        match self.speaker().control.get() {
+        match self.message_buffer().control.get() {
             Some(address) => Ok(address),
             None => bug("a kernel that says something has control memory"),
         }
@@ -161,8 +161,8 @@ pub trait Speaks<'c>: Machine<'c> {
 
     /// The number of a new message.
     fn message(&self, text: &str, kind: Said) -> u32 {
-        let mut messages = self.speaker().messages.borrow_mut();
-        messages.push(Message { text: text.to_string(), kind, loc: self.speaker().loc.get() });
+        let mut messages = self.message_buffer().messages.borrow_mut();
+        messages.push(Message { text: text.to_string(), kind, loc: self.message_buffer().loc.get() });
         messages.len() as u32 - 1
     }
 
@@ -187,7 +187,7 @@ pub trait Speaks<'c>: Machine<'c> {
 
     /// How many lines this thread has printed.
     fn lines(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
-        match self.speaker().line.get() {
+        match self.message_buffer().line.get() {
             Some(place) => Ok(e.builder.build_load(e.i32(), place, "")?.into_int_value()),
             None => bug("lines are counted in every kernel that says something"),
         }
@@ -199,7 +199,7 @@ pub trait Speaks<'c>: Machine<'c> {
         let b = e.builder;
         let message = self.message(text, Said::Print(values));
         let line = self.lines(e)?;
-        if let Some(place) = self.speaker().line.get() {
+        if let Some(place) = self.message_buffer().line.get() {
             b.build_store(place, b.build_int_add(line, e.int(1), "")?)?;
         }
         let mut count = e.int(0);
@@ -296,7 +296,7 @@ pub trait Speaks<'c>: Machine<'c> {
 
     /// A loop that may wait for a program that has ended ends the program.
     fn waits(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        if !self.speaker().needs.get().asserts || e.nested.is_some() {
+        if !self.message_buffer().needs.get().asserts || e.nested.is_some() {
             return Ok(());
         }
         let leads = e.builder.build_int_compare(IntPredicate::EQ, e.tid, e.int(0), "")?;
@@ -319,7 +319,7 @@ pub trait Speaks<'c>: Machine<'c> {
         let is_first = b.build_int_compare(IntPredicate::EQ, at, e.int(0), "")?;
         let rest = b.build_int_sub(e.int(1 << 31), others, "")?;
         let by = b.build_select(is_first, rest, e.int(1), "")?.into_int_value();
-        let stops = self.speaker().needs.get().asserts;
+        let stops = self.message_buffer().needs.get().asserts;
         // Writes of all threads come before the first meeting, and so before the counter is seen by others.
         let stop = self.meet_others(e, self.control()?, by, stops)?;
         if !stops {

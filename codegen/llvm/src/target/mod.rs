@@ -1,4 +1,4 @@
-//! Owns what differs between targets in emission: [`Machine`], with a file for each target.
+//! Owns what differs between targets in emission: [`TargetEmitter`], with a file for each target.
 //!
 //! Whatever can be said in LLVM instructions that every target has is not here.
 
@@ -21,7 +21,7 @@ use tk_tile::Loc;
 use tk_tile::message::Form;
 
 use self::caching::Caching;
-use crate::emit::group::Together;
+use crate::emit::group::WgmmaOperands;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::{Emit, Res, bug, slots};
@@ -198,7 +198,7 @@ pub struct PlacedBox<'c> {
 
 /// What a target must offer. What only some have, such as copies beside the program, is a mistake of the compiler where there is
 /// none: passes ask for the fact before they use such a thing.
-pub trait Machine<'c> {
+pub trait TargetEmitter<'c> {
     /// Begins the function: reads its parameters.
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>>;
 
@@ -261,14 +261,14 @@ pub trait Machine<'c> {
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>>;
 
     /// Matrices of eight rows of 16 bytes from shared memory, 1, 2 or 4 of them, whose rows begin where lanes say
-    /// ([`tk_gpu::analysis::ldmatrix`]); gives a word of each. Turned around, of elements of 16 bits.
+    /// ([`tk_gpu::analysis::ldmatrix`]); gives a word of each. Transposed, of elements of 16 bits.
     fn load_matrices(
         &self,
         _e: &Emit<'_, 'c>,
         _address: IntValue<'c>,
         _offset: i64,
         _matrices: u32,
-        _turned: bool,
+        _transposed: bool,
     ) -> Res<Vec<IntValue<'c>>> {
         missing("loads of matrices")
     }
@@ -294,29 +294,29 @@ pub trait Machine<'c> {
         c: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>>;
 
-    /// Begins products of groups of warps ([`tk_gpu::analysis::wgmma_shared`]); gives their sums, which nobody may look at before
-    /// [`Machine::wait_together`].
-    fn begin_together(
+    /// Begins products of warpgroups ([`tk_gpu::analysis::wgmma_shared`]); gives their sums, which nobody may look at before
+    /// [`TargetEmitter::wgmma_wait`].
+    fn wgmma_issue(
         &self,
         _e: &Emit<'_, 'c>,
-        _what: &Together<'c>,
+        _what: &WgmmaOperands<'c>,
         _sums: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        missing("products of groups of warps")
+        missing("products of warpgroups")
     }
 
     /// Waits for all products that this thread has begun together but the last `pending`; gives these sums as they are then.
-    fn wait_together(
+    fn wgmma_wait(
         &self,
         _e: &Emit<'_, 'c>,
         _pending: u32,
         _sums: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        missing("products of groups of warps")
+        missing("products of warpgroups")
     }
 
     /// The same 64-bit number, of which LLVM does not know that.
-    fn anew(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+    fn opaque_value(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)
     }
 
@@ -331,7 +331,7 @@ pub trait Machine<'c> {
         missing("elections")
     }
 
-    /// A lane has so many registers from here on; all threads of a group of warps come here.
+    /// A lane has so many registers from here on; all threads of a warpgroup come here.
     fn hold_registers(&self, _e: &Emit<'_, 'c>, _count: u32) -> Res<()> {
         missing("moves of registers")
     }
@@ -363,12 +363,12 @@ pub trait Machine<'c> {
     }
 
     /// Begins to copy a box that a tensor map describes to shared memory; its bytes count for a barrier.
-    fn tensor_copy(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>, _barrier: IntValue<'c>) -> Res<()> {
+    fn tma_load(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>, _barrier: IntValue<'c>) -> Res<()> {
         missing("copies of boxes")
     }
 
     /// Begins to copy such a box from shared memory; what is outside is left out.
-    fn tensor_store(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>) -> Res<()> {
+    fn tma_store(&self, _e: &Emit<'_, 'c>, _what: &PlacedBox<'c>) -> Res<()> {
         missing("copies of boxes")
     }
 
@@ -380,7 +380,7 @@ pub trait Machine<'c> {
     /// All threads of a block meet, the warp that brings tiles too.
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()>;
 
-    /// What this thread has written to shared memory is there for [`Machine::begin_together`] behind a barrier.
+    /// What this thread has written to shared memory is there for [`TargetEmitter::wgmma_issue`] behind a barrier.
     fn proxy_fence(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("fences between proxies")
     }
@@ -395,7 +395,7 @@ pub trait Machine<'c> {
     fn release(&self, e: &Emit<'_, 'c>, scope: &str) -> Res<()>;
 
     /// This block of a program has begun; all its threads come by.
-    fn announce(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+    fn cluster_arrive(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("programs of several blocks")
     }
 

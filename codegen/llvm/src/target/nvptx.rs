@@ -22,9 +22,9 @@ use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
 use tk_tile::message::{Form, Message};
 
-use super::message::{Speaker, Speaks};
-use super::{Access, Atomic, Entry, Failing, Lane, Machine, Passed, PlacedBox, Space, Start};
-use crate::emit::group::Together;
+use super::message::{MessageBuffer, Speaks};
+use super::{Access, Atomic, Entry, Failing, Lane, Passed, PlacedBox, Space, Start, TargetEmitter};
+use crate::emit::group::WgmmaOperands;
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::word;
@@ -35,19 +35,19 @@ use crate::scalar::Width;
 /// NVIDIA GPUs.
 #[derive(Debug, Default)]
 pub struct Nvptx<'c> {
-    speaker: Speaker<'c>,
+    message_buffer: MessageBuffer<'c>,
 }
 
 impl<'c> Nvptx<'c> {
     /// What the kernel may say.
     pub fn into_messages(self) -> Vec<Message> {
-        self.speaker.into_messages()
+        self.message_buffer.into_messages()
     }
 
     /// The instruction at which the threads of a program meet. One warp meets by itself.
     fn meeting(&self, e: &Emit<'_, 'c>) -> String {
-        let threads = e.kernel.setting.threads();
-        if e.kernel.setting.blocks > 1 {
+        let threads = e.kernel.options.threads();
+        if e.kernel.options.blocks > 1 {
             "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;".to_string()
         } else if threads.warp_bits == 0 {
             "bar.warp.sync -1;".to_string()
@@ -89,18 +89,18 @@ impl<'c> Nvptx<'c> {
             [one] => one.fn_type(&types, false),
             several => e.context.struct_type(several, false).fn_type(&types, false),
         };
-        let is_felt = match kind {
-            Kind::Pure | Kind::Together => false,
+        let has_side_effects = match kind {
+            Kind::Pure | Kind::WgmmaOperands => false,
             Kind::Memory | Kind::Meeting => true,
         };
-        let clobbers = if is_felt { ",~{memory}" } else { "" };
+        let clobbers = if has_side_effects { ",~{memory}" } else { "" };
         let constraints = format!("{constraints}{clobbers}");
         let constraints = constraints.trim_start_matches(',').to_string();
         let code = e.context.create_inline_asm(
             ty,
             text.to_string(),
             constraints,
-            is_felt,
+            has_side_effects,
             false,
             Some(InlineAsmDialect::ATT),
             false,
@@ -112,7 +112,7 @@ impl<'c> Nvptx<'c> {
             call.add_attribute(AttributeLoc::Function, e.context.create_enum_attribute(id, 0));
         };
         mark("nounwind");
-        if matches!(kind, Kind::Meeting | Kind::Together) {
+        if matches!(kind, Kind::Meeting | Kind::WgmmaOperands) {
             mark("convergent");
         }
         Ok(match (outputs, call.try_as_basic_value().basic()) {
@@ -150,7 +150,7 @@ enum Kind {
     /// It computes.
     Pure,
     /// The lanes of a warp compute together.
-    Together,
+    WgmmaOperands,
     /// It touches memory.
     Memory,
     /// Threads meet.
@@ -172,10 +172,10 @@ fn special<'c>(start: &Start<'_, 'c>, name: &str) -> Res<IntValue<'c>> {
     }
 }
 
-impl<'c> Machine<'c> for Nvptx<'c> {
+impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
         let Passed { params, programs, control, maps } = Passed::of(start)?;
-        self.speaker.begin(start, control)?;
+        self.message_buffer.begin(start, control)?;
         let long = start.context.i64_type();
         let maps =
             maps.iter().map(|m| Ok(start.builder.build_ptr_to_int(m.into_pointer_value(), long, "")?));
@@ -184,7 +184,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
     }
 
     fn at(&self, loc: Option<Loc>) {
-        self.speaker.loc.set(loc);
+        self.message_buffer.loc.set(loc);
     }
 
     fn constant_space(&self) -> AddressSpace {
@@ -199,7 +199,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
             function: e.function,
             kernel: e.kernel,
         };
-        let names = if e.kernel.setting.blocks > 1 {
+        let names = if e.kernel.options.blocks > 1 {
             ["clusterid.x", "clusterid.y", "clusterid.z"]
         } else {
             ["ctaid.x", "ctaid.y", "ctaid.z"]
@@ -218,7 +218,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         read.first().map_or_else(|| bug("a register gave nothing"), |x| Ok(x.into_int_value()))
     }
 
-    fn announce(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn cluster_arrive(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.asm(e, "barrier.cluster.arrive.relaxed.aligned;", "", &[], &[], Kind::Meeting).map(|_| ())
     }
 
@@ -294,9 +294,9 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         address: IntValue<'c>,
         offset: i64,
         matrices: u32,
-        turned: bool,
+        transposed: bool,
     ) -> Res<Vec<IntValue<'c>>> {
-        self.ldmatrix(e, address, offset, matrices, turned)
+        self.ldmatrix(e, address, offset, matrices, transposed)
     }
 
     fn store_matrices(
@@ -320,16 +320,16 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.mma(e, product, a, b, c)
     }
 
-    fn begin_together(
+    fn wgmma_issue(
         &self,
         e: &Emit<'_, 'c>,
-        what: &Together<'c>,
+        what: &WgmmaOperands<'c>,
         sums: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         self.wgmma(e, what, sums)
     }
 
-    fn wait_together(
+    fn wgmma_wait(
         &self,
         e: &Emit<'_, 'c>,
         pending: u32,
@@ -338,7 +338,7 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.wgmma_wait(e, pending, sums)
     }
 
-    fn anew(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
+    fn opaque_value(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         let out = self.asm(e, "mov.b64 $0, $1;", "=l,l", &[e.i64().into()], &[x.into()], Kind::Memory)?;
         let Some(x) = out.first() else { return bug("a number was lost") };
         Ok(x.into_int_value())
@@ -378,11 +378,11 @@ impl<'c> Machine<'c> for Nvptx<'c> {
         self.wait_for_phase(e, address, parity)
     }
 
-    fn tensor_copy(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
+    fn tma_load(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
         self.copy_box(e, what, barrier)
     }
 
-    fn tensor_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
+    fn tma_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
         self.store_box(e, what)
     }
 

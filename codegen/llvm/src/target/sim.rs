@@ -13,8 +13,8 @@ use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
 
-use super::{Access, Atomic, Entry, Failing, Lane, Machine, PlacedBox, Space, Start};
-use crate::emit::group::{Left, Lies, Together};
+use super::{Access, Atomic, Entry, Failing, Lane, PlacedBox, Space, Start, TargetEmitter};
+use crate::emit::group::{Left, Lies, WgmmaOperands};
 use crate::emit::mma::Product;
 use crate::emit::print::Part;
 use crate::emit::value::word;
@@ -116,7 +116,7 @@ impl Sim {
         }
     }
 
-    /// A piece of the frame of the kernel for the elements of one access.
+    /// A part of the frame of the kernel for the elements of one access.
     fn room<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<PointerValue<'c>> {
         let here = e.builder.get_insert_block();
         let entry = e.function.get_first_basic_block();
@@ -134,7 +134,7 @@ impl Sim {
         Ok(room)
     }
 
-    /// A piece of the frame with these words.
+    /// A part of the frame with these words.
     fn words_room<'c>(&self, e: &Emit<'_, 'c>, words: &[BasicValueEnum<'c>]) -> Res<PointerValue<'c>> {
         let count = words.len() as u32;
         let access = Access::of(e.int(0), 0, e.i32().into(), 4, count);
@@ -145,7 +145,7 @@ impl Sim {
         Ok(room)
     }
 
-    /// The words of a piece of the frame, of the types of these.
+    /// The words of a part of the frame, of the types of these.
     fn words_back<'c>(
         &self,
         e: &Emit<'_, 'c>,
@@ -229,7 +229,7 @@ impl<'a, 'c> Place<'a, 'c> {
     }
 }
 
-impl<'c> Machine<'c> for Sim {
+impl<'c> TargetEmitter<'c> for Sim {
     fn enter(&self, start: &Start<'_, 'c>) -> Res<Entry<'c>> {
         let at = Place {
             context: start.context,
@@ -371,14 +371,14 @@ impl<'c> Machine<'c> for Sim {
         address: IntValue<'c>,
         offset: i64,
         matrices: u32,
-        turned: bool,
+        transposed: bool,
     ) -> Res<Vec<IntValue<'c>>> {
         let by = address.get_type().const_int(offset.cast_unsigned(), true);
         let at = e.builder.build_int_add(address, by, "")?;
         let access = Access::of(address, offset, e.i32().into(), 4, matrices);
         let room = self.room(e, &access)?;
-        let turned = e.int(turned.into());
-        let args = [at.into(), e.int(matrices).into(), turned.into(), room.into(), self.place(e).into()];
+        let transposed = e.int(transposed.into());
+        let args = [at.into(), e.int(matrices).into(), transposed.into(), room.into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_load_matrices", None, &args)?;
         let one =
             |i| Ok(e.builder.build_load(e.i32(), self.element(e, &access, room, i)?, "")?.into_int_value());
@@ -436,10 +436,10 @@ impl<'c> Machine<'c> for Sim {
 
     /// One call for each instruction: its words of the left factor lie in front of all sums. Descriptors are those of the PTX
     /// manual, so that the simulator finds the factors by itself.
-    fn begin_together(
+    fn wgmma_issue(
         &self,
         e: &Emit<'_, 'c>,
-        what: &Together<'c>,
+        what: &WgmmaOperands<'c>,
         sums: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let matrix = what.product.matrix;
@@ -461,7 +461,7 @@ impl<'c> Machine<'c> for Sim {
             };
             let is_held = matches!(what.left, Left::Words(_));
             let right = self.descriptor(e, &what.right, step.right)?;
-            let across = |lies: &Lies<'_>| u32::from(lies.panels.across);
+            let across = |lies: &Lies<'_>| u32::from(lies.swizzled.across);
             let left_across = if let Left::Lies(lies) = &what.left { across(lies) } else { 0 };
             let flags = u32::from(is_held) | left_across << 1 | across(&what.right) << 2;
             let args = [
@@ -482,7 +482,7 @@ impl<'c> Machine<'c> for Sim {
         self.words_back(e, room, sums)
     }
 
-    fn wait_together(
+    fn wgmma_wait(
         &self,
         e: &Emit<'_, 'c>,
         pending: u32,
@@ -517,11 +517,11 @@ impl<'c> Machine<'c> for Sim {
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let place = self.place(e).into();
-        if e.kernel.setting.threads().warp_bits == 0 {
+        if e.kernel.options.threads().warp_bits == 0 {
             return self.call(&Place::of(e), "tk_sim_warp_barrier", None, &[place]).map(|_| ());
         }
         let producer = e.producers > 0;
-        let (id, threads) = if producer { (1, e.kernel.setting.threads().count()) } else { (0, 0) };
+        let (id, threads) = if producer { (1, e.kernel.options.threads().count()) } else { (0, 0) };
         let args = [e.int(id).into(), e.int(threads).into(), place];
         self.call(&Place::of(e), "tk_sim_barrier", None, &args).map(|_| ())
     }
@@ -532,7 +532,7 @@ impl<'c> Machine<'c> for Sim {
     }
 
     fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
-        let lanes = e.kernel.setting.spec.warp_size;
+        let lanes = e.kernel.options.spec.warp_size;
         let lane = e.builder.build_and(e.tid, e.int(lanes - 1), "")?;
         Ok(e.builder.build_int_compare(inkwell::IntPredicate::EQ, lane, e.int(0), "")?)
     }
@@ -563,11 +563,11 @@ impl<'c> Machine<'c> for Sim {
         self.call(&Place::of(e), "tk_sim_phase_wait", None, &args).map(|_| ())
     }
 
-    fn tensor_copy(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
+    fn tma_load(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>, barrier: IntValue<'c>) -> Res<()> {
         self.copy_box(e, "tk_sim_tensor_copy", what, Some(barrier))
     }
 
-    fn tensor_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
+    fn tma_store(&self, e: &Emit<'_, 'c>, what: &PlacedBox<'c>) -> Res<()> {
         self.copy_box(e, "tk_sim_tensor_store", what, None)
     }
 

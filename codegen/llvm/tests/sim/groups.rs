@@ -1,4 +1,4 @@
-//! Owns what the simulated target finds wrong with products of groups of warps and with channels: kernels beside twins that
+//! Owns what the simulated target finds wrong with products of warpgroups and with channels: kernels beside twins that
 //! lack one thing, which the last argument names.
 
 use super::*;
@@ -52,7 +52,7 @@ const COUNT: u64 = 6;
 
 /// Two halves that are 1.
 const ONES: u32 = 0x3C00_3C00;
-/// The right factor, behind 64 x 16 halves; barriers; the piece of a channel.
+/// The right factor, behind 64 x 16 halves; barriers; the chunk of a channel.
 const RIGHT: u32 = 2048;
 const FULL: u32 = 3072;
 const FREE: u32 = 3080;
@@ -97,27 +97,27 @@ kernel!(brings, l, {
         unsafe { (OWN.begin)(l.0, FREE, WARPS as i32, 1) };
     }
     l.barrier(2);
-    for trip in 0..2u32 {
+    for iteration in 0..2u32 {
         if t == 0 {
             if lacks != RELEASE {
-                unsafe { (OWN.phase)(l.0, FREE, 1 ^ trip, 3) };
+                unsafe { (OWN.phase)(l.0, FREE, 1 ^ iteration, 3) };
             }
             if lacks == COUNT {
                 unsafe { (OWN.arrive)(l.0, FULL, 256, 4) };
             }
             unsafe { (OWN.arrive)(l.0, FULL, 256, 4) };
-            unsafe { (OWN.copy)(l.0, map, 0, trip as i32 * 6, 0, 0, 0, 0, FULL, 5) };
+            unsafe { (OWN.copy)(l.0, map, 0, iteration as i32 * 6, 0, 0, 0, 0, FULL, 5) };
         }
         if lacks != WAIT {
-            unsafe { (OWN.phase)(l.0, FULL, trip, 6) };
+            unsafe { (OWN.phase)(l.0, FULL, iteration, 6) };
         }
-        // Line 1 of the box, piece 0; from row 8 on there is nothing.
+        // Line 1 of the box, chunk 0; from row 8 on there is nothing.
         let found = l.get(32, 7);
-        let expected = if trip == 0 { 8 } else { 7 * 8 };
+        let expected = if iteration == 0 { 8 } else { 7 * 8 };
         if found != expected {
             l.store(BASE + 4 * (256 + u64::from(t)), 1, 9);
         }
-        if l.get((32 * 7) ^ 16, 7) != if trip == 0 { 7 * 8 } else { 0 } {
+        if l.get((32 * 7) ^ 16, 7) != if iteration == 0 { 7 * 8 } else { 0 } {
             l.store(BASE + 4 * (256 + u64::from(t)), 2, 9);
         }
         l.warp_barrier(8);
@@ -203,7 +203,7 @@ fn a_channel_brings_boxes_in_order() {
 
 #[test]
 fn channels_that_lack_something_are_found() {
-    // A piece is read before it is full, or filled before it is free.
+    // A chunk is read before it is full, or filled before it is free.
     finds(brings, WAIT, &[FaultKind::Race, FaultKind::Unwritten], 7);
     finds(brings, RELEASE, &[FaultKind::Race, FaultKind::Call], 5);
     // A warp does not release; somebody arrives who is not counted.

@@ -1,7 +1,7 @@
 //! Owns the walk of axis analysis: blocks, branches and loops.
 //!
 //! May assume a verified kernel without calls. Guarantees that what a loop carries is known to be no more than what holds
-//! before its first trip and behind every other one.
+//! before its first iteration and behind every other one.
 
 use tk_ops::{ControlOp, Op};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId};
@@ -124,7 +124,7 @@ impl Analysis<'_> {
         }
     }
 
-    /// Meets what is carried with what a trip yields; whether anything changed. Facts only become fewer, so this ends.
+    /// Meets what is carried with what an iteration yields; whether anything changed. Facts only become fewer, so this ends.
     fn lower(&mut self, carried: &[ValueId], ends: &[ValueId]) -> bool {
         let mut changed = false;
         for (v, end) in carried.iter().zip(ends) {
@@ -134,7 +134,7 @@ impl Analysis<'_> {
         changed
     }
 
-    /// What is carried into the first trip.
+    /// What is carried into the first iteration.
     fn enter(&mut self, carried: &[ValueId], init: &[ValueId]) {
         for (v, i) in carried.iter().zip(init) {
             let known = self.known(*i);

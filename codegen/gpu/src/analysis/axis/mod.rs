@@ -191,7 +191,7 @@ impl AxisInfo {
 
     /// What is known of the operands of accesses to tiles in memory, in the order of the program: all for which code differs
     /// with facts about parameters, where one access of a lane has so many bytes at most. For slices that are matrices this
-    /// includes what they are cut from, which a copy engine may be told.
+    /// includes what they are cut from, which TMA may be told.
     pub fn of_accesses(&self, module: &Module, func: &Func, bytes: u32) -> Vec<Known> {
         let is_tile = |v: &ValueId| match module.types.get(func.ty(*v)) {
             Type::Tile { shape, .. } => !shape.is_empty(),

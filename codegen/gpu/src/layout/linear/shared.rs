@@ -49,26 +49,26 @@ impl SharedMap {
         Self { out_bits: out_bits.to_vec(), columns: (0..out_bits.iter().sum()).map(bit).collect() }
     }
 
-    /// A tile of rows as copy engines lay it out: cut into panels as wide as the swizzle spans, one panel after the
+    /// A tile of rows as TMA lays it out: cut into atoms as wide as the swizzle spans, one atom after the
     /// other, row after row in each, swizzled. `rows` and `columns` are logarithms of extents. None if a row is narrower
-    /// than a panel, or the tile larger than 4 GiB. The tile shall begin at a multiple of 1024 bytes.
+    /// than a swizzle atom, or the tile larger than 4 GiB. The tile shall begin at a multiple of 1024 bytes.
     pub fn swizzled(rows: u32, columns: u32, element_bytes: u32, swizzle: Swizzle) -> Option<Self> {
-        let panel = match swizzle.span_bytes() {
+        let swizzle_atom = match swizzle.span_bytes() {
             Some(bytes) => (bytes / element_bytes.max(1)).checked_ilog2()?,
             None => columns,
         };
-        if columns < panel {
+        if columns < swizzle_atom {
             return None;
         }
         let swizzled = |at: u32| -> Option<u64> {
             let byte = 1u32.checked_shl(at)?.checked_mul(element_bytes)?;
             swizzle.apply(byte).checked_div(element_bytes).map(u64::from)
         };
-        // The flattened tile has the columns lowest; those beyond the panel come after the rows.
+        // The flattened tile has the columns lowest; those beyond the swizzle atom come after the rows.
         let position = |i: u32| match i {
-            i if i < panel => i,
+            i if i < swizzle_atom => i,
             i if i < columns => i + rows,
-            i => i - columns + panel,
+            i => i - columns + swizzle_atom,
         };
         Some(Self {
             out_bits: vec![rows, columns],
@@ -95,9 +95,9 @@ impl SharedMap {
     }
 }
 
-/// How copy engines and matrix units permute 16-byte pieces within rows of `span` bytes; named by the span. The pattern
+/// How TMA and matrix units permute 16-byte chunks within rows of `span` bytes; named by the span. The pattern
 /// is that of the PTX manual (asynchronous warpgroup instructions, shared memory layout): three, two or one bits of the
-/// row are added to bits of the piece.
+/// row are added to bits of the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Swizzle {
     /// Nothing moves.
@@ -123,13 +123,13 @@ impl Swizzle {
 
     /// Where the byte at an offset goes. Linear over GF(2), and its own inverse.
     pub fn apply(self, byte: u32) -> u32 {
-        let pieces = match self {
+        let chunks = match self {
             Swizzle::None => 0,
             Swizzle::B32 => 0x10,
             Swizzle::B64 => 0x30,
             Swizzle::B128 => 0x70,
         };
-        byte ^ ((byte >> 3) & pieces)
+        byte ^ ((byte >> 3) & chunks)
     }
 }
 

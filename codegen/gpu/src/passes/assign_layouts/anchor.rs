@@ -1,4 +1,4 @@
-//! Owns the first half of layout assignment: the *natural* layout of each tile, in which it is computed once.
+//! Owns the first half of layout assignment: the *anchor* layout of each tile, in which it is computed once.
 //!
 //! Loads, stores and matrix products are anchors: they choose what suits memory or the instruction. From there layouts
 //! spread forward through elementwise operations, reductions and loops. What is cheap and depends on no anchor (the
@@ -16,7 +16,7 @@ use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::{Access, access};
 use crate::analysis::dot_chains::{chained, sources};
 use crate::ir::attrs::{axis_of, is_unit, permutation, units};
-use crate::ir::kernel::{LayoutId, Layouts, Setting};
+use crate::ir::kernel::{CompileOptions, LayoutId, Layouts};
 use crate::layout::{Layout, Threads, is_relabelling};
 use crate::target::mma::{self, Kind, Tiles};
 use crate::target::spec::TargetSpec;
@@ -29,7 +29,7 @@ pub enum Held {
     /// Computed once, in this layout.
     Fixed(LayoutId),
     /// Made wherever it is needed; the layout from which it would cost nothing, if there is one.
-    Free(Option<LayoutId>),
+    Rematerializable(Option<LayoutId>),
 }
 
 impl Held {
@@ -37,19 +37,19 @@ impl Held {
     pub fn layout(self) -> Option<LayoutId> {
         match self {
             Held::Fixed(l) => Some(l),
-            Held::Free(l) => l,
+            Held::Rematerializable(l) => l,
             Held::Uniform => None,
         }
     }
 }
 
-/// The natural layouts of a kernel.
+/// The anchor layouts of a kernel.
 #[derive(Debug)]
-pub struct Natural<'a> {
+pub struct Anchors<'a> {
     module: &'a Module,
     func: &'a Func,
     axis: &'a AxisInfo,
-    setting: &'a Setting,
+    options: &'a CompileOptions,
     threads: Threads,
     /// The layouts so far.
     pub layouts: Layouts,
@@ -60,15 +60,20 @@ pub struct Natural<'a> {
     folded: BTreeSet<(&'a [u32], usize)>,
 }
 
-impl<'a> Natural<'a> {
+impl<'a> Anchors<'a> {
     /// Chooses them.
-    pub fn new(module: &'a Module, func: &'a Func, axis: &'a AxisInfo, setting: &'a Setting) -> Natural<'a> {
+    pub fn new(
+        module: &'a Module,
+        func: &'a Func,
+        axis: &'a AxisInfo,
+        options: &'a CompileOptions,
+    ) -> Anchors<'a> {
         let held = vec![None; func.values.len()];
-        let threads = setting.threads();
+        let threads = options.threads();
         let chained = chained(func);
         let layouts = Layouts::default();
         let folded = BTreeSet::new();
-        let mut n = Natural { module, func, axis, setting, threads, layouts, held, chained, folded };
+        let mut n = Anchors { module, func, axis, options, threads, layouts, held, chained, folded };
         let insts = tk_tile::walk::insts(func).into_iter().map(|i| &func.insts[i]);
         // What is folded beside products is mostly their sums, which lie as the instruction has them.
         if !insts.clone().any(|i| matches!(i.op, Op::Dot(_))) {
@@ -96,7 +101,7 @@ impl<'a> Natural<'a> {
 
     /// How the accesses of an instruction are best made.
     pub fn access(&self, inst: &Inst) -> Option<Access> {
-        access(self.module, self.func, self.axis, self.setting.spec, inst)
+        access(self.module, self.func, self.axis, self.options.spec, inst)
     }
 
     fn ty(&self, v: ValueId) -> &'a Type {
@@ -215,9 +220,15 @@ impl<'a> Natural<'a> {
         rewrite::yielded(self.func, block)
     }
 
-    /// What a loop carries keeps the layout with which it enters; if that is free, or a trip yields what a product gave,
-    /// that of what a trip yields, or of whoever uses it in the loop. `trip` looks at the blocks once.
-    fn carried(&mut self, args: &[ValueId], init: &[ValueId], bodies: &[BlockId], trip: impl Fn(&mut Self)) {
+    /// What a loop carries keeps the layout with which it enters; if that is free, or an iteration yields what a product gave,
+    /// that of what an iteration yields, or of whoever uses it in the loop. `iteration` looks at the blocks once.
+    fn carried(
+        &mut self,
+        args: &[ValueId],
+        init: &[ValueId],
+        bodies: &[BlockId],
+        iteration: impl Fn(&mut Self),
+    ) {
         let ends = bodies.last().map_or(&[][..], |b| self.ends(*b)).to_vec();
         let skip = ends.len().saturating_sub(args.len());
         let mut open = vec![];
@@ -225,13 +236,13 @@ impl<'a> Natural<'a> {
             let of_product = ends.get(n + skip).is_some_and(|v| !sources(self.func, *v).is_empty());
             match self.held(*i) {
                 Held::Fixed(l) if !of_product => self.set(*a, Held::Fixed(l)),
-                Held::Fixed(_) | Held::Free(_) | Held::Uniform => {
-                    self.set(*a, Held::Free(None));
+                Held::Fixed(_) | Held::Rematerializable(_) | Held::Uniform => {
+                    self.set(*a, Held::Rematerializable(None));
                     open.push(*a);
                 }
             }
         }
-        trip(self);
+        iteration(self);
         for (n, a) in args.iter().enumerate().filter(|(_, a)| open.contains(a)) {
             if !self.is_tile(*a) {
                 continue;
@@ -242,7 +253,7 @@ impl<'a> Natural<'a> {
             let layout = layout.unwrap_or_else(|| self.default(&shape));
             self.set(*a, Held::Fixed(layout));
         }
-        trip(self);
+        iteration(self);
     }
 
     /// The layout of what is computed or loaded with a value, elementwise, inside of these blocks.
@@ -259,7 +270,7 @@ impl<'a> Natural<'a> {
                 for r in &inst.results {
                     match self.held(*r) {
                         Held::Fixed(l) => return Some(l),
-                        Held::Free(_) | Held::Uniform => reached.push(*r),
+                        Held::Rematerializable(_) | Held::Uniform => reached.push(*r),
                     }
                 }
             }
@@ -317,12 +328,12 @@ impl<'a> Natural<'a> {
         match inst.op {
             Op::Create(
                 CreateOp::Const | CreateOp::Arange | CreateOp::Splat | CreateOp::Undef | CreateOp::Table,
-            ) => Held::Free(None),
+            ) => Held::Rematerializable(None),
             Op::Elementwise(op) => self.elementwise(is_cheap(op), ops, r),
             Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous) | Op::Memory(MemoryOp::PtrAdd) => {
                 self.elementwise(true, ops, r)
             }
-            Op::Memory(MemoryOp::ViewInside) => Held::Free(None),
+            Op::Memory(MemoryOp::ViewInside) => Held::Rematerializable(None),
             Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad) => {
                 let shape = self.shape(r).to_vec();
                 let layout = match self.access(inst) {
@@ -341,7 +352,7 @@ impl<'a> Natural<'a> {
             }
             Op::Shape(op) => self.shaped(op, inst, r),
             Op::Reduce(op) => {
-                let Some(x) = ops.first() else { return Held::Free(None) };
+                let Some(x) = ops.first() else { return Held::Rematerializable(None) };
                 let axis = axis_of(inst);
                 let from = if op == tk_ops::ReduceOp::Custom && inst.attrs.flag("ordered") {
                     let shape = self.shape(*x).to_vec();
@@ -363,7 +374,7 @@ impl<'a> Natural<'a> {
 
     /// The shared memory of a program.
     pub fn shared_bytes(&self) -> u32 {
-        self.setting.spec.shared_bytes
+        self.options.spec.shared_bytes
     }
 
     /// The accumulator of a matrix product: that of the instruction, if there is one for it. Rows of products that follow
@@ -371,11 +382,11 @@ impl<'a> Natural<'a> {
     fn product(&mut self, id: InstId, inst: &Inst, r: ValueId) -> LayoutId {
         let shape = self.shape(r).to_vec();
         let tiles = || -> Option<Tiles> {
-            let kind = kind(self.setting.spec, self.module, self.func, inst)?;
+            let kind = kind(self.options.spec, self.module, self.func, inst)?;
             let [m, n] = shape.as_slice() else { return None };
             let chained = self.chained.contains(&id);
             // Of equals the first, which does more at once; before that, one that keeps rows in a warp where they should be.
-            mma::find(self.setting.spec, kind)
+            mma::find(self.options.spec, kind)
                 .filter_map(|matrix| Tiles::choose(matrix, [*m, *n], self.threads, chained))
                 .min_by_key(|t| (t.work(), if chained { t.shares() } else { 0 }))
         };
@@ -392,36 +403,39 @@ impl<'a> Natural<'a> {
     }
 
     fn elementwise(&mut self, cheap: bool, ops: &[ValueId], r: ValueId) -> Held {
-        let free = ops.iter().filter(|v| self.is_tile(**v)).all(|v| matches!(self.held(*v), Held::Free(_)));
+        let free = ops
+            .iter()
+            .filter(|v| self.is_tile(**v))
+            .all(|v| matches!(self.held(*v), Held::Rematerializable(_)));
         if free && cheap {
-            return Held::Free(self.like(ops));
+            return Held::Rematerializable(self.like(ops));
         }
         Held::Fixed(self.like_or_default(ops, r))
     }
 
     fn shaped(&mut self, op: ShapeOp, inst: &Inst, r: ValueId) -> Held {
         let to = self.shape(r).to_vec();
-        let Some(x) = inst.operands.first().copied() else { return Held::Free(None) };
+        let Some(x) = inst.operands.first().copied() else { return Held::Rematerializable(None) };
         let from = self.shape(x).to_vec();
         let layout = match op {
-            ShapeOp::Broadcast => return Held::Free(None),
+            ShapeOp::Broadcast => return Held::Rematerializable(None),
             ShapeOp::Reshape if is_unit(&from, &to) => {
                 let hint = self.held(x).layout().map(|l| units(self.layouts.get(l), &from, &to));
-                return Held::Free(hint.map(|l| self.layouts.intern(l)));
+                return Held::Rematerializable(hint.map(|l| self.layouts.intern(l)));
             }
             ShapeOp::Permute => {
                 let perm = permutation(inst);
                 let hint = self.held(x).layout().map(|l| self.layouts.get(l).permuted(&perm));
-                return Held::Free(hint.map(|l| self.layouts.intern(l)));
+                return Held::Rematerializable(hint.map(|l| self.layouts.intern(l)));
             }
             // What is made again is made in the layout that a reshape brings to the one asked for.
             ShapeOp::Reshape
-                if matches!(self.held(x), Held::Free(_))
+                if matches!(self.held(x), Held::Rematerializable(_))
                     && !from.is_empty()
                     && is_relabelling(&from, &to) =>
             {
                 let hint = self.held(x).layout().and_then(|l| self.layouts.get(l).reshaped(&from, &to));
-                return Held::Free(hint.map(|l| self.layouts.intern(l)));
+                return Held::Rematerializable(hint.map(|l| self.layouts.intern(l)));
             }
             ShapeOp::Reshape if !from.is_empty() => {
                 let l = self.wanted(x);

@@ -25,10 +25,10 @@ use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
 use super::{Pass, Property, Run, TileKernel};
 use crate::analysis::axis::AxisInfo;
 use crate::ir::attrs::{axis_of, inverse, permutation, units};
-use crate::ir::kernel::{Kernel, LayoutId, Setting};
+use crate::ir::kernel::{CompileOptions, Kernel, LayoutId};
 use crate::layout::Layout;
 use crate::layout::linear::InDim;
-use crate::passes::assign_layouts::anchor::{Held, Natural};
+use crate::passes::assign_layouts::anchor::{Anchors, Held};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -42,13 +42,13 @@ pub const PASS: Pass = Pass {
 fn assign_layouts(tile: TileKernel) -> Kernel {
     let func = &tile.module.funcs[tile.kernel];
     let shortages = tile.shortages;
-    Kernel { shortages, ..assign(&tile.module, func, tile.setting) }
+    Kernel { shortages, ..assign(&tile.module, func, tile.options) }
 }
 
 /// Lays out the kernel `func` of a module.
-fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
-    let axis = AxisInfo::new(module, func, &setting.facts);
-    let natural = Natural::new(module, func, &axis, &setting);
+fn assign(module: &Module, func: &Func, options: CompileOptions) -> Kernel {
+    let axis = AxisInfo::new(module, func, &options.facts);
+    let anchors = Anchors::new(module, func, &axis, &options);
     let mut new = Func::new(func.name.clone(), func.kind);
     new.param_names.clone_from(&func.param_names);
     new.alias.clone_from(&func.alias);
@@ -57,7 +57,7 @@ fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
     let mut a = Assign {
         module,
         old: func,
-        natural,
+        anchors,
         new,
         of: vec![],
         map: vec![None; func.values.len()],
@@ -69,11 +69,11 @@ fn assign(module: &Module, func: &Func, setting: Setting) -> Kernel {
     a.blocks.insert(func.body, body);
     a.args(func.body, body);
     a.block(func.body);
-    let layouts = std::mem::take(&mut a.natural.layouts);
+    let layouts = std::mem::take(&mut a.anchors.layouts);
     let (new, of) = (a.new, a.of);
     let mut out = Module { types: module.types.clone(), ..Module::default() };
     out.funcs.push(new);
-    Kernel { module: out, layouts, of, setting, buffers: vec![], shortages: vec![] }
+    Kernel { module: out, layouts, of, options, buffers: vec![], shortages: vec![] }
 }
 
 /// The block of each instruction.
@@ -91,7 +91,7 @@ fn place(func: &Func, block: BlockId, out: &mut Vec<Option<BlockId>>) {
 struct Assign<'a> {
     module: &'a Module,
     old: &'a Func,
-    natural: Natural<'a>,
+    anchors: Anchors<'a>,
     new: Func,
     of: Vec<Option<LayoutId>>,
     /// What each old value is in its own layout.
@@ -132,7 +132,7 @@ impl Assign<'_> {
     fn args(&mut self, old: BlockId, new: BlockId) {
         for v in self.old.blocks[old].args.clone() {
             let n = self.new.add_arg(new, self.old.ty(v));
-            let layout = if self.is_tile(v) { Some(self.natural.wanted(v)) } else { None };
+            let layout = if self.is_tile(v) { Some(self.anchors.wanted(v)) } else { None };
             self.bind(v, n, layout);
         }
     }
@@ -143,7 +143,7 @@ impl Assign<'_> {
             Some(n) => n,
             // A free value that somebody wants as it is.
             None => {
-                let layout = self.natural.wanted(v);
+                let layout = self.anchors.wanted(v);
                 self.want(v, layout)
             }
         }
@@ -157,11 +157,11 @@ impl Assign<'_> {
         if let Some(n) = self.other.get(&(v, layout)) {
             return *n;
         }
-        let held = self.natural.held(v);
+        let held = self.anchors.held(v);
         let base = self.map.get(v.index()).copied().flatten();
         let n = match (held, base) {
             (Held::Fixed(l), Some(base)) if l == layout => return base,
-            (Held::Free(_) | Held::Uniform, None) => self.again(v, layout),
+            (Held::Rematerializable(_) | Held::Uniform, None) => self.again(v, layout),
             (_, Some(base)) => {
                 let block = self.home(v);
                 let convert =
@@ -219,7 +219,7 @@ impl Assign<'_> {
         for o in &inst.operands {
             operands.push(if self.is_tile(*o) {
                 let wanted = self.before(&inst, self.shape(*o), self.shape(v), layout);
-                let wanted = self.natural.layouts.intern(wanted);
+                let wanted = self.anchors.layouts.intern(wanted);
                 self.want(*o, wanted)
             } else {
                 self.base(*o)
@@ -233,7 +233,7 @@ impl Assign<'_> {
 
     /// The layout of an operand from which a free value of this layout costs nothing.
     fn before(&self, inst: &Inst, from: &[u32], to: &[u32], layout: LayoutId) -> Layout {
-        let layout = self.natural.layouts.get(layout).clone();
+        let layout = self.anchors.layouts.get(layout).clone();
         let Op::Shape(op) = inst.op else { return layout };
         match op {
             ShapeOp::Broadcast => {
@@ -260,7 +260,8 @@ impl Assign<'_> {
     /// Whether a result is made only where it is asked for.
     fn is_free(&self, inst: &Inst) -> bool {
         let mut results = inst.results.iter().filter(|r| self.is_tile(**r)).peekable();
-        results.peek().is_some() && results.all(|r| matches!(self.natural.held(*r), Held::Free(_)))
+        results.peek().is_some()
+            && results.all(|r| matches!(self.anchors.held(*r), Held::Rematerializable(_)))
     }
 
     fn inst(&mut self, old: BlockId, id: InstId) {
@@ -275,7 +276,7 @@ impl Assign<'_> {
         let types: Vec<_> = inst.results.iter().map(|r| self.old.ty(*r)).collect();
         let new = self.new.add_inst(block, new, &types);
         for (o, n) in inst.results.iter().zip(self.new.insts[new].results.clone()) {
-            let layout = if self.is_tile(*o) { Some(self.natural.wanted(*o)) } else { None };
+            let layout = if self.is_tile(*o) { Some(self.anchors.wanted(*o)) } else { None };
             self.bind(*o, n, layout);
         }
     }
@@ -301,7 +302,7 @@ impl Assign<'_> {
         match inst.op {
             Op::Elementwise(_) | Op::Random(_) | Op::Atomic(_) => {
                 let layout = match result {
-                    Some(r) => Some(self.natural.wanted(r)),
+                    Some(r) => Some(self.anchors.wanted(r)),
                     None => self.of_largest(&inst.operands),
                 };
                 same(layout)
@@ -311,25 +312,25 @@ impl Assign<'_> {
                 let Some(x) = inst.operands.first().copied() else { return vec![] };
                 let layout = if op == ReduceOp::Custom && inst.attrs.flag("ordered") {
                     let shape = self.shape(x).to_vec();
-                    self.natural.along(&shape, axis_of(inst))
+                    self.anchors.along(&shape, axis_of(inst))
                 } else {
-                    self.natural.wanted(x)
+                    self.anchors.wanted(x)
                 };
                 same(Some(layout))
             }
             Op::Scan(ScanOp::CumSum | ScanOp::CumProd | ScanOp::Custom) => {
-                same(result.map(|r| self.natural.wanted(r)))
+                same(result.map(|r| self.anchors.wanted(r)))
             }
-            Op::Scan(ScanOp::Gather) => vec![None, result.map(|r| self.natural.wanted(r))],
+            Op::Scan(ScanOp::Gather) => vec![None, result.map(|r| self.anchors.wanted(r))],
             Op::Scan(ScanOp::Sort | ScanOp::TopK) => same(None),
             Op::Scan(ScanOp::Histogram) => {
-                let x = inst.operands.first().map(|x| self.natural.wanted(*x));
+                let x = inst.operands.first().map(|x| self.anchors.wanted(*x));
                 same(x)
             }
             Op::Dot(_) => {
                 let mut wanted = same(None);
                 if let (Some(last), Some(r)) = (wanted.last_mut(), result) {
-                    *last = Some(self.natural.wanted(r));
+                    *last = Some(self.anchors.wanted(r));
                 }
                 wanted
             }
@@ -343,15 +344,15 @@ impl Assign<'_> {
         let tile = operands
             .iter()
             .copied()
-            .find(|v| self.is_tile(*v) && matches!(self.natural.held(*v), Held::Fixed(_)));
-        tile.or_else(|| operands.iter().copied().find(|v| self.is_tile(*v))).map(|v| self.natural.wanted(v))
+            .find(|v| self.is_tile(*v) && matches!(self.anchors.held(*v), Held::Fixed(_)));
+        tile.or_else(|| operands.iter().copied().find(|v| self.is_tile(*v))).map(|v| self.anchors.wanted(v))
     }
 
     /// Loads read in the layout of their result. A store takes the value as it is held if neighbours lie together there,
     /// and in the order of memory otherwise.
     fn of_access(&mut self, op: MemoryOp, inst: &Inst, result: Option<ValueId>) -> Option<LayoutId> {
         if let Some(r) = result {
-            return Some(self.natural.wanted(r));
+            return Some(self.anchors.wanted(r));
         }
         let value = match op {
             MemoryOp::Store => inst.operands.get(1),
@@ -372,22 +373,22 @@ impl Assign<'_> {
         };
         let value = value.copied().filter(|v| self.is_tile(*v))?;
         let shape = self.shape(value).to_vec();
-        let access = self.natural.access(inst)?;
-        let best = self.natural.coalesced(&shape, &access);
-        match self.natural.held(value) {
+        let access = self.anchors.access(inst)?;
+        let best = self.anchors.coalesced(&shape, &access);
+        match self.anchors.held(value) {
             Held::Fixed(l) => {
                 let fastest = access.order.first().copied().unwrap_or(0);
-                let held = self.natural.layouts.get(l);
+                let held = self.anchors.layouts.get(l);
                 // Neighbours of a lane, or of neighbouring lanes, are neighbours in memory.
                 let together = held.vector(fastest) >= access.vector
                     && (held.vector(fastest) > 1 || lanes_along(held, fastest))
                     || run(held, fastest, access.bytes) * access.bytes >= SECTOR;
                 // What does not fit the shared memory cannot go through it.
                 let elements: u32 = shape.iter().map(|n| crate::layout::padded(*n)).product();
-                let fits = elements * access.bytes <= self.natural.shared_bytes();
+                let fits = elements * access.bytes <= self.anchors.shared_bytes();
                 Some(if together || !fits { l } else { best })
             }
-            Held::Free(_) | Held::Uniform => Some(best),
+            Held::Rematerializable(_) | Held::Uniform => Some(best),
         }
     }
 
@@ -395,20 +396,20 @@ impl Assign<'_> {
         let n = inst.operands.len();
         let layout = match op {
             ShapeOp::Join => result.and_then(|r| {
-                let l = self.natural.wanted(r);
-                let l = self.natural.layouts.get(l).clone();
+                let l = self.anchors.wanted(r);
+                let l = self.anchors.layouts.get(l).clone();
                 let rank = l.repeats().len().checked_sub(1)?;
                 let half = l.without(rank);
                 // Only a layout that pairs is split in place; others go through shared memory.
-                (half.paired().as_ref() == Some(&l)).then(|| self.natural.layouts.intern(half))
+                (half.paired().as_ref() == Some(&l)).then(|| self.anchors.layouts.intern(half))
             }),
             ShapeOp::Split => match result {
                 Some(r) => {
-                    let l = self.natural.wanted(r);
-                    let pair = self.natural.layouts.get(l).paired();
-                    pair.map(|pair| self.natural.layouts.intern(pair))
+                    let l = self.anchors.wanted(r);
+                    let pair = self.anchors.layouts.get(l).paired();
+                    pair.map(|pair| self.anchors.layouts.intern(pair))
                 }
-                None => Some(self.natural.pair()),
+                None => Some(self.anchors.pair()),
             },
             ShapeOp::Reshape
             | ShapeOp::Permute
@@ -434,7 +435,7 @@ impl Assign<'_> {
                 args.iter().map(|a| self.fixed(*a)).collect()
             }
             ControlOp::Map | ControlOp::MultipleOf | ControlOp::MaxContiguous | ControlOp::InlineAsm => {
-                vec![result.map(|r| self.natural.wanted(r)); n]
+                vec![result.map(|r| self.anchors.wanted(r)); n]
             }
             ControlOp::Assert | ControlOp::Assume | ControlOp::Print => {
                 inst.operands.iter().map(|v| self.fixed(*v)).collect()
@@ -454,7 +455,7 @@ impl Assign<'_> {
 
     /// The layout of a tile; `None` for a scalar.
     fn fixed(&mut self, v: ValueId) -> Option<LayoutId> {
-        self.is_tile(v).then(|| self.natural.wanted(v))
+        self.is_tile(v).then(|| self.anchors.wanted(v))
     }
 
     /// The blocks of an instruction.

@@ -2,7 +2,7 @@
 //!
 //! A *ramp* is a tile of integers whose element at `(i, j)` is `start + i * dims[0] + j * dims[1]`, where `start` and `dims`
 //! are sums of products of scalars ([`Sum`]). A tile of pointers is a ramp of elements behind one pointer; one that a loop
-//! moves by the same ramp step in each trip is a ramp that has the number of the trip in it.
+//! moves by the same ramp step in each iteration is a ramp that has the number of the iteration in it.
 //!
 //! May assume verified tile IR. Guarantees equality of elements if integers do not overflow: a program whose offsets do is
 //! reported in checked mode and means nothing elsewhere, as in [`crate::analysis::axis`].
@@ -311,7 +311,7 @@ impl<'a> Affine<'a> {
         }
     }
 
-    /// Pointers that a loop moves by the same number of elements in each trip.
+    /// Pointers that a loop moves by the same number of elements in each iteration.
     fn carried(&self, block: BlockId, k: usize) -> Option<(ValueId, Ramp)> {
         let inst = &self.func.insts[*self.owner.get(&block)?];
         let (Op::Control(ControlOp::For), [lo, _, step, init @ ..]) = (inst.op, inst.operands.as_slice())
@@ -329,7 +329,7 @@ impl<'a> Affine<'a> {
             return None;
         };
         let by = self.ramp(*by).filter(|r| *from == arg && r.is_uniform())?;
-        // What is another number in each trip is not multiplied by how many there were.
+        // What is another number in each iteration is not multiplied by how many there were.
         let mut own: BTreeSet<ValueId> = self.func.blocks[block].args.iter().copied().collect();
         for i in walk::insts_in(self.func, block) {
             let inst = &self.func.insts[i];
@@ -339,12 +339,12 @@ impl<'a> Affine<'a> {
         if by.start.products().any(|(p, _)| p.iter().any(|v| own.contains(v))) {
             return None;
         }
-        // In the trip `i` it has been moved `(i - lo) / step` times.
+        // In the iteration `i` it has been moved `(i - lo) / step` times.
         let step = self.scalar(*step)?.value().filter(|s| *s > 0)?;
         let each = by.start.divided(step)?;
         let iv = Sum::scalar(*self.func.blocks[block].args.first()?);
-        let trips = iv.add(&self.scalar(*lo)?, -1)?;
-        Some((base, Ramp { start: at.start.add(&each.mul(&trips)?, 1)?, dims: at.dims }))
+        let iterations = iv.add(&self.scalar(*lo)?, -1)?;
+        Some((base, Ramp { start: at.start.add(&each.mul(&iterations)?, 1)?, dims: at.dims }))
     }
 
     /// A mask as conditions that must all hold.

@@ -1,4 +1,4 @@
-//! Makes boxes of masked tiles of pointers, where a copy engine can bring them.
+//! Makes boxes of masked tiles of pointers, where TMA can bring them.
 //!
 //! ```text
 //! v5 = ptr_add a, row * m + column         =>    v9 = view a, rows, columns, m, 1
@@ -10,7 +10,7 @@
 //! A load in a loop whose elements become a factor of a product is such a box if its pointers count up along both dimensions
 //! by strides that the launch knows, from a row and a column on that follow from the offset, and its mask leaves out what is
 //! behind a bound that the launch knows, along either dimension or none ([`affine`]). Where the neighbours are along the
-//! first dimension, the box is turned around.
+//! first dimension, the box is transposed.
 //!
 //! May assume a verified module. Guarantees the same elements; what is not known to become a box that a tensor map describes
 //! stays as it is.
@@ -32,7 +32,7 @@ use tk_tile::{
 use self::affine::{Affine, Below, Sum};
 use super::{Pass, Property, Run, TileKernel};
 use crate::analysis::axis::AxisInfo;
-use crate::ir::kernel::Setting;
+use crate::ir::kernel::CompileOptions;
 use crate::ir::params::ArgFacts;
 use crate::ir::params::flattened;
 use crate::layout::padded;
@@ -54,7 +54,7 @@ struct Boxed {
     strides: [Known; 2],
     places: [Sum; 2],
     /// Neighbours are along the first dimension.
-    turned: bool,
+    transposed: bool,
 }
 
 /// The pass.
@@ -68,20 +68,20 @@ pub const PASS: Pass = Pass {
 };
 
 fn run(tile: &mut TileKernel) -> bool {
-    let found = find(&tile.module, tile.kernel, &tile.setting);
+    let found = find(&tile.module, tile.kernel, &tile.options);
     apply(&mut tile.module, tile.kernel, &found);
     !found.is_empty()
 }
 
 /// The loads of a kernel that are boxes, with the blocks in which they stand.
-fn find(module: &Module, kernel: FuncId, setting: &Setting) -> Vec<(BlockId, Boxed)> {
+fn find(module: &Module, kernel: FuncId, options: &CompileOptions) -> Vec<(BlockId, Boxed)> {
     let Some(func) = module.funcs.get(kernel) else { return vec![] };
     let loads = walk::insts(func).into_iter().any(|i| func.insts[i].op == Op::Memory(MemoryOp::Load));
-    if !setting.spec.has_tma || !setting.spec.has_async_mma || !loads {
+    if !options.spec.has_tma || !options.spec.has_async_mma || !loads {
         return vec![];
     }
-    let axis = AxisInfo::new(module, func, &setting.facts);
-    Look { module, func, affine: Affine::new(module, func), axis, setting }.all()
+    let axis = AxisInfo::new(module, func, &options.facts);
+    Look { module, func, affine: Affine::new(module, func), axis, options }.all()
 }
 
 /// Changes these loads.
@@ -96,7 +96,7 @@ struct Look<'a> {
     func: &'a Func,
     affine: Affine<'a>,
     axis: AxisInfo,
-    setting: &'a Setting,
+    options: &'a CompileOptions,
 }
 
 impl Look<'_> {
@@ -163,8 +163,8 @@ impl Look<'_> {
             }
         };
         let extents = [bound(0)?, bound(1)?];
-        let turned = !self.is_one(strides[1]) && self.is_one(strides[0]);
-        let boxed = Boxed { load, base, extents, strides, places, turned };
+        let transposed = !self.is_one(strides[1]) && self.is_one(strides[0]);
+        let boxed = Boxed { load, base, extents, strides, places, transposed };
         self.is_mapped(&boxed).then_some(boxed)
     }
 
@@ -209,7 +209,7 @@ impl Look<'_> {
         let params = &self.func.blocks[self.func.body].args;
         let before = params.iter().take_while(|p| **p != v);
         let at: usize = before.map(|p| flattened(self.module.types.get(self.func.ty(*p)))).sum();
-        self.setting.facts.get(at).copied().unwrap_or_default()
+        self.options.facts.get(at).copied().unwrap_or_default()
     }
 
     fn is_one(&self, k: Known) -> bool {
@@ -227,7 +227,8 @@ impl Look<'_> {
             return false;
         };
         let Elem::Scalar(d) = **pointee else { return false };
-        let (line, row) = if b.turned { (b.strides[0], b.strides[1]) } else { (b.strides[1], b.strides[0]) };
+        let (line, row) =
+            if b.transposed { (b.strides[0], b.strides[1]) } else { (b.strides[1], b.strides[0]) };
         let bytes = d.bytes() as u32;
         let apart = match row {
             Known::Value(v) => {
@@ -289,10 +290,11 @@ impl Change<'_> {
         let places: Vec<ValueId> = b.places.iter().map(|p| self.place(&old, p)).collect();
         let tile = self.func.ty(result);
         let load = Op::Memory(MemoryOp::ViewLoad);
-        if b.turned {
+        if b.transposed {
             let Type::Tile { elem, shape } = self.types.get(tile).clone() else { return };
-            let turned = self.types.intern(Type::Tile { elem, shape: shape.iter().rev().copied().collect() });
-            let loaded = self.add(&old, load, &[view, places[1], places[0]], hints(&old), turned);
+            let transposed =
+                self.types.intern(Type::Tile { elem, shape: shape.iter().rev().copied().collect() });
+            let loaded = self.add(&old, load, &[view, places[1], places[0]], hints(&old), transposed);
             let perm = Attrs::new().with("perm", Attr::Ints(vec![1, 0]));
             self.add(&old, Op::Shape(ShapeOp::Permute), &[loaded], perm, tile);
         } else {
@@ -345,7 +347,7 @@ impl Change<'_> {
         };
         let mut extents = b.extents.map(|e| number(e, DType::I32));
         let mut strides = b.strides.map(|s| number(s, DType::I64));
-        if b.turned {
+        if b.transposed {
             extents.reverse();
             strides.reverse();
         }

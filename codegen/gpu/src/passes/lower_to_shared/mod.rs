@@ -55,7 +55,7 @@ fn run(kernel: &mut Kernel) {
         }
     }
     let around = vec![];
-    let axis = AxisInfo::new(&kernel.module, kernel.func(), &kernel.setting.facts);
+    let axis = AxisInfo::new(&kernel.module, kernel.func(), &kernel.options.facts);
     Lower { kernel, loc: None, uses, alone: false, home, around, axis, stored: vec![] }.block(body, false);
     sweep(kernel);
 }
@@ -254,7 +254,7 @@ impl Lower<'_> {
         if conversion::in_warp(from, to, self.bytes(x)).is_some() {
             return self.keep(block, id);
         }
-        let bases = conversion::swizzle(from, to, self.bytes(x), self.kernel.setting.spec);
+        let bases = conversion::swizzle(from, to, self.bytes(x), self.kernel.options.spec);
         let elements = self.shape(x).iter().map(|n| padded(*n)).product();
         let buffer = self.buffer(elements, self.bytes(x));
         let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(bases));

@@ -17,7 +17,7 @@ use tk_tile::{Attr, Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, 
 
 use super::Lower;
 use crate::analysis::ldmatrix;
-use crate::analysis::wgmma_shared::Panels;
+use crate::analysis::wgmma_shared::WgmmaShared;
 use crate::ir::attrs::{inverse, permutation};
 use crate::ir::kernel::{Remedy, Shortage};
 use crate::layout::linear::{Conversion, classify};
@@ -81,7 +81,7 @@ impl Lower<'_> {
 
     /// The instruction for a product whose accumulator is held as it asks for.
     fn matrix(&self, inst: &Inst, r: ValueId) -> Option<(Matrix, Tiles)> {
-        let (kernel, spec) = (&self.kernel, self.kernel.setting.spec);
+        let (kernel, spec) = (&self.kernel, self.kernel.options.spec);
         let [m, n] = self.shape(r)[..] else { return None };
         let layout = kernel.layout(r)?;
         let kind = kind(spec, &kernel.module, kernel.func(), inst)?;
@@ -151,15 +151,15 @@ impl Lower<'_> {
             let renamed = self.one(block, convert, &[v], Attrs::new(), (ty, layout));
             return Place::Register(renamed.unwrap_or(v));
         }
-        let direct = self.kernel.setting.operands.invariant_in_registers && (side == 0 || !group);
+        let direct = self.kernel.options.operands.invariant_in_registers && (side == 0 || !group);
         let outside = self.home.get(v.index()).copied().flatten().is_some_and(|home| home != block);
         if direct && outside && self.is_loaded(v) {
             self.load_as(v, wanted);
             return Place::Register(v);
         }
         let bases = match self.ty(v).dtype() {
-            Some(d) if group => Panels::order(self.fastest(v, &held), tiles, side, d, k).1,
-            _ => ldmatrix::order(&held, &fragment, bytes, self.kernel.setting.spec),
+            Some(d) if group => WgmmaShared::order(self.fastest(v, &held), tiles, side, d, k).1,
+            _ => ldmatrix::order(&held, &fragment, bytes, self.kernel.options.spec),
         };
         let block = self.earliest(block, v);
         let known =
@@ -176,7 +176,7 @@ impl Lower<'_> {
         Place::Buffer(buffer, bases)
     }
 
-    /// Whether a value that only one product reads is a load from device memory, turned or cast or not, which any layout can
+    /// Whether a value that only one product reads is a load from device memory, transposed or cast or not, which any layout can
     /// have.
     fn is_loaded(&self, v: ValueId) -> bool {
         let func = self.kernel.func();
@@ -241,7 +241,7 @@ impl Lower<'_> {
     }
 
     /// What a permutation of axes was made of, and where its elements lie if those of the result lie as `bases` say: a factor
-    /// that is loaded and turned around goes straight to shared memory.
+    /// that is loaded and transposed goes straight to shared memory.
     fn turned_back(&self, v: ValueId, bases: &[i64]) -> (ValueId, Vec<i64>) {
         let func = self.kernel.func();
         let Def::Inst(id, _) = func.values[v].def else { return (v, bases.to_vec()) };

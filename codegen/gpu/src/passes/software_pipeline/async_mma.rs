@@ -1,17 +1,17 @@
-//! Lets a product of groups of warps run on while the next trip of its loop begins.
+//! Lets a product of warpgroups run on while the next iteration of its loop begins.
 //!
 //! ```text
 //! for i in lo..hi, acc, slot              for i in lo..hi, acc, slot
 //!   async_wait; barrier                     async_wait; barrier
-//!   copies                          =>      v1 = mma acc, slot {flight = true}
+//!   copies                          =>      v1 = mma acc, slot {async = true}
 //!   v1 = mma acc, slot                      copies
 //!   yield v1, next slot                     v2 = mma_wait v1 {pending = 1}
 //!                                           yield v2, next slot
 //!                                         v4 = mma_wait v3 {pending = 0}      v3: the result of the loop
 //! ```
 //!
-//! Behind the barrier of a trip, the product of the trip before the last is done for all threads, so that copies go to the
-//! piece that it has read: a ring has one piece more than without this.
+//! Behind the barrier of an iteration, the product of the iteration before the last is done for all threads, so that copies go to the
+//! stage that it has read: a multi-stage buffer has one stage more than without this.
 //!
 //! May assume a loop whose copies run ahead. Guarantees that nothing but products and waits sees sums that are on their way.
 
@@ -25,11 +25,11 @@ use crate::ir::kernel::Kernel;
 use crate::ir::shared_access::named;
 
 /// One is multiplied, one is waited for, one is copied.
-pub const LEAST_PIECES: u32 = 3;
+pub const LEAST_STAGES: u32 = 3;
 
 /// A product that is not waited for at once.
 #[derive(Clone, Debug)]
-pub struct Flight {
+pub struct AsyncMma {
     product: InstId,
     /// Its sums.
     pub result: ValueId,
@@ -37,9 +37,9 @@ pub struct Flight {
     carried: usize,
 }
 
-/// The product of a loop that may run on: its sums are only carried to the next trip, its factors lie in rings that this loop
+/// The product of a loop that may run on: its sums are only carried to the next iteration, its factors lie in multi-stage buffers that this loop
 /// fills, and it is the only one.
-pub fn product(kernel: &Kernel, body: BlockId, rings: &[usize]) -> Option<Flight> {
+pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) -> Option<AsyncMma> {
     let func = kernel.func();
     let inside = walk::insts_in(func, body);
     let mut all = inside.iter().filter(|i| func.insts[**i].op == Op::Machine(MachineOp::Mma));
@@ -53,7 +53,7 @@ pub fn product(kernel: &Kernel, body: BlockId, rings: &[usize]) -> Option<Flight
     let own = kernel.module.types.get(func.ty(acc)).dtype() == Some(tiles.matrix.sum);
     // 8-bit floats are added up in parts, unless that may be left out.
     let whole = !factors.iter().any(|d| d.is_f8()) || inst.attrs.flag("fast");
-    let ringed = named(inst).iter().all(|b| b.is_some_and(|b| rings.contains(&b)));
+    let ringed = named(inst).iter().all(|b| b.is_some_and(|b| multi_stage_buffers.contains(&b)));
     let Def::Arg(block, n) = func.values[acc].def else { return None };
     let carried = (n as usize).checked_sub(1)?;
     let users = |v: ValueId| -> Vec<InstId> {
@@ -64,10 +64,10 @@ pub fn product(kernel: &Kernel, body: BlockId, rings: &[usize]) -> Option<Flight
     let [end] = users(result)[..] else { return None };
     let alone = users(acc) == [product] && func.insts[end].op == Op::Control(ControlOp::Yield);
     let fits = tiles.matrix.is_group() && own && whole && ringed && block == body && once && alone;
-    fits.then_some(Flight { product, result, carried })
+    fits.then_some(AsyncMma { product, result, carried })
 }
 
-impl Flight {
+impl AsyncMma {
     /// Waits until no more than so many products are on their way; gives the sums as they are then.
     pub fn wait(&self, edit: &mut Edit<'_>, block: BlockId, sums: ValueId, pending: i64) -> ValueId {
         let buffers = edit.kernel.func().insts[self.product].attrs.ints("buffers").unwrap_or(&[]).to_vec();
@@ -79,7 +79,7 @@ impl Flight {
 
     /// Waits for the last product behind the loop `id`, at the end of `block`.
     pub fn land(&self, edit: &mut Edit<'_>, block: BlockId, id: InstId) {
-        edit.func().insts[self.product].attrs.set("flight", Attr::Bool(true));
+        edit.func().insts[self.product].attrs.set("async", Attr::Bool(true));
         let Some(sums) = edit.kernel.func().insts[id].results.get(self.carried).copied() else { return };
         let landed = self.wait(edit, block, sums, 0);
         let wait = edit.kernel.func().values[landed].def;

@@ -1,7 +1,7 @@
 //! Owns the change of a loop whose loads run ahead: what [`super`] decides is done here.
 //!
 //! May assume a plan whose slice has no effects but reads of memory that the loop does not write. Guarantees one group of
-//! copies for each trip, also for trips that do not come, so that counting groups tells which trip's have arrived.
+//! copies for each iteration, also for iterations that do not come, so that counting groups tells which iteration's have arrived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use tk_tile::effects::{hints, of_inst};
 use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, walk};
 
-use super::async_mma::Flight;
-use super::operand_prefetch::Skew;
+use super::async_mma::AsyncMma;
+use super::operand_prefetch::OperandPrefetch;
 use crate::ir::attrs::row_major;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId};
@@ -63,9 +63,9 @@ impl Target {
 pub struct Plan {
     /// The loop and the block in which it stands.
     pub at: (BlockId, InstId),
-    /// What it does in each trip.
+    /// What it does in each iteration.
     pub body: BlockId,
-    /// Pieces of a ring: trips on their way.
+    /// Stages of a multi-stage buffer: iterations on their way.
     pub stages: u32,
     /// The loads.
     pub taken: Vec<Taken>,
@@ -75,20 +75,20 @@ pub struct Plan {
     pub pure: bool,
     /// What the loop carries for that, by number.
     pub carried: BTreeSet<usize>,
-    /// A product that runs on while the next trip begins.
-    pub flight: Option<Flight>,
-    /// There are no copies beside the program: lanes hold what they load until the trip is over.
+    /// A product that runs on while the next iteration begins.
+    pub in_flight: Option<AsyncMma>,
+    /// There are no copies beside the program: lanes hold what they load until the iteration is over.
     pub by_registers: bool,
 }
 
 impl Plan {
-    /// Trips between one and that for which it copies.
+    /// Iterations between one and that for which it copies.
     pub fn ahead(&self) -> u32 {
-        if self.by_registers { 1 } else { self.stages - 1 - u32::from(self.flight.is_some()) }
+        if self.by_registers { 1 } else { self.stages - 1 - u32::from(self.in_flight.is_some()) }
     }
 }
 
-/// Bytes of a piece in which each thread finds what it copied.
+/// Bytes of a stage in which each thread finds what it copied.
 pub fn own_bytes(kernel: &Kernel, load: InstId) -> u32 {
     let func = kernel.func();
     let Some(r) = func.insts[load].results.first() else { return 0 };
@@ -105,21 +105,21 @@ pub(super) struct Copied {
     pub layout: Option<LayoutId>,
 }
 
-/// Values of another trip by those of the text.
+/// Values of another iteration by those of the text.
 pub(super) type Renamed = BTreeMap<ValueId, ValueId>;
 
 /// Changes a loop.
-pub struct Ahead<'a> {
+pub struct Expand<'a> {
     pub(crate) edit: Edit<'a>,
     pub(crate) plan: Plan,
     pub(super) copies: Vec<Copied>,
-    /// What a trip leaves of what is carried for the slice.
+    /// What an iteration leaves of what is carried for the slice.
     ends: Vec<ValueId>,
     /// Somebody reads what others copied.
     meets: bool,
 }
 
-impl<'a> std::ops::Deref for Ahead<'a> {
+impl<'a> std::ops::Deref for Expand<'a> {
     type Target = Edit<'a>;
 
     fn deref(&self) -> &Edit<'a> {
@@ -127,18 +127,18 @@ impl<'a> std::ops::Deref for Ahead<'a> {
     }
 }
 
-impl std::ops::DerefMut for Ahead<'_> {
+impl std::ops::DerefMut for Expand<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.edit
     }
 }
 
-impl<'a> Ahead<'a> {
+impl<'a> Expand<'a> {
     /// Of this loop.
-    pub fn new(kernel: &'a mut Kernel, plan: Plan) -> Ahead<'a> {
+    pub fn new(kernel: &'a mut Kernel, plan: Plan) -> Expand<'a> {
         let ends = yielded(kernel.func(), plan.body);
         let ends = plan.carried.iter().filter_map(|k| ends.get(*k).copied()).collect();
-        Ahead { edit: Edit { kernel, loc: None }, plan, copies: vec![], ends, meets: false }
+        Expand { edit: Edit { kernel, loc: None }, plan, copies: vec![], ends, meets: false }
     }
 
     /// Changes it.
@@ -146,34 +146,34 @@ impl<'a> Ahead<'a> {
         let (outer, id) = self.plan.at;
         self.loc = self.kernel.func().insts[id].loc;
         let (slot, ahead) = self.arguments();
-        self.rings(slot);
+        self.multi_stage_buffers(slot);
         let Some(at) = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
         let tail = self.func().blocks[outer].insts.split_off(at);
         let begin = self.prologue(outer);
         let zero = self.int(outer, DType::I32, 0);
-        let skews = self.meets && self.is_alone() && !self.plan.by_registers;
-        let skew = if skews { self.skew() } else { None };
-        let factors = match (&skew, self.kernel.func().insts[id].operands.first().copied()) {
-            (Some(skew), Some(lo)) => {
+        let prefetches = self.meets && self.is_alone() && !self.plan.by_registers;
+        let prefetch = if prefetches { self.prefetch() } else { None };
+        let factors = match (&prefetch, self.kernel.func().insts[id].operands.first().copied()) {
+            (Some(prefetch), Some(lo)) => {
                 let comes = self.comes(id, outer, lo, 0);
-                self.first_factors(outer, skew, comes)
+                self.first_operands(outer, prefetch, comes)
             }
             (None, _) | (_, None) => vec![],
         };
         self.func().blocks[outer].insts.extend(tail);
         let begin: Vec<ValueId> = begin.into_iter().chain([zero]).chain(factors).collect();
         self.carry(id, &begin);
-        self.trip(slot, &ahead, skew);
-        if let Some(flight) = self.plan.flight.clone() {
+        self.iteration(slot, &ahead, prefetch);
+        if let Some(in_flight) = self.plan.in_flight.clone() {
             let at = self.kernel.func().blocks[outer].insts.iter().position(|i| *i == id).unwrap_or(0);
             let tail = self.func().blocks[outer].insts.split_off(at + 1);
-            flight.land(&mut self.edit, outer, id);
+            in_flight.land(&mut self.edit, outer, id);
             self.func().blocks[outer].insts.extend(tail);
         }
         self.sweep();
     }
 
-    /// What the loop carries besides: the piece that a trip reads, and what is ahead.
+    /// What the loop carries besides: the stage that an iteration reads, and what is ahead.
     fn arguments(&mut self) -> (ValueId, Vec<ValueId>) {
         let body = self.plan.body;
         let args = self.kernel.func().blocks[body].args.clone();
@@ -191,8 +191,8 @@ impl<'a> Ahead<'a> {
         (slot, ahead)
     }
 
-    /// Makes rings of the buffers, and reads of what was loaded.
-    fn rings(&mut self, slot: ValueId) {
+    /// Makes multi-stage buffers of the buffers, and reads of what was loaded.
+    fn multi_stage_buffers(&mut self, slot: ValueId) {
         let stages = self.plan.stages;
         for taken in self.plan.taken.clone() {
             let inst = self.kernel.func().insts[taken.load].clone();
@@ -213,7 +213,7 @@ impl<'a> Ahead<'a> {
                     self.own_place(buffer, r)
                 }
             };
-            let place = place.with("slots", Attr::Ints(vec![stages.into()]));
+            let place = place.with("stages", Attr::Ints(vec![stages.into()]));
             self.replace(&taken, &place, slot);
             let operands = shared_access::places(self.kernel, taken.load).to_vec();
             let inst = Inst { operands, ..inst };
@@ -228,7 +228,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Says of everything that reads a buffer in the loop which piece it reads.
+    /// Says of everything that reads a buffer in the loop which stage it reads.
     fn read_pieces(&mut self, buffer: usize, slot: ValueId) {
         let (body, stages) = (self.plan.body, i64::from(self.plan.stages));
         for i in walk::insts_in(self.kernel.func(), body) {
@@ -237,14 +237,14 @@ impl<'a> Ahead<'a> {
                 continue;
             }
             let named = named(inst);
-            let old = inst.attrs.ints("slots").map(<[i64]>::to_vec);
+            let old = inst.attrs.ints("stages").map(<[i64]>::to_vec);
             if old.is_none() {
                 inst.operands.push(slot);
             }
             let old = old.unwrap_or_else(|| vec![1; named.len()]);
             let of = |(b, n): (&Option<usize>, i64)| if *b == Some(buffer) { stages } else { n };
             let slots = named.iter().zip(old).map(of).collect();
-            inst.attrs.set("slots", Attr::Ints(slots));
+            inst.attrs.set("stages", Attr::Ints(slots));
         }
     }
 
@@ -254,7 +254,7 @@ impl<'a> Ahead<'a> {
         let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
         let (shape, bytes) = (ty.shape().unwrap_or(&[]).to_vec(), element_bytes(ty.elem()) as u32);
         let attrs = Attrs::new().with("buffer", Attr::Int(buffer as i64));
-        let most = (self.kernel.setting.spec.vector_bytes / bytes).max(1);
+        let most = (self.kernel.options.spec.vector_bytes / bytes).max(1);
         let layout = self.kernel.layout(v).cloned();
         let alone = layout
             .as_ref()
@@ -267,7 +267,7 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Takes a load out of the loop: its store too, or with a read of the piece in its place.
+    /// Takes a load out of the loop: its store too, or with a read of the stage in its place.
     fn replace(&mut self, taken: &Taken, place: &Attrs, slot: ValueId) {
         let body = self.plan.body;
         let Some(at) = self.kernel.func().blocks[body].insts.iter().position(|i| *i == taken.load) else {
@@ -316,7 +316,7 @@ impl<'a> Ahead<'a> {
         all(self.add(body, select, &[(ty, layout)]))
     }
 
-    /// The copies of the first trips; gives what is ahead behind them.
+    /// The copies of the first iterations; gives what is ahead behind them.
     fn prologue(&mut self, block: BlockId) -> Vec<ValueId> {
         let body = self.plan.body;
         let inst = self.kernel.func().insts[self.plan.at.1].clone();
@@ -324,13 +324,13 @@ impl<'a> Ahead<'a> {
         let args = self.kernel.func().blocks[body].args.clone();
         let mut current: Vec<ValueId> =
             self.plan.carried.iter().filter_map(|k| init.get(*k).copied()).collect();
-        for trip in 0..self.plan.ahead() {
-            let comes = self.edit.comes(self.plan.at.1, block, *lo, trip);
-            let piece = self.int(block, DType::I32, trip.into());
-            let (outer, from) = (block, (*lo, *step, trip));
-            current = self.branch(outer, comes, &args, &current, from, piece, false);
+        for iteration in 0..self.plan.ahead() {
+            let comes = self.edit.comes(self.plan.at.1, block, *lo, iteration);
+            let stage = self.int(block, DType::I32, iteration.into());
+            let (outer, from) = (block, (*lo, *step, iteration));
+            current = self.branch(outer, comes, &args, &current, from, stage, false);
             if self.plan.by_registers {
-                self.store(block, &mut current, piece, false);
+                self.store(block, &mut current, stage, false);
                 continue;
             }
             let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
@@ -339,10 +339,10 @@ impl<'a> Ahead<'a> {
         current
     }
 
-    /// Copies for a later trip if it comes; gives what is ahead of it.
+    /// Copies for a later iteration if it comes; gives what is ahead of it.
     #[allow(
         clippy::too_many_arguments,
-        reason = "what differs between the first trips and those in the loop"
+        reason = "what differs between the first iterations and those in the loop"
     )]
     fn branch(
         &mut self,
@@ -350,17 +350,17 @@ impl<'a> Ahead<'a> {
         comes: ValueId,
         args: &[ValueId],
         current: &[ValueId],
-        (iv, step, trips): (ValueId, ValueId, u32),
-        piece: ValueId,
+        (iv, step, iterations): (ValueId, ValueId, u32),
+        stage: ValueId,
         ahead: bool,
     ) -> Vec<ValueId> {
-        // Without reads nothing is lost when it is computed for a trip that does not come, and code without branches can
+        // Without reads nothing is lost when it is computed for an iteration that does not come, and code without branches can
         // be done beside products.
         let straight = self.plan.pure && !self.plan.by_registers;
         let then = if straight { outer } else { self.func().add_block() };
         let mut renamed = Renamed::new();
         let d = self.dtype(iv);
-        let far = self.int(then, d, trips.into());
+        let far = self.int(then, d, iterations.into());
         let far = self.compute(then, ElementwiseOp::Mul, &[step, far], d);
         let later = self.compute(then, ElementwiseOp::Add, &[iv, far], d);
         renamed.extend(args.first().map(|a| (*a, later)));
@@ -372,7 +372,7 @@ impl<'a> Ahead<'a> {
         let loaded = if self.plan.by_registers {
             self.load(then, &renamed)
         } else {
-            self.copy(then, &renamed, (when, piece), ahead);
+            self.copy(then, &renamed, (when, stage), ahead);
             vec![]
         };
         let ends = self.ends.iter().map(|v| renamed.get(v).copied().unwrap_or(*v));
@@ -394,7 +394,7 @@ impl<'a> Ahead<'a> {
         self.add(outer, inst, &results).1
     }
 
-    /// Computes the slice for another trip.
+    /// Computes the slice for another iteration.
     fn slice(&mut self, block: BlockId, renamed: &mut Renamed) {
         for i in self.plan.slice.clone() {
             let old = self.kernel.func().insts[i].clone();
@@ -410,7 +410,7 @@ impl<'a> Ahead<'a> {
         &mut self,
         block: BlockId,
         renamed: &Renamed,
-        (when, piece): (Option<ValueId>, ValueId),
+        (when, stage): (Option<ValueId>, ValueId),
         ahead: bool,
     ) {
         for n in 0..self.copies.len() {
@@ -426,7 +426,7 @@ impl<'a> Ahead<'a> {
                 attrs.set("ahead", Attr::Bool(true));
             }
             let operands = c.inst.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v));
-            let operands = operands.chain(when).chain([piece]).collect();
+            let operands = operands.chain(when).chain([stage]).collect();
             let inst = Inst {
                 op: Op::Machine(MachineOp::AsyncCopy),
                 operands,
@@ -453,27 +453,27 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// A trip waits for its own copies, and copies for a later one.
-    fn trip(&mut self, slot: ValueId, ahead: &[ValueId], skew: Option<Skew>) {
+    /// An iteration waits for its own copies, and copies for a later one.
+    fn iteration(&mut self, slot: ValueId, ahead: &[ValueId], prefetch: Option<OperandPrefetch>) {
         let body = self.plan.body;
         let mut rest = std::mem::take(&mut self.func().blocks[body].insts);
         let end = rest.pop();
-        let apart = self.is_alone() || self.plan.flight.is_some();
+        let apart = self.is_alone() || self.plan.in_flight.is_some();
         let product = rest.iter().position(|i| self.is_product(*i)).filter(|_| apart);
         let mut behind = rest.split_off(product.map_or(0, |n| n + 1));
-        let (next, factors) = match skew {
+        let (next, factors) = match prefetch {
             _ if self.plan.by_registers => {
                 self.wait();
-                let (mut next, piece) = self.copies_ahead(slot, ahead);
+                let (mut next, stage) = self.copies_ahead(slot, ahead);
                 self.func().blocks[body].insts.extend(rest);
                 self.func().blocks[body].insts.append(&mut behind);
-                self.store(body, &mut next, piece, self.plan.stages > 1);
+                self.store(body, &mut next, stage, self.plan.stages > 1);
                 (next, vec![])
             }
-            Some(skew) => {
+            Some(prefetch) => {
                 rest.pop();
                 self.func().blocks[body].insts.extend(rest);
-                self.multiply(&skew, slot, |e| e.copies_ahead(slot, ahead).0)
+                self.multiply(&prefetch, slot, |e| e.copies_ahead(slot, ahead).0)
             }
             None => {
                 self.wait();
@@ -482,7 +482,8 @@ impl<'a> Ahead<'a> {
             }
         };
         self.func().blocks[body].insts.append(&mut behind);
-        let waited = self.plan.flight.clone().map(|f| (f.result, f.wait(&mut self.edit, body, f.result, 1)));
+        let waited =
+            self.plan.in_flight.clone().map(|f| (f.result, f.wait(&mut self.edit, body, f.result, 1)));
         let slot = self.edit.behind(body, slot, self.plan.stages);
         let Some(end) = end else { return };
         let func = self.func();
@@ -493,7 +494,7 @@ impl<'a> Ahead<'a> {
         func.blocks[body].insts.push(end);
     }
 
-    /// The copies of this trip have arrived, and all have read those of the trip before.
+    /// The copies of this iteration have arrived, and all have read those of the iteration before.
     fn wait(&mut self) {
         let body = self.plan.body;
         if self.plan.by_registers {
@@ -510,33 +511,33 @@ impl<'a> Ahead<'a> {
         }
     }
 
-    /// Copies for a later trip; gives what is ahead of it, and the piece.
+    /// Copies for a later iteration; gives what is ahead of it, and the stage.
     fn copies_ahead(&mut self, slot: ValueId, ahead: &[ValueId]) -> (Vec<ValueId>, ValueId) {
         let (body, far) = (self.plan.body, self.plan.ahead());
         let args = self.kernel.func().blocks[body].args.clone();
         let step = self.kernel.func().insts[self.plan.at.1].operands.get(2).copied();
         let (Some(iv), Some(step)) = (args.first().copied(), step) else { return (vec![], slot) };
-        // The piece of the trip before, which nobody reads any more; where products run on, of the trip before that.
+        // The stage of the iteration before, which nobody reads any more; where products run on, of the iteration before that.
         let back = i64::from(self.plan.stages) - i64::from(far);
         let (by, more) = (self.int(body, DType::I32, back), self.int(body, DType::I32, far.into()));
         let comes = self.edit.comes(self.plan.at.1, body, iv, far);
         let begins = self.compute(body, ElementwiseOp::Lt, &[slot, by], DType::Bool);
         let before = self.compute(body, ElementwiseOp::Sub, &[slot, by], DType::I32);
         let around = self.compute(body, ElementwiseOp::Add, &[slot, more], DType::I32);
-        let piece = self.compute(body, ElementwiseOp::Select, &[begins, around, before], DType::I32);
-        let next = self.branch(body, comes, &args, ahead, (iv, step, far), piece, true);
+        let stage = self.compute(body, ElementwiseOp::Select, &[begins, around, before], DType::I32);
+        let next = self.branch(body, comes, &args, ahead, (iv, step, far), stage, true);
         if !self.plan.by_registers {
             let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
             self.add(body, commit, &[]);
         }
-        (next, piece)
+        (next, stage)
     }
 
     /// Whether the program is too large for another one to compute meanwhile on its multiprocessor. Then copies stand behind
     /// the first product, which need not wait for their addresses; otherwise they begin as early as they can. On an H200, of
     /// the best possible: 128 x 256 x 64 on 8 warps 417 and 389 TFLOP/s, 128 x 128 x 32 on 4 warps 385 and 430.
     fn is_alone(&self) -> bool {
-        self.kernel.setting.threads().count() >= LARGE
+        self.kernel.options.threads().count() >= LARGE
     }
 
     fn is_product(&self, id: InstId) -> bool {

@@ -1,23 +1,23 @@
-//! Lets loads of loops run ahead: what a trip reads is copied to shared memory while earlier trips are computed.
+//! Lets loads of loops run ahead: what an iteration reads is copied to shared memory while earlier iterations are computed.
 //!
 //! ```text
-//! for i in lo..hi                               =>   if lo < hi { async_copy x, lo {buffer = 0, slots = [2]}, 0 }
+//! for i in lo..hi                               =>   if lo < hi { async_copy x, lo {buffer = 0, stages = [2]}, 0 }
 //!   v0 = view_load x, i                              async_commit
 //!   shared_store v0 {buffer = 0}                     for i in lo..hi, slot = 0
 //!   v1 = shared_dot acc {buffers = [0, 1]}             async_wait {pending = 0}
 //!                                                      barrier
 //!                                                      if i + 1 < hi { async_copy x, i + 1 {..}, 1 - slot }
 //!                                                      async_commit
-//!                                                      v1 = shared_dot acc, slot {buffers = [0, 1], slots = [2, 2]}
+//!                                                      v1 = shared_dot acc, slot {buffers = [0, 1], stages = [2, 2]}
 //! ```
 //!
-//! A buffer becomes a ring of as many pieces as trips are on their way (`stages`). The instructions that say where a load
-//! reads (its *slice*) are computed for a later trip: what a loop carries for them, such as pointers that are moved, is
-//! carried once more, so many trips ahead. Loads are taken whose elements reach a product; in a loop that says `stages`
+//! A buffer becomes a multi-stage buffer of as many stages as iterations are on their way (`stages`). The instructions that say where a load
+//! reads (its *slice*) are computed for a later iteration: what a loop carries for them, such as pointers that are moved, is
+//! carried once more, so many iterations ahead. Loads are taken whose elements reach a product; in a loop that says `stages`
 //! itself, all. A load whose elements go straight to shared memory is replaced there; of any other the threads copy to
 //! places of their own and read them back.
 //!
-//! A product of groups of warps runs on while the next trip begins ([`flight`]).
+//! A product of warpgroups runs on while the next iteration begins ([`async_mma`]).
 //!
 //! May assume a lowered kernel without places. Guarantees the same results: only memory that the loop does not write is
 //! read ahead, and nothing in it that orders memory.
@@ -35,7 +35,7 @@ use tk_tile::effects::{is_volatile, of_inst};
 use tk_tile::rewrite::yielded;
 use tk_tile::{BlockId, Inst, InstId, ValueId, walk};
 
-use self::expand::{Ahead, Plan, Taken, Target};
+use self::expand::{Expand, Plan, Taken, Target};
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
 use crate::analysis::memory_order::orders_memory;
@@ -57,11 +57,11 @@ pub const PASS: Pass = Pass {
     run: Run::Kernel { run, verify: verify_lowered },
 };
 
-/// Without asynchronous copies a lane holds what it loads for the next trip while it multiplies: at most so many bytes, a
+/// Without asynchronous copies a lane holds what it loads for the next iteration while it multiplies: at most so many bytes, a
 /// quarter of the registers of a lane that has 256.
 const MOST_HELD: u32 = 256;
-/// It is stored while nobody reads that piece, so that more than two are of no use.
-const PIECES_BY_REGISTERS: u32 = 2;
+/// It is stored while nobody reads that stage, so that more than two are of no use.
+const STAGES_BY_REGISTERS: u32 = 2;
 
 /// The least bytes that an asynchronous copy takes at once.
 const LEAST_BYTES: u32 = 4;
@@ -71,19 +71,19 @@ fn run(kernel: &mut Kernel) {
         let Some(plan) = Look::new(kernel, id).and_then(|l| l.plan()) else { continue };
         let own = kernel.func().insts[id.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
         let fits = plan.ahead() + 1;
-        // Lanes that hold the next trip themselves have use for no more pieces than that.
-        let most = if plan.by_registers { PIECES_BY_REGISTERS } else { u32::MAX };
+        // Lanes that hold the next iteration themselves have use for no more stages than that.
+        let most = if plan.by_registers { STAGES_BY_REGISTERS } else { u32::MAX };
         let fits = if plan.by_registers { plan.stages } else { fits };
         // A kernel that only fits with fewer stages says so even where nothing asked for more.
-        let usual = Some(STAGES).filter(|_| kernel.setting.most_stages < STAGES);
-        let asked = own.or(kernel.setting.stages).or(usual);
+        let usual = Some(STAGES).filter(|_| kernel.options.most_stages < STAGES);
+        let asked = own.or(kernel.options.stages).or(usual);
         if let Some(asked) = asked.filter(|n| fits < (*n).min(most)) {
             let loc = kernel.func().insts[id.1].loc;
             kernel.shortages.push(Shortage { loc, remedy: Remedy::Stages { asked, fits } });
         }
         // A single stage is the loop as it is.
-        if kernel.setting.most_stages > 1 && (plan.ahead() > 0 || plan.by_registers) {
-            Ahead::new(kernel, plan).apply();
+        if kernel.options.most_stages > 1 && (plan.ahead() > 0 || plan.by_registers) {
+            Expand::new(kernel, plan).apply();
         }
     }
 }
@@ -107,7 +107,7 @@ struct Look<'a> {
     kernel: &'a Kernel,
     at: (BlockId, InstId),
     body: BlockId,
-    /// Trips on their way, and whether the loop says so itself.
+    /// Iterations on their way, and whether the loop says so itself.
     stages: u32,
     own: bool,
     roots: Roots,
@@ -122,7 +122,7 @@ impl<'a> Look<'a> {
         let func = kernel.func();
         let inst = &func.insts[at.1];
         let said = inst.attrs.int("stages").and_then(|n| u32::try_from(n).ok());
-        let stages = said.or(kernel.setting.stages).unwrap_or(STAGES);
+        let stages = said.or(kernel.options.stages).unwrap_or(STAGES);
         let body = *inst.blocks.first()?;
         let roots = Roots::new(func);
         let mut written = vec![];
@@ -137,7 +137,7 @@ impl<'a> Look<'a> {
                 _ => {}
             }
         }
-        let axis = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+        let axis = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
         let own = said.is_some();
         (stages > 1).then_some(Look { kernel, at, body, stages, own, roots, axis, written })
     }
@@ -166,7 +166,7 @@ impl<'a> Look<'a> {
         let slice = insts.iter().copied().filter(|i| slice.contains(i)).collect();
         let slice: Vec<InstId> = slice;
         let pure = slice.iter().all(|i| of_inst(func, *i) == Effects::Pure);
-        let by_registers = !self.kernel.setting.spec.has_async_copy;
+        let by_registers = !self.kernel.options.spec.has_async_copy;
         if by_registers {
             taken.retain(|t| t.target.buffer().is_some());
             if taken.is_empty() || taken.iter().map(|t| self.held(t.load)).sum::<u32>() > MOST_HELD {
@@ -174,14 +174,24 @@ impl<'a> Look<'a> {
             }
         }
         let room = self.fitting(&taken);
-        let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
-        // While one trip is multiplied, the next one begins: that takes one piece more.
-        let flight =
-            async_mma::product(self.kernel, self.body, &rings).filter(|_| room >= async_mma::LEAST_PIECES);
-        let most = if by_registers { PIECES_BY_REGISTERS } else { u32::MAX };
-        let limit = self.kernel.setting.most_stages;
-        let stages = (self.stages.min(limit) + u32::from(flight.is_some())).min(room).min(most);
-        Some(Plan { at: self.at, body: self.body, stages, taken, slice, pure, carried, flight, by_registers })
+        let multi_stage_buffers: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
+        // While one iteration is multiplied, the next one begins: that takes one stage more.
+        let in_flight = async_mma::product(self.kernel, self.body, &multi_stage_buffers)
+            .filter(|_| room >= async_mma::LEAST_STAGES);
+        let most = if by_registers { STAGES_BY_REGISTERS } else { u32::MAX };
+        let limit = self.kernel.options.most_stages;
+        let stages = (self.stages.min(limit) + u32::from(in_flight.is_some())).min(room).min(most);
+        Some(Plan {
+            at: self.at,
+            body: self.body,
+            stages,
+            taken,
+            slice,
+            pure,
+            carried,
+            in_flight,
+            by_registers,
+        })
     }
 
     /// Bytes that a thread holds of what is loaded.
@@ -191,7 +201,7 @@ impl<'a> Look<'a> {
         self.kernel.layout(*r).map_or(0, |l| l.registers() as u32 * bytes)
     }
 
-    /// Whether a load can be an asynchronous copy, or read for a later trip.
+    /// Whether a load can be an asynchronous copy, or read for a later iteration.
     fn can_copy(&self, id: InstId) -> bool {
         let func = self.kernel.func();
         let inst = &func.insts[id];
@@ -199,10 +209,10 @@ impl<'a> Look<'a> {
         if !matches!(inst.op, Op::Memory(MemoryOp::Load | MemoryOp::ViewLoad)) || is_volatile(inst) {
             return false;
         }
-        let wide = access(&self.kernel.module, func, &self.axis, self.kernel.setting.spec, inst)
+        let wide = access(&self.kernel.module, func, &self.axis, self.kernel.options.spec, inst)
             .is_some_and(|a| a.bytes * a.vector.min(self.vector(*r, &a)) >= LEAST_BYTES);
         // What a lane holds in between may be as narrow as it likes.
-        (wide || !self.kernel.setting.spec.has_async_copy) && self.may_read(*place)
+        (wide || !self.kernel.options.spec.has_async_copy) && self.may_read(*place)
     }
 
     /// Neighbours in memory that a thread holds in consecutive registers.
@@ -222,7 +232,7 @@ impl<'a> Look<'a> {
         let func = self.kernel.func();
         match func.values[v].def {
             tk_tile::Def::Arg(block, n) if block == self.body => {
-                // The first is the number of the trip.
+                // The first is the number of the iteration.
                 let Some(n) = (n as usize).checked_sub(1) else { return true };
                 if !carried.insert(n) {
                     return true;
@@ -294,14 +304,14 @@ impl<'a> Look<'a> {
         let others = zero
             && all.iter().filter(|i| **i != store).all(|i| {
                 let (reads, writes) = touched(&func.insts[*i]);
-                // Who reads a ring of an inner loop has the number of a piece of that one.
-                let free = func.insts[*i].attrs.ints("slots").is_none();
-                let knows_pieces = free
+                // Who reads a multi-stage buffer of an inner loop has the number of a stage of that one.
+                let free = func.insts[*i].attrs.ints("stages").is_none();
+                let knows_stages = free
                     && matches!(
                         func.insts[*i].op,
                         Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot | MachineOp::Mma)
                     );
-                !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_pieces)
+                !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_stages)
             });
         if others && self.is_wide(r, inst) { Target::Buffer { store, buffer } } else { Target::Own }
     }
@@ -311,7 +321,7 @@ impl<'a> Look<'a> {
         let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
         let (Some(layout), Some(shape)) = (self.kernel.layout(v), ty.shape()) else { return false };
         let (bytes, most) =
-            (element_bytes(ty.elem()) as i64, i64::from(self.kernel.setting.spec.vector_bytes));
+            (element_bytes(ty.elem()) as i64, i64::from(self.kernel.options.spec.vector_bytes));
         let vector = match store.attrs.ints("bases") {
             Some(bases) => swizzled_vector(layout, bases, 0, bytes, most),
             None => {
@@ -325,25 +335,26 @@ impl<'a> Look<'a> {
                 )
             }
         };
-        i64::from(vector) * bytes >= i64::from(LEAST_BYTES) || !self.kernel.setting.spec.has_async_copy
+        i64::from(vector) * bytes >= i64::from(LEAST_BYTES) || !self.kernel.options.spec.has_async_copy
     }
 
-    /// The trips that shared memory has room for, beside what else is kept there while the loop runs; at least one.
+    /// The iterations that shared memory has room for, beside what else is kept there while the loop runs; at least one.
     fn fitting(&self, taken: &[Taken]) -> u32 {
         let func = self.kernel.func();
-        let rings: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
+        let multi_stage_buffers: Vec<usize> = taken.iter().filter_map(|t| t.target.buffer()).collect();
         let whole = |bytes: u32| u64::from(bytes.next_multiple_of(ALIGN));
         let bytes = |b: usize| self.kernel.buffers.get(b).map_or(0, |b| whole(b.bytes));
         let start = walk::insts(func).iter().position(|i| *i == self.at.1).unwrap_or(0);
         let end = start + walk::insts_in(func, self.body).len();
         let (lives, _) = lives(self.kernel);
         let meets = |life: &Life| life.is_some_and(|(from, to)| from <= end && start <= to);
-        let others = lives.iter().enumerate().filter(|(b, life)| !rings.contains(b) && meets(life));
+        let others =
+            lives.iter().enumerate().filter(|(b, life)| !multi_stage_buffers.contains(b) && meets(life));
         let others: u64 = others.map(|(b, _)| bytes(b)).sum();
         let own = taken.iter().filter(|t| t.target.buffer().is_none());
         let own = own.map(|t| whole(expand::own_bytes(self.kernel, t.load)));
-        let each: u64 = rings.iter().map(|b| bytes(*b)).chain(own).sum();
-        let room = u64::from(self.kernel.setting.spec.shared_bytes).saturating_sub(others);
+        let each: u64 = multi_stage_buffers.iter().map(|b| bytes(*b)).chain(own).sum();
+        let room = u64::from(self.kernel.options.spec.shared_bytes).saturating_sub(others);
         let most = u32::try_from(room / each.max(1)).unwrap_or(u32::MAX);
         most.max(1)
     }

@@ -1,4 +1,4 @@
-//! Lets a trip read the first factors of the next one, so that matrix instructions never wait for shared memory.
+//! Lets an iteration read the first factors of the next one, so that matrix instructions never wait for shared memory.
 //!
 //! ```text
 //! async_wait; barrier                            v1, v2 = fragments slot {start = 16}       a, b: carried
@@ -10,22 +10,22 @@
 //! ```
 //!
 //! The factors of each instruction are read while the instructions before it multiply; the wait for the copies of the next
-//! trip, and for the other warps, stands in front of the last instructions of this one, which are all on their way then.
+//! iteration, and for the other warps, stands in front of the last instructions of this one, which are all on their way then.
 //!
-//! May assume a loop whose copies run ahead ([`super::expand`]). A piece of a ring is filled behind the barrier of a trip
+//! May assume a loop whose copies run ahead ([`super::expand`]). A stage of a multi-stage buffer is filled behind the barrier of an iteration
 //! that comes after its last read, as without this.
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, Op};
 use tk_tile::{Attr, Attrs, BlockId, InstId, Type, TypeId, ValueId, walk};
 
-use super::expand::Ahead;
+use super::expand::Expand;
 use crate::analysis;
 use crate::ir::kernel::LayoutId;
 use crate::ir::shared_access::touched;
 use crate::layout::cut;
 
-/// The least trips on their way: while one is multiplied, the first factors of the next are read, and one is copied.
+/// The least iterations on their way: while one is multiplied, the first factors of the next are read, and one is copied.
 const LEAST_STAGES: u32 = 3;
 
 /// Registers of an accumulator with which no second program fits beside a large one, so that the registers for factors that
@@ -35,7 +35,7 @@ const MANY: usize = 128;
 
 /// A product that is taken apart.
 #[derive(Clone, Debug)]
-pub struct Skew {
+pub struct OperandPrefetch {
     product: InstId,
     /// Elements along K of one instruction.
     own: u32,
@@ -44,13 +44,13 @@ pub struct Skew {
     /// What one instruction multiplies of each factor.
     parts: [(TypeId, LayoutId); 2],
     acc: (TypeId, LayoutId),
-    /// The factors that a trip finds.
+    /// The factors that an iteration finds.
     pub carried: Vec<ValueId>,
 }
 
-impl Ahead<'_> {
+impl Expand<'_> {
     /// The product of the loop, if it is the only thing that needs shared memory.
-    pub(crate) fn skew(&mut self) -> Option<Skew> {
+    pub(crate) fn prefetch(&mut self) -> Option<OperandPrefetch> {
         let (body, stages) = (self.plan.body, self.plan.stages);
         let func = self.kernel.func();
         let alone = |i: &InstId| func.insts[*i].op == Op::Machine(MachineOp::Mma);
@@ -65,7 +65,8 @@ impl Ahead<'_> {
         let [product] = users[..] else { return None };
         let here = func.blocks[body].insts.contains(&product);
         let inst = func.insts[product].clone();
-        let rings = inst.attrs.ints("slots").is_some_and(|s| s.iter().all(|n| *n == i64::from(stages)));
+        let multi_stage_buffers =
+            inst.attrs.ints("stages").is_some_and(|s| s.iter().all(|n| *n == i64::from(stages)));
         let acc = *inst.operands.first()?;
         let (k, tiles, elems) = analysis::mma::product(self.kernel, &inst, acc)?;
         let own = 1u32 << tiles.matrix.k;
@@ -77,7 +78,7 @@ impl Ahead<'_> {
             && cut(k).repeats == 1
             && held >= MANY
             && stages >= LEAST_STAGES;
-        if !(here && alone(&product) && rings && long) {
+        if !(here && alone(&product) && multi_stage_buffers && long) {
             return None;
         }
         let acc = (func.ty(acc), self.layout_of(acc)?);
@@ -95,50 +96,56 @@ impl Ahead<'_> {
                 v
             })
             .collect();
-        Some(Skew { product, own, steps, parts, acc, carried })
+        Some(OperandPrefetch { product, own, steps, parts, acc, carried })
     }
 
-    /// The first factors of the first trip; of none if it does not come.
-    pub(crate) fn first_factors(&mut self, block: BlockId, skew: &Skew, comes: ValueId) -> Vec<ValueId> {
+    /// The first factors of the first iteration; of none if it does not come.
+    pub(crate) fn first_operands(
+        &mut self,
+        block: BlockId,
+        prefetch: &OperandPrefetch,
+        comes: ValueId,
+    ) -> Vec<ValueId> {
         let pending = i64::from(self.plan.stages) - 2;
         self.arrive(block, pending);
-        let acc = self.nothing(block, (skew.acc.0, Some(skew.acc.1)));
-        let piece = self.int(block, DType::I32, 0);
+        let acc = self.nothing(block, (prefetch.acc.0, Some(prefetch.acc.1)));
+        let stage = self.int(block, DType::I32, 0);
         let (then, other) = (self.func().add_block(), self.func().add_block());
-        let found = self.read(then, skew, (acc, piece), 0);
+        let found = self.read(then, prefetch, (acc, stage), 0);
         self.yields(then, &found);
-        let none: Vec<ValueId> = skew.parts.iter().map(|p| self.nothing(other, (p.0, Some(p.1)))).collect();
+        let none: Vec<ValueId> =
+            prefetch.parts.iter().map(|p| self.nothing(other, (p.0, Some(p.1)))).collect();
         self.yields(other, &none);
         let mut inst = self.inst(Op::Control(ControlOp::If), &[comes], Attrs::new());
         inst.blocks = vec![then, other];
-        let results: Vec<_> = skew.parts.iter().map(|(ty, l)| (*ty, Some(*l))).collect();
+        let results: Vec<_> = prefetch.parts.iter().map(|(ty, l)| (*ty, Some(*l))).collect();
         self.add(block, inst, &results).1
     }
 
-    /// The instructions of the product of a trip; gives what is ahead, and the factors of the next trip.
+    /// The instructions of the product of an iteration; gives what is ahead, and the factors of the next iteration.
     pub(crate) fn multiply(
         &mut self,
-        skew: &Skew,
+        prefetch: &OperandPrefetch,
         slot: ValueId,
         copies: impl FnOnce(&mut Self) -> Vec<ValueId>,
     ) -> (Vec<ValueId>, Vec<ValueId>) {
         let body = self.plan.body;
-        let product = self.kernel.func().insts[skew.product].clone();
+        let product = self.kernel.func().insts[prefetch.product].clone();
         let (Some(acc), Some(result)) = (product.operands.first().copied(), product.results.first().copied())
         else {
             return (vec![], vec![]);
         };
-        let (mut sum, mut factors) = (acc, skew.carried.clone());
-        for step in 1..skew.steps {
-            let next = self.read(body, skew, (acc, slot), step);
-            sum = self.instruction(skew, sum, &factors);
+        let (mut sum, mut factors) = (acc, prefetch.carried.clone());
+        for step in 1..prefetch.steps {
+            let next = self.read(body, prefetch, (acc, slot), step);
+            sum = self.instruction(prefetch, sum, &factors);
             factors = next;
         }
         self.arrive(body, i64::from(self.plan.stages) - 3);
-        let piece = self.next_piece(body, slot);
-        let next = self.read(body, skew, (acc, piece), 0);
+        let stage = self.next_stage(body, slot);
+        let next = self.read(body, prefetch, (acc, stage), 0);
         let ahead = copies(self);
-        let last = self.instruction(skew, sum, &factors);
+        let last = self.instruction(prefetch, sum, &factors);
         // The result keeps its name.
         let func = self.func();
         if let tk_tile::Def::Inst(id, _) = func.values[last].def {
@@ -148,8 +155,8 @@ impl Ahead<'_> {
         (ahead, next)
     }
 
-    /// The piece of the next trip; that of this one if there is no next, since it has been filled.
-    fn next_piece(&mut self, block: BlockId, slot: ValueId) -> ValueId {
+    /// The stage of the next iteration; that of this one if there is no next, since it has been filled.
+    fn next_stage(&mut self, block: BlockId, slot: ValueId) -> ValueId {
         let args = self.kernel.func().blocks[self.plan.body].args.clone();
         let Some(iv) = args.first().copied() else { return slot };
         let comes = self.edit.comes(self.plan.at.1, block, iv, 1);
@@ -178,37 +185,37 @@ impl Ahead<'_> {
     fn read(
         &mut self,
         block: BlockId,
-        skew: &Skew,
-        (acc, piece): (ValueId, ValueId),
+        prefetch: &OperandPrefetch,
+        (acc, stage): (ValueId, ValueId),
         step: u32,
     ) -> Vec<ValueId> {
-        let product = self.kernel.func().insts[skew.product].clone();
+        let product = self.kernel.func().insts[prefetch.product].clone();
         let mut out = vec![];
-        for (side, (name, part)) in ["bases_a", "bases_b"].into_iter().zip(skew.parts).enumerate() {
+        for (side, (name, part)) in ["bases_a", "bases_b"].into_iter().zip(prefetch.parts).enumerate() {
             let buffer = product.attrs.ints("buffers").and_then(|b| b.get(side)).copied().unwrap_or(-1);
             let bases = product.attrs.ints(name).unwrap_or(&[]).to_vec();
             let mut attrs = Attrs::new()
                 .with("axis", Attr::Int(side as i64))
                 .with("bases", Attr::Ints(bases))
                 .with("buffer", Attr::Int(buffer))
-                .with("slots", Attr::Ints(vec![self.plan.stages.into()]))
-                .with("start", Attr::Int((step * skew.own).into()));
+                .with("stages", Attr::Ints(vec![self.plan.stages.into()]))
+                .with("start", Attr::Int((step * prefetch.own).into()));
             for (name, value) in product.attrs.iter() {
                 if ["elem", "k", "matrix", "precision"].contains(&name) {
                     attrs.set(name, value.clone());
                 }
             }
-            let inst = self.inst(Op::Machine(MachineOp::Fragments), &[acc, piece], attrs);
+            let inst = self.inst(Op::Machine(MachineOp::Fragments), &[acc, stage], attrs);
             out.extend(self.add(block, inst, &[(part.0, Some(part.1))]).1);
         }
         out
     }
 
     /// One instruction along K.
-    fn instruction(&mut self, skew: &Skew, sum: ValueId, factors: &[ValueId]) -> ValueId {
-        let product = self.kernel.func().insts[skew.product].clone();
+    fn instruction(&mut self, prefetch: &OperandPrefetch, sum: ValueId, factors: &[ValueId]) -> ValueId {
+        let product = self.kernel.func().insts[prefetch.product].clone();
         let mut attrs =
-            Attrs::new().with("buffers", Attr::Ints(vec![-1, -1])).with("k", Attr::Int(skew.own.into()));
+            Attrs::new().with("buffers", Attr::Ints(vec![-1, -1])).with("k", Attr::Int(prefetch.own.into()));
         for (name, value) in product.attrs.iter() {
             if ["elem", "fast", "matrix", "precision"].contains(&name) {
                 attrs.set(name, value.clone());
@@ -217,7 +224,7 @@ impl Ahead<'_> {
         let operands: Vec<ValueId> = [sum].into_iter().chain(factors.iter().copied()).collect();
         let mut inst = self.inst(Op::Machine(MachineOp::Mma), &operands, attrs);
         inst.loc = product.loc;
-        let (ty, layout) = skew.acc;
+        let (ty, layout) = prefetch.acc;
         self.edit.add(self.plan.body, inst, &[(ty, Some(layout))]).1.first().copied().unwrap_or(sum)
     }
 }

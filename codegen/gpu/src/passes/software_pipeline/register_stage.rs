@@ -1,22 +1,22 @@
-//! Owns loads that run ahead on machines without asynchronous copies: lanes hold what the next trip reads while this one is
+//! Owns loads that run ahead on machines without asynchronous copies: lanes hold what the next iteration reads while this one is
 //! computed, and store it where nobody reads meanwhile.
 //!
 //! ```text
-//! for i { a = load i            x = if any { load first }; store x to piece 0
+//! for i { a = load i            x = if any { load first }; store x to stage 0
 //!         store a           =>  for i { barrier; x = if comes { load i + step }
-//!         barrier                       multiply what lies in this piece
-//!         multiply }                    store x to the other piece }
+//!         barrier                       multiply what lies in this stage
+//!         multiply }                    store x to the other stage }
 //! ```
 //!
-//! May assume a plan with at most two pieces. Guarantees that nothing is read for a trip that does not come.
+//! May assume a plan with at most two stages. Guarantees that nothing is read for an iteration that does not come.
 
 use tk_ops::{MachineOp, Op};
 use tk_tile::{Attr, BlockId, Inst, ValueId};
 
-use super::expand::{Ahead, Renamed};
+use super::expand::{Expand, Renamed};
 
-impl Ahead<'_> {
-    /// Loads for a later trip.
+impl Expand<'_> {
+    /// Loads for a later iteration.
     pub(super) fn load(&mut self, block: BlockId, renamed: &Renamed) -> Vec<ValueId> {
         let mut loaded = vec![];
         for n in 0..self.copies.len() {
@@ -29,8 +29,8 @@ impl Ahead<'_> {
         loaded
     }
 
-    /// Stores what was loaded, the last of these values, to a piece.
-    pub(super) fn store(&mut self, block: BlockId, next: &mut Vec<ValueId>, piece: ValueId, ahead: bool) {
+    /// Stores what was loaded, the last of these values, to a stage.
+    pub(super) fn store(&mut self, block: BlockId, next: &mut Vec<ValueId>, stage: ValueId, ahead: bool) {
         let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
         for (n, v) in loaded.into_iter().enumerate() {
             let Some(c) = self.copies.get(n) else { continue };
@@ -38,7 +38,7 @@ impl Ahead<'_> {
             if ahead {
                 place.set("ahead", Attr::Bool(true));
             }
-            let inst = self.inst(Op::Machine(MachineOp::SharedStore), &[v, piece], place);
+            let inst = self.inst(Op::Machine(MachineOp::SharedStore), &[v, stage], place);
             self.add(block, Inst { loc, ..inst }, &[]);
         }
     }

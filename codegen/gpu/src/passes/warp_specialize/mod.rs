@@ -1,28 +1,28 @@
 //! Lets a warp of its own bring the factors of products, tile by tile, while the others multiply.
 //!
 //! ```text
-//! for i in lo..hi, acc                    v1 = producer
+//! for i in lo..hi, acc                    v1 = is_producer_warp
 //!   v1 = view_load a, m, i                if v1 {
 //!   shared_store v1 {buffer = 0}            if elect {
 //!   v2 = view_load b, i, n          =>        for i in lo..hi
-//!   shared_store v2 {buffer = 1}                channel_open; tensor_copy a, m, i; tensor_copy b, i, n; channel_send
+//!   shared_store v2 {buffer = 1}                producer_acquire; tma_load a, m, i; tma_load b, i, n; producer_commit
 //!   v3 = mma acc {buffers = [0, 1]}         }
 //! v5 = ..                                 } else {
 //!                                           for i in lo..hi, acc
-//!                                             v2 = channel_receive
-//!                                             v3 = mma acc, v2 {buffers = [0, 1], slots = [4, 4], flight = true}
+//!                                             v2 = consumer_wait
+//!                                             v3 = mma acc, v2 {buffers = [0, 1], stages = [4, 4], async = true}
 //!                                             v4 = mma_wait v3 {pending = 1}
-//!                                             channel_release when i != lo
+//!                                             consumer_release when i != lo
 //!                                           v5 = mma_wait .. {pending = 0}
-//!                                           channel_release when lo < hi
+//!                                           consumer_release when lo < hi
 //!                                         }
 //! ```
 //!
-//! A *channel* is a ring of pieces with two barriers each, which count arrivals: one says that a piece is full, the other
+//! A *TMA pipeline* is a multi-stage buffer with two barriers for each stage, which count arrivals: one says that a stage is full, the other
 //! that nobody reads it any more. The producer waits for the second and fills, the others wait for the first and release.
 //! The producer runs the program with everything left out but what says where it copies from, so it runs ahead as far as
-//! the ring is long, from the end of one tile of the result into the next one too. Loops that follow each other share a ring,
-//! if their pieces have the same sizes.
+//! the multi-stage buffer is long, from the end of one tile of the result into the next one too. Loops that follow each other share a multi-stage buffer,
+//! if their stages have the same sizes.
 //!
 //! Taken are loads of whole tiles of a matrix that the launch knows ([`maps`]) in a loop, for a product of groups in the same block, whose lines the copy
 //! engine can bring as the product reads them ([`crate::analysis::wgmma_shared`]): neighbours along the last dimension, which has stride 1,
@@ -45,7 +45,7 @@ use crate::analysis;
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::memory_order::orders_memory;
 use crate::analysis::provenance::Roots;
-use crate::analysis::wgmma_shared::{self, Panels};
+use crate::analysis::wgmma_shared::{self, WgmmaShared};
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remedy, STAGES, Shortage};
 use crate::ir::params::ArgFacts;
@@ -87,29 +87,29 @@ struct Feed {
     block: BlockId,
     at: (BlockId, InstId),
     taken: Vec<Taken>,
-    flight: Option<async_mma::Flight>,
+    in_flight: Option<async_mma::AsyncMma>,
 }
 
-/// Pieces that are brought again and again, in loops that follow each other.
+/// Stages that are brought again and again, in loops that follow each other.
 #[derive(Clone, Debug)]
-struct Ring {
+struct PlannedPipeline {
     feeds: Vec<Feed>,
-    pieces: u32,
+    stages: u32,
 }
 
-impl Ring {
-    /// The buffers of its feeds. Those of the first become rings.
+impl PlannedPipeline {
+    /// The buffers of its feeds. Those of the first become multi-stage buffers.
     fn buffers(&self) -> impl Iterator<Item = usize> + '_ {
         self.feeds.iter().flat_map(|f| &f.taken).map(|t| t.buffer)
     }
 
-    /// Bytes of a piece.
-    fn piece(&self, kernel: &Kernel) -> u64 {
+    /// Bytes of a stage.
+    fn stage(&self, kernel: &Kernel) -> u64 {
         let bytes = |t: &Taken| kernel.buffers.get(t.buffer).map_or(0, placed);
         self.feeds.first().map_or(0, |f| f.taken.iter().map(bytes).sum::<u64>()) + u64::from(BARRIERS)
     }
 
-    /// Whether a feed has pieces of the same sizes, and its loop begins when the others have ended. What two products in one
+    /// Whether a feed has stages of the same sizes, and its loop begins when the others have ended. What two products in one
     /// loop need is sent in the order of the loads and received in that of the products, so these do not share.
     fn takes(&self, kernel: &Kernel, feed: &Feed) -> bool {
         let func = kernel.func();
@@ -143,15 +143,15 @@ impl Known {
     /// Of a kernel.
     pub fn new(kernel: &Kernel) -> Known {
         let func = kernel.func();
-        let axes = AxisInfo::new(&kernel.module, func, &kernel.setting.facts);
+        let axes = AxisInfo::new(&kernel.module, func, &kernel.options.facts);
         Known { roots: Roots::new(func), axes }
     }
 }
 
 fn run(kernel: &mut Kernel) {
-    let spec = kernel.setting.spec;
+    let spec = kernel.options.spec;
     // The warp that brings tiles is one more.
-    let fits = kernel.setting.threads().count() + spec.warp_size <= spec.max_threads;
+    let fits = kernel.options.threads().count() + spec.warp_size <= spec.max_threads;
     if !spec.has_tma || !spec.has_async_mma || !fits || !may_run_ahead(kernel) {
         return;
     }
@@ -166,35 +166,35 @@ fn run(kernel: &mut Kernel) {
     }
     let slice = Slice::new(kernel, &known.roots);
     feeds.retain(|f| f.taken.iter().all(|t| slice.reaches(kernel.func(), t.load)));
-    let mut rings: Vec<Ring> = vec![];
+    let mut multi_stage_buffers: Vec<PlannedPipeline> = vec![];
     for feed in feeds {
-        match rings.iter_mut().find(|r| r.takes(kernel, &feed)) {
-            Some(ring) => ring.feeds.push(feed),
-            None => rings.push(Ring { feeds: vec![feed], pieces: 0 }),
+        match multi_stage_buffers.iter_mut().find(|r| r.takes(kernel, &feed)) {
+            Some(multi_stage) => multi_stage.feeds.push(feed),
+            None => multi_stage_buffers.push(PlannedPipeline { feeds: vec![feed], stages: 0 }),
         }
     }
-    let mut chosen: Vec<Ring> = vec![];
-    for mut ring in rings {
-        let room = room(kernel, &ring, &chosen);
-        for feed in &mut ring.feeds {
+    let mut chosen: Vec<PlannedPipeline> = vec![];
+    for mut multi_stage in multi_stage_buffers {
+        let room = room(kernel, &multi_stage, &chosen);
+        for feed in &mut multi_stage.feeds {
             let buffers: Vec<usize> = feed.taken.iter().map(|t| t.buffer).collect();
-            let flight = async_mma::product(kernel, feed.block, &buffers);
-            feed.flight = flight.filter(|_| room >= async_mma::LEAST_PIECES);
+            let in_flight = async_mma::product(kernel, feed.block, &buffers);
+            feed.in_flight = in_flight.filter(|_| room >= async_mma::LEAST_STAGES);
         }
-        let asked = ring.feeds.first().map_or(STAGES, |f| asked(kernel, f));
-        let more = u32::from(ring.feeds.iter().any(|f| f.flight.is_some()));
-        ring.pieces = (asked.min(kernel.setting.most_stages) + more).min(room);
-        if ring.pieces < 2 || kernel.setting.most_stages < 2 {
+        let asked = multi_stage.feeds.first().map_or(STAGES, |f| asked(kernel, f));
+        let more = u32::from(multi_stage.feeds.iter().any(|f| f.in_flight.is_some()));
+        multi_stage.stages = (asked.min(kernel.options.most_stages) + more).min(room);
+        if multi_stage.stages < 2 || kernel.options.most_stages < 2 {
             continue;
         }
-        let fits = ring.pieces - more;
+        let fits = multi_stage.stages - more;
         if fits < asked {
-            let locs = ring.feeds.iter().map(|f| kernel.func().insts[f.at.1].loc);
+            let locs = multi_stage.feeds.iter().map(|f| kernel.func().insts[f.at.1].loc);
             let remedy = Remedy::Stages { asked, fits };
             let shortages: Vec<Shortage> = locs.map(|loc| Shortage { loc, remedy }).collect();
             kernel.shortages.extend(shortages);
         }
-        chosen.push(ring);
+        chosen.push(multi_stage);
     }
     if !chosen.is_empty() {
         let loads = chosen.iter().flat_map(|r| &r.feeds).flat_map(|f| &f.taken).map(|t| t.load);
@@ -260,18 +260,18 @@ fn feed(
             continue;
         }
         let name = ["bases_a", "bases_b"][side.min(1)];
-        let panels = Panels::find(&tiles, side, dtypes[side.min(1)], k, inst.attrs.ints(name)?)?;
+        let swizzled = WgmmaShared::find(&tiles, side, dtypes[side.min(1)], k, inst.attrs.ints(name)?)?;
         let load = loaded(kernel, store).filter(|l| func.insts[*l].op == Op::Memory(MemoryOp::ViewLoad))?;
-        let whole = readers == [product] && can_bring(kernel, known, load, store, panels.span);
+        let whole = readers == [product] && can_bring(kernel, known, load, store, swizzled.span);
         if !whole || !func.blocks[block].insts.contains(&load) {
             return None;
         }
-        taken.push(Taken { load, store, buffer, span: panels.span });
+        taken.push(Taken { load, store, buffer, span: swizzled.span });
     }
-    (!taken.is_empty()).then_some(Feed { product, block, at, taken, flight: None })
+    (!taken.is_empty()).then_some(Feed { product, block, at, taken, in_flight: None })
 }
 
-/// Whether the copy engine can do a load.
+/// Whether TMA can do a load.
 fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: u32) -> bool {
     let func = kernel.func();
     let inst = &func.insts[load];
@@ -291,7 +291,7 @@ fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: 
     in_order && unwritten && other_of(kernel, load).is_none()
 }
 
-/// The matrix behind a view, if the copy engine can reach a tile of it that begins at a row and a column.
+/// The matrix behind a view, if TMA can reach a tile of it that begins at a row and a column.
 pub(crate) fn mapped(
     kernel: &Kernel,
     known: &Known,
@@ -324,7 +324,7 @@ fn writes(kernel: &Kernel, roots: &Roots, root: ValueId) -> bool {
 /// Whether it is known of every launch that a tensor map describes a matrix.
 fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
     let fact = |w: Word| match w {
-        Word::Passed(i) => kernel.setting.facts.get(i).copied().unwrap_or_default(),
+        Word::Passed(i) => kernel.options.facts.get(i).copied().unwrap_or_default(),
         Word::Value(v) => {
             let divisible = 1 << v.trailing_zeros().min(ALIGNED.trailing_zeros());
             ArgFacts { divisible, one: v == 1, positive: (1..ArgFacts::BOUND).contains(&v) }
@@ -350,15 +350,15 @@ fn is_mapped(kernel: &Kernel, matrix: &Matrix) -> bool {
     })
 }
 
-/// The trips that a loop wants on their way.
+/// The iterations that a loop wants on their way.
 fn asked(kernel: &Kernel, feed: &Feed) -> u32 {
     let own = kernel.func().insts[feed.at.1].attrs.int("stages").and_then(|n| u32::try_from(n).ok());
-    own.or(kernel.setting.stages).unwrap_or(STAGES)
+    own.or(kernel.options.stages).unwrap_or(STAGES)
 }
 
-/// The pieces that shared memory has room for, beside what else is needed until the last loop around the products ends and
-/// what other rings take.
-fn room(kernel: &Kernel, ring: &Ring, others: &[Ring]) -> u32 {
+/// The stages that shared memory has room for, beside what else is needed until the last loop around the products ends and
+/// what other multi-stage buffers take.
+fn room(kernel: &Kernel, multi_stage: &PlannedPipeline, others: &[PlannedPipeline]) -> u32 {
     let func = kernel.func();
     let ends = walk::insts(func).into_iter().enumerate().filter_map(|(start, i)| {
         let inst = &func.insts[i];
@@ -366,19 +366,19 @@ fn room(kernel: &Kernel, ring: &Ring, others: &[Ring]) -> u32 {
             return None;
         }
         let inside: Vec<InstId> = inst.blocks.iter().flat_map(|b| walk::insts_in(func, *b)).collect();
-        ring.feeds.iter().any(|f| inside.contains(&f.product)).then_some(start + inside.len())
+        multi_stage.feeds.iter().any(|f| inside.contains(&f.product)).then_some(start + inside.len())
     });
     let end = ends.max().unwrap_or(usize::MAX);
-    let apart: Vec<usize> = others.iter().chain([ring]).flat_map(Ring::buffers).collect();
+    let apart: Vec<usize> = others.iter().chain([multi_stage]).flat_map(PlannedPipeline::buffers).collect();
     let (lives, _) = lives(kernel);
     let alive = lives
         .iter()
         .enumerate()
         .filter(|(b, life)| !apart.contains(b) && life.is_some_and(|(from, _)| from <= end));
     let taken: u64 = alive.filter_map(|(b, _)| kernel.buffers.get(b)).map(placed).sum();
-    let taken = taken + others.iter().map(|r| u64::from(r.pieces) * r.piece(kernel)).sum::<u64>();
-    // Pieces begin where their order repeats.
+    let taken = taken + others.iter().map(|r| u64::from(r.stages) * r.stage(kernel)).sum::<u64>();
+    // Stages begin where their order repeats.
     let slack = u64::from(wgmma_shared::WIDEST_PATTERN);
-    let left = u64::from(kernel.setting.spec.shared_bytes).saturating_sub(taken + slack);
-    u32::try_from(left / ring.piece(kernel)).unwrap_or(u32::MAX)
+    let left = u64::from(kernel.options.spec.shared_bytes).saturating_sub(taken + slack);
+    u32::try_from(left / multi_stage.stage(kernel)).unwrap_or(u32::MAX)
 }

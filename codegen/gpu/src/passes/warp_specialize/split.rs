@@ -1,7 +1,7 @@
 //! Owns the change of a kernel into what brings factors and what multiplies them.
 //!
-//! May assume feeds whose loads are part of a slice. Guarantees that both sides count the same trips: the producer opens and
-//! sends a piece where the others receive one.
+//! May assume feeds whose loads are part of a slice. Guarantees that both sides count the same iterations: the producer opens and
+//! sends a stage where the others receive one.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use tk_tile::rewrite::yielded;
 use tk_tile::{Attr, Attrs, BlockId, FuncId, Inst, InstId, ValueId};
 
 use super::slice::Part;
-use super::{Feed, Ring};
+use super::{Feed, PlannedPipeline};
 use crate::ir::builder::Edit;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{Buffer, Kernel};
@@ -20,25 +20,26 @@ use crate::ir::shared_access::named;
 /// Values of the producer by those of the program.
 type Renamed = BTreeMap<ValueId, ValueId>;
 
-/// A feed with the ring that it uses.
-struct Channel<'a> {
+/// A feed with the multi-stage buffer that it uses.
+struct TmaPipeline<'a> {
     feed: &'a Feed,
     /// The buffer of the barriers.
     barriers: i64,
-    pieces: u32,
-    /// The rings, in the order of what the feed takes.
-    rings: Vec<usize>,
+    stages: u32,
+    /// The multi-stage buffers, in the order of what the feed takes.
+    multi_stage_buffers: Vec<usize>,
 }
 
-impl Channel<'_> {
+impl TmaPipeline<'_> {
     fn attrs(&self) -> Attrs {
-        Attrs::new().with("buffer", Attr::Int(self.barriers)).with("pieces", Attr::Int(self.pieces.into()))
+        Attrs::new().with("buffer", Attr::Int(self.barriers)).with("stages", Attr::Int(self.stages.into()))
     }
 }
 
 /// Splits the kernel.
-pub fn apply(kernel: &mut Kernel, rings: &[Ring], slice: &Part) {
-    let channels: Vec<Channel<'_>> = rings.iter().flat_map(|r| channels(kernel, r)).collect();
+pub fn apply(kernel: &mut Kernel, multi_stage_buffers: &[PlannedPipeline], slice: &Part) {
+    let tma_pipelines: Vec<TmaPipeline<'_>> =
+        multi_stage_buffers.iter().flat_map(|r| tma_pipelines(kernel, r)).collect();
     let body = kernel.func().body;
     let mut insts = std::mem::take(&mut func(kernel).blocks[body].insts);
     let end = insts.pop();
@@ -49,12 +50,12 @@ pub fn apply(kernel: &mut Kernel, rings: &[Ring], slice: &Part) {
     func(kernel).blocks[rest].insts = insts;
     let mut edit = Edit { kernel, loc: None };
     let flag = edit.scalar(DType::Bool);
-    let mut barriers: Vec<(i64, i64)> = channels.iter().map(|c| (c.barriers, c.pieces.into())).collect();
+    let mut barriers: Vec<(i64, i64)> = tma_pipelines.iter().map(|c| (c.barriers, c.stages.into())).collect();
     barriers.dedup();
     let own = Attrs::new()
         .with("buffers", Attr::Ints(barriers.iter().map(|(b, _)| *b).collect()))
-        .with("pieces", Attr::Ints(barriers.iter().map(|(_, n)| *n).collect()));
-    let producer = edit.inst(Op::Machine(MachineOp::Producer), &[], own);
+        .with("stages", Attr::Ints(barriers.iter().map(|(_, n)| *n).collect()));
+    let producer = edit.inst(Op::Machine(MachineOp::IsProducerWarp), &[], own);
     let producer = edit.first(body, producer, flag);
     edit.choose(body, producer, [copies, rest]);
     let elect = edit.inst(Op::Machine(MachineOp::Elect), &[], Attrs::new());
@@ -62,11 +63,11 @@ pub fn apply(kernel: &mut Kernel, rings: &[Ring], slice: &Part) {
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
     edit.yields(nobody, &[]);
-    let mut bring = Bring { edit, channels: &channels, slice };
+    let mut bring = Bring { edit, tma_pipelines: &tma_pipelines, slice };
     bring.block(rest, alone, &mut Renamed::new());
     bring.edit.yields(alone, &[]);
-    for channel in &channels {
-        receive(&mut bring.edit, channel, (body, rest));
+    for tma_pipeline in &tma_pipelines {
+        receive(&mut bring.edit, tma_pipeline, (body, rest));
     }
     bring.edit.yields(rest, &[]);
     func(kernel).blocks[body].insts.extend(end);
@@ -76,22 +77,28 @@ fn func(kernel: &mut Kernel) -> &mut tk_tile::Func {
     &mut kernel.module.funcs[FuncId(0)]
 }
 
-/// Makes rings of the buffers of the first feed, for all feeds of a ring.
-fn channels<'a>(kernel: &mut Kernel, ring: &'a Ring) -> Vec<Channel<'a>> {
-    let rings: Vec<usize> = ring.feeds.first().map_or(vec![], |f| f.taken.iter().map(|t| t.buffer).collect());
-    for b in &rings {
-        kernel.buffers.get_mut(*b).into_iter().for_each(|b| b.bytes *= ring.pieces);
+/// Makes multi-stage buffers of the buffers of the first feed, for all feeds of a multi-stage buffer.
+fn tma_pipelines<'a>(kernel: &mut Kernel, multi_stage: &'a PlannedPipeline) -> Vec<TmaPipeline<'a>> {
+    let multi_stage_buffers: Vec<usize> =
+        multi_stage.feeds.first().map_or(vec![], |f| f.taken.iter().map(|t| t.buffer).collect());
+    for b in &multi_stage_buffers {
+        kernel.buffers.get_mut(*b).into_iter().for_each(|b| b.bytes *= multi_stage.stages);
     }
-    kernel.buffers.push(Buffer { bytes: BARRIERS * ring.pieces, offset: 0 });
+    kernel.buffers.push(Buffer { bytes: BARRIERS * multi_stage.stages, offset: 0 });
     let barriers = kernel.buffers.len() as i64 - 1;
-    let channel = |feed| Channel { feed, barriers, pieces: ring.pieces, rings: rings.clone() };
-    ring.feeds.iter().map(channel).collect()
+    let tma_pipeline = |feed| TmaPipeline {
+        feed,
+        barriers,
+        stages: multi_stage.stages,
+        multi_stage_buffers: multi_stage_buffers.clone(),
+    };
+    multi_stage.feeds.iter().map(tma_pipeline).collect()
 }
 
 /// The producer.
 struct Bring<'a> {
     edit: Edit<'a>,
-    channels: &'a [Channel<'a>],
+    tma_pipelines: &'a [TmaPipeline<'a>],
     slice: &'a Part,
 }
 
@@ -102,13 +109,13 @@ impl Bring<'_> {
             if self.slice.insts.contains(&i) {
                 self.inst(new, i, renamed);
             }
-            for channel in self.channels.iter().filter(|c| c.feed.block == old) {
+            for tma_pipeline in self.tma_pipelines.iter().filter(|c| c.feed.block == old) {
                 let last =
-                    channel.feed.taken.iter().map(|t| t.load).max_by_key(|l| {
+                    tma_pipeline.feed.taken.iter().map(|t| t.load).max_by_key(|l| {
                         self.edit.kernel.func().blocks[old].insts.iter().position(|k| k == l)
                     });
                 if last == Some(i) {
-                    self.copies(new, channel, renamed);
+                    self.copies(new, tma_pipeline, renamed);
                 }
             }
         }
@@ -159,69 +166,74 @@ impl Bring<'_> {
         renamed.extend(results.into_iter().zip(made));
     }
 
-    /// Fills a piece.
-    fn copies(&mut self, block: BlockId, channel: &Channel<'_>, renamed: &Renamed) {
-        let buffers = channel.rings.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
-        let whole: u32 = buffers.map(|b| b.bytes / channel.pieces.max(1)).sum();
-        let open = channel.attrs().with("bytes", Attr::Int(whole.into()));
-        let open = self.edit.inst(Op::Machine(MachineOp::ChannelOpen), &[], open);
+    /// Fills a stage.
+    fn copies(&mut self, block: BlockId, tma_pipeline: &TmaPipeline<'_>, renamed: &Renamed) {
+        let buffers =
+            tma_pipeline.multi_stage_buffers.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
+        let whole: u32 = buffers.map(|b| b.bytes / tma_pipeline.stages.max(1)).sum();
+        let open = tma_pipeline.attrs().with("bytes", Attr::Int(whole.into()));
+        let open = self.edit.inst(Op::Machine(MachineOp::ProducerAcquire), &[], open);
         self.edit.add(block, open, &[]);
-        for (t, ring) in channel.feed.taken.iter().zip(&channel.rings) {
+        for (t, multi_stage) in tma_pipeline.feed.taken.iter().zip(&tma_pipeline.multi_stage_buffers) {
             let load = self.edit.kernel.func().insts[t.load].clone();
             let places = load.operands.iter().take(3);
             let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
             let ty = load.results.first().map(|r| self.edit.kernel.func().ty(*r));
             let shape = ty.and_then(|ty| self.edit.kernel.module.types.get(ty).shape()).unwrap_or(&[]);
             let attrs = hints(&load)
-                .with("buffers", Attr::Ints(vec![*ring as i64, channel.barriers]))
-                .with("pieces", Attr::Int(channel.pieces.into()))
+                .with("buffers", Attr::Ints(vec![*multi_stage as i64, tma_pipeline.barriers]))
+                .with("stages", Attr::Int(tma_pipeline.stages.into()))
                 .with("shape", Attr::Ints(shape.iter().map(|n| i64::from(*n)).collect()))
                 .with("span", Attr::Int(t.span.into()));
-            let mut copy = self.edit.inst(Op::Machine(MachineOp::TensorCopy), &operands, attrs);
+            let mut copy = self.edit.inst(Op::Machine(MachineOp::TmaLoad), &operands, attrs);
             copy.loc = load.loc;
             self.edit.add(block, copy, &[]);
         }
-        let send = self.edit.inst(Op::Machine(MachineOp::ChannelSend), &[], channel.attrs());
+        let send = self.edit.inst(Op::Machine(MachineOp::ProducerCommit), &[], tma_pipeline.attrs());
         self.edit.add(block, send, &[]);
     }
 }
 
-/// The side that multiplies: pieces come, and are released when their product is done.
-fn receive(edit: &mut Edit<'_>, channel: &Channel<'_>, (body, rest): (BlockId, BlockId)) {
-    let feed = channel.feed;
+/// The side that multiplies: stages come, and are released when their product is done.
+fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (BlockId, BlockId)) {
+    let feed = tma_pipeline.feed;
     edit.loc = edit.kernel.func().insts[feed.product].loc;
     let gone = |i: &InstId| feed.taken.iter().any(|t| t.load == *i || t.store == *i);
     let insts = std::mem::take(&mut edit.func().blocks[feed.block].insts);
-    let attrs = channel.attrs();
+    let attrs = tma_pipeline.attrs();
     let i32 = edit.scalar(DType::I32);
     for i in insts.into_iter().filter(|i| !gone(i)) {
         if i == feed.product {
-            let receive = edit.inst(Op::Machine(MachineOp::ChannelReceive), &[], attrs.clone());
-            let piece = edit.first(feed.block, receive, i32);
+            let receive = edit.inst(Op::Machine(MachineOp::ConsumerWait), &[], attrs.clone());
+            let stage = edit.first(feed.block, receive, i32);
             let inst = &mut edit.func().insts[i];
-            // The buffer and the pieces of each side.
+            // The buffer and the stages of each side.
             let of = |b: &Option<usize>| -> (i64, i64) {
-                let taken = feed.taken.iter().zip(&channel.rings).find(|(t, _)| Some(t.buffer) == *b);
+                let taken = feed
+                    .taken
+                    .iter()
+                    .zip(&tma_pipeline.multi_stage_buffers)
+                    .find(|(t, _)| Some(t.buffer) == *b);
                 match taken {
-                    Some((_, ring)) => (*ring as i64, channel.pieces.into()),
+                    Some((_, multi_stage)) => (*multi_stage as i64, tma_pipeline.stages.into()),
                     None => (b.map_or(-1, |b| b as i64), 1),
                 }
             };
             let (buffers, slots) = named(inst).iter().map(of).unzip();
             inst.attrs.set("buffers", Attr::Ints(buffers));
-            inst.attrs.set("slots", Attr::Ints(slots));
-            inst.operands.push(piece);
+            inst.attrs.set("stages", Attr::Ints(slots));
+            inst.operands.push(stage);
         }
         edit.func().blocks[feed.block].insts.push(i);
-        if i == feed.product && feed.flight.is_none() {
-            let release = edit.inst(Op::Machine(MachineOp::ChannelRelease), &[], attrs.clone());
+        if i == feed.product && feed.in_flight.is_none() {
+            let release = edit.inst(Op::Machine(MachineOp::ConsumerRelease), &[], attrs.clone());
             edit.add(feed.block, release, &[]);
         }
     }
-    let Some(flight) = &feed.flight else { return };
+    let Some(in_flight) = &feed.in_flight else { return };
     let Some(end) = edit.func().blocks[feed.block].insts.pop() else { return };
-    let waited = flight.wait(edit, feed.block, flight.result, 1);
-    edit.func().insts[end].operands.iter_mut().filter(|v| **v == flight.result).for_each(|v| *v = waited);
+    let waited = in_flight.wait(edit, feed.block, in_flight.result, 1);
+    edit.func().insts[end].operands.iter_mut().filter(|v| **v == in_flight.result).for_each(|v| *v = waited);
     let id = feed.at.1;
     // What stood in the body of the kernel stands in a branch of it now.
     let outer = if feed.at.0 == body { rest } else { feed.at.0 };
@@ -234,7 +246,7 @@ fn receive(edit: &mut Edit<'_>, channel: &Channel<'_>, (body, rest): (BlockId, B
     edit.func().blocks[feed.block].insts.push(end);
     let Some(at) = edit.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
     let tail = edit.func().blocks[outer].insts.split_off(at + 1);
-    flight.land(edit, outer, id);
+    in_flight.land(edit, outer, id);
     if let Some(lo) = lo {
         let came = edit.comes(id, outer, lo, 0);
         release(edit, outer, &attrs, came);
@@ -244,6 +256,6 @@ fn receive(edit: &mut Edit<'_>, channel: &Channel<'_>, (body, rest): (BlockId, B
 
 fn release(edit: &mut Edit<'_>, block: BlockId, attrs: &Attrs, when: ValueId) {
     let attrs = attrs.clone().with("when", Attr::Bool(true));
-    let release = edit.inst(Op::Machine(MachineOp::ChannelRelease), &[when], attrs);
+    let release = edit.inst(Op::Machine(MachineOp::ConsumerRelease), &[when], attrs);
     edit.add(block, release, &[]);
 }

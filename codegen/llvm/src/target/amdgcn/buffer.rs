@@ -20,7 +20,7 @@ const BOUND: u32 = 0x7FFF_FFFE;
 /// The offset of a lane that is left out.
 const OUTSIDE: u32 = 0x8000_0000;
 
-/// The last word of a descriptor: which channels an element has, and its format, one of 32 bits; neither changes what an
+/// The last word of a descriptor: which components an element has, and its format, one of 32 bits; neither changes what an
 /// instruction without a format moves.
 const PLAIN: u32 = 7 << 12 | 4 << 15;
 /// Of RDNA besides: a bit that must be set, and that only the offset is compared with the bound.
@@ -50,7 +50,7 @@ impl<'c> Amdgcn<'c> {
         stores: bool,
     ) -> Res<[BasicValueEnum<'c>; 4]> {
         let base = self.pointer(e, Space::Global, near.base, 0)?;
-        let flags = if is_rdna(e.kernel.setting.spec) { PLAIN_RDNA } else { PLAIN };
+        let flags = if is_rdna(e.kernel.options.spec) { PLAIN_RDNA } else { PLAIN };
         let args =
             [base.into(), word(e.context, 16).const_zero().into(), e.int(BOUND).into(), e.int(flags).into()];
         let global = e.context.ptr_type(AddressSpace::from(GLOBAL)).into();
@@ -58,7 +58,7 @@ impl<'c> Amdgcn<'c> {
         let by = e.i32().const_int(access.offset.cast_unsigned(), false);
         let inside = e.builder.build_int_add(near.distance, by, "")?;
         let offset = e.builder.build_select(predicate, inside, e.int(OUTSIDE), "")?;
-        let caches = if is_streamed(access.caching) { streamed(e.kernel.setting.spec, stores) } else { 0 };
+        let caches = if is_streamed(access.caching) { streamed(e.kernel.options.spec, stores) } else { 0 };
         Ok([resource, offset, e.int(0).into(), e.int(caches).into()])
     }
 

@@ -7,12 +7,12 @@ use tk_tile::message::control;
 
 use super::{Amdgcn, LOCAL, text};
 use crate::emit::{Emit, Res, bug};
-use crate::target::message::{Speaker, Speaks};
-use crate::target::{Machine, Space};
+use crate::target::message::{MessageBuffer, Speaks};
+use crate::target::{Space, TargetEmitter};
 
 impl<'c> Speaks<'c> for Amdgcn<'c> {
-    fn speaker(&self) -> &Speaker<'c> {
-        &self.speaker
+    fn message_buffer(&self) -> &MessageBuffer<'c> {
+        &self.message_buffer
     }
 
     fn count_up(

@@ -55,7 +55,7 @@ impl<'c> Amdgcn<'c> {
         value: IntValue<'c>,
         lane: Lane<'c>,
     ) -> Res<IntValue<'c>> {
-        let lanes = e.kernel.setting.spec.warp_size;
+        let lanes = e.kernel.options.spec.warp_size;
         let own = e.builder.build_and(e.tid, e.int(lanes - 1), "")?;
         let b = e.builder;
         match lane {
@@ -81,7 +81,7 @@ impl<'c> Amdgcn<'c> {
         own: IntValue<'c>,
         bits: u32,
     ) -> Res<IntValue<'c>> {
-        let is_rdna = super::is_rdna(e.kernel.setting.spec);
+        let is_rdna = super::is_rdna(e.kernel.options.spec);
         if bits == 0 {
             return Ok(value);
         }
@@ -89,7 +89,7 @@ impl<'c> Amdgcn<'c> {
             return list.into_iter().try_fold(value, |x, code| self.dpp(e, x, code));
         }
         if bits < 32 {
-            // All bits of the number of the lane count, none is set, these are turned around.
+            // All bits of the number of the lane count, none is set, these are inverted.
             let pattern = e.int(0x1F | bits << 10);
             let name = "llvm.amdgcn.ds.swizzle";
             return Ok(self.given(e, name, &[], &[value.into(), pattern.into()])?.into_int_value());

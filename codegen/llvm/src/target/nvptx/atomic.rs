@@ -98,7 +98,7 @@ fn letter(bits: u32) -> &'static str {
 impl<'c> Nvptx<'c> {
     /// An atomic operation in device memory.
     pub(super) fn atomic_in_memory(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {
-        let form = form(a.op, a.dtype, e.kernel.setting.spec.has_bf16_arithmetic);
+        let form = form(a.op, a.dtype, e.kernel.options.spec.has_bf16_arithmetic);
         if form == Form::Loop {
             return self.swapped(e, a);
         }

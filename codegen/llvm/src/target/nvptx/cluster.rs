@@ -15,7 +15,7 @@ use crate::target::{Access, Start};
 pub fn thread<'c>(start: &Start<'_, 'c>) -> Res<IntValue<'c>> {
     let (kernel, b) = (start.kernel, start.builder);
     let tid = special(start, "tid.x")?;
-    if kernel.setting.blocks == 1 {
+    if kernel.options.blocks == 1 {
         return Ok(tid);
     }
     let rank = special(start, "cluster.ctarank")?;
@@ -54,7 +54,7 @@ impl<'c> Nvptx<'c> {
                      [%at]; "
                 )
             };
-            let all: String = (0..e.kernel.setting.blocks).map(one).collect();
+            let all: String = (0..e.kernel.options.blocks).map(one).collect();
             format!("{{ .reg .b32 %to, %at; {all}}}")
         })
     }

@@ -1,21 +1,21 @@
-//! Owns matrix instructions of groups of warps of NVIDIA GPUs: `wgmma`.
+//! Owns matrix instructions of warpgroups of NVIDIA GPUs: `wgmma`.
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::matrix::matrix_type;
 use super::{Kind, Nvptx};
-use crate::emit::group::{Left, Lies, Together};
+use crate::emit::group::{Left, Lies, WgmmaOperands};
 use crate::emit::{Emit, Res};
 
 /// Bits of an address that a descriptor holds, and how many of them it leaves out below.
 const ADDRESS: u64 = 0x3FFFF;
 const LEFT_OUT: u64 = 4;
 
-/// What a descriptor says but the address: from one piece of 16 bytes to the next (16 where lines are whole, the panel where
+/// What a descriptor says but the address: from one chunk of 16 bytes to the next (16 where lines are whole, the swizzle atom where
 /// neighbours are across K), from eight lines to the next, and the exclusive or (PTX manual, "Matrix Descriptor Format").
 pub fn descriptor(lies: &Lies<'_>) -> u64 {
-    let p = lies.panels;
-    let leading = if p.across { u64::from(p.panel) } else { 16 };
+    let p = lies.swizzled;
+    let leading = if p.across { u64::from(p.swizzle_atom) } else { 16 };
     let mode: u64 = match p.span {
         128 => 1,
         64 => 2,
@@ -37,7 +37,7 @@ impl<'c> Nvptx<'c> {
     pub(super) fn wgmma(
         &self,
         e: &Emit<'_, 'c>,
-        what: &Together<'c>,
+        what: &WgmmaOperands<'c>,
         sums: &[BasicValueEnum<'c>],
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let matrix = what.product.matrix;
@@ -95,9 +95,9 @@ impl<'c> Nvptx<'c> {
             }
             if matrix.bytes() == 2 {
                 if let Left::Lies(lies) = &what.left {
-                    text += &format!(", {}", u32::from(lies.panels.across));
+                    text += &format!(", {}", u32::from(lies.swizzled.across));
                 }
-                text += &format!(", {}", u32::from(what.right.panels.across));
+                text += &format!(", {}", u32::from(what.right.swizzled.across));
             }
             text += ";\n\t";
         }

@@ -15,16 +15,16 @@ impl<'c> Nvptx<'c> {
         address: IntValue<'c>,
         offset: i64,
         matrices: u32,
-        turned: bool,
+        transposed: bool,
     ) -> Res<Vec<IntValue<'c>>> {
         let parts = Parts { count: matrices as usize, bits: 32 };
         let address = self.shared_address(e, address)?;
-        let turned = if turned { ".trans" } else { "" };
+        let transposed = if transposed { ".trans" } else { "" };
         // One register is a list, too.
         let list = parts.operands(0);
         let list = if parts.count == 1 { format!("{{{list}}}") } else { list };
         let place = offset_text(parts.count, offset);
-        let text = format!("ldmatrix.sync.aligned.m8n8.x{matrices}{turned}.shared.b16 {list}, {place};");
+        let text = format!("ldmatrix.sync.aligned.m8n8.x{matrices}{transposed}.shared.b16 {list}, {place};");
         let constraints = format!("{},r", vec!["=r"; parts.count].join(","));
         let outputs = vec![e.i32().into(); parts.count];
         let words = self.asm(e, &text, &constraints, &outputs, &[address.into()], Kind::Meeting)?;
@@ -74,7 +74,7 @@ impl<'c> Nvptx<'c> {
         let inputs: Vec<BasicValueEnum<'c>> = [a, b, c].concat();
         let constraints: Vec<String> = outputs.chain(inputs.iter().map(|x| letter(x).to_string())).collect();
         let types: Vec<_> = c.iter().map(|x| x.get_type()).collect();
-        self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::Together)
+        self.asm(e, &text, &constraints.join(","), &types, &inputs, Kind::WgmmaOperands)
     }
 
     pub(super) fn round_to_tf32(&self, e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<BasicValueEnum<'c>> {

@@ -164,8 +164,8 @@ impl<'c> Nvptx<'c> {
         let (name, letter) = space_name(space);
         let address = self.address(e, space, access)?;
         self.write(e, access, &[(letter, address)], values, |predicate, suffix, words| {
-            if space == Space::Shared && e.kernel.setting.blocks > 1 {
-                return cluster::store(e.kernel.setting.blocks, predicate, suffix, access.offset, words);
+            if space == Space::Shared && e.kernel.options.blocks > 1 {
+                return cluster::store(e.kernel.options.blocks, predicate, suffix, access.offset, words);
             }
             let Words { mode, hint, policy, .. } = Words::of(access.caching);
             let place = offset_text(0, access.offset);

@@ -6,11 +6,11 @@ use tk_tile::message::control;
 
 use super::{Kind, Nvptx};
 use crate::emit::{Emit, Res, bug};
-use crate::target::message::{Speaker, Speaks};
+use crate::target::message::{MessageBuffer, Speaks};
 
 impl<'c> Speaks<'c> for Nvptx<'c> {
-    fn speaker(&self) -> &Speaker<'c> {
-        &self.speaker
+    fn message_buffer(&self) -> &MessageBuffer<'c> {
+        &self.message_buffer
     }
 
     fn count_up(
@@ -48,7 +48,7 @@ impl<'c> Speaks<'c> for Nvptx<'c> {
     }
 
     fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>> {
-        let vote = if e.kernel.setting.threads().warp_bits == 0 {
+        let vote = if e.kernel.options.threads().warp_bits == 0 {
             "vote.sync.any.pred %any, $1, -1;"
         } else {
             "bar.red.or.pred %any, 0, $1;"

@@ -1,4 +1,4 @@
-//! Owns barriers in shared memory that count bytes, and what the copy engine of Hopper brings and takes away.
+//! Owns barriers in shared memory that count bytes, and what TMA of Hopper brings and takes away.
 //!
 //! May assume addresses of barriers that a thread has begun and all others have heard of. Guarantees that what a wait has
 //! seen is there for the threads that waited.
@@ -31,7 +31,7 @@ impl<'c> Nvptx<'c> {
         self.phase(e, &format!("mbarrier.init.shared::cta.b64 [$0], {arrivals};"), address, &[])
     }
 
-    /// All barriers have begun, for the copy engine too.
+    /// All barriers have begun, for TMA too.
     pub(super) fn show_phases(&self, e: &Emit<'_, 'c>) -> Res<()> {
         let text = "fence.mbarrier_init.release.cluster; fence.proxy.async.shared::cta;";
         self.asm(e, text, "", &[], &[], Kind::Memory).map(|_| ())

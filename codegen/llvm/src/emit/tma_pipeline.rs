@@ -1,11 +1,11 @@
-//! Owns what the copy engine does, and channels: the warp that brings tiles, and the barriers by which it and the others count
-//! pieces.
+//! Owns what TMA does, and TMA pipelines: the warp that brings tiles, and the barriers by which it and the others count
+//! stages.
 //!
-//! Both sides go around a ring in the same order. Where one is stands in variables of each thread, which LLVM keeps in
-//! registers: the number of its piece, and the phase of the barrier for which it waits, which changes with each round. The
-//! producer begins with the phase before the first, as if every piece had been released.
+//! Both sides go around a multi-stage buffer in the same order. Where one is stands in variables of each thread, which LLVM keeps in
+//! registers: the number of its stage, and the phase of the barrier for which it waits, which changes with each round. The
+//! producer begins with the phase before the first, as if every stage had been released.
 //!
-//! May assume what the verifier of scheduled kernels says. A piece has two barriers of eight bytes each, the first says that
+//! May assume what the verifier of scheduled kernels says. A stage has two barriers of eight bytes each, the first says that
 //! it is full, the second that it is free.
 
 use inkwell::IntPredicate;
@@ -15,7 +15,7 @@ use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_gpu::layout::cut;
 use tk_tile::Inst;
 
-use super::state::{Channel, Cursor};
+use super::state::{Cursor, TmaPipeline};
 use super::value::Val;
 use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
@@ -33,32 +33,32 @@ impl<'c> Emit<'_, 'c> {
     /// Makes barriers and variables ready; whether this thread is of the warp that brings tiles.
     pub(super) fn producer(&mut self, inst: &Inst) -> Res<()> {
         let r = self.result(inst)?;
-        let threads = self.kernel.setting.threads();
+        let threads = self.kernel.options.threads();
         let (warps, lanes) = (1u32 << threads.warp_bits, 1u32 << threads.lane_bits);
         let lists =
-            [inst.attrs.ints("buffers"), inst.attrs.ints("pieces")].map(|l| l.unwrap_or(&[]).to_vec());
-        for (buffer, pieces) in lists[0].iter().zip(&lists[1]) {
+            [inst.attrs.ints("buffers"), inst.attrs.ints("stages")].map(|l| l.unwrap_or(&[]).to_vec());
+        for (buffer, stages) in lists[0].iter().zip(&lists[1]) {
             let buffer = usize::try_from(*buffer).unwrap_or(usize::MAX);
             let Some(found) = self.kernel.buffers.get(buffer) else {
-                return bug("a channel has no barriers");
+                return bug("a tma_pipeline has no barriers");
             };
-            let channel = Channel {
+            let tma_pipeline = TmaPipeline {
                 buffer,
-                pieces: u32::try_from(*pieces).unwrap_or(1),
+                stages: u32::try_from(*stages).unwrap_or(1),
                 start: found.offset,
                 fills: self.place(1)?,
                 receives: self.place(0)?,
                 releases: self.place(0)?,
             };
-            self.channels.push(channel);
+            self.tma_pipelines.push(tma_pipeline);
         }
         let b = self.builder;
         let first = b.build_int_compare(IntPredicate::EQ, self.tid, self.int(warps * lanes), "")?;
-        let channels = self.channels.clone();
+        let tma_pipelines = self.tma_pipelines.clone();
         self.act_where(Some(first), || {
-            for c in &channels {
-                for piece in 0..c.pieces {
-                    let at = c.start + piece * BARRIERS;
+            for c in &tma_pipelines {
+                for stage in 0..c.stages {
+                    let at = c.start + stage * BARRIERS;
                     // One thread says what comes, and a thread of each warp releases.
                     self.machine.phase_begin(self, self.int(at), 1)?;
                     self.machine.phase_begin(self, self.int(at + BARRIER), warps)?;
@@ -83,7 +83,7 @@ impl<'c> Emit<'_, 'c> {
             self.builder.build_store(place, self.int(value))?;
             Ok(place)
         };
-        Ok(Cursor { piece: fresh(0)?, phase: fresh(phase)? })
+        Ok(Cursor { stage: fresh(0)?, phase: fresh(phase)? })
     }
 
     pub(super) fn elect(&mut self, inst: &Inst) -> Res<()> {
@@ -96,118 +96,118 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    fn channel(&self, buffer: Option<usize>) -> Res<Channel<'c>> {
-        let found = self.channels.iter().find(|c| Some(c.buffer) == buffer).copied();
-        found.ok_or_else(|| Stop::Bug("there is no such channel".into()))
+    fn tma_pipeline(&self, buffer: Option<usize>) -> Res<TmaPipeline<'c>> {
+        let found = self.tma_pipelines.iter().find(|c| Some(c.buffer) == buffer).copied();
+        found.ok_or_else(|| Stop::Bug("there is no such tma_pipeline".into()))
     }
 
-    fn channel_of(&self, inst: &Inst) -> Res<Channel<'c>> {
-        self.channel(inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok()))
+    fn channel_of(&self, inst: &Inst) -> Res<TmaPipeline<'c>> {
+        self.tma_pipeline(inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok()))
     }
 
     fn variable(&self, place: PointerValue<'c>) -> Res<IntValue<'c>> {
         Ok(self.builder.build_load(self.i32(), place, "")?.into_int_value())
     }
 
-    /// The barriers of a piece.
-    fn barriers(&self, c: &Channel<'c>, piece: IntValue<'c>) -> Res<[IntValue<'c>; 2]> {
-        let by = self.builder.build_int_mul(piece, self.int(BARRIERS), "")?;
+    /// The barriers of a stage.
+    fn barriers(&self, c: &TmaPipeline<'c>, stage: IntValue<'c>) -> Res<[IntValue<'c>; 2]> {
+        let by = self.builder.build_int_mul(stage, self.int(BARRIERS), "")?;
         let full = self.builder.build_int_add(by, self.int(c.start), "")?;
         Ok([full, self.builder.build_int_add(full, self.int(BARRIER), "")?])
     }
 
-    /// Goes on to the next piece, if `when`.
-    fn advance(&self, c: &Channel<'c>, place: &Cursor<'c>, when: Option<IntValue<'c>>) -> Res<()> {
+    /// Goes on to the next stage, if `when`.
+    fn advance(&self, c: &TmaPipeline<'c>, place: &Cursor<'c>, when: Option<IntValue<'c>>) -> Res<()> {
         let b = self.builder;
-        let (piece, phase) = (self.variable(place.piece)?, self.variable(place.phase)?);
-        let next = b.build_int_add(piece, self.int(1), "")?;
-        let round = b.build_int_compare(IntPredicate::EQ, next, self.int(c.pieces), "")?;
+        let (stage, phase) = (self.variable(place.stage)?, self.variable(place.phase)?);
+        let next = b.build_int_add(stage, self.int(1), "")?;
+        let round = b.build_int_compare(IntPredicate::EQ, next, self.int(c.stages), "")?;
         let next = b.build_select(round, self.int(0), next, "")?.into_int_value();
         let flip = b.build_int_z_extend(round, self.i32(), "")?;
-        let turned = b.build_xor(phase, flip, "")?;
+        let transposed = b.build_xor(phase, flip, "")?;
         let chosen = |new: IntValue<'c>, old: IntValue<'c>| -> Res<IntValue<'c>> {
             Ok(match when {
                 Some(when) => b.build_select(when, new, old, "")?.into_int_value(),
                 None => new,
             })
         };
-        b.build_store(place.piece, chosen(next, piece)?)?;
-        b.build_store(place.phase, chosen(turned, phase)?)?;
+        b.build_store(place.stage, chosen(next, stage)?)?;
+        b.build_store(place.phase, chosen(transposed, phase)?)?;
         Ok(())
     }
 
-    pub(super) fn channel_open(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn producer_acquire(&mut self, inst: &Inst) -> Res<()> {
         let c = self.channel_of(inst)?;
         let bytes = inst.attrs.int("bytes").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-        let (piece, phase) = (self.variable(c.fills.piece)?, self.variable(c.fills.phase)?);
-        let [full, free] = self.barriers(&c, piece)?;
+        let (stage, phase) = (self.variable(c.fills.stage)?, self.variable(c.fills.phase)?);
+        let [full, free] = self.barriers(&c, stage)?;
         self.machine.phase_wait(self, free, phase)?;
         self.machine.phase_expect(self, full, bytes)
     }
 
-    pub(super) fn channel_send(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn producer_commit(&mut self, inst: &Inst) -> Res<()> {
         let c = self.channel_of(inst)?;
         self.advance(&c, &c.fills, None)
     }
 
-    pub(super) fn channel_receive(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn consumer_wait(&mut self, inst: &Inst) -> Res<()> {
         let (c, r) = (self.channel_of(inst)?, self.result(inst)?);
-        let (piece, phase) = (self.variable(c.receives.piece)?, self.variable(c.receives.phase)?);
-        let [full, _] = self.barriers(&c, piece)?;
+        let (stage, phase) = (self.variable(c.receives.stage)?, self.variable(c.receives.phase)?);
+        let [full, _] = self.barriers(&c, stage)?;
         self.machine.phase_wait(self, full, phase)?;
         self.advance(&c, &c.receives, None)?;
-        self.define(r, Val::Scalar(piece.into()));
+        self.define(r, Val::Scalar(stage.into()));
         Ok(())
     }
 
-    pub(super) fn channel_release(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn consumer_release(&mut self, inst: &Inst) -> Res<()> {
         let c = self.channel_of(inst)?;
         let when = match tk_gpu::ir::shared_access::condition(inst) {
             Some(v) => Some(self.scalar(v)?.into_int_value()),
             None => None,
         };
-        let lanes = 1u32 << self.kernel.setting.threads().lane_bits;
+        let lanes = 1u32 << self.kernel.options.threads().lane_bits;
         let lane = self.builder.build_and(self.tid, self.int(lanes - 1), "")?;
         let first = self.builder.build_int_compare(IntPredicate::EQ, lane, self.int(0), "")?;
         let arrives = match when {
             Some(when) => self.builder.build_and(first, when, "")?,
             None => first,
         };
-        let [_, free] = self.barriers(&c, self.variable(c.releases.piece)?)?;
+        let [_, free] = self.barriers(&c, self.variable(c.releases.stage)?)?;
         self.machine.phase_arrive(self, free, arrives)?;
         self.advance(&c, &c.releases, when)
     }
 
-    /// Begins to fill the open piece of a channel.
-    pub(super) fn tensor_copy(&mut self, inst: &Inst) -> Res<()> {
+    /// Begins to fill the open stage of a TMA pipeline.
+    pub(super) fn tma_load(&mut self, inst: &Inst) -> Res<()> {
         let Some([buffer, barriers]) = inst.attrs.ints("buffers") else { return Err(nothing()) };
         let found = usize::try_from(*buffer).ok().and_then(|b| self.kernel.buffers.get(b)).copied();
         let buffer = found.ok_or_else(nothing)?;
-        let c = self.channel(usize::try_from(*barriers).ok())?;
-        let piece = self.variable(c.fills.piece)?;
-        let [full, _] = self.barriers(&c, piece)?;
-        let by = self.builder.build_int_mul(piece, self.int(buffer.bytes / c.pieces), "")?;
+        let c = self.tma_pipeline(usize::try_from(*barriers).ok())?;
+        let stage = self.variable(c.fills.stage)?;
+        let [full, _] = self.barriers(&c, stage)?;
+        let by = self.builder.build_int_mul(stage, self.int(buffer.bytes / c.stages), "")?;
         let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
         for what in self.boxes(inst, start)? {
-            self.machine.tensor_copy(self, &what, full)?;
+            self.machine.tma_load(self, &what, full)?;
         }
         Ok(())
     }
 
     /// One thread stores a tile, and waits for it.
-    pub(super) fn tensor_store(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn tma_store(&mut self, inst: &Inst) -> Res<()> {
         let start = self.int(self.buffer(inst)?);
         let boxes = self.boxes(inst, start)?;
         let first = self.builder.build_int_compare(IntPredicate::EQ, self.tid, self.int(0), "")?;
         self.act_where(Some(first), || {
             for what in &boxes {
-                self.machine.tensor_store(self, what)?;
+                self.machine.tma_store(self, what)?;
             }
             self.machine.tensor_stores_wait(self, inst.attrs.flag("once"))
         })
     }
 
-    /// A tile in boxes, atom by atom, and in each panel by panel.
+    /// A tile in boxes, atom by atom, and in each swizzle atom by swizzle atom.
     fn boxes(&self, inst: &Inst, start: IntValue<'c>) -> Res<Vec<PlacedBox<'c>>> {
         let map = tensor_map::map(self.kernel, inst).ok_or_else(nothing)?;
         let number = tensor_map::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(nothing)?;
@@ -221,9 +221,9 @@ impl<'c> Emit<'_, 'c> {
         let atom = bytes << (tall.log2 + wide.log2);
         let (mut boxes, caching) = (vec![], Caching::of(&inst.attrs));
         for (m, n) in (0..tall.repeats).flat_map(|m| (0..wide.repeats).map(move |n| (m, n))) {
-            let panels = (1 << wide.log2) / of_line;
+            let swizzled = (1 << wide.log2) / of_line;
             let parts = (1 << tall.log2) / map.lines;
-            for (p, part) in (0..panels).flat_map(|p| (0..parts).map(move |q| (p, q))) {
+            for (p, part) in (0..swizzled).flat_map(|p| (0..parts).map(move |q| (p, q))) {
                 let rows = (m << tall.log2) + part * map.lines;
                 let columns = (n << wide.log2) + p * of_line;
                 let at = (m * wide.repeats + n) * atom + ((p << tall.log2) + part * map.lines) * map.span;
