@@ -211,6 +211,7 @@ mod tests {
 
     #[test]
     fn a_mistake_of_the_compiler_fails_one_test() {
+        let _guard = crate::one_panic();
         let terminal = Terminal::new(Color::Never, MessageFormat::Human);
         let wrong =
             Diagnostic::error(codes::INTERNAL, Span::default(), "internal error in lowering: odd", "");

@@ -12,6 +12,7 @@ mod safety;
 mod schema;
 mod source;
 mod tidy;
+mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -25,13 +25,18 @@ fn collect(root: &Path, folder: &str, extension: &str, found: &mut Vec<File>) {
         let name = entry.file_name().to_string_lossy().into_owned();
         let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
         let is_folder = entry.file_type().is_ok_and(|t| t.is_dir());
-        if is_folder && !name.starts_with('.') && !name.starts_with("target") && name != "out" {
+        if is_folder && !name.starts_with('.') && name != "out" && !is_cache(&entry.path()) {
             collect(root, &path, extension, found);
         } else if !is_folder && name.rsplit_once('.').is_some_and(|(_, e)| e == extension) {
             // What is no UTF-8 is no text that the checks could say anything about.
             found.extend(fs::read_to_string(entry.path()).map(|text| File { path, text }));
         }
     }
+}
+
+/// Whether a folder is a cache, as Cargo marks its build folders (bford.info/cachedir).
+fn is_cache(folder: &Path) -> bool {
+    folder.join("CACHEDIR.TAG").exists()
 }
 
 /// The folders in a folder, sorted.

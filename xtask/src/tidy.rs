@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use crate::source::{self, File};
-use crate::{arrows, edges, ops, safety, schema};
+use crate::{arrows, edges, ops, safety, schema, words};
 
 /// Lines of a Rust file. Longer ones are split by concept.
 const FILE_LINES: usize = 600;
@@ -28,6 +28,7 @@ pub fn run(root: &Path) -> Result<(), Vec<String>> {
         problems.extend(io(file));
         problems.extend(warp_width(file));
     }
+    problems.extend(words::check(root, &rust));
     problems.extend(safety::check(root, &rust));
     problems.extend(codes(root));
     problems.extend(ops::check(root));

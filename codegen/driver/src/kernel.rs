@@ -37,7 +37,7 @@ pub struct Asked {
     pub warps: u64,
     /// Blocks that a program is divided among.
     pub ctas: u64,
-    /// Trips of a loop that are on their way at once, for loops that do not say it.
+    /// Loop iterations in flight (pipeline depth), for loops that do not say it.
     pub stages: Option<u32>,
     /// The most registers of a lane.
     pub max_regs: Option<u32>,
@@ -59,7 +59,7 @@ pub struct Shape {
     pub warps: u32,
     /// Blocks that a program is divided among, where it can be ([`tk_gpu::passes::cluster`]).
     pub blocks: u32,
-    /// Trips of a loop that are on their way at once, for loops that do not say it.
+    /// Loop iterations in flight (pipeline depth), for loops that do not say it.
     pub stages: Option<u32>,
     /// The most registers of a lane, where there is such a limit.
     pub registers: Option<u32>,
@@ -121,14 +121,14 @@ pub struct Kernel {
     pub blocks_per_program: u32,
     /// The parameters in order.
     pub params: Vec<Param>,
-    /// What a launch describes to the copy engine: the very last parameters.
+    /// What a launch describes to TMA: the very last parameters.
     pub maps: Vec<TensorMap>,
     /// What it may say. If it may, or if its programs meet, the address of control memory is its last parameter, behind
     /// the three numbers of programs: [`tk_tile::message::control`].
     pub messages: Vec<Message>,
     /// Whether all programs of a launch meet: they must run at the same time.
     pub meets: bool,
-    /// Loops that have fewer trips on their way than was asked for.
+    /// Loops that have fewer iterations in flight than requested.
     pub shortages: Vec<Shortage>,
     /// What the assembler reads; of an object, only if the texts of all stages were asked for.
     pub asm: String,

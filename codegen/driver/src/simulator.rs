@@ -181,7 +181,7 @@ impl Device for Simulator {
     }
 }
 
-/// What a launch with these values tells the copy engine.
+/// What a launch with these values tells TMA.
 fn described(map: &TensorMap, values: &[u64]) -> Option<sim::TensorMap> {
     // They are positive, so that the upper bits of one with 32 are 0.
     let word = |w: Word| match w {

@@ -14,7 +14,7 @@ use tk_tile::{Elem, FuncId, TileModule, Type, ValueId};
 /// lane, so that such an access is aligned and no row of elements ends inside one. A target with a wider one would want
 /// more.
 const ALIGNED: ArgFacts = ArgFacts { divisible: 16, one: false, positive: false };
-/// The same of a number. That it is positive is asked for where the code describes it to a copy engine.
+/// The same of a number. That it is positive is asked for where the code describes it to TMA.
 const ALIGNED_NUMBER: ArgFacts = ArgFacts { positive: true, ..ALIGNED };
 /// A number of which nothing else is known.
 const NUMBER: ArgFacts = ArgFacts { divisible: 1, one: false, positive: true };

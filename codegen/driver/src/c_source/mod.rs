@@ -77,7 +77,7 @@ pub fn c_source(
     let maps = most_maps(shipped);
     let _ = write!(
         source,
-        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most tensors that one describes to the copy engine. */\n#define TKI_MAPS {maps}\n\n/* Whether the GPUs are those of AMD. */\n#define TKI_HIP {}\n\n",
+        "\n/* The most arguments of a function in a binary. */\n#define TKI_MOST {most}\n\n/* The most tensors that a launch describes to TMA. */\n#define TKI_MAPS {maps}\n\n/* Whether the GPUs are those of AMD. */\n#define TKI_HIP {}\n\n",
         u8::from(is_gcn)
     );
     source.push_str(LAUNCH);

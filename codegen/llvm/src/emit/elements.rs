@@ -88,16 +88,16 @@ impl<'c> Emit<'_, 'c> {
         tk_tile::rewrite::yielded(self.func(), block).iter().map(|v| self.scalar(*v)).collect()
     }
 
-    /// Does something only where a predicate holds, if it is felt; gives `otherwise` elsewhere. What is not felt is done
+    /// Does something only where a predicate holds, if it has side effects; gives `otherwise` elsewhere. Anything else is done
     /// everywhere.
     pub(super) fn only_where(
         &mut self,
         predicate: Option<IntValue<'c>>,
-        felt: bool,
+        has_effects: bool,
         otherwise: &[BasicValueEnum<'c>],
         act: impl FnOnce(&mut Self) -> Res<State<'c>>,
     ) -> Res<State<'c>> {
-        let Some(predicate) = predicate.filter(|_| felt) else { return act(self) };
+        let Some(predicate) = predicate.filter(|_| has_effects) else { return act(self) };
         let b = self.builder;
         let (before, inside, after) = (self.here()?, self.new_block("element"), self.new_block("all"));
         b.build_conditional_branch(predicate, inside, after)?;
@@ -122,14 +122,15 @@ impl<'c> Emit<'_, 'c> {
         let operands = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
         let r = self.result(inst)?;
         let layout = self.layout_id(r)?;
-        let felt = self.has_side_effects(block);
+        let has_effects = self.has_side_effects(block);
         let zeros: Vec<_> = inst.results.iter().map(|r| self.zero(self.dtype(*r))).collect();
         let mut out: Vec<Vec<BasicValueEnum<'c>>> = vec![vec![]; inst.results.len()];
         for n in 0..self.count(r)? {
             let args: Vec<_> = operands.iter().filter_map(|o| o.get(n).copied()).collect();
             let real = self.is_real(layout, self.shape(r), n)?;
-            let done =
-                self.only_where(real, felt, &zeros, |e| e.per_element(block, &args, Nested::Map(layout)))?;
+            let done = self.only_where(real, has_effects, &zeros, |e| {
+                e.per_element(block, &args, Nested::Map(layout))
+            })?;
             for (list, x) in out.iter_mut().zip(done) {
                 list.push(x);
             }

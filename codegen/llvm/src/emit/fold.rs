@@ -148,8 +148,8 @@ impl<'c> Emit<'_, 'c> {
         a: &(State<'c>, Option<IntValue<'c>>),
         b: &(State<'c>, Option<IntValue<'c>>),
     ) -> Res<(State<'c>, Option<IntValue<'c>>)> {
-        let felt = combine.has_side_effects(self);
-        let both = self.only_where(b.1, felt, &a.0, |e| e.combined(combine, &a.0, &b.0))?;
+        let has_effects = combine.has_side_effects(self);
+        let both = self.only_where(b.1, has_effects, &a.0, |e| e.combined(combine, &a.0, &b.0))?;
         let Some(real) = b.1 else { return Ok((both, a.1)) };
         let kept = both.iter().zip(&a.0).map(|(x, a)| Ok(self.builder.build_select(real, *x, *a, "")?));
         Ok((kept.collect::<Res<_>>()?, a.1))

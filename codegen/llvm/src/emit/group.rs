@@ -11,73 +11,14 @@ use tk_gpu::layout::cut;
 use tk_gpu::target::mma::Tiles;
 use tk_tile::Inst;
 
-use super::mma::Product;
 use super::{Emit, Res, Stop, bug};
 use crate::target::Lane;
+use crate::target::request::Product;
+use crate::target::request::{Left, Lies, Step, WgmmaOperands, words_of};
 
 /// Elements of 8-bit floats after which a sum goes to a wider one: the instruction adds them up in 14 bits (as DeepGEMM and
 /// CUTLASS found), whose errors a sum of 128 keeps small.
 const PROMOTED: u32 = 128;
-
-/// A factor in shared memory.
-#[derive(Clone, Copy, Debug)]
-pub struct Lies<'c> {
-    /// Where the part of this group begins, the same in all its threads.
-    pub address: IntValue<'c>,
-    /// Its order.
-    pub swizzled: WgmmaShared,
-}
-
-/// The left factor.
-#[derive(Clone, Debug)]
-pub enum Left<'c> {
-    /// In shared memory.
-    Lies(Lies<'c>),
-    /// Words that the thread holds, one step after the other.
-    Words(Vec<BasicValueEnum<'c>>),
-}
-
-/// One instruction.
-#[derive(Clone, Copy, Debug)]
-pub struct Step {
-    /// Its first sum; it has half as many as columns.
-    pub sums: usize,
-    /// Bytes from the address of the left factor, or the number of its first word.
-    pub left: i64,
-    /// Bytes from the address of the right factor.
-    pub right: i64,
-}
-
-/// Instructions that are begun together.
-#[derive(Clone, Debug)]
-pub struct WgmmaOperands<'c> {
-    /// The instruction.
-    pub product: Product,
-    /// The left factor.
-    pub left: Left<'c>,
-    /// The right factor.
-    pub right: Lies<'c>,
-    /// In the order in which they add up.
-    pub steps: Vec<Step>,
-}
-
-impl WgmmaOperands<'_> {
-    /// Words of the left factor that a thread holds for an instruction.
-    pub fn words(&self) -> usize {
-        words_of(&self.product)
-    }
-
-    /// Sums that a thread has of an instruction.
-    pub fn sums(&self) -> usize {
-        1 << (self.product.matrix.n - 1)
-    }
-}
-
-/// Words of the left factor that a thread holds for an instruction.
-fn words_of(product: &Product) -> usize {
-    let m = product.matrix;
-    1 << (m.m + m.k - m.lane_bits() - m.warps - m.packed())
-}
 
 impl<'c> Emit<'_, 'c> {
     /// A product of groups.

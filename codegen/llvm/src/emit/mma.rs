@@ -18,21 +18,13 @@ use tk_tile::{Inst, ValueId};
 
 use super::value::vector_of;
 use super::{Emit, Res, Stop, bug};
+use crate::target::request::Product;
 use crate::target::{Access, Space};
 
 /// The bits of an f32 that a tf32 has not.
 const TF32_LEAVES_OUT: u32 = 0x1FFF;
 /// The bit of an f32 that a quiet NaN has.
 const QUIET: u32 = 0x0040_0000;
-
-/// An instruction for factors of these types.
-#[derive(Clone, Copy, Debug)]
-pub struct Product {
-    /// The instruction.
-    pub matrix: Matrix,
-    /// The types of the factors.
-    pub factors: [DType; 2],
-}
 
 /// A factor.
 struct Side<'c> {

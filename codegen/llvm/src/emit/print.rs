@@ -8,20 +8,7 @@ use tk_tile::message::{EDGE, Form, is_cut};
 
 use super::value::{Val, word};
 use super::{Emit, Res};
-
-/// A part of a value that is printed.
-#[derive(Clone, Copy, Debug)]
-pub struct Part<'c> {
-    /// Which of the values.
-    pub value: u32,
-    /// Of a tile the element in row-major order. Of a view 0 for the address, then one for each extent and each stride. An
-    /// i32.
-    pub position: IntValue<'c>,
-    /// The bits, as an i64.
-    pub bits: IntValue<'c>,
-    /// Whether it is this thread that says it: one does, if it is shown at all. `None` is always true.
-    pub own: Option<IntValue<'c>>,
-}
+use crate::target::request::Part;
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn print(&mut self, inst: &Inst) -> Res<()> {

@@ -186,9 +186,9 @@ impl<'c> Emit<'_, 'c> {
         there: Option<IntValue<'c>>,
     ) -> Res<Item<'c>> {
         let first = self.both(a.1, there)?;
-        let felt = combine.has_side_effects(self);
-        let real = if felt { self.both(first, b.1)? } else { None };
-        let both = self.only_where(real, felt, &b.0, |e| e.combined(combine, &a.0, &b.0))?;
+        let has_effects = combine.has_side_effects(self);
+        let real = if has_effects { self.both(first, b.1)? } else { None };
+        let both = self.only_where(real, has_effects, &b.0, |e| e.combined(combine, &a.0, &b.0))?;
         match first {
             Some(first) => self.chosen(first, &(both, b.1), b),
             None => Ok((both, b.1)),

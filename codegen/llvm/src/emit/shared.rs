@@ -48,7 +48,7 @@ impl<'c> Emit<'_, 'c> {
             MachineOp::Elect => self.elect(inst),
             MachineOp::SetMaxRegisters => {
                 let count = inst.attrs.int("count").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-                self.machine.hold_registers(self, count)
+                self.machine.set_max_registers(self, count)
             }
             MachineOp::ProducerAcquire => self.producer_acquire(inst),
             MachineOp::TmaLoad => self.tma_load(inst),
@@ -197,9 +197,9 @@ impl<'c> Emit<'_, 'c> {
         if !remote_buffers.is_empty() {
             self.act_where(Some(self.is_first_of_block()?), || {
                 for n in 0..remote_buffers.len() {
-                    self.machine.phase_begin(self, self.int(barrier_of(self.kernel, n)), 1)?;
+                    self.machine.mbarrier_init(self, self.int(barrier_of(self.kernel, n)), 1)?;
                 }
-                self.machine.phases_ready(self)
+                self.machine.mbarriers_ready(self)
             })?;
         }
         self.machine.cluster_arrive(self)
@@ -231,7 +231,7 @@ impl<'c> Emit<'_, 'c> {
         if let Some(barrier) = remote_buffers {
             let bytes = tk_gpu::ir::cluster::remote_store_bytes(self.kernel, inst);
             let first = self.is_first_of_block()?;
-            self.act_where(Some(first), || self.machine.phase_expect(self, barrier, bytes))?;
+            self.act_where(Some(first), || self.machine.mbarrier_expect(self, barrier, bytes))?;
         }
         if !self.shape(v).is_empty() && !self.late.contains_key(&v) && self.store_matrices(inst, v)? {
             return Ok(());
@@ -268,7 +268,7 @@ impl<'c> Emit<'_, 'c> {
         if let Some((buffer, barrier)) = self.remote_buffers(inst)? {
             let Some(phase) = self.phases.get(&buffer).copied() else { return bug("a barrier was not made") };
             let parity = self.builder.build_load(self.i32(), phase, "")?.into_int_value();
-            self.machine.phase_wait(self, barrier, parity)?;
+            self.machine.mbarrier_wait(self, barrier, parity)?;
             self.builder.build_store(phase, self.builder.build_xor(parity, self.int(1), "")?)?;
         }
         let places = self.places_of(inst, r, None)?;

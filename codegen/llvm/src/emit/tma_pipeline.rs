@@ -60,11 +60,11 @@ impl<'c> Emit<'_, 'c> {
                 for stage in 0..c.stages {
                     let at = c.start + stage * BARRIERS;
                     // One thread says what comes, and a thread of each warp releases.
-                    self.machine.phase_begin(self, self.int(at), 1)?;
-                    self.machine.phase_begin(self, self.int(at + BARRIER), warps)?;
+                    self.machine.mbarrier_init(self, self.int(at), 1)?;
+                    self.machine.mbarrier_init(self, self.int(at + BARRIER), warps)?;
                 }
             }
-            self.machine.phases_ready(self)
+            self.machine.mbarriers_ready(self)
         })?;
         self.machine.meet_all_warps(self)?;
         let warp = b.build_right_shift(self.tid, self.int(threads.lane_bits), false, "")?;
@@ -141,8 +141,8 @@ impl<'c> Emit<'_, 'c> {
         let bytes = inst.attrs.int("bytes").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         let (stage, phase) = (self.variable(c.fills.stage)?, self.variable(c.fills.phase)?);
         let [full, free] = self.barriers(&c, stage)?;
-        self.machine.phase_wait(self, free, phase)?;
-        self.machine.phase_expect(self, full, bytes)
+        self.machine.mbarrier_wait(self, free, phase)?;
+        self.machine.mbarrier_expect(self, full, bytes)
     }
 
     pub(super) fn producer_commit(&mut self, inst: &Inst) -> Res<()> {
@@ -154,7 +154,7 @@ impl<'c> Emit<'_, 'c> {
         let (c, r) = (self.channel_of(inst)?, self.result(inst)?);
         let (stage, phase) = (self.variable(c.receives.stage)?, self.variable(c.receives.phase)?);
         let [full, _] = self.barriers(&c, stage)?;
-        self.machine.phase_wait(self, full, phase)?;
+        self.machine.mbarrier_wait(self, full, phase)?;
         self.advance(&c, &c.receives, None)?;
         self.define(r, Val::Scalar(stage.into()));
         Ok(())
@@ -174,7 +174,7 @@ impl<'c> Emit<'_, 'c> {
             None => first,
         };
         let [_, free] = self.barriers(&c, self.variable(c.releases.stage)?)?;
-        self.machine.phase_arrive(self, free, arrives)?;
+        self.machine.mbarrier_arrive(self, free, arrives)?;
         self.advance(&c, &c.releases, when)
     }
 

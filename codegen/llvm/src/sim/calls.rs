@@ -388,17 +388,17 @@ unsafe extern "C" fn proxy_fence(ctx: *mut c_void) {
     unsafe { ask(ctx, Request::ProxyFence) };
 }
 
-unsafe extern "C" fn phase_begin(ctx: *mut c_void, address: u32, arrivals: i32, loc: i32) {
+unsafe extern "C" fn mbarrier_init(ctx: *mut c_void, address: u32, arrivals: i32, loc: i32) {
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::PhaseBegin { address, arrivals, loc }) };
 }
 
-unsafe extern "C" fn phase_arrive(ctx: *mut c_void, address: u32, bytes: i32, loc: i32) {
+unsafe extern "C" fn mbarrier_arrive(ctx: *mut c_void, address: u32, bytes: i32, loc: i32) {
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::PhaseArrive { address, bytes, loc }) };
 }
 
-unsafe extern "C" fn phase_wait(ctx: *mut c_void, address: u32, parity: u32, loc: i32) {
+unsafe extern "C" fn mbarrier_wait(ctx: *mut c_void, address: u32, parity: u32, loc: i32) {
     // SAFETY: called by a kernel with its context.
     unsafe { ask(ctx, Request::PhaseWait { address, parity, loc }) };
 }
@@ -522,9 +522,9 @@ pub fn symbols() -> &'static [(&'static str, usize)] {
             ("tk_sim_group_commit", group_commit as *const () as usize),
             ("tk_sim_group_wait", group_wait as *const () as usize),
             ("tk_sim_proxy_fence", proxy_fence as *const () as usize),
-            ("tk_sim_phase_begin", phase_begin as *const () as usize),
-            ("tk_sim_phase_arrive", phase_arrive as *const () as usize),
-            ("tk_sim_phase_wait", phase_wait as *const () as usize),
+            ("tk_sim_phase_begin", mbarrier_init as *const () as usize),
+            ("tk_sim_phase_arrive", mbarrier_arrive as *const () as usize),
+            ("tk_sim_phase_wait", mbarrier_wait as *const () as usize),
             ("tk_sim_tensor_copy", tma_load as *const () as usize),
             ("tk_sim_tensor_store", tma_store as *const () as usize),
             ("tk_sim_store_wait", store_wait as *const () as usize),

@@ -26,12 +26,12 @@ use tk_tile::message::{Form, Message};
 use super::caching::{Caching, Evict, Level};
 use super::message::{MessageBuffer, Speaks};
 use super::{Access, Atomic, Entry, Failing, Lane, Near, Passed, Space, Start, TargetEmitter};
-use crate::emit::mma::Product;
-use crate::emit::print::Part;
 use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res, Stop, bug};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
+use crate::target::request::Part;
+use crate::target::request::Product;
 
 /// Address spaces of LLVM's AMDGPU target.
 const GLOBAL: u16 = 1;

@@ -17,8 +17,8 @@ use tk_tile::message::{Form, Kind as Said, Message, control, record};
 use tk_tile::{Loc, walk};
 
 use super::{Access, Failing, Space, Start, TargetEmitter};
-use crate::emit::print::Part;
 use crate::emit::{Emit, Res, bug};
+use crate::target::request::Part;
 
 /// Why a kernel has control memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

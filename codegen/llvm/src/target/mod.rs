@@ -6,6 +6,7 @@ pub mod amdgcn;
 pub mod caching;
 pub mod message;
 pub mod nvptx;
+pub mod request;
 pub mod sim;
 pub mod swap;
 
@@ -21,12 +22,12 @@ use tk_tile::Loc;
 use tk_tile::message::Form;
 
 use self::caching::Caching;
-use crate::emit::group::WgmmaOperands;
-use crate::emit::mma::Product;
-use crate::emit::print::Part;
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
 use crate::scalar::Width;
+use crate::target::request::Part;
+use crate::target::request::Product;
+use crate::target::request::WgmmaOperands;
 
 /// What is there when a kernel begins.
 pub struct Start<'a, 'c> {
@@ -332,33 +333,38 @@ pub trait TargetEmitter<'c> {
     }
 
     /// A lane has so many registers from here on; all threads of a warpgroup come here.
-    fn hold_registers(&self, _e: &Emit<'_, 'c>, _count: u32) -> Res<()> {
+    fn set_max_registers(&self, _e: &Emit<'_, 'c>, _count: u32) -> Res<()> {
         missing("moves of registers")
     }
 
     /// Makes a barrier in shared memory whose phases end when so many threads have arrived and all bytes that were announced
     /// have come.
-    fn phase_begin(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _arrivals: u32) -> Res<()> {
+    fn mbarrier_init(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _arrivals: u32) -> Res<()> {
         missing("phases of barriers")
     }
 
     /// Barriers that this thread has made are there for copies, and for others behind a meeting.
-    fn phases_ready(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+    fn mbarriers_ready(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("phases of barriers")
     }
 
     /// Arrives and announces bytes.
-    fn phase_expect(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _bytes: u32) -> Res<()> {
+    fn mbarrier_expect(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _bytes: u32) -> Res<()> {
         missing("phases of barriers")
     }
 
     /// Arrives, if the predicate holds.
-    fn phase_arrive(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _predicate: IntValue<'c>) -> Res<()> {
+    fn mbarrier_arrive(
+        &self,
+        _e: &Emit<'_, 'c>,
+        _address: IntValue<'c>,
+        _predicate: IntValue<'c>,
+    ) -> Res<()> {
         missing("phases of barriers")
     }
 
     /// Waits until the phase of this parity is over.
-    fn phase_wait(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _parity: IntValue<'c>) -> Res<()> {
+    fn mbarrier_wait(&self, _e: &Emit<'_, 'c>, _address: IntValue<'c>, _parity: IntValue<'c>) -> Res<()> {
         missing("phases of barriers")
     }
 

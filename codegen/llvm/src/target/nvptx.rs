@@ -24,13 +24,13 @@ use tk_tile::message::{Form, Message};
 
 use super::message::{MessageBuffer, Speaks};
 use super::{Access, Atomic, Entry, Failing, Lane, Passed, PlacedBox, Space, Start, TargetEmitter};
-use crate::emit::group::WgmmaOperands;
-use crate::emit::mma::Product;
-use crate::emit::print::Part;
 use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
+use crate::target::request::Part;
+use crate::target::request::Product;
+use crate::target::request::WgmmaOperands;
 
 /// NVIDIA GPUs.
 #[derive(Debug, Default)]
@@ -344,7 +344,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         Ok(x.into_int_value())
     }
 
-    fn hold_registers(&self, e: &Emit<'_, 'c>, count: u32) -> Res<()> {
+    fn set_max_registers(&self, e: &Emit<'_, 'c>, count: u32) -> Res<()> {
         let way = if count < e.kernel.registers_of_launch() { "dec" } else { "inc" };
         let text = format!("setmaxnreg.{way}.sync.aligned.u32 {count};");
         self.asm(e, &text, "", &[], &[], Kind::Meeting).map(|_| ())
@@ -358,23 +358,23 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         Ok(e.builder.build_int_compare(inkwell::IntPredicate::NE, x.into_int_value(), e.int(0), "")?)
     }
 
-    fn phase_begin(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
+    fn mbarrier_init(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
         self.begin_phase(e, address, arrivals)
     }
 
-    fn phases_ready(&self, e: &Emit<'_, 'c>) -> Res<()> {
+    fn mbarriers_ready(&self, e: &Emit<'_, 'c>) -> Res<()> {
         self.show_phases(e)
     }
 
-    fn phase_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
+    fn mbarrier_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
         self.expect_bytes(e, address, bytes)
     }
 
-    fn phase_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
+    fn mbarrier_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
         self.arrive(e, address, predicate)
     }
 
-    fn phase_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()> {
+    fn mbarrier_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()> {
         self.wait_for_phase(e, address, parity)
     }
 

@@ -1,27 +1,30 @@
 //! Owns emission for the simulated target: the shipped lowering as a function of the host, which reaches memory and other
 //! lanes by the calls of [`crate::sim::symbols`].
 
+mod calls;
+
 use std::cell::{Cell, RefCell};
 
 use inkwell::AddressSpace;
 use inkwell::builder::Builder;
 use inkwell::module::Module;
-use inkwell::types::{BasicMetadataTypeEnum, BasicType, BasicTypeEnum};
-use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, FunctionValue, IntValue, PointerValue};
-use tk_gpu::ir::tensor_map::{self, MOST_DIMENSIONS};
+use inkwell::types::BasicTypeEnum;
+use inkwell::values::{BasicValueEnum, IntValue};
+use tk_gpu::ir::tensor_map;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::{Form, Kind, Message};
 
+use self::calls::Place;
 use super::{Access, Atomic, Entry, Failing, Lane, PlacedBox, Space, Start, TargetEmitter};
-use crate::emit::group::{Left, Lies, WgmmaOperands};
-use crate::emit::mma::Product;
-use crate::emit::print::Part;
 use crate::emit::value::word;
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 use crate::sim::{Order, Scope, Shuffle, Space as SimSpace};
+use crate::target::request::Part;
+use crate::target::request::Product;
+use crate::target::request::{Left, Lies, WgmmaOperands};
 
 /// The simulated target; collects the places and messages to which calls refer by number.
 #[derive(Debug, Default)]
@@ -44,188 +47,6 @@ impl Sim {
     /// What calls refer to.
     pub fn into_tables(self) -> Tables {
         Tables { locs: self.locs.into_inner(), messages: self.messages.into_inner() }
-    }
-
-    /// The number of a new message.
-    fn message(&self, text: &str, kind: Kind) -> u32 {
-        let mut messages = self.messages.borrow_mut();
-        messages.push(Message { text: text.to_string(), kind, loc: self.loc.get() });
-        messages.len() as u32 - 1
-    }
-
-    /// The number of the place of the current instruction; -1 for none.
-    fn place<'c>(&self, e: &Emit<'_, 'c>) -> IntValue<'c> {
-        let Some(loc) = self.loc.get() else { return e.i32().const_int(u64::MAX, true) };
-        let mut locs = self.locs.borrow_mut();
-        let n = locs.iter().position(|l| *l == loc).unwrap_or_else(|| {
-            locs.push(loc);
-            locs.len() - 1
-        });
-        e.int(n as u32)
-    }
-
-    /// A copy of a box, and its barrier if it has one.
-    fn copy_box<'c>(
-        &self,
-        e: &Emit<'_, 'c>,
-        name: &str,
-        what: &PlacedBox<'c>,
-        barrier: Option<IntValue<'c>>,
-    ) -> Res<()> {
-        let at = (0..MOST_DIMENSIONS).map(|i| what.at.get(i).copied().unwrap_or(e.int(0)));
-        let all = [what.map].into_iter().chain(at).chain([what.shared]).chain(barrier).chain([self.place(e)]);
-        let args: Vec<BasicValueEnum<'c>> = all.map(Into::into).collect();
-        self.call(&Place::of(e), name, None, &args).map(|_| ())
-    }
-
-    fn call<'c>(
-        &self,
-        at: &Place<'_, 'c>,
-        name: &str,
-        result: Option<BasicTypeEnum<'c>>,
-        args: &[BasicValueEnum<'c>],
-    ) -> Res<Option<BasicValueEnum<'c>>> {
-        let context = at.function.get_nth_param(0);
-        let Some(context) = context else { return bug("a kernel has a context") };
-        let mut all: Vec<BasicMetadataValueEnum<'c>> = vec![context.into()];
-        all.extend(args.iter().map(|a| BasicMetadataValueEnum::from(*a)));
-        let mut types: Vec<BasicMetadataTypeEnum<'c>> = vec![context.get_type().into()];
-        types.extend(args.iter().map(|a| BasicMetadataTypeEnum::from(a.get_type())));
-        let ty = match result {
-            Some(r) => r.fn_type(&types, false),
-            None => at.context.void_type().fn_type(&types, false),
-        };
-        let function = at.module.get_function(name).unwrap_or_else(|| at.module.add_function(name, ty, None));
-        Ok(at.builder.build_call(function, &all, "")?.try_as_basic_value().basic())
-    }
-
-    fn int_call<'c>(&self, e: &Emit<'_, 'c>, name: &str, args: &[BasicValueEnum<'c>]) -> Res<IntValue<'c>> {
-        self.int_call_of(e, name, e.i32().into(), args)
-    }
-
-    fn int_call_of<'c>(
-        &self,
-        e: &Emit<'_, 'c>,
-        name: &str,
-        result: BasicTypeEnum<'c>,
-        args: &[BasicValueEnum<'c>],
-    ) -> Res<IntValue<'c>> {
-        match self.call(&Place::of(e), name, Some(result), args)? {
-            Some(x) => Ok(x.into_int_value()),
-            None => bug("a call gave nothing"),
-        }
-    }
-
-    /// A part of the frame of the kernel for the elements of one access.
-    fn room<'c>(&self, e: &Emit<'_, 'c>, access: &Access<'c>) -> Res<PointerValue<'c>> {
-        let here = e.builder.get_insert_block();
-        let entry = e.function.get_first_basic_block();
-        let (Some(here), Some(entry)) = (here, entry) else { return bug("no block is open") };
-        match entry.get_first_instruction() {
-            Some(first) => e.builder.position_before(&first),
-            None => e.builder.position_at_end(entry),
-        }
-        let room = e.builder.build_alloca(access.ty.array_type(access.count), "")?;
-        e.builder.position_at_end(here);
-        if let Some(inst) = room.as_instruction() {
-            // The widest access is aligned to its size.
-            let _ = inst.set_alignment(16);
-        }
-        Ok(room)
-    }
-
-    /// A part of the frame with these words.
-    fn words_room<'c>(&self, e: &Emit<'_, 'c>, words: &[BasicValueEnum<'c>]) -> Res<PointerValue<'c>> {
-        let count = words.len() as u32;
-        let access = Access::of(e.int(0), 0, e.i32().into(), 4, count);
-        let room = self.room(e, &access)?;
-        for (i, x) in words.iter().enumerate() {
-            e.builder.build_store(self.word(e, room, i)?, *x)?;
-        }
-        Ok(room)
-    }
-
-    /// The words of a part of the frame, of the types of these.
-    fn words_back<'c>(
-        &self,
-        e: &Emit<'_, 'c>,
-        room: PointerValue<'c>,
-        like: &[BasicValueEnum<'c>],
-    ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let one = |(i, x): (usize, &BasicValueEnum<'c>)| {
-            Ok(e.builder.build_load(x.get_type(), self.word(e, room, i)?, "")?)
-        };
-        like.iter().enumerate().map(one).collect()
-    }
-
-    fn word<'c>(&self, e: &Emit<'_, 'c>, room: PointerValue<'c>, i: usize) -> Res<PointerValue<'c>> {
-        // SAFETY: the position is below the number of words of the room.
-        Ok(unsafe { e.builder.build_in_bounds_gep(e.i32(), room, &[e.int(i as u32)], "")? })
-    }
-
-    /// What describes a factor from so many bytes on.
-    fn descriptor<'c>(&self, e: &Emit<'_, 'c>, lies: &Lies<'c>, offset: i64) -> Res<IntValue<'c>> {
-        let (b, long) = (e.builder, e.context.i64_type());
-        let address = b.build_int_add(lies.address, e.int(offset as u32), "")?;
-        let address = b.build_right_shift(address, e.int(4), false, "")?;
-        let address = b.build_int_z_extend(address, long, "")?;
-        Ok(b.build_or(address, long.const_int(super::nvptx::descriptor(lies), false), "")?)
-    }
-
-    fn element<'c>(
-        &self,
-        e: &Emit<'_, 'c>,
-        access: &Access<'c>,
-        room: PointerValue<'c>,
-        i: usize,
-    ) -> Res<PointerValue<'c>> {
-        // SAFETY: the position is below the number of elements of the room.
-        Ok(unsafe { e.builder.build_in_bounds_gep(access.ty, room, &[e.int(i as u32)], "")? })
-    }
-
-    fn touch<'c>(
-        &self,
-        e: &Emit<'_, 'c>,
-        space: Space,
-        access: &Access<'c>,
-        room: PointerValue<'c>,
-        store: bool,
-    ) -> Res<()> {
-        // The other way to write an address is tried here as well.
-        let address = match access.near {
-            Some(near) => e.builder.build_int_add(near.base, e.extend(near.distance, false)?, "")?,
-            None => access.address,
-        };
-        let by = address.get_type().const_int(access.offset.cast_unsigned(), true);
-        let address = e.builder.build_int_add(address, by, "")?;
-        let name = match (space, store) {
-            (Space::Global, false) => "tk_sim_load",
-            (Space::Global, true) => "tk_sim_store",
-            (Space::Shared, false) => "tk_sim_shared_load",
-            (Space::Shared, true) => "tk_sim_shared_store",
-        };
-        let bytes = e.int(access.bytes * access.count);
-        self.call(
-            &Place::of(e),
-            name,
-            None,
-            &[address.into(), bytes.into(), room.into(), self.place(e).into()],
-        )?;
-        Ok(())
-    }
-}
-
-/// Where a call goes.
-struct Place<'a, 'c> {
-    context: &'c inkwell::context::Context,
-    builder: &'a Builder<'c>,
-    module: &'a Module<'c>,
-    function: FunctionValue<'c>,
-}
-
-impl<'a, 'c> Place<'a, 'c> {
-    fn of(e: &Emit<'a, 'c>) -> Place<'a, 'c> {
-        Place { context: e.context, builder: e.builder, module: e.module, function: e.function }
     }
 }
 
@@ -527,7 +348,7 @@ impl<'c> TargetEmitter<'c> for Sim {
     }
 
     /// Lanes have as many as they like.
-    fn hold_registers(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
+    fn set_max_registers(&self, _: &Emit<'_, 'c>, _: u32) -> Res<()> {
         Ok(())
     }
 
@@ -537,28 +358,28 @@ impl<'c> TargetEmitter<'c> for Sim {
         Ok(e.builder.build_int_compare(inkwell::IntPredicate::EQ, lane, e.int(0), "")?)
     }
 
-    fn phase_begin(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
+    fn mbarrier_init(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, arrivals: u32) -> Res<()> {
         let args = [address.into(), e.int(arrivals).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_phase_begin", None, &args).map(|_| ())
     }
 
-    fn phases_ready(&self, _e: &Emit<'_, 'c>) -> Res<()> {
+    fn mbarriers_ready(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         Ok(())
     }
 
-    fn phase_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
+    fn mbarrier_expect(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, bytes: u32) -> Res<()> {
         let args = [address.into(), e.int(bytes).into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_phase_arrive", None, &args).map(|_| ())
     }
 
-    fn phase_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
+    fn mbarrier_arrive(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, predicate: IntValue<'c>) -> Res<()> {
         let args = [address.into(), e.int(0).into(), self.place(e).into()];
         e.act_where(Some(predicate), || {
             self.call(&Place::of(e), "tk_sim_phase_arrive", None, &args).map(|_| ())
         })
     }
 
-    fn phase_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()> {
+    fn mbarrier_wait(&self, e: &Emit<'_, 'c>, address: IntValue<'c>, parity: IntValue<'c>) -> Res<()> {
         let args = [address.into(), parity.into(), self.place(e).into()];
         self.call(&Place::of(e), "tk_sim_phase_wait", None, &args).map(|_| ())
     }

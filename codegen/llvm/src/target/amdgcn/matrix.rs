@@ -6,9 +6,9 @@ use tk_gpu::target::mma::{Form, Matrix};
 use tk_ops::DType;
 
 use super::Amdgcn;
-use crate::emit::mma::Product;
 use crate::emit::value::vector_of;
 use crate::emit::{Emit, Res, bug};
+use crate::target::request::Product;
 
 /// Log2 of the rows and elements along K of the instructions for 8-bit integers of CDNA2.
 const SHORT: u32 = 8;

@@ -4,8 +4,8 @@ use inkwell::values::{BasicValueEnum, IntValue};
 
 use super::matrix::matrix_type;
 use super::{Kind, Nvptx};
-use crate::emit::group::{Left, Lies, WgmmaOperands};
 use crate::emit::{Emit, Res};
+use crate::target::request::{Left, Lies, WgmmaOperands};
 
 /// Bits of an address that a descriptor holds, and how many of them it leaves out below.
 const ADDRESS: u64 = 0x3FFFF;

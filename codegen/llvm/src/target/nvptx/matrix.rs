@@ -5,8 +5,8 @@ use tk_ops::DType;
 
 use super::memory::{Parts, offset_text};
 use super::{Kind, Nvptx};
-use crate::emit::mma::Product;
 use crate::emit::{Emit, Res, bug};
+use crate::target::request::Product;
 
 impl<'c> Nvptx<'c> {
     pub(super) fn ldmatrix(

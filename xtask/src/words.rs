@@ -1,0 +1,44 @@
+//! Checks that sources of `codegen` use the words of `docs/glossary.md`.
+//!
+//! Guarantees that no retired word stands in one, alone or as an identifier; parts of longer identifiers are not looked at.
+
+use std::path::Path;
+
+use crate::source::{self, File};
+
+const PAGE: &str = "docs/glossary.md";
+
+/// What is wrong.
+pub fn check(root: &Path, rust: &[File]) -> Vec<String> {
+    let page = match source::read(root, PAGE) {
+        Ok(page) => page,
+        Err(problem) => return vec![problem],
+    };
+    let retired: Vec<(&str, &str)> = page
+        .lines()
+        .skip_while(|l| !l.starts_with("| retired |"))
+        .skip(2)
+        .map_while(|l| l.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .collect();
+    if retired.is_empty() {
+        return vec![format!("{PAGE}: no table begins with `| retired |`")];
+    }
+    let files = rust.iter().filter(|f| f.path.starts_with("codegen/") && f.path.contains("/src/"));
+    files.flat_map(|f| in_file(f, &retired)).collect()
+}
+
+fn in_file(file: &File, retired: &[(&str, &str)]) -> Vec<String> {
+    let mut problems = vec![];
+    for (n, line) in file.text.lines().enumerate() {
+        let lower = line.to_lowercase();
+        let words: Vec<&str> =
+            lower.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect();
+        for (word, instead) in retired {
+            let parts: Vec<&str> = word.split(' ').collect();
+            if words.windows(parts.len()).any(|w| w == parts) {
+                problems.push(format!("{}:{}: `{word}` is retired: {instead} ({PAGE})", file.path, n + 1));
+            }
+        }
+    }
+    problems
+}
