@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tk_gpu::Kernel;
 use tk_gpu::ir::kernel::Remedy;
-use tk_gpu::ir::shared_access::slots;
+use tk_gpu::ir::shared_access::buffer_stages;
 use tk_ops::{MachineOp, Op};
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 use tk_tile::{InstId, walk};
@@ -82,7 +82,7 @@ fn writers(kernel: &Kernel) -> BTreeMap<usize, (InstId, u32)> {
             inst.op,
             Op::Machine(MachineOp::SharedStore | MachineOp::AsyncCopy | MachineOp::TmaLoad)
         );
-        for (buffer, stages) in slots(inst).into_iter().filter(|_| writes) {
+        for (buffer, stages) in buffer_stages(inst).into_iter().filter(|_| writes) {
             writers.insert(buffer, (i, stages));
         }
     }

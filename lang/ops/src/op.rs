@@ -290,7 +290,7 @@ ops! {
     /// What only the code of a machine has; passes of `codegen/gpu` bring it in, and no tile module holds it. Shared
     /// memory is in buffers of the scheduled kernel; attribute `buffer` is the number of one. An element of a tile lies at
     /// `start` + the sum of its coordinates times `strides`, or where `bases` says: the exclusive or of one entry for
-    /// each bit of its coordinates. With `slots`, one number for each buffer, a buffer is a ring of so many equal pieces, and
+    /// each bit of its coordinates. With `buffer_stages`, one number for each buffer, a buffer has that many equal stages, and
     /// the last operand is the number of the piece, i32.
     MachineOp {
         /// The same tile, its elements in other registers and lanes.
@@ -331,7 +331,7 @@ ops! {
         AsyncCommit = "async_commit",
         /// All groups of a thread but the last `pending` have arrived, for this thread.
         AsyncWait = "async_wait",
-        /// Whether this warp is the one that brings tiles: `buffers` are the barriers of channels, with so many `pieces`, which
+        /// Whether this warp is the one that brings tiles: `buffers` are the barriers of channels, with so many `pipeline_stages`, which
         /// are ready then. The warps of the program go the other way. `warps`: there are so many that go this way, the first
         /// of which brings tiles.
         IsProducerWarp = "is_producer_warp",

@@ -22,14 +22,14 @@ pub fn named(inst: &Inst) -> Vec<Option<usize>> {
 
 /// The stages of each buffer that an instruction names: 1 where it is no multi-stage buffer.
 pub fn buffer_stages(inst: &Inst) -> Vec<(usize, u32)> {
-    let slots = inst.attrs.ints("stages").unwrap_or(&[]).iter().copied().chain(std::iter::repeat(1));
+    let slots = inst.attrs.ints("buffer_stages").unwrap_or(&[]).iter().copied().chain(std::iter::repeat(1));
     let stages = |n: i64| u32::try_from(n).unwrap_or(1).max(1);
     named(inst).into_iter().zip(slots).filter_map(|(b, n)| Some((b?, stages(n)))).collect()
 }
 
 /// The number of the stage that an instruction accesses, if one of its buffers is a multi-stage buffer.
 pub fn stage_index(inst: &Inst) -> Option<ValueId> {
-    inst.attrs.ints("stages").and_then(|_| inst.operands.last().copied())
+    inst.attrs.ints("buffer_stages").and_then(|_| inst.operands.last().copied())
 }
 
 /// Without which nothing happens, if there is such a condition.

@@ -97,7 +97,7 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
     };
     let taken = |(at, store): (usize, &InstId)| -> Option<Taken> {
         let inst = &func.insts[*store];
-        let ([v], None) = (inst.operands.as_slice(), inst.attrs.get("stages")) else { return None };
+        let ([v], None) = (inst.operands.as_slice(), inst.attrs.get("buffer_stages")) else { return None };
         if inst.op != Op::Machine(MachineOp::SharedStore) {
             return None;
         }

@@ -110,7 +110,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let filled = func.insts[fill].op == Op::Machine(MachineOp::SharedStore) && last == load;
     // All that is stored is stored by threads that come by here.
     let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
-    let plain = [fill, load].iter().all(|i| func.insts[*i].attrs.get("stages").is_none());
+    let plain = [fill, load].iter().all(|i| func.insts[*i].attrs.get("buffer_stages").is_none());
     let root = known.roots.get(*view)?;
     let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
     let matrix = warp_specialize::mapped(kernel, known, *view, [*row, *column])?;

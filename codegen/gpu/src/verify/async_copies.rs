@@ -18,12 +18,12 @@ pub(super) fn multi_stage(cx: Cx<'_>, inst: &Inst) -> Check {
     ensure(inst.attrs.flag("when") == condition(inst).is_some_and(is_bool), S03, || {
         "`when` needs a condition, `bool`".into()
     })?;
-    let Some(stages) = inst.attrs.ints("stages") else { return Ok(()) };
+    let Some(stages) = inst.attrs.ints("buffer_stages") else { return Ok(()) };
     let number =
         stage_index(inst).is_some_and(|v| cx.ty(v).dtype() == Some(DType::I32) && cx.shape(v).is_empty());
     let multi_stage_buffers = buffer_stages(inst);
     ensure(number && named(inst).len() == stages.len(), S03, || {
-        "`slots` needs a number for each buffer, and a number of a stage, `i32`".into()
+        "`buffer_stages` needs a number for each buffer, and a number of a stage, `i32`".into()
     })?;
     multi_stage_buffers.iter().zip(stages).try_for_each(|((b, n), stage)| {
         let bytes = cx.kernel.buffers.get(*b).map_or(0, |b| b.bytes);

@@ -151,11 +151,13 @@ const MOST_RANK: usize = 64;
 fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static [&'static str]) {
     match op {
         MachineOp::Convert => (1..=1, 1, &[]),
-        MachineOp::SharedStore => {
-            (1..=1, 0, &["ahead", "bases", "buffer", "chunked", "remote", "stages", "start", "strides"])
-        }
+        MachineOp::SharedStore => (
+            1..=1,
+            0,
+            &["ahead", "bases", "buffer", "chunked", "remote", "buffer_stages", "start", "strides"],
+        ),
         MachineOp::SharedLoad => {
-            (0..=0, 1, &["bases", "buffer", "own", "remote", "stages", "start", "strides"])
+            (0..=0, 1, &["bases", "buffer", "own", "remote", "buffer_stages", "start", "strides"])
         }
         MachineOp::SharedGather => (1..=1, 1, &["axis", "buffer", "k", "start", "strides"]),
         MachineOp::SharedScatter => (2..=2, 0, &["axis", "buffer", "start", "strides"]),
@@ -163,29 +165,51 @@ fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static
             (1..=1, 1, &["axis", "buffer", "descending", "k", "merge", "start", "strides"])
         }
         MachineOp::SharedAdd => (1..=2, 0, &["buffer", "k"]),
-        MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision", "stages"]),
+        MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision", "buffer_stages"]),
         MachineOp::Mma => (
             1..=3,
             1,
-            &["bases_a", "bases_b", "buffers", "elem", "fast", "async", "k", "matrix", "precision", "stages"],
+            &[
+                "bases_a",
+                "bases_b",
+                "buffers",
+                "elem",
+                "fast",
+                "async",
+                "k",
+                "matrix",
+                "precision",
+                "buffer_stages",
+            ],
         ),
-        MachineOp::IsProducerWarp => (0..=0, 1, &["buffers", "stages", "warps"]),
+        MachineOp::IsProducerWarp => (0..=0, 1, &["buffers", "pipeline_stages", "warps"]),
         MachineOp::Elect => (0..=0, 1, &[]),
         MachineOp::SetMaxRegisters => (0..=0, 0, &["count"]),
-        MachineOp::ProducerAcquire => (0..=0, 0, &["buffer", "bytes", "stages"]),
-        MachineOp::ProducerCommit => (0..=0, 0, &["buffer", "stages"]),
-        MachineOp::ConsumerWait => (0..=0, 1, &["buffer", "stages"]),
-        MachineOp::ConsumerRelease => (0..=0, 0, &["buffer", "stages", "when"]),
-        MachineOp::TmaLoad => (3..=3, 0, &["buffers", "cache", "evict", "stages", "shape", "span"]),
+        MachineOp::ProducerAcquire => (0..=0, 0, &["buffer", "bytes", "pipeline_stages"]),
+        MachineOp::ProducerCommit => (0..=0, 0, &["buffer", "pipeline_stages"]),
+        MachineOp::ConsumerWait => (0..=0, 1, &["buffer", "pipeline_stages"]),
+        MachineOp::ConsumerRelease => (0..=0, 0, &["buffer", "pipeline_stages", "when"]),
+        MachineOp::TmaLoad => (3..=3, 0, &["buffers", "cache", "evict", "pipeline_stages", "shape", "span"]),
         MachineOp::TmaStore => (3..=3, 0, &["buffer", "cache", "evict", "once", "shape", "span"]),
         MachineOp::MmaWait => (1..=1, 1, &["buffers", "pending"]),
         MachineOp::AsyncCopy => {
-            let names =
-                &["ahead", "bases", "buffer", "cache", "evict", "own", "stages", "start", "strides", "when"];
+            let names = &[
+                "ahead",
+                "bases",
+                "buffer",
+                "cache",
+                "evict",
+                "own",
+                "buffer_stages",
+                "start",
+                "strides",
+                "when",
+            ];
             (1..=MOST_RANK + 1, 1, names)
         }
         MachineOp::Fragments => {
-            let names = &["axis", "bases", "buffer", "elem", "k", "matrix", "precision", "stages", "start"];
+            let names =
+                &["axis", "bases", "buffer", "elem", "k", "matrix", "precision", "buffer_stages", "start"];
             (1..=1, 1, names)
         }
         MachineOp::AsyncCommit => (0..=0, 0, &[]),

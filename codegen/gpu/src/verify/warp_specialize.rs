@@ -72,7 +72,7 @@ fn counted(cx: Cx<'_>, inst: &Inst) -> Check {
 
 /// The barriers of a TMA pipeline.
 fn barriers(cx: Cx<'_>, inst: &Inst) -> Check {
-    let (buffer, stages) = (int(&inst.attrs, "buffer")?, int(&inst.attrs, "stages")?);
+    let (buffer, stages) = (int(&inst.attrs, "buffer")?, int(&inst.attrs, "pipeline_stages")?);
     let found = usize::try_from(buffer).ok().and_then(|b| cx.kernel.buffers.get(b));
     let fits = found.is_some_and(|b| i64::from(b.bytes) == stages * i64::from(BARRIERS));
     ensure(fits && stages > 1, S04, || format!("buffer {buffer} has no barriers of {stages} stages"))
@@ -80,7 +80,7 @@ fn barriers(cx: Cx<'_>, inst: &Inst) -> Check {
 
 /// A copy to the open stage of a TMA pipeline, or from a buffer.
 fn copy(cx: Cx<'_>, inst: &Inst, view: ValueId) -> Check {
-    let (stages, span) = (inst.attrs.int("stages").unwrap_or(1), int(&inst.attrs, "span")?);
+    let (stages, span) = (inst.attrs.int("pipeline_stages").unwrap_or(1), int(&inst.attrs, "span")?);
     let Some(matrix) = tensor_map::matrix(cx.kernel, view) else {
         return fault(S03, "it copies from no matrix that the launch knows");
     };

@@ -35,8 +35,8 @@ impl<'c> Emit<'_, 'c> {
         let r = self.result(inst)?;
         let threads = self.kernel.options.threads();
         let (warps, lanes) = (1u32 << threads.warp_bits, 1u32 << threads.lane_bits);
-        let lists =
-            [inst.attrs.ints("buffers"), inst.attrs.ints("stages")].map(|l| l.unwrap_or(&[]).to_vec());
+        let lists = [inst.attrs.ints("buffers"), inst.attrs.ints("pipeline_stages")]
+            .map(|l| l.unwrap_or(&[]).to_vec());
         for (buffer, stages) in lists[0].iter().zip(&lists[1]) {
             let buffer = usize::try_from(*buffer).unwrap_or(usize::MAX);
             let Some(found) = self.kernel.buffers.get(buffer) else {

@@ -213,7 +213,7 @@ impl<'a> Expand<'a> {
                     self.own_place(buffer, r)
                 }
             };
-            let place = place.with("stages", Attr::Ints(vec![stages.into()]));
+            let place = place.with("buffer_stages", Attr::Ints(vec![stages.into()]));
             self.replace(&taken, &place, slot);
             let operands = shared_access::places(self.kernel, taken.load).to_vec();
             let inst = Inst { operands, ..inst };
@@ -237,14 +237,14 @@ impl<'a> Expand<'a> {
                 continue;
             }
             let named = named(inst);
-            let old = inst.attrs.ints("stages").map(<[i64]>::to_vec);
+            let old = inst.attrs.ints("buffer_stages").map(<[i64]>::to_vec);
             if old.is_none() {
                 inst.operands.push(slot);
             }
             let old = old.unwrap_or_else(|| vec![1; named.len()]);
             let of = |(b, n): (&Option<usize>, i64)| if *b == Some(buffer) { stages } else { n };
             let slots = named.iter().zip(old).map(of).collect();
-            inst.attrs.set("stages", Attr::Ints(slots));
+            inst.attrs.set("buffer_stages", Attr::Ints(slots));
         }
     }
 

@@ -1,14 +1,14 @@
 //! Lets loads of loops run ahead: what an iteration reads is copied to shared memory while earlier iterations are computed.
 //!
 //! ```text
-//! for i in lo..hi                               =>   if lo < hi { async_copy x, lo {buffer = 0, stages = [2]}, 0 }
+//! for i in lo..hi                               =>   if lo < hi { async_copy x, lo {buffer = 0, buffer_stages = [2]}, 0 }
 //!   v0 = view_load x, i                              async_commit
 //!   shared_store v0 {buffer = 0}                     for i in lo..hi, slot = 0
 //!   v1 = shared_dot acc {buffers = [0, 1]}             async_wait {pending = 0}
 //!                                                      barrier
 //!                                                      if i + 1 < hi { async_copy x, i + 1 {..}, 1 - slot }
 //!                                                      async_commit
-//!                                                      v1 = shared_dot acc, slot {buffers = [0, 1], stages = [2, 2]}
+//!                                                      v1 = shared_dot acc, slot {buffers = [0, 1], buffer_stages = [2, 2]}
 //! ```
 //!
 //! A buffer becomes a multi-stage buffer of as many stages as iterations are on their way (`stages`). The instructions that say where a load
@@ -305,7 +305,7 @@ impl<'a> Look<'a> {
             && all.iter().filter(|i| **i != store).all(|i| {
                 let (reads, writes) = touched(&func.insts[*i]);
                 // Who reads a multi-stage buffer of an inner loop has the number of a stage of that one.
-                let free = func.insts[*i].attrs.ints("stages").is_none();
+                let free = func.insts[*i].attrs.ints("buffer_stages").is_none();
                 let knows_stages = free
                     && matches!(
                         func.insts[*i].op,

@@ -66,7 +66,7 @@ impl Expand<'_> {
         let here = func.blocks[body].insts.contains(&product);
         let inst = func.insts[product].clone();
         let multi_stage_buffers =
-            inst.attrs.ints("stages").is_some_and(|s| s.iter().all(|n| *n == i64::from(stages)));
+            inst.attrs.ints("buffer_stages").is_some_and(|s| s.iter().all(|n| *n == i64::from(stages)));
         let acc = *inst.operands.first()?;
         let (k, tiles, elems) = analysis::mma::product(self.kernel, &inst, acc)?;
         let own = 1u32 << tiles.matrix.k;
@@ -198,7 +198,7 @@ impl Expand<'_> {
                 .with("axis", Attr::Int(side as i64))
                 .with("bases", Attr::Ints(bases))
                 .with("buffer", Attr::Int(buffer))
-                .with("stages", Attr::Ints(vec![self.plan.stages.into()]))
+                .with("buffer_stages", Attr::Ints(vec![self.plan.stages.into()]))
                 .with("start", Attr::Int((step * prefetch.own).into()));
             for (name, value) in product.attrs.iter() {
                 if ["elem", "k", "matrix", "precision"].contains(&name) {

@@ -10,7 +10,7 @@
 //! v5 = ..                                 } else {
 //!                                           for i in lo..hi, acc
 //!                                             v2 = consumer_wait
-//!                                             v3 = mma acc, v2 {buffers = [0, 1], stages = [4, 4], async = true}
+//!                                             v3 = mma acc, v2 {buffers = [0, 1], buffer_stages = [4, 4], async = true}
 //!                                             v4 = mma_wait v3 {pending = 1}
 //!                                             consumer_release when i != lo
 //!                                           v5 = mma_wait .. {pending = 0}

@@ -32,7 +32,9 @@ struct TmaPipeline<'a> {
 
 impl TmaPipeline<'_> {
     fn attrs(&self) -> Attrs {
-        Attrs::new().with("buffer", Attr::Int(self.barriers)).with("stages", Attr::Int(self.stages.into()))
+        Attrs::new()
+            .with("buffer", Attr::Int(self.barriers))
+            .with("pipeline_stages", Attr::Int(self.stages.into()))
     }
 }
 
@@ -54,7 +56,7 @@ pub fn apply(kernel: &mut Kernel, multi_stage_buffers: &[PlannedPipeline], slice
     barriers.dedup();
     let own = Attrs::new()
         .with("buffers", Attr::Ints(barriers.iter().map(|(b, _)| *b).collect()))
-        .with("stages", Attr::Ints(barriers.iter().map(|(_, n)| *n).collect()));
+        .with("pipeline_stages", Attr::Ints(barriers.iter().map(|(_, n)| *n).collect()));
     let producer = edit.inst(Op::Machine(MachineOp::IsProducerWarp), &[], own);
     let producer = edit.first(body, producer, flag);
     edit.choose(body, producer, [copies, rest]);
@@ -182,7 +184,7 @@ impl Bring<'_> {
             let shape = ty.and_then(|ty| self.edit.kernel.module.types.get(ty).shape()).unwrap_or(&[]);
             let attrs = hints(&load)
                 .with("buffers", Attr::Ints(vec![*multi_stage as i64, tma_pipeline.barriers]))
-                .with("stages", Attr::Int(tma_pipeline.stages.into()))
+                .with("pipeline_stages", Attr::Int(tma_pipeline.stages.into()))
                 .with("shape", Attr::Ints(shape.iter().map(|n| i64::from(*n)).collect()))
                 .with("span", Attr::Int(t.span.into()));
             let mut copy = self.edit.inst(Op::Machine(MachineOp::TmaLoad), &operands, attrs);
@@ -221,7 +223,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
             };
             let (buffers, slots) = named(inst).iter().map(of).unzip();
             inst.attrs.set("buffers", Attr::Ints(buffers));
-            inst.attrs.set("stages", Attr::Ints(slots));
+            inst.attrs.set("buffer_stages", Attr::Ints(slots));
             inst.operands.push(stage);
         }
         edit.func().blocks[feed.block].insts.push(i);
