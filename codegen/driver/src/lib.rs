@@ -3,49 +3,32 @@
 //!
 //! The only crate that starts an assembler or keeps a cache of compiled kernels.
 
-mod assembler;
-mod build;
-mod c_source;
-mod cache;
 mod compile;
-mod encode;
-mod find;
-mod guard;
-mod instance;
-mod jit;
-mod kernel;
-mod listing;
-mod lld;
-mod memory;
-mod nvdisasm;
-mod ptxas;
-mod report;
+mod device;
 mod ship;
-mod simulator;
-mod target;
-mod tool;
-mod variant;
+mod tools;
 
-pub use assembler::{Assembler, TARGETS, Tools};
-pub use build::{Built, Work, build_cached, compile_for};
-pub use c_source::{CSource, c_source};
-pub use cache::{Cache, Key, Size};
-pub use compile::compile;
-pub use find::{Environment, Found, Ignored};
-pub use instance::{Refused, Specialization, specializations};
-pub use jit::Jit;
-pub use kernel::{Asked, Cubin, Kernel, Param, ParamKind, Request, Resources, Shape, Stages};
-pub use lld::Lld;
-pub use nvdisasm::disassemble;
-pub use ptxas::Ptxas;
-pub use report::{describe, shortages, spilled};
-pub use ship::{Shipped, Unit, ship};
-pub use simulator::Simulator;
-pub use target::facts_about;
 pub use tk_gpu::ArgFacts;
 pub use tk_llvm::gpu::verify_machine_code;
-pub use tool::ToolError;
-pub use variant::Variant;
+
+pub use self::compile::binary::{Built, Work, build_cached, compile_for};
+pub use self::compile::cache::{Cache, Key, Size};
+pub use self::compile::instance::{Refused, Specialization, specializations};
+pub use self::compile::kernel::{Asked, Cubin, Kernel, Param, ParamKind, Request, Resources, Shape, Stages};
+pub use self::compile::pipeline::compile;
+pub use self::compile::variant::Variant;
+pub use self::device::facts::facts_about;
+pub use self::device::jit::Jit;
+pub use self::device::simulator::Simulator;
+pub use self::ship::artifact::{Shipped, Unit, ship};
+pub use self::ship::c_source::{CSource, c_source};
+pub use self::ship::report::{describe, shortages, spilled};
+pub use self::tools::assembler::{Assembler, TARGETS, Tools};
+pub use self::tools::find::{Environment, Found, Ignored};
+pub use self::tools::lld::Lld;
+pub use self::tools::nvdisasm::disassemble;
+pub use self::tools::ptxas::Ptxas;
+pub use self::tools::tool::ToolError;
 
 /// The version of the LLVM that makes the code.
 pub fn llvm_version() -> String {

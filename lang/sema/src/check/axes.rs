@@ -5,8 +5,8 @@
 use tk_syntax::ast;
 use tk_syntax::codes;
 
+use super::builtins::Slots;
 use super::cx::Cx;
-use super::rows::Slots;
 use crate::hir::{CVarId, HArg, HExpr, HKind};
 use crate::poly::{Poly, PolyFn};
 use crate::types::Ty;

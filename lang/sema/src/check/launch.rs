@@ -22,7 +22,7 @@ impl Cx<'_, '_> {
     }
 
     /// `pointers(x, y)`: a table of the addresses of buffers of one element type.
-    pub fn pointers(&mut self, s: &super::rows::Slots) -> Option<HExpr> {
+    pub fn pointers(&mut self, s: &super::builtins::Slots) -> Option<HExpr> {
         let values: Vec<HExpr> = s.rest.clone().into_iter().map(|e| self.value(e)).collect();
         let mut first: Option<Elem> = None;
         for h in &values {

@@ -5,8 +5,8 @@ use tk_sema::target::Target;
 use tk_syntax::{Diagnostic, SourceMap, Span, codes};
 use tk_tile::{FuncId, TileModule};
 
-use crate::kernel::{Asked, Request, Shape, facts};
-use crate::target::facts_about;
+use crate::compile::kernel::{Asked, Request, Shape, facts};
+use crate::device::facts::facts_about;
 use crate::{Cache, Environment, Tools, build_cached};
 
 /// Compiles kernels when they are launched, through the cache.

@@ -7,9 +7,9 @@ use tk_gpu::ArgFacts;
 use tk_gpu::ir::kernel::{Remedy, Shortage};
 use tk_syntax::{Diagnostic, FileId, Severity, Span, codes};
 
-use crate::build::Built;
-use crate::kernel::{Kernel, Param, ParamKind};
-use crate::variant::Variant;
+use crate::compile::binary::Built;
+use crate::compile::kernel::{Kernel, Param, ParamKind};
+use crate::compile::variant::Variant;
 
 /// The report. Names keep their meaning; new ones may be added.
 #[derive(Serialize)]

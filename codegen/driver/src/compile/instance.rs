@@ -11,9 +11,9 @@ use tk_sema::eval::Bindings;
 use tk_sema::hir::FnId;
 use tk_syntax::{Diagnostic, Span};
 
-use crate::kernel::Asked;
-use crate::target::facts_about;
-use crate::variant::Variant;
+use crate::compile::kernel::Asked;
+use crate::compile::variant::Variant;
+use crate::device::facts::facts_about;
 
 /// Values that are given by name.
 type Sets = Vec<(String, SetValue)>;

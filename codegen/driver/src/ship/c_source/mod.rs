@@ -11,14 +11,14 @@ mod runs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use names::{Names, names, stem};
+use runs::runs;
 use tk_bundle::{Dimension, Kernel, Machine, Param, ParamKind, TensorMap, Variant, Word};
 use tk_gpu::target::spec;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
 
-use crate::ship::Shipped;
-use names::{Names, names, stem};
-use runs::runs;
+use crate::ship::artifact::Shipped;
 
 const TYPES: &str = include_str!("../c/types.h");
 const LAUNCH: &str = include_str!("../c/launch.c");

@@ -19,8 +19,8 @@ use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
 use tk_tile::text::Options;
 use tk_tile::{Elem, Id, Type, ValueId};
 
-use crate::kernel::{Kernel, Param, ParamKind, Request, Shape, Stages};
-use crate::memory::fits;
+use crate::compile::kernel::{Kernel, Param, ParamKind, Request, Shape, Stages};
+use crate::compile::memory::fits;
 
 /// Compiles a kernel; keeps the texts of the stages in between if asked to.
 pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {

@@ -3,9 +3,9 @@
 use tk_ops::ShapeOp;
 use tk_syntax::{Diagnostic, codes};
 
-use super::axes::Axis;
-use super::cx::Cx;
-use super::rows::Slots;
+use super::Slots;
+use crate::check::axes::Axis;
+use crate::check::cx::Cx;
 use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{Elem, Shape, Ty};

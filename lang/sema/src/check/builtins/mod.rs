@@ -1,6 +1,12 @@
 //! Owns calls of builtins: arguments by the parameters of the row, and the two regular typing schemes.
 //!
-//! Rows with a scheme of their own continue in `rows_memory` and `rows_more`.
+//! Rows with a scheme of their own continue in `memory` and `misc`.
+
+mod bits;
+pub(crate) mod fold;
+pub(crate) mod memory;
+pub(crate) mod misc;
+mod shape;
 
 use tk_ops::table::{ElemResult, Param, ParamKind, Receiver, Row, Scheme};
 use tk_ops::{DType, DTypeSet, Op};

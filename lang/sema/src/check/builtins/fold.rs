@@ -3,11 +3,11 @@
 use tk_ops::{DType, DTypeSet, ScanOp};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use super::axes::Axis;
-use super::cx::{Cx, Lit};
-use super::rows::Slots;
-use super::rows_more::tile;
-use super::subst::Subst;
+use super::Slots;
+use super::misc::tile;
+use crate::check::axes::Axis;
+use crate::check::cx::{Cx, Lit};
+use crate::check::subst::Subst;
 use crate::hir::{CKind, HArg, HExpr};
 use crate::poly::Poly;
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use crate::find::Environment;
-use crate::tool::Files;
+use crate::tools::find::Environment;
+use crate::tools::tool::Files;
 
 /// The instructions of a cubin with the lines of the source, as the disassembler prints them. `None` without it, or where it
 /// fails.

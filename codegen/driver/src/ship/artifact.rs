@@ -21,13 +21,13 @@ use tk_syntax::{Diagnostic, FileId, SourceMap, Span, codes};
 use tk_tile::message::{self, Form, control};
 use tk_tile::{Elem, Type, text};
 
-use crate::assembler::Tools;
-use crate::build::{Built, build_cached};
-use crate::guard::{known, mapped, positive};
-use crate::instance::Specialization;
-use crate::kernel::{Request, Resources, Shape};
-use crate::listing::listing;
-use crate::variant::Variant;
+use crate::compile::binary::{Built, build_cached};
+use crate::compile::instance::Specialization;
+use crate::compile::kernel::{Request, Resources, Shape};
+use crate::compile::variant::Variant;
+use crate::ship::guard::{known, mapped, positive};
+use crate::ship::listing::listing;
+use crate::tools::assembler::Tools;
 
 /// Optional arguments that a shipped kernel may have: each doubles the number of its binaries.
 const MAX_OPTIONAL: usize = 4;
@@ -541,7 +541,7 @@ fn said(messages: &[message::Message], sources: &SourceMap) -> Vec<Message> {
 
 /// Shared memory of a block that the launch asks for, and that the binary has by itself, in bytes. A code object of AMD
 /// has all of it fixed.
-fn shared_memory(kernel: &crate::kernel::Kernel, resources: &Resources) -> (u32, u32) {
+fn shared_memory(kernel: &crate::compile::kernel::Kernel, resources: &Resources) -> (u32, u32) {
     if kernel.target.has_gcn {
         (0, kernel.shared_bytes)
     } else {

@@ -5,8 +5,8 @@ use tk_ops::{AtomicOp, DType, DTypeSet, MemoryOp, Op};
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
 
-use super::cx::Cx;
-use super::rows::Slots;
+use super::Slots;
+use crate::check::cx::Cx;
 use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Shape, Ty};
@@ -259,7 +259,7 @@ impl Cx<'_, '_> {
                 "",
             )
             .note(format!("it is one of {}", list.join(", ")));
-            if let Some(best) = super::names::closest(&n.text, words.iter().copied()) {
+            if let Some(best) = crate::check::names::closest(&n.text, words.iter().copied()) {
                 d = d.fix(format!("use `{best}`"), e.span, best);
             }
             self.report(d);
@@ -284,11 +284,11 @@ impl Cx<'_, '_> {
         }
         let shape = self.int_list(s.get("shape")?, "the shape of a view")?;
         let strides = self.int_list(s.get("strides")?, "the strides of a view")?;
-        if shape.is_empty() || shape.len() > super::types::MAX_RANK {
+        if shape.is_empty() || shape.len() > crate::check::types::MAX_RANK {
             self.error(
                 codes::TILE_RANK,
                 s.span,
-                format!("a view has 1 to {} dimensions, not {}", super::types::MAX_RANK, shape.len()),
+                format!("a view has 1 to {} dimensions, not {}", crate::check::types::MAX_RANK, shape.len()),
                 "",
             );
             return None;

@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 use tk_gpu::TargetSpec;
 use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100, SM_80, SM_90A};
 
-use crate::cache::Cache;
-use crate::find::Environment;
-use crate::kernel::{Cubin, Kernel};
-use crate::lld::Lld;
-use crate::ptxas::Ptxas;
-use crate::tool::ToolError;
+use crate::compile::cache::Cache;
+use crate::compile::kernel::{Cubin, Kernel};
+use crate::tools::find::Environment;
+use crate::tools::lld::Lld;
+use crate::tools::ptxas::Ptxas;
+use crate::tools::tool::ToolError;
 
 /// The targets that binaries can be made for.
 pub const TARGETS: [&TargetSpec; 5] = [&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100];
@@ -36,8 +36,8 @@ impl Assembler {
     /// The binary of a kernel.
     pub fn assemble(&self, kernel: &Kernel) -> Result<Cubin, ToolError> {
         match self {
-            Assembler::Ptxas(ptxas) => crate::ptxas::assemble(kernel, ptxas),
-            Assembler::Lld(lld) => crate::lld::link(kernel, lld),
+            Assembler::Ptxas(ptxas) => crate::tools::ptxas::assemble(kernel, ptxas),
+            Assembler::Lld(lld) => crate::tools::lld::link(kernel, lld),
         }
     }
 }

@@ -9,10 +9,10 @@ use std::process::{Command, ExitStatus};
 
 use tk_syntax::codes;
 
-use crate::cache::Cache;
-use crate::find::{Environment, Found};
-use crate::kernel::{Cubin, Kernel, Resources};
-use crate::tool::{Files, ToolError, ending, reason, said, version};
+use crate::compile::cache::Cache;
+use crate::compile::kernel::{Cubin, Kernel, Resources};
+use crate::tools::find::{Environment, Found};
+use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
 /// How to get it: the package with the smallest download that has it.
 const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name one";

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use tk_bundle::regular;
 
-use crate::tool::reason;
+use crate::tools::tool::reason;
 
 /// What the files begin with. Nothing else may, so that a foreign file is not taken for an entry.
 const MAGIC: [u8; 8] = *b"tk-cache";

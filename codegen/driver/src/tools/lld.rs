@@ -13,10 +13,10 @@ use object::read::elf::{ElfFile64, FileHeader, SectionHeader};
 use rmpv::Value;
 use tk_syntax::codes;
 
-use crate::cache::Cache;
-use crate::find::{Environment, Found};
-use crate::kernel::{Cubin, Kernel, Resources};
-use crate::tool::{Files, ToolError, ending, reason, said, version};
+use crate::compile::cache::Cache;
+use crate::compile::kernel::{Cubin, Kernel, Resources};
+use crate::tools::find::{Environment, Found};
+use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
 /// How to get it.
 const INSTALL: &str = "install it with `apt install lld-19`, or let TK_LLD name one";

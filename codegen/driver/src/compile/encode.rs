@@ -10,8 +10,8 @@ use tk_ops::DType;
 use tk_tile::Loc;
 use tk_tile::message::Message;
 
-use crate::kernel::{Cubin, Kernel, Param, ParamKind, Resources};
-use crate::ship::message_kind;
+use crate::compile::kernel::{Cubin, Kernel, Param, ParamKind, Resources};
+use crate::ship::artifact::message_kind;
 
 /// What stands in front of the text and the binary of a kernel in the cache.
 #[derive(Serialize, Deserialize)]
@@ -131,10 +131,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<(Kernel, Cubin)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use super::*;
     use tk_bundle::{Dimension, Word};
     use tk_gpu::target::spec::SM_90A;
     use tk_tile::message::{Form, Kind};
+
+    use super::*;
 
     #[test]
     fn a_kernel_comes_out_of_the_cache_as_it_went_in() {

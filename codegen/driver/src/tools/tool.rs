@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tk_runtime::leftovers::{Lock, lock, sweep};
 use tk_syntax::{Code, Diagnostic, Span, codes};
 
-use crate::cache::{Cache, Key};
+use crate::compile::cache::{Cache, Key};
 
 /// Why a tool could not be used: a message without a place, since no source is to blame.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use tk_bundle::{Line, Listing, SourceText, View};
 use tk_syntax::{FileId, SourceMap, Span};
 use tk_tile::text;
 
-use crate::compile::name_in_code;
-use crate::kernel::{Request, Stages};
+use crate::compile::kernel::{Request, Stages};
+use crate::compile::pipeline::name_in_code;
 
 /// The forms of a kernel; `stages` are those between tile IR and the text for the assembler.
 pub fn listing(request: &Request<'_>, stages: &Stages) -> Listing {

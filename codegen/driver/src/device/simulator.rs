@@ -20,10 +20,10 @@ use tk_sema::contract;
 use tk_syntax::{SourceMap, codes};
 use tk_tile::Loc;
 
-use crate::compile::{schedule, stopped};
-use crate::kernel::{Asked, Request, Shape, facts as facts_of};
-use crate::memory::fits;
-use crate::target::facts_about;
+use crate::compile::kernel::{Asked, Request, Shape, facts as facts_of};
+use crate::compile::memory::fits;
+use crate::compile::pipeline::{schedule, stopped};
+use crate::device::facts::facts_about;
 
 /// A specialization for warps and facts about its arguments.
 type Key = (u64, Shape, Vec<ArgFacts>);

@@ -9,11 +9,11 @@ use tk_gpu::ArgFacts;
 use tk_syntax::{Diagnostic, Span};
 use tk_tile::text;
 
-use crate::assembler::{Assembler, Tools};
-use crate::cache::Key;
-use crate::compile::{compile, name_in_code};
-use crate::encode::{decode, encode};
-use crate::kernel::{Cubin, Kernel, Request, Shape};
+use crate::compile::cache::Key;
+use crate::compile::encode::{decode, encode};
+use crate::compile::kernel::{Cubin, Kernel, Request, Shape};
+use crate::compile::pipeline::{compile, name_in_code};
+use crate::tools::assembler::{Assembler, Tools};
 
 /// A compiled and assembled kernel.
 #[derive(Clone, Debug)]

@@ -4,8 +4,8 @@ use tk_ops::{ControlOp, CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, HostOp,
 use tk_syntax::ast;
 use tk_syntax::{Diagnostic, codes};
 
-use super::cx::{Cx, Lit};
-use super::rows::Slots;
+use super::Slots;
+use crate::check::cx::{Cx, Lit};
 use crate::hir::{HArg, HExpr, HKind};
 use crate::poly::Poly;
 use crate::types::{DTerm, Elem, Shape, Ty};

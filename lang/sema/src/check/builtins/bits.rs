@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::{Diagnostic, codes};
 
-use super::cx::Cx;
-use super::rows::Slots;
+use super::Slots;
+use crate::check::cx::Cx;
 use crate::hir::{HArg, HExpr};
 use crate::poly::{Poly, PolyFn};
 use crate::types::{DTerm, Elem, Shape, Ty};

@@ -1,0 +1,5 @@
+//! Compiling for a runtime: at a launch, and for the simulated target as a device.
+
+pub(crate) mod facts;
+pub(crate) mod jit;
+pub(crate) mod simulator;

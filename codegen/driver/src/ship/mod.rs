@@ -1,0 +1,7 @@
+//! What is shipped of a file: bundles, manifests, C sources, reports and listings.
+
+pub(crate) mod artifact;
+pub(crate) mod c_source;
+pub(crate) mod guard;
+pub(crate) mod listing;
+pub(crate) mod report;
