@@ -55,9 +55,9 @@ pub enum Command {
     Build(BuildArgs),
     /// Show what a bundle or manifest of `tk build` holds
     Inspect(InspectArgs),
-    /// Show who holds which element of a tile in a layout, and what accesses cost
+    /// Print or draw a tile layout and its access cost
     Layout(LayoutArgs),
-    /// Lay out files in the one style of the language
+    /// Format source files
     Fmt(FmtArgs),
     /// Explain a diagnostic code, such as E0304, or an operation, such as load
     Explain(ExplainArgs),
@@ -179,10 +179,10 @@ pub struct RunArgs {
     /// Where to run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
     pub device: DeviceName,
-    /// End what runs longer than this many seconds
+    /// Abort after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
-    /// Report races, memory that nobody wrote, overflow in offsets and what else a GPU hides; slower
+    /// Detect races, uninitialized reads and offset overflow; slower
     #[arg(long)]
     pub checked: bool,
     /// Write an array that the kernel may change to a file in NumPy's format
@@ -211,7 +211,7 @@ pub struct TestArgs {
     /// Run only tests whose name contains this text
     #[arg(long, value_name = "TEXT")]
     pub filter: Option<String>,
-    /// End what runs longer than this many seconds
+    /// Abort after SECONDS
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
     /// Where to run
@@ -241,7 +241,7 @@ pub struct BuildArgs {
     /// Where text comes from.
     #[command(flatten)]
     pub input: InputArgs,
-    /// What to compile for, such as sm_90a or gfx942; several times for several
+    /// Target GPU, such as sm_90a or gfx942; may be repeated
     #[arg(long = "target", required = true, value_name = "TARGET")]
     pub targets: Vec<String>,
     /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
@@ -266,11 +266,11 @@ pub struct BuildArgs {
 pub enum BuildForm {
     /// Tile IR, specialized and optimised
     Tile,
-    /// With layouts: which lane holds which element
+    /// Laid-out IR: which thread owns each element
     Layout,
     /// Pictures of these layouts
     LayoutSvg,
-    /// With a schedule: what lies where, and when
+    /// Scheduled IR: shared memory, barriers, pipelining
     Sched,
     /// LLVM IR
     Llvm,
@@ -282,7 +282,7 @@ pub enum BuildForm {
     Cubin,
     /// For AMD, machine code
     Hsaco,
-    /// What the kernel needs and takes, as JSON
+    /// Resource usage and parameters, as JSON
     Report,
     /// All kernels of the file in one, for `tk inspect` and for programs in Rust
     Bundle,
@@ -337,7 +337,7 @@ pub struct LayoutArgs {
     /// The type of the elements
     #[arg(long, default_value = "f16", value_name = "TYPE")]
     pub dtype: String,
-    /// The machine
+    /// Target GPU
     #[arg(long, default_value = "sm_90a", value_name = "TARGET")]
     pub target: String,
     /// Write the picture to this file

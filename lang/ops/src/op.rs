@@ -351,7 +351,7 @@ ops! {
         ProducerCommit = "producer_commit",
         /// Waits for the next piece of a channel; gives its number.
         ConsumerWait = "consumer_wait",
-        /// Nobody of this warp reads the piece any more that was received first of those that are not released. `when`: only if
+        /// Consumer release of the oldest acquired stage. `when`: only if
         /// the operand is true.
         ConsumerRelease = "consumer_release",
         /// What this thread has written to shared memory before is there for instructions of warpgroups that others call

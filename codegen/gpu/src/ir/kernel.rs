@@ -1,4 +1,4 @@
-//! Owns the kernels of the last two stages: [`LaidOut`] (who holds which element) and [`Scheduled`] (what lies in shared
+//! Owns the kernels of the last two stages: [`LaidOut`] (which thread owns each element) and [`Scheduled`] (what lies in shared
 //! memory, and where threads wait for each other).
 //!
 //! Guarantees that either is only made by its verifier.

@@ -1,4 +1,4 @@
-//! Owns [`Layout`]: who holds which element of a tile with any extents.
+//! Owns [`Layout`]: which thread owns each element of a tile with any extents.
 //!
 //! A tile is cut into *atoms*: blocks whose extents are powers of two, on which a [`LinearLayout`] says who holds what.
 //! An odd factor of an extent repeats the atom, always in registers: 96 elements are three atoms of 32. An extent

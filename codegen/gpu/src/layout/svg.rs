@@ -1,4 +1,4 @@
-//! Owns layouts as pictures: who holds which element, and what accesses cost, as an SVG.
+//! Owns layouts as pictures: which thread owns each element, and what accesses cost, as an SVG.
 //!
 //! Dimensions in front of the last two are below one another. Of a large tile the first elements are shown.
 

@@ -85,7 +85,7 @@ macro_rules! stage {
 }
 
 stage! {
-    /// A kernel of which is known who holds which element. It cannot be changed; passes take the kernel out.
+    /// A kernel of which is known which thread owns each element. It cannot be changed; passes take the kernel out.
     LaidOutModule, verify_laid_out
 }
 

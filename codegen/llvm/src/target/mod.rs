@@ -316,7 +316,7 @@ pub trait TargetEmitter<'c> {
         missing("products of warpgroups")
     }
 
-    /// The same 64-bit number, of which LLVM does not know that.
+    /// Hides a 64-bit value from LLVM's optimizer.
     fn opaque_value(&self, _e: &Emit<'_, 'c>, x: IntValue<'c>) -> Res<IntValue<'c>> {
         Ok(x)
     }
@@ -343,7 +343,7 @@ pub trait TargetEmitter<'c> {
         missing("phases of barriers")
     }
 
-    /// Barriers that this thread has made are there for copies, and for others behind a meeting.
+    /// Makes initialized mbarriers visible to the async proxy and, after a barrier, to other threads.
     fn mbarriers_ready(&self, _e: &Emit<'_, 'c>) -> Res<()> {
         missing("phases of barriers")
     }

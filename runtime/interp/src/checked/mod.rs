@@ -1,6 +1,6 @@
 //! Owns checked mode: what a launch remembers of its accesses in order to report what a device would not.
 //!
-//! - [`memory`]: reads of memory that nobody wrote, races between programs, parameters that reach the same memory;
+//! - [`memory`]: reads of uninitialized memory, races between programs, parameters that reach the same memory;
 //! - [`lanes`]: one store that writes different values to one place;
 //! - [`arithmetic`]: divisions by zero, overflow in the offset of a pointer;
 //! - [`promises`]: `assume`, `multiple_of`, `max_contiguous`, indices outside.
