@@ -86,6 +86,34 @@ fn instructions_of_a_target_are_copied_for_each_element() {
     }
 }
 
+#[test]
+fn instructions_give_several_results_and_take_several_elements() {
+    let folder = Folder::new("inline-asm-pack");
+    let cases = [
+        (
+            "\"add.s32 $0, $1, $1;\", \"=r,r\", (i32, i32), x",
+            2,
+            "2 constraints for 3 operands, of which the 2",
+        ),
+        ("\"add.s32 $0, $2, $2;\", \"=r,r,r\", (i32, i32), x", 2, "the constraint `r`"),
+        ("\"add.s32 $0, $1, $1;\", \"=r,r\", i32, x, pack = 2", 2, "2 constraints for 4 operands"),
+        ("\"mov.b32 $0, $1;\", \"=r,r\", u8, x as u8, pack = 2", 2, "`pack = 2` for elements of 8 bits"),
+        ("\"mov.b32 $0, $1;\", \"=r,r\", bool, x > 0, pack = 4", 2, "`pack = 4` for elements of 1 bits"),
+        ("\"mov.b32 $0, $1;\", \"=r,r\", u8, x as u8, pack = 3", 2, "`pack` is 1, 2, 4, 8 or 16, not 3"),
+        ("\"mov.b32 $0, $1;\", \"=r,r\", (), x", 1, "gives at least one value"),
+        ("\"mov.b32 $0, $1;\", \"=r,r\", (i32, 4), x", 1, "E0301"),
+        ("\"mov.b32 $0, $1;\", \"=r,r\", i32, pack = 2, x", 1, "E0308"),
+    ];
+    for (call, code, what) in cases {
+        folder.write(
+            "k.tk",
+            format!("kernel k(y: mut view[i32, 1]) {{\n    let x = arange(0, 128);\n    if target.has_ptx {{\n        let z = inline_asm({call});\n    }}\n    y.store([0], x);\n}}\n"),
+        );
+        let ran = folder.tk(&["build", "k.tk", "--target", "sm_90a", "--emit", "ptx", "-o", "out"]);
+        ran.code(code).err_has(what);
+    }
+}
+
 /// Where the assembler of the repository may be.
 const ASSEMBLER: [(&str, &str); 1] = [("VIRTUAL_ENV", concat!(env!("CARGO_MANIFEST_DIR"), "/../.venv"))];
 

@@ -6,59 +6,106 @@
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::BasicValueEnum;
-use tk_tile::Inst;
+use tk_ops::DType;
+use tk_tile::{Inst, ValueId};
 
-use super::value::{Tile, Val};
 use super::{Emit, Res, bug};
+
+/// Bits of a register that elements share.
+const WORD: u32 = 32;
+
+/// The registers of one value for one run of the instructions.
+#[derive(Clone, Copy, Debug)]
+struct Registers<'c> {
+    /// The type of an element.
+    element: BasicTypeEnum<'c>,
+    /// How many registers.
+    count: usize,
+    /// How many elements are in each.
+    each: u32,
+    /// The type of elements that share registers.
+    dtype: Option<DType>,
+}
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn inline_asm(&mut self, inst: &Inst) -> Res<()> {
-        let r = self.result(inst)?;
         let (text, given) =
             (inst.attrs.str("code").unwrap_or_default(), inst.attrs.str("constraints").unwrap_or_default());
-        let types = self.constraint_types(inst, given)?;
-        let operands = inst.operands.len() + 1;
-        if types.len() != operands {
-            return self.unsupported(format!(
-                "`inline_asm` with {} constraints for {operands} operands, of which the result is the first,",
-                types.len()
-            ));
+        let pack = inst.attrs.int("pack").and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
+        let outs = inst.results.iter().map(|v| self.registers_of(*v, pack)).collect::<Res<Vec<_>>>()?;
+        let ins = inst.operands.iter().map(|v| self.registers_of(*v, pack)).collect::<Res<Vec<_>>>()?;
+        let types = self.constraint_types(&outs, &ins, given)?;
+        self.check_operands(text, types.len())?;
+        let columns = inst.operands.iter().map(|v| self.elements_of(*v)).collect::<Res<Vec<_>>>()?;
+        let elements = self.count(self.result(inst)?)?;
+        let mut results: Vec<Vec<BasicValueEnum<'c>>> = vec![vec![]; outs.len()];
+        for first in (0..elements).step_by(pack) {
+            let mut args = vec![];
+            for (column, r) in columns.iter().zip(&ins) {
+                // Where a thread has no more elements, its last one is repeated.
+                let last = column.len().saturating_sub(1);
+                let chunk: Vec<_> =
+                    (first..first + pack).filter_map(|n| column.get(n.min(last)).copied()).collect();
+                args.extend(match r.dtype {
+                    Some(dtype) => self.packed_words(dtype, r.each.ilog2() as usize, &chunk)?,
+                    None => chunk,
+                });
+            }
+            let found = self.assembled(text, given, &types, &args)?;
+            let mut found = found.iter();
+            for (column, r) in results.iter_mut().zip(&outs) {
+                for x in found.by_ref().take(r.count) {
+                    column.extend(match r.dtype {
+                        Some(_) => self.unpacked_words(r.element, r.each, &[*x])?,
+                        None => vec![self.as_register(*x, r.element)?],
+                    });
+                }
+            }
         }
-        self.check_operands(text, operands)?;
-        if self.shape(r).is_empty() {
-            let args = inst.operands.iter().map(|v| self.scalar(*v)).collect::<Res<Vec<_>>>()?;
-            let x = self.assembled(inst, text, given, &types, &args)?;
-            self.define(r, Val::Scalar(x));
-            return Ok(());
+        for (r, mut column) in inst.results.iter().zip(results) {
+            column.truncate(elements);
+            self.define_regs(*r, column)?;
         }
-        let columns = inst.operands.iter().map(|v| self.registers(*v)).collect::<Res<Vec<_>>>()?;
-        let mut regs = vec![];
-        for n in 0..self.count(r)? {
-            let args: Option<Vec<BasicValueEnum<'c>>> = columns.iter().map(|c| c.get(n).copied()).collect();
-            let Some(args) = args else { return bug("operands of `inline_asm` have other layouts") };
-            regs.push(self.assembled(inst, text, given, &types, &args)?);
-        }
-        self.define(r, Val::Tile(Tile::regs(regs)));
         Ok(())
     }
 
-    /// One element.
+    /// The elements that a thread has of a value.
+    fn elements_of(&self, v: ValueId) -> Res<Vec<BasicValueEnum<'c>>> {
+        if self.shape(v).is_empty() { Ok(vec![self.scalar(v)?]) } else { self.registers(v) }
+    }
+
+    /// Elements of less than 32 bits share registers of 32 when several are taken at once.
+    fn registers_of(&self, v: ValueId, pack: usize) -> Res<Registers<'c>> {
+        let dtype = self.dtype(v);
+        let element = self.zero(dtype).get_type();
+        let width = bits(element);
+        if pack == 1 || width >= WORD {
+            return Ok(Registers { element, count: pack, each: 1, dtype: None });
+        }
+        let count = pack * width as usize / WORD as usize;
+        // A bool has one bit, and no place among others.
+        if count == 0 || !matches!(width, 8 | 16) {
+            return self.unsupported(format!(
+                "`inline_asm` with `pack = {pack}` for elements of {width} bits, which do not fill registers of {WORD},"
+            ));
+        }
+        Ok(Registers { element, count, each: WORD / width, dtype })
+    }
+
+    /// One run of the instructions: the registers of the results.
     fn assembled(
         &self,
-        inst: &Inst,
         text: &str,
         constraints: &str,
         types: &[BasicTypeEnum<'c>],
         args: &[BasicValueEnum<'c>],
-    ) -> Res<BasicValueEnum<'c>> {
-        let Some((out, takes)) = types.split_first() else { return bug("`inline_asm` without a result") };
-        let mut inputs = vec![];
-        for (x, ty) in args.iter().zip(takes) {
-            inputs.push(self.as_register(*x, *ty)?);
-        }
-        let x = self.machine.assembly(self, text, constraints, *out, &inputs)?;
-        let wanted = self.zero(self.dtype(self.result(inst)?)).get_type();
-        self.as_register(x, wanted)
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        let Some((outs, takes)) = types.split_at_checked(types.len().saturating_sub(args.len())) else {
+            return bug("`inline_asm` without a result");
+        };
+        let inputs =
+            args.iter().zip(takes).map(|(x, ty)| self.as_register(*x, *ty)).collect::<Res<Vec<_>>>()?;
+        self.machine.assembly(self, text, constraints, outs, &inputs)
     }
 
     /// The bits of a value as another type of the same width.
@@ -72,20 +119,42 @@ impl<'c> Emit<'_, 'c> {
         Ok(if from == ty { x } else { self.builder.build_bit_cast(x, ty, "")? })
     }
 
-    /// The type of the register that each constraint names: the result first, as `=r`, then the values, as `r`.
-    fn constraint_types(&self, inst: &Inst, constraints: &str) -> Res<Vec<BasicTypeEnum<'c>>> {
-        let values = inst.results.iter().chain(&inst.operands);
-        let mut values = values.map(|v| self.zero(self.dtype(*v)).get_type());
+    /// The type of the register that each constraint names: those of the results first, as `=r`, then of the values, as
+    /// `r`.
+    fn constraint_types(
+        &self,
+        outs: &[Registers<'c>],
+        ins: &[Registers<'c>],
+        constraints: &str,
+    ) -> Res<Vec<BasicTypeEnum<'c>>> {
+        let of = |r: &Registers<'c>| {
+            let ty = if r.dtype.is_none() { r.element } else { self.i32().into() };
+            std::iter::repeat_n(ty, r.count)
+        };
+        let wanted: Vec<BasicTypeEnum<'c>> = outs.iter().chain(ins).flat_map(of).collect();
+        let results: usize = outs.iter().map(|r| r.count).sum();
+        let constraints: Vec<&str> = constraints.split(',').collect();
+        if constraints.len() != wanted.len() {
+            let first =
+                if results == 1 { "the result is" } else { &format!("the {results} of the results are") };
+            return self.unsupported(format!(
+                "`inline_asm` with {} constraints for {} operands, of which {first} the first,",
+                constraints.len(),
+                wanted.len()
+            ));
+        }
         let mut types = vec![];
-        for (n, constraint) in constraints.split(',').enumerate() {
-            let letter = match n {
-                0 => constraint.strip_prefix("=&").or(constraint.strip_prefix('=')),
-                _ => Some(constraint),
+        for (n, constraint) in constraints.iter().enumerate() {
+            let letter = if n < results {
+                constraint.strip_prefix("=&").or(constraint.strip_prefix('='))
+            } else {
+                Some(*constraint)
             };
-            let of = values.next().unwrap_or_else(|| self.i32().into());
+            let of = wanted.get(n).copied().unwrap_or_else(|| self.i32().into());
             let Some(found) = letter.and_then(|letter| self.machine.register(self, letter, of)) else {
+                let first = if results == 1 { "the first one has" } else { "those of the results have" };
                 return self.unsupported(format!(
-                    "`inline_asm` with the constraint `{constraint}` (there are {}, and the first one has a `=` before it)",
+                    "`inline_asm` with the constraint `{constraint}` (there are {}, and {first} a `=` before it)",
                     self.machine.register_letters()
                 ));
             };

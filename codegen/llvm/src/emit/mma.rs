@@ -235,10 +235,17 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, regs)
     }
 
-    /// The elements of words.
     fn unpacked(&self, side: &Side<'c>, words: &[BasicValueEnum<'c>]) -> Res<Vec<BasicValueEnum<'c>>> {
-        let element = self.zero(Some(side.dtype)).get_type();
-        let each = 1u32 << side.packed;
+        self.unpacked_words(self.zero(Some(side.dtype)).get_type(), 1 << side.packed, words)
+    }
+
+    /// The elements of words that hold this many each.
+    pub(super) fn unpacked_words(
+        &self,
+        element: BasicTypeEnum<'c>,
+        each: u32,
+        words: &[BasicValueEnum<'c>],
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut out = vec![];
         for word in words {
             if each == 1 {

@@ -365,9 +365,9 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
         e: &Emit<'_, 'c>,
         text: &str,
         constraints: &str,
-        out: BasicTypeEnum<'c>,
+        outs: &[BasicTypeEnum<'c>],
         inputs: &[BasicValueEnum<'c>],
-    ) -> Res<BasicValueEnum<'c>> {
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         // LLVM ends the process on data between instructions, and a section would take the rest of the kernel with it.
         let statements = text.split(['\n', ';']).map(str::trim);
         if let Some(directive) = statements.into_iter().find(|s| s.starts_with('.')) {
@@ -375,13 +375,19 @@ impl<'c> TargetEmitter<'c> for Amdgcn<'c> {
             return e.unsupported(format!("`inline_asm` with the directive `{name}`"));
         }
         let types: Vec<_> = inputs.iter().map(|x| x.get_type().into()).collect();
-        let ty = out.fn_type(&types, false);
+        let ty = match outs {
+            [one] => one.fn_type(&types, false),
+            several => e.context.struct_type(several, false).fn_type(&types, false),
+        };
         let constraints = format!("{constraints},~{{memory}}");
         let code = e.context.create_inline_asm(ty, text.to_string(), constraints, true, false, None, false);
         let args: Vec<BasicMetadataValueEnum<'c>> = inputs.iter().map(|x| (*x).into()).collect();
-        match e.builder.build_indirect_call(ty, code, &args, "")?.try_as_basic_value().basic() {
-            Some(x) => Ok(x),
-            None => bug("assembly gave nothing"),
+        match (outs, e.builder.build_indirect_call(ty, code, &args, "")?.try_as_basic_value().basic()) {
+            ([_], Some(x)) => Ok(vec![x]),
+            (several, Some(x)) => (0..several.len())
+                .map(|i| Ok(e.builder.build_extract_value(x.into_struct_value(), i as u32, "")?))
+                .collect(),
+            (_, None) => bug("assembly gave nothing"),
         }
     }
 

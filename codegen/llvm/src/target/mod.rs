@@ -436,16 +436,16 @@ pub trait TargetEmitter<'c> {
     /// Those letters, for people to read.
     fn register_letters(&self) -> &'static str;
 
-    /// Runs instructions that a program gives as text: one result, of a type that is a register, as are the inputs. Text
-    /// and constraints are as LLVM takes them.
+    /// Runs instructions that a program gives as text: results and inputs have the types of registers. Text and
+    /// constraints are as LLVM takes them.
     fn assembly(
         &self,
         e: &Emit<'_, 'c>,
         text: &str,
         constraints: &str,
-        out: BasicTypeEnum<'c>,
+        outs: &[BasicTypeEnum<'c>],
         inputs: &[BasicValueEnum<'c>],
-    ) -> Res<BasicValueEnum<'c>>;
+    ) -> Res<Vec<BasicValueEnum<'c>>>;
 
     /// An atomic operation in device memory; gives the old value, anything where the predicate is false.
     fn atomic(&self, e: &Emit<'_, 'c>, atomic: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>>;

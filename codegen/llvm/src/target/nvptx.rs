@@ -440,10 +440,10 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
         e: &Emit<'_, 'c>,
         text: &str,
         constraints: &str,
-        out: BasicTypeEnum<'c>,
+        outs: &[BasicTypeEnum<'c>],
         inputs: &[BasicValueEnum<'c>],
-    ) -> Res<BasicValueEnum<'c>> {
-        self.one(e, text, constraints, out, inputs)
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
+        self.asm(e, text, constraints, outs, inputs, Kind::Memory)
     }
 
     fn atomic(&self, e: &Emit<'_, 'c>, a: &Atomic<'_, 'c>) -> Res<BasicValueEnum<'c>> {

@@ -423,9 +423,9 @@ impl<'c> TargetEmitter<'c> for Sim {
         e: &Emit<'_, 'c>,
         _text: &str,
         _constraints: &str,
-        _out: BasicTypeEnum<'c>,
+        _outs: &[BasicTypeEnum<'c>],
         _inputs: &[BasicValueEnum<'c>],
-    ) -> Res<BasicValueEnum<'c>> {
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         e.unsupported("`inline_asm`")
     }
 

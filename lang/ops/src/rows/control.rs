@@ -269,11 +269,17 @@ test \"smid\" {
             req("text", ParamKind::Str),
             req("constraints", ParamKind::Str),
             req("dtype", ParamKind::DType),
+            opt("pack", ParamKind::ConstInt, "1"),
             req("values", ParamKind::Rest),
         ],
         op: Op::Control(ControlOp::InlineAsm),
-        doc: "Instructions of the target for each element, with LLVM's constraints; the result is of type `dtype`. \
-              For use under a compile-time `if`, such as `if target.has_ptx` or `if target.has_gcn`.",
+        doc: "Instructions of the target for each element, with LLVM's constraints: first those of the results, each \
+              with a `=` before it, then those of the values. The result is of type `dtype`; a tuple such as \
+              `(i32, f32)` gives a tuple of results. With `pack = n`, which is given by name and is 1, 2, 4, 8 or 16, \
+              the instructions run once for n elements of a thread, in an order that is not specified: elements of \
+              less than 32 bits come packed in registers of 32, the first in the lowest bits, and others in n \
+              registers; each register has a constraint. For use under a compile-time `if`, such as \
+              `if target.has_ptx` or `if target.has_gcn`.",
         example: "kernel twice(y: mut view[i32, 1])
     grid(1)
 {
@@ -287,10 +293,40 @@ test \"smid\" {
     }
 }
 
+/// The low and the high halves of the squares.
+fn squares[N: i32](x: tile[u32, N]) -> (tile[u32, N], tile[u32, N]) {
+    if target.has_ptx {
+        inline_asm(\"mul.lo.u32 $0, $2, $2; mul.hi.u32 $1, $2, $2;\", \"=&r,=r,r\", (u32, u32), x)
+    } else {
+        (x * x, mulhi(x, x))
+    }
+}
+
+/// Sums of halves, two by one instruction.
+fn halves_sum[N: i32](x: tile[f16, N], y: tile[f16, N]) -> tile[f16, N] {
+    if target.has_ptx {
+        inline_asm(\"add.f16x2 $0, $1, $2;\", \"=r,r,r\", f16, x, y, pack = 2)
+    } else {
+        x + y
+    }
+}
+
+kernel many(low: mut view[u32, 1], high: mut view[u32, 1], sums: mut view[f16, 1]) {
+    let (l, h) = squares(full([4], 1 << 17, u32));
+    low.store([0], l);
+    high.store([0], h);
+    let x = arange(0, 4) as f16;
+    sums.store([0], halves_sum(x, x));
+}
+
 test \"inline_asm\" {
     let y = buffer(zeros([4], i32));
     twice(y);
     assert(all(y.tile() == arange(0, 4) * 2));
+    let (low, high, sums) = (empty([4], u32), empty([4], u32), empty([4], f16));
+    many(low, high, sums);
+    assert(all(low.tile() == 0) && all(high.tile() == 4));
+    assert(all(sums.tile() == (arange(0, 4) * 2) as f16));
 }",
         ..CONTROL
     },

@@ -52,6 +52,7 @@ impl Cx<'_, '_> {
             }
             named = a.name.as_ref().map(|n| n.span).or(named);
             match &a.name {
+                None if ps.rest && next >= ps.positional => rest.push(&a.value),
                 None if next >= ps.positional && ps.names.get(next).is_some() => {
                     ok = false;
                     self.needs_name(ps, next, &a.value);

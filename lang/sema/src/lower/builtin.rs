@@ -263,16 +263,38 @@ impl Lower<'_, '_> {
         target.has_ptx || target.has_gcn
     }
 
-    /// Each value has the shape of the result.
+    /// Each value has the shape of the results.
     fn inline_asm(&mut self, a: &Args, want: &CTy) -> Res<Val> {
-        let CTy::One(ty) = want else { return Err(bug(a.span, format!("`{}` gives {want:?}", a.row.name))) };
-        let shape = ty.shape().unwrap_or(&[]).to_vec();
+        let parts = match want {
+            CTy::Tuple(parts) => parts.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let types: Option<Vec<&Type>> =
+            parts.iter().map(|p| if let CTy::One(ty) = p { Some(ty) } else { None }).collect();
+        let Some(types @ [first, ..]) = types.as_deref() else {
+            return Err(bug(a.span, format!("`{}` gives {want:?}", a.row.name)));
+        };
+        let pack = a.int("pack").unwrap_or(1);
+        if !matches!(pack, 1 | 2 | 4 | 8 | 16) {
+            let message = format!("`pack` is 1, 2, 4, 8 or 16, not {pack}");
+            return Err(Box::new(Diagnostic::error(codes::INSTANCE, a.span, message, "")));
+        }
+        let shape = first.shape().unwrap_or(&[]).to_vec();
         let xs = self.operands(a, "values")?;
         let xs: Vec<ValueId> =
             xs.into_iter().map(|x| self.broadcast(x, &shape, a.span)).collect::<Res<_>>()?;
         let text = |name: &str| Attr::Str(a.text(name).unwrap_or_default().to_string());
-        let attrs = Attrs::new().with("code", text("text")).with("constraints", text("constraints"));
-        Ok(Val::One(self.b.one(Op::Control(ControlOp::InlineAsm), &xs, attrs, ty.clone())))
+        let mut attrs = Attrs::new().with("code", text("text")).with("constraints", text("constraints"));
+        if pack > 1 {
+            attrs = attrs.with("pack", Attr::Int(pack));
+        }
+        let types: Vec<_> = types.iter().map(|ty| self.b.ty((*ty).clone())).collect();
+        let results = self.b.inst(Op::Control(ControlOp::InlineAsm), &xs, attrs, &types);
+        Ok(match (want, results.as_slice()) {
+            (CTy::Tuple(_), all) => Val::Tuple(all.iter().map(|v| Val::One(*v)).collect()),
+            (_, [one]) => Val::One(*one),
+            _ => return Err(bug(a.span, "`inline_asm` without a result")),
+        })
     }
 
     /// The message is the text with `{}` where values stand.

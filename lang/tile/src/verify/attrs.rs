@@ -121,7 +121,7 @@ fn control(op: ControlOp) -> Known {
         ControlOp::Call => (&["callee"], &[]),
         ControlOp::MultipleOf | ControlOp::MaxContiguous => (&["value"], &[]),
         ControlOp::Assert | ControlOp::Print => (&[], &["message"]),
-        ControlOp::InlineAsm => (&["code"], &["constraints"]),
+        ControlOp::InlineAsm => (&["code"], &["constraints", "pack"]),
     }
 }
 
@@ -129,7 +129,7 @@ fn control(op: ControlOp) -> Known {
 fn kind(op: Op, name: &str, value: &Attr) -> bool {
     match name {
         "value" if op == Op::Create(CreateOp::Const) => matches!(value, Attr::Scalar(_)),
-        "axis" | "bins" | "k" | "seed" | "stages" | "start" | "unroll" | "value" => {
+        "axis" | "bins" | "k" | "pack" | "seed" | "stages" | "start" | "unroll" | "value" => {
             matches!(value, Attr::Int(_))
         }
         "absent" | "axes" | "perm" | "shape" | "starts" | "values" => matches!(value, Attr::Ints(_)),

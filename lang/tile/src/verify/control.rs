@@ -93,7 +93,15 @@ pub(super) fn control(cx: Cx<'_>, op: ControlOp, signatures: &Signatures<'_>) ->
             cx.counts(0, 1)?;
             is_scalar(cx.result_tile(0)?, DTypeSet::of(&[DType::I32]))
         }
-        ControlOp::InlineAsm => Ok(()),
+        ControlOp::InlineAsm => {
+            // Every value and every result has one element for each run of the instructions.
+            let first = cx.result_tile(0)?;
+            let results = (1..inst.results.len()).map(|n| cx.result_tile(n));
+            (0..inst.operands.len())
+                .map(|n| cx.operand_tile(n))
+                .chain(results)
+                .try_for_each(|tile| same_shape(tile?.shape, first.shape))
+        }
     }
 }
 

@@ -74,7 +74,14 @@ impl Cx<'_, '_> {
             optional: params.iter().map(|p| p.default.is_some() || p.kind == ParamKind::Rest).collect(),
             rest: params.last().is_some_and(|p| p.kind == ParamKind::Rest),
             // `max(a, b)` is elementwise elsewhere; here the second argument would be taken for an axis.
-            positional: if matches!(row.op, Op::Reduce(_)) { 1 } else { usize::MAX },
+            positional: match params.last() {
+                _ if matches!(row.op, Op::Reduce(_)) => 1,
+                // What is optional before further values is given by name.
+                Some(p) if p.kind == ParamKind::Rest => {
+                    params.iter().position(|p| p.default.is_some()).unwrap_or(usize::MAX)
+                }
+                Some(_) | None => usize::MAX,
+            },
             declared: None,
             launch: false,
         };
