@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use tk_ops::{Buf, Scalar};
+use tk_ops::{Buf, DTypeSet, Scalar};
 use tk_runtime::files::{reason, write_all};
 use tk_runtime::npy::{Array, to_bytes};
-use tk_runtime::{Session, Value, wanted};
+use tk_runtime::{Session, Value, entry_types, wanted};
 use tk_sema::contract::{Param, SetValue, parameters};
 use tk_sema::hir::FnId;
 
@@ -138,10 +138,17 @@ fn outputs(
     let kernel = &session.checked().hir.func(kernel).name;
     let mut out: Vec<(String, PathBuf)> = vec![];
     for text in outs {
-        let (name, path) = value::split(text)?;
+        let (name, path) = value::split_output(text)?;
         let names: Vec<&str> = params.iter().filter(|p| p.mutable).map(|p| p.name.as_str()).collect();
-        match params.iter().find(|p| p.name == name) {
-            Some(p) if p.mutable => {}
+        let base = name.split('[').next().unwrap_or(name);
+        match params.iter().find(|p| p.name == base) {
+            Some(Param { table: Some(table), .. }) if table.mutable && base != name => {}
+            Some(Param { table: Some(table), .. }) if table.mutable => {
+                return Err(format!(
+                    "--out {name}: `{name}` is a table; write an entry of it: {name}[0]={path}"
+                ));
+            }
+            Some(p) if p.mutable && p.table.is_none() && base == name => {}
             Some(p) => {
                 let ty = &p.ty;
                 return Err(format!(
@@ -183,8 +190,14 @@ fn values(
             out.push(Value::Absent);
             continue;
         };
-        let types = wanted(&session.checked().hir, kernel, name, sets);
-        out.push(value::parse(name, text, types)?);
+        let hir = &session.checked().hir;
+        out.push(match p.table {
+            Some(table) if *text != "none" => {
+                let types = entry_types(hir, p, sets).unwrap_or(DTypeSet::ANY);
+                value::parse_table(name, text, table.depth, types)?
+            }
+            Some(_) | None => value::parse(name, text, wanted(hir, kernel, name, sets))?,
+        });
     }
     Ok(out)
 }

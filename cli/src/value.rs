@@ -17,6 +17,23 @@ pub fn split(text: &str) -> Result<(&str, &str), String> {
     }
 }
 
+/// Splits `name=PATH`, where the name may be an entry of a table, as in `table[2]`.
+pub fn split_output(text: &str) -> Result<(&str, &str), String> {
+    let malformed = || format!("`{text}` is not of the form NAME=VALUE");
+    let (name, path) = text.split_once('=').ok_or_else(malformed)?;
+    let (base, entries) =
+        name.split_at_checked(name.find('[').unwrap_or(name.len())).ok_or_else(malformed)?;
+    let numbers = entries
+        .split_terminator(']')
+        .all(|e| e.strip_prefix('[').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit())));
+    let closed = entries.is_empty() || entries.ends_with(']');
+    if is_name(base.trim()) && numbers && closed && !path.trim().is_empty() {
+        Ok((name.trim(), path.trim()))
+    } else {
+        Err(malformed())
+    }
+}
+
 /// Names of parameters; those of a flattened struct or tuple have parts, as in `state.m` and `pair.0`.
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
@@ -62,6 +79,9 @@ pub fn parse(name: &str, text: &str, wanted: DTypeSet) -> Result<Value, String> 
             None => Ok(array),
         };
     }
+    if text.starts_with('[') {
+        return Err(format!("`{name}={text}`: `{name}` takes one tensor, not a list of them"));
+    }
     let kind = text.split(':').next().unwrap_or(text);
     let hint = crate::suggest::hint(kind, &make::KINDS);
     Err(format!(
@@ -78,6 +98,49 @@ fn raw_form(found: DType, wanted: DTypeSet) -> &'static str {
     } else {
         ""
     }
+}
+
+/// Reads a list of tensors for a table of addresses, `[x.npy, zeros:f32[8]]`; lists of lists for tables of tables.
+pub fn parse_table(name: &str, text: &str, depth: u32, wanted: DTypeSet) -> Result<Value, String> {
+    let form = || {
+        format!("`{name}={text}`: a table of addresses takes a list of tensors, as in [x.npy, zeros:f32[8]]")
+    };
+    let inside = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).ok_or_else(form)?;
+    let mut entries = vec![];
+    for (i, part) in split_list(inside).into_iter().enumerate() {
+        let name = format!("{name}[{i}]");
+        let value = if depth > 1 {
+            parse_table(&name, part, depth - 1, wanted)?
+        } else {
+            parse(&name, part, wanted)?
+        };
+        if depth == 1 && value.tensor().is_none() {
+            return Err(form());
+        }
+        entries.push(value);
+    }
+    Ok(Value::Table(entries))
+}
+
+/// The parts between commas that are in no brackets.
+fn split_list(text: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (vec![], 0i32, 0);
+    for (at, c) in text.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(text.get(start..at).unwrap_or_default().trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    let last = text.get(start..).unwrap_or_default().trim();
+    if !last.is_empty() {
+        parts.push(last);
+    }
+    parts
 }
 
 /// A float as the language writes it; Rust's other spellings (`infinity`, `NaN`) are no numbers here.

@@ -417,3 +417,92 @@ fn set_takes_a_lambda() {
     folder.tk(&tile).code(2).err_has("<--set ACT>:1:1");
     folder.tk(&[&tile[..], &["--kernel", "act"]].concat()).code(0).out_has("7.0");
 }
+
+/// Adds `by` to each tensor of a table, and the sums of what a table of tables leads to.
+const TABLES: &str = "\
+kernel add[T: f16 | f32](table: view[*mut T, 1], lengths: view[i32, 1], by: f32 = 1.0)
+    grid(table.shape[0])
+    require(lengths.shape == table.shape)
+{
+    let g = program_id(0);
+    let n = lengths.load([g]);
+    let x = view(table.load([g]), [n], [1]);
+    for i in range(0, n, 8) {
+        x.store([i], (x.load([i], [8]) as f32 + by) as T);
+    }
+}
+
+kernel sums(tables: ***f32, counts: view[i32, 1], n: i32, y: mut view[f32, 1])
+    grid(y.shape[0])
+{
+    let g = program_id(0);
+    let table = load(tables + g);
+    let mut s = 0.0;
+    for i in range(0, counts.load([g])) {
+        s += sum(view(load(table + i), [n], [1]).load([0], [8]));
+    }
+    y.store([g], s);
+}
+";
+
+#[test]
+fn a_list_of_tensors_is_a_table_of_addresses() {
+    let folder = Folder::new("tables");
+    folder.write("t.tk", TABLES);
+    let devices: &[&str] = if cfg!(feature = "llvm") { &["cpu", "sim", "sim64"] } else { &["cpu"] };
+    for device in devices {
+        let run = |args: &[&str]| folder.tk(&[&["run", "--device", device][..], args].concat());
+        // The element type follows from the tensors.
+        let ran = run(&["t.tk::add", "table=[arange:f32[9], ones:f32[3,1]]", "lengths=full:i32[2]@3"]);
+        ran.code(0)
+            .out_has("table[0]  f32[9]  1.0, 2.0, 3.0, 3.0, 4.0")
+            .out_has("table[1]  f32[3, 1]  2.0, 2.0, 2.0");
+        let args = [
+            "t.tk::add",
+            "table=[zeros:f16[4]]",
+            "lengths=full:i32[1]@3",
+            "by=0.5",
+            "--out",
+            "table[0]=y.npy",
+        ];
+        run(&args).code(0);
+        // What was written is an entry of the next table.
+        run(&["t.tk::add", "table=[ y.npy , y.npy]", "lengths=full:i32[2]@4"])
+            .code(0)
+            .out_has("table[1]  f16[4]  1.5, 1.5, 1.5, 1.0");
+        let nested = "tables=[[ones:f32[4], arange:f32[4]], [full:f32[8]@2]]";
+        run(&["t.tk::sums", nested, "counts=arange:i32[2]", "n=4", "y=zeros:f32[2]"])
+            .code(0)
+            .out_has("y  f32[2]  0.0, 8.0");
+        run(&["t.tk::add", "table=[]", "lengths=zeros:i32[0]", "--set", "T=f16"]).code(0);
+    }
+}
+
+#[test]
+fn mistakes_in_tables_are_one_sentence() {
+    let folder = Folder::new("tables-mistakes");
+    folder.write("t.tk", TABLES);
+    let two = "lengths=full:i32[2]@3";
+    let cases: &[(&[&str], &str)] = &[
+        (&["table=[ones:f16[3], ones:f32[3]]", two], "entry 1 of `table` has element type f32"),
+        (&["table=[ones:f32[3], ones:i32[3]]", two], "holds i32, but `table[1]` takes f16 | f32"),
+        (&["table=[ones:f32[3], 3]", two], "takes a list of tensors"),
+        (&["table=ones:f32[3]", two], "takes a list of tensors"),
+        (&["table=[ones:f32[3]", two], "is not understood"),
+        (&["table=[ones:f32[3]]", two], "lengths.shape == table.shape"),
+        (&["table=[]", "lengths=zeros:i32[0]"], "needs a value for `T`"),
+        (&["table=[ones:f32[3]]", "lengths=[ones:i32[1]]"], "`lengths` takes one tensor, not a list"),
+        (&["table=[ones:f32[3]]", "lengths=ones:i32[1]", "--out", "table=y.npy"], "table[0]=y.npy"),
+        (
+            &["table=[ones:f32[3]]", "lengths=ones:i32[1]", "--out", "table[1]=y.npy"],
+            "`table[1]` was not given",
+        ),
+        (&["table=[ones:f32[3]]", "lengths=ones:i32[1]", "--out", "table[x]=y.npy"], "NAME=VALUE"),
+        (&["table=[ones:f32[3]]", "lengths=ones:i32[1]", "--out", "lengths[0]=y.npy"], "not `mut`"),
+        (&["table=[ones:f32[2]]", "lengths=full:i32[1]@3", "--checked"], "E0708"),
+    ];
+    for (args, message) in cases {
+        folder.tk(&[&["run", "t.tk::add"][..], args].concat()).code(2).err_has(message);
+    }
+    assert_eq!(folder.names(), ["t.tk"]);
+}

@@ -118,6 +118,48 @@ fn the_manifest_counts_shared_memory_once() {
 }
 
 #[test]
+fn a_bundle_takes_tables_of_addresses() {
+    use tk_ops::DType;
+    use tk_runtime::Value;
+    use tk_runtime::npy::Array;
+    let folder = Folder::new("ship-table");
+    let build = [
+        "build",
+        &format!("{ROOT}/tests/ship/kernels.tk::lists"),
+        "--target",
+        "sm_90a",
+        "--emit",
+        "bundle",
+        "-o",
+        ".",
+    ];
+    tk(&folder, &build).code(0);
+    let bundle = Bundle::open(&folder.path("kernels.tkb")).unwrap();
+    let param = &bundle.manifest().kernels[0].params[0];
+    assert_eq!(param.table, Some(tk_bundle::Table { depth: 1, mutable: true }));
+    assert_eq!(bundle.manifest().kernels[0].variants[0].entries, [Some("f32".to_string()), None]);
+    let floats = |n: usize| {
+        let bytes = (0..n).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        Value::Array(Array { dtype: DType::F32, shape: vec![n], bytes })
+    };
+    let lengths = [2i32, 3].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let lengths = Value::Array(Array { dtype: DType::I32, shape: vec![2], bytes: lengths });
+    let table = Value::Table(vec![floats(2), floats(4)]);
+    let (arrays, _) = tk_runtime::bundled::run(&bundle, "lists", vec![table, lengths], &[]).unwrap();
+    let found: Vec<(String, Vec<f32>)> = arrays
+        .iter()
+        .map(|(name, a)| {
+            let one = |b: &[u8]| f32::from_le_bytes(b.try_into().unwrap());
+            (name.clone(), a.bytes.chunks_exact(4).map(one).collect())
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [("table[0]".to_string(), vec![1.0, 2.0]), ("table[1]".to_string(), vec![1.0, 2.0, 3.0, 3.0])]
+    );
+}
+
+#[test]
 fn one_c_file_is_for_one_vendor() {
     let folder = Folder::new("ship-c-both");
     let file = format!("{ROOT}/tests/ship/kernels.tk");

@@ -86,6 +86,15 @@ int main(void)
     show("pointers", tk_pointers(NULL, from, to, 1000, 0.5));
     show("pointers, aligned", tk_pointers(NULL, from, to, 1024, 0.5));
     show("a negative count", tk_pointers(NULL, from, to, -1, 0.5));
+    {
+        tk_view1 table = {(void *)0x5000, TK_U64, {2}, {1}}, lengths = {(void *)0x6000, TK_I32, {2}, {1}};
+        fake("words", 9);
+        show("a table of addresses", tk_lists(NULL, &table, &lengths));
+        table.shape[0] = 3;
+        show("a table of another length", tk_lists(NULL, &table, &lengths));
+        table.dtype = TK_F32;
+        show("a table of numbers", tk_lists(NULL, &table, &lengths));
+    }
     fake("words", 9);
     show("names", tk_add(NULL, from, 3, 0.5f, 2, 7, 8));
     show("a float that is negated", tk_add(NULL, from, 3, -0.5f, 2, 7, 8));

@@ -29,6 +29,8 @@ impl Manifest {
 fn variant(k: &Kernel, v: &Variant) -> Result<(), String> {
     let fails = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_string()) };
     fails(v.dtypes.len() == k.params.len(), "a variant has element types for other arguments")?;
+    let entries = v.entries.is_empty() || v.entries.len() == k.params.len();
+    fails(entries, "a variant has tables for other arguments")?;
     fails(v.given.len() == k.choices.len(), "a variant has values for other choices")?;
     let chosen = k.choices.iter().zip(&v.given).all(|(c, g)| (g.value as usize) < c.values.len());
     fails(chosen, "a variant has a value that is none of its choice")?;

@@ -58,6 +58,18 @@ pub struct Param {
     /// The value of a number that is not given, as the language writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+    /// What its elements lead to, if they are addresses in device memory: their element type is then `u64`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<Table>,
+}
+
+/// An argument whose elements are addresses in device memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Table {
+    /// How many addresses lead to an element: 1 for `view[*T, 1]`, 2 for `view[**T, 1]`.
+    pub depth: u32,
+    /// Whether the kernel may write to the elements.
+    pub mutable: bool,
 }
 
 /// What an argument is.
@@ -100,6 +112,10 @@ pub struct Variant {
     pub values: Vec<Value>,
     /// The element type of each argument, such as `f16`; none for an optional one that is absent.
     pub dtypes: Vec<Option<String>>,
+    /// The element type that the addresses in each argument lead to, such as `f16`; none for what is no table. Empty if
+    /// there is no table.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<Option<String>>,
     /// What is given by name, in the order of [`Kernel::choices`].
     pub given: Vec<Given>,
     /// When it is the one to take, all of them.

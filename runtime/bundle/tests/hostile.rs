@@ -68,6 +68,7 @@ fn sound() -> Vec<u8> {
         target: "sm_90a".into(),
         values: vec![Value { name: "BLOCK".into(), value: block.to_string() }],
         dtypes: vec![Some("f16".into()), None],
+        entries: vec![],
         given: vec![Given { value: 0, default: true }],
         guard: vec![Guard {
             condition: apply(Kind::Eq, vec![apply(Kind::NextPow2, vec![size.clone()]), Expr::Int(block)]),
@@ -108,6 +109,7 @@ fn sound() -> Vec<u8> {
         kind: ParamKind::View { rank: 2, mutable: false, wide: false },
         optional,
         default: None,
+        table: None,
     };
     let kernel = Kernel {
         name: "k".into(),

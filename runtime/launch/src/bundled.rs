@@ -11,7 +11,7 @@ use tk_tile::message::{Form, Kind, Message};
 use tk_tile::{FuncId, FuncKind, Module, TileModule, text};
 
 use crate::npy::Array;
-use crate::run::{Value, host};
+use crate::run::{Output, Value, host};
 
 /// The kernel of a name.
 pub fn kernel<'b>(bundle: &'b Bundle, name: &str) -> Result<(usize, &'b Kernel), Error> {
@@ -158,12 +158,14 @@ pub fn run(
     let (module, entry) = portable(bundle, chosen.variant)?;
     let (memory, mut outputs, mut placed) = (Memory::new(), vec![], vec![]);
     for ((param, value), host) in kernel.params.iter().zip(pad(values, hosts.len())).zip(&hosts) {
-        let (argument, output) = crate::run::place(value, &memory);
-        let writes = match param.kind {
-            ParamKind::View { mutable, .. } | ParamKind::Pointer { mutable } => mutable,
-            ParamKind::Number => false,
+        let (argument, tensors) = crate::run::place(value, &memory);
+        let writes = match (param.table, param.kind) {
+            (Some(table), _) => table.mutable,
+            (None, ParamKind::View { mutable, .. } | ParamKind::Pointer { mutable }) => mutable,
+            (None, ParamKind::Number) => false,
         };
-        outputs.extend(output.filter(|_| writes).map(|o| (param.name.clone(), o)));
+        let named = |o: Output| (format!("{}{}", param.name, o.entry), o);
+        outputs.extend(tensors.into_iter().filter(|_| writes).map(named));
         match (host, argument.place, param.kind) {
             (HostArg::Scalar(s), ..) => placed.push(Arg::Scalar(*s)),
             (HostArg::Tensor { .. }, Some(Arg::View { buffer, offset, .. }), ParamKind::Pointer { .. }) => {
@@ -185,9 +187,9 @@ pub fn run(
         tk_interp::launch(&module, entry, &placed, chosen.grid, &memory, &options)
             .map_err(|fault| Error::new(format!("kernel `{name}` failed: {}", fault.message), ""))?;
     }
-    let read = |(name, (id, dtype, shape))| {
-        let bytes = memory.read(id).unwrap_or_default();
-        (name, Array { dtype, shape, bytes })
+    let read = |(name, o): (String, Output)| {
+        let bytes = memory.read(o.buffer).unwrap_or_default();
+        (name, Array { dtype: o.dtype, shape: o.shape, bytes })
     };
     Ok((outputs.into_iter().map(read).collect(), printed.take()))
 }

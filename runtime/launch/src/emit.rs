@@ -169,15 +169,23 @@ fn tensor_types(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)]) -> DTypeSet {
 
 fn element_types(hir: &Hir, elem: &Elem, sets: &[(String, SetValue)]) -> DTypeSet {
     match elem {
-        Elem::D(DTerm::Known(d)) => DTypeSet::of(&[*d]),
-        Elem::D(DTerm::Param(id)) => variable_types(hir, *id, sets),
-        Elem::D(DTerm::Acc(id)) => {
-            let accumulators: Vec<DType> = variable_types(hir, *id, sets).iter().map(DType::acc).collect();
-            DTypeSet::of(&accumulators)
-        }
+        Elem::D(term) => types_of(hir, *term, sets),
         // The host holds pointers as integers of 64 bits.
         Elem::Ptr { .. } => DTypeSet::of(&[DType::I64]),
-        Elem::D(DTerm::Infer(_)) | Elem::Err => DTypeSet::ANY,
+        Elem::Err => DTypeSet::ANY,
+    }
+}
+
+/// The types that a dtype expression may be in a launch with these compile-time parameters.
+pub(crate) fn types_of(hir: &Hir, term: DTerm, sets: &[(String, SetValue)]) -> DTypeSet {
+    match term {
+        DTerm::Known(d) => DTypeSet::of(&[d]),
+        DTerm::Param(id) => variable_types(hir, id, sets),
+        DTerm::Acc(id) => {
+            let accumulators: Vec<DType> = variable_types(hir, id, sets).iter().map(DType::acc).collect();
+            DTypeSet::of(&accumulators)
+        }
+        DTerm::Infer(_) => DTypeSet::ANY,
     }
 }
 

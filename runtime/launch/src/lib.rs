@@ -21,8 +21,10 @@ pub mod safetensors;
 pub mod said;
 mod session;
 pub mod stored;
+mod table;
 
 pub use emit::wanted;
 pub use host::TestOutcome;
 pub use run::{Results, Value};
 pub use session::{Argument, Compiled, Session, Wrong};
+pub use table::entry_types;

@@ -11,6 +11,7 @@ use crate::npy::Array;
 use crate::pass;
 use crate::room;
 use crate::session::{Argument, Session, Wrong};
+use crate::table;
 
 /// An argument of a kernel, on the host.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +20,8 @@ pub enum Value {
     Array(Array),
     /// A tensor that is made once the launch contract agrees with its shape.
     Made(Description),
+    /// Tensors whose addresses are the elements of one in device memory: for a `view[*T, 1]` or a `**T`.
+    Table(Vec<Value>),
     /// A whole number.
     Int(i128),
     /// Another number.
@@ -50,9 +53,27 @@ impl Value {
         match self {
             Value::Array(a) => Some((a.dtype, &a.shape)),
             Value::Made(d) => Some((d.dtype, &d.shape)),
-            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Absent => None,
+            Value::Table(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Absent => None,
         }
     }
+
+    /// The tensors that it has: one, or those of a table.
+    fn tensors(&self) -> Vec<&Value> {
+        match self {
+            Value::Array(_) | Value::Made(_) => vec![self],
+            Value::Table(entries) => entries.iter().flat_map(Value::tensors).collect(),
+            Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Absent => vec![],
+        }
+    }
+}
+
+/// A tensor in device memory: where it is read back from.
+pub(crate) struct Output {
+    /// What is behind the name of the parameter: `[2]` for an entry of a table.
+    pub entry: String,
+    pub buffer: BufferId,
+    pub dtype: DType,
+    pub shape: Vec<usize>,
 }
 
 impl Session {
@@ -62,12 +83,15 @@ impl Session {
         let params = contract::parameters(&self.checked().hir, kernel);
         let (mut made, mut largest) = (Some(0usize), 0);
         for (param, value) in params.iter().filter(|p| !p.compile_time).zip(values) {
-            let bytes =
-                value.tensor().and_then(|(dtype, shape)| room::bytes(shape, dtype.bytes())).unwrap_or(0);
-            if let Value::Made(_) = value {
-                made = made.and_then(|n| n.checked_add(bytes));
+            let mutable = param.table.map_or(param.mutable, |t| t.mutable);
+            for tensor in value.tensors() {
+                let bytes = tensor.tensor().and_then(|(dtype, shape)| room::bytes(shape, dtype.bytes()));
+                let bytes = bytes.unwrap_or(0);
+                if let Value::Made(_) = tensor {
+                    made = made.and_then(|n| n.checked_add(bytes));
+                }
+                largest = if mutable { bytes.max(largest) } else { largest };
             }
-            largest = if param.mutable { bytes.max(largest) } else { largest };
         }
         room::check(made.and_then(|n| n.checked_add(largest))).map_err(|what| format!("the launch {what}"))
     }
@@ -81,27 +105,31 @@ impl Session {
     ) -> Result<Results, Wrong> {
         // What the contract refuses is refused before anything is made.
         pass::enter("launch contract");
+        let hir = &self.checked().hir;
+        let params = contract::parameters(hir, kernel);
+        let arguments: Vec<_> = params.iter().filter(|p| !p.compile_time).zip(&values).collect();
+        let sets = table::sets_of(hir, kernel, &arguments, sets)?;
         let hosts: Vec<HostArg> = values.iter().map(host).collect();
-        contract::plan_on(&self.checked().hir, kernel, &hosts, sets, self.facts())
-            .map_err(|e| vec![*e.diagnostic])?;
+        contract::plan_on(hir, kernel, &hosts, &sets, self.facts()).map_err(|e| vec![*e.diagnostic])?;
         let memory = Memory::new();
-        let params = contract::parameters(&self.checked().hir, kernel);
         let mut args = vec![];
         let mut outputs = vec![];
         for (param, value) in params.iter().filter(|p| !p.compile_time).zip(values) {
-            let (argument, output) = place(value, &memory);
+            let mutable = param.table.map_or(param.mutable, |t| t.mutable);
+            let (argument, tensors) = place(value, &memory);
             args.push(argument);
-            outputs.extend(output.filter(|_| param.mutable).map(|o| (param.name.clone(), o)));
+            let named = |o: Output| (format!("{}{}", param.name, o.entry), o);
+            outputs.extend(tensors.into_iter().filter(|_| mutable).map(named));
         }
-        let notes = self.launch(kernel, &args, sets, &memory)?;
+        let notes = self.launch(kernel, &args, &sets, &memory)?;
         if self.is_checked() {
             outputs.iter().try_for_each(|output| self.written(kernel, output, &memory))?;
         }
         // One at a time: memory need not hold all results twice.
-        let read = |(name, (id, dtype, shape)): (String, (BufferId, DType, Vec<usize>))| {
-            let bytes = memory.read(id).unwrap_or_default();
-            memory.free(id);
-            (name, Array { dtype, shape, bytes })
+        let read = |(name, o): (String, Output)| {
+            let bytes = memory.read(o.buffer).unwrap_or_default();
+            memory.free(o.buffer);
+            (name, Array { dtype: o.dtype, shape: o.shape, bytes })
         };
         Ok(Results { arrays: outputs.into_iter().map(read).collect(), notes })
     }
@@ -109,15 +137,10 @@ impl Session {
 
 impl Session {
     /// Reports an element of a result that nobody has written.
-    fn written(
-        &self,
-        kernel: FnId,
-        (name, (id, dtype, _)): &(String, (BufferId, DType, Vec<usize>)),
-        memory: &Memory,
-    ) -> Result<(), Wrong> {
-        let Some(byte) = memory.unwritten(*id) else { return Ok(()) };
-        let message =
-            format!("element {} of the result `{name}` was never written", byte / dtype.bytes().max(1));
+    fn written(&self, kernel: FnId, (name, output): &(String, Output), memory: &Memory) -> Result<(), Wrong> {
+        let Some(byte) = memory.unwritten(output.buffer) else { return Ok(()) };
+        let element = byte / output.dtype.bytes().max(1);
+        let message = format!("element {element} of the result `{name}` was never written");
         let place = self.checked().hir.func(kernel).span;
         Err(vec![Diagnostic::error(codes::UNWRITTEN, place, message, "")])
     }
@@ -144,13 +167,31 @@ pub(crate) fn host(value: &Value) -> HostArg {
         }
         Value::Float(f) => HostArg::Scalar(Scalar::float(DType::F64, *f)),
         Value::Bool(b) => HostArg::Scalar(Scalar::bool(*b)),
+        // Addresses are integers of 64 bits on the host.
+        Value::Table(entries) => {
+            let n = i64::try_from(entries.len()).unwrap_or(i64::MAX);
+            HostArg::Tensor { dtype: DType::U64, shape: vec![n], strides: vec![1] }
+        }
         Value::Array(_) | Value::Made(_) | Value::Absent => HostArg::Absent,
     }
 }
 
-/// Brings a value to the device. For an array, also where to read it back.
-pub(crate) fn place(value: Value, memory: &Memory) -> (Argument, Option<(BufferId, DType, Vec<usize>)>) {
+/// Brings a value to the device. Also where to read its tensors back.
+pub(crate) fn place(value: Value, memory: &Memory) -> (Argument, Vec<Output>) {
     let host = host(&value);
+    let mut outputs = vec![];
+    let buffer = allocate(value, String::new(), memory, &mut outputs);
+    let place = match (&host, buffer) {
+        (HostArg::Tensor { shape, strides, .. }, Some(buffer)) => {
+            Some(Arg::View { buffer, offset: 0, shape: shape.clone(), strides: strides.clone() })
+        }
+        (HostArg::Tensor { .. } | HostArg::Scalar(_) | HostArg::Absent, _) => None,
+    };
+    (Argument { host, place }, outputs)
+}
+
+/// The buffer of a tensor or of a table; `None` for what is neither.
+fn allocate(value: Value, entry: String, memory: &Memory, outputs: &mut Vec<Output>) -> Option<BufferId> {
     let (buffer, dtype, shape) = match value {
         Value::Array(array) => (memory.alloc(array.bytes), array.dtype, array.shape),
         Value::Made(made) => {
@@ -160,17 +201,19 @@ pub(crate) fn place(value: Value, memory: &Memory) -> (Argument, Option<(BufferI
             };
             (buffer, made.dtype, made.shape)
         }
-        Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Absent => {
-            return (Argument { host, place: None }, None);
+        Value::Table(entries) => {
+            let mut bytes = vec![];
+            for (i, value) in entries.into_iter().enumerate() {
+                let buffer = allocate(value, format!("{entry}[{i}]"), memory, outputs);
+                let address = buffer.and_then(|id| memory.address(id)).unwrap_or(0);
+                bytes.extend(address.to_le_bytes());
+            }
+            return Some(memory.alloc(bytes));
         }
+        Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Absent => return None,
     };
-    let place = match &host {
-        HostArg::Tensor { shape, strides, .. } => {
-            Some(Arg::View { buffer, offset: 0, shape: shape.clone(), strides: strides.clone() })
-        }
-        HostArg::Scalar(_) | HostArg::Absent => None,
-    };
-    (Argument { host, place }, Some((buffer, dtype, shape)))
+    outputs.push(Output { entry, buffer, dtype, shape });
+    Some(buffer)
 }
 
 /// The strides of a row-major tensor without gaps.

@@ -6,11 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_bundle::{
-    Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Machine, Manifest, Message, MessageForm,
-    MessageKind, Operation, Param, ParamKind, Place, Requirement, Scratch, Value, Versions, Writer,
+    Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Manifest, Message, MessageForm, MessageKind,
+    Operation, Param, Place, Requirement, Scratch, Value, Versions, Writer,
 };
 use tk_gpu::ArgFacts;
-use tk_ops::DType;
 use tk_runtime::{Compiled, Session};
 use tk_sema::contract::{self, Closed, ClosedContract, ClosedOp, Decided};
 use tk_sema::eval::{Bindings, CVal};
@@ -19,7 +18,7 @@ use tk_sema::target::DeviceFact as Asked;
 use tk_sema::types::Ty;
 use tk_syntax::{Diagnostic, FileId, SourceMap, Span, codes};
 use tk_tile::message::{self, Form, control};
-use tk_tile::{Elem, Type, text};
+use tk_tile::text;
 
 use crate::compile::binary::{Built, build_cached};
 use crate::compile::instance::Specialization;
@@ -27,6 +26,7 @@ use crate::compile::kernel::{Request, Resources, Shape};
 use crate::compile::variant::Variant;
 use crate::ship::guard::{known, mapped, positive};
 use crate::ship::listing::listing;
+use crate::ship::params::{bytes_of, element, entries, kind, passed, table};
 use crate::tools::assembler::Tools;
 
 /// Optional arguments that a shipped kernel may have: each doubles the number of its binaries.
@@ -292,6 +292,7 @@ impl Shipping<'_> {
             target: kernel.target.name.to_string(),
             values,
             dtypes: contract.args.iter().map(|a| a.present.then(|| element(&a.ty))).collect(),
+            entries: entries(&contract),
             given: vec![],
             guard,
             require,
@@ -329,6 +330,7 @@ impl Shipping<'_> {
             kind: kind(&a.ty),
             optional: a.optional,
             default: a.default.clone(),
+            table: table(&a.ty),
         });
         Ok(Made { variant, params: params.collect(), named })
     }
@@ -379,55 +381,6 @@ fn follows(name: &str, place: Span) -> Diagnostic {
         format!("the default of `{name}` asks the launch for what is neither an integer nor a bool");
     Diagnostic::error(codes::NOT_SHIPPED, place, message, "")
         .note("an `export` that gives its value ships the kernel")
-}
-
-/// What the function is passed.
-fn passed(contract: &ClosedContract) -> Vec<Machine> {
-    let mut out = vec![];
-    for (i, arg) in contract.args.iter().enumerate().filter(|(_, a)| a.present) {
-        let i = i as u32;
-        match &arg.ty {
-            Type::Tile { elem: Elem::Ptr { .. }, .. } => out.push(Machine::Address(i)),
-            Type::Tile { elem: Elem::Scalar(_), .. } => out.push(Machine::Number(i)),
-            Type::View { rank, wide, .. } => {
-                let bits = if *wide { DType::I64.bits() } else { DType::I32.bits() };
-                out.push(Machine::Address(i));
-                out.extend((0..*rank).map(|axis| Machine::Extent(i, axis, bits)));
-                out.extend((0..*rank).map(|axis| Machine::Stride(i, axis)));
-            }
-        }
-    }
-    out.extend((0..contract.scratch.len() as u32).map(Machine::Scratch));
-    out
-}
-
-fn kind(ty: &Type) -> ParamKind {
-    match ty {
-        Type::Tile { elem: Elem::Ptr { mutable, .. }, .. } => ParamKind::Pointer { mutable: *mutable },
-        Type::Tile { elem: Elem::Scalar(_), .. } => ParamKind::Number,
-        Type::View { rank, mutable, wide, .. } => {
-            ParamKind::View { rank: *rank, mutable: *mutable, wide: *wide }
-        }
-    }
-}
-
-/// The element type of an argument. The host holds pointers as integers of 64 bits.
-fn element(ty: &Type) -> String {
-    let elem = match ty {
-        Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
-        Type::Tile { elem, .. } | Type::View { elem, .. } => elem,
-    };
-    match elem {
-        Elem::Scalar(d) => d.name().to_string(),
-        Elem::Ptr { .. } => DType::U64.name().to_string(),
-    }
-}
-
-fn bytes_of(elem: &Elem) -> u32 {
-    match elem {
-        Elem::Scalar(d) => d.bytes() as u32,
-        Elem::Ptr { .. } => 8,
-    }
 }
 
 pub(crate) fn apply(op: Kind, bits: u32, args: Vec<Expr>) -> Expr {

@@ -4,4 +4,5 @@ pub(crate) mod artifact;
 pub(crate) mod c_source;
 pub(crate) mod guard;
 pub(crate) mod listing;
+mod params;
 pub(crate) mod report;

@@ -4,7 +4,7 @@ use super::bind::flat_tys;
 use crate::hir::{FnId, Hir};
 use crate::lower::flat_names;
 use crate::show;
-use crate::types::{Elem, Ty};
+use crate::types::{DTerm, Elem, Ty};
 
 /// One argument of a kernel, or one of its compile-time parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,19 @@ pub struct Param {
     pub optional: bool,
     /// Whether it is given by name, as `--set NAME=VALUE`.
     pub compile_time: bool,
+    /// What a table of addresses leads to; `None` for what is no table.
+    pub table: Option<Table>,
+}
+
+/// A parameter whose elements are addresses: `view[*T, 1]`, `**T`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// How many addresses lead to an element: 1 for `view[*T, 1]`, 2 for `view[**T, 1]`.
+    pub depth: u32,
+    /// Whether the kernel may write to the elements.
+    pub mutable: bool,
+    /// The type of the elements.
+    pub element: DTerm,
 }
 
 /// The name by which tile IR launches a kernel: its own, with a number where several files have one of that name.
@@ -48,6 +61,7 @@ pub fn parameters(hir: &Hir, kernel: FnId) -> Vec<Param> {
             mutable: false,
             optional: c.default.is_some(),
             compile_time: true,
+            table: None,
         });
     }
     for p in &f.params {
@@ -57,10 +71,38 @@ pub fn parameters(hir: &Hir, kernel: FnId) -> Vec<Param> {
         for (name, ty) in names.into_iter().zip(types) {
             let (tensor, mutable) = tensor(&ty);
             let optional = matches!(ty, Ty::Option(_)) || p.default.is_some();
-            out.push(Param { name, ty: show::ty(hir, &ty), tensor, mutable, optional, compile_time: false });
+            let (table, ty) = (table(&ty), show::ty(hir, &ty));
+            out.push(Param { name, ty, tensor, mutable, optional, compile_time: false, table });
         }
     }
     out
+}
+
+fn table(ty: &Ty) -> Option<Table> {
+    let mut elem = match ty {
+        Ty::View { elem, .. } => elem,
+        Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
+        Ty::Option(t) => return table(t),
+        Ty::Tile { .. }
+        | Ty::Err
+        | Ty::Unit
+        | Ty::Never
+        | Ty::Buffer { .. }
+        | Ty::Tuple(_)
+        | Ty::Struct(..)
+        | Ty::Fn(..)
+        | Ty::DType
+        | Ty::ShapeTy
+        | Ty::Str => return None,
+    };
+    let (mut depth, mut writes) = (0, false);
+    while let Elem::Ptr { pointee, mutable } = elem {
+        (depth, writes, elem) = (depth + 1, *mutable, pointee);
+    }
+    match elem {
+        Elem::D(element) if depth > 0 => Some(Table { depth, mutable: writes, element: *element }),
+        Elem::D(_) | Elem::Ptr { .. } | Elem::Err => None,
+    }
 }
 
 fn tensor(ty: &Ty) -> (bool, bool) {

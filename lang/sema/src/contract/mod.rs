@@ -27,7 +27,7 @@ pub use closed::{
     Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided, Part, Preferred, close, preferred,
 };
 pub use exports::{as_sets, instances};
-pub use host::{Param, kernel_named, launch_name, parameters};
+pub use host::{Param, Table, kernel_named, launch_name, parameters};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
 pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs};

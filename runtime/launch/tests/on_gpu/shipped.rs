@@ -20,6 +20,7 @@ pub fn twice(device: &Device, target: &str) -> Kernels {
         target: target.into(),
         values: vec![tk_bundle::Value { name: "BLOCK".into(), value: "64".into() }],
         dtypes: vec![Some("f32".into())],
+        entries: vec![],
         given: vec![],
         guard: vec![Guard {
             condition: apply(Kind::Le, vec![Expr::Extent(0, 0), Expr::Int(64)]),
@@ -55,6 +56,7 @@ pub fn twice(device: &Device, target: &str) -> Kernels {
         kind: ParamKind::View { rank: 1, mutable: true, wide: false },
         optional: false,
         default: None,
+        table: None,
     };
     let kernel = Kernel {
         name: "twice".into(),

@@ -13,7 +13,7 @@ use std::fmt::Write;
 
 use names::{Names, names, stem};
 use runs::runs;
-use tk_bundle::{Dimension, Kernel, Machine, Param, ParamKind, TensorMap, Variant, Word};
+use tk_bundle::{Dimension, Kernel, Machine, Param, ParamKind, Table, TensorMap, Variant, Word};
 use tk_gpu::target::spec;
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
@@ -212,7 +212,20 @@ fn label(kernel: &Kernel, v: &Variant) -> String {
 
 fn meaning(kernel: &Kernel, arg: usize, p: &Param) -> String {
     let types = dtypes(kernel, arg).into_iter().collect::<Vec<_>>().join(" or ");
+    let access = |mutable: bool| if mutable { "written" } else { "read" };
     let mut text = match p.kind {
+        ParamKind::View { mutable, .. } | ParamKind::Pointer { mutable } if p.table.is_some() => {
+            let table = p.table.unwrap_or(Table { depth: 1, mutable: false });
+            let entries: BTreeSet<&str> =
+                kernel.variants.iter().filter_map(|v| v.entries.get(arg)?.as_deref()).collect();
+            let entries = entries.into_iter().collect::<Vec<_>>().join(" or ");
+            let tables = "addresses of ".repeat(table.depth as usize);
+            format!(
+                "{}, table of {tables}{entries} elements, which are {}",
+                access(mutable),
+                access(table.mutable)
+            )
+        }
         ParamKind::View { rank, mutable, .. } => {
             format!("{} tensor of rank {rank}, {types}", if mutable { "written," } else { "read," })
         }

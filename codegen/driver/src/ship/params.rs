@@ -1,0 +1,85 @@
+//! What a shipped kernel is passed: kinds and element types of its arguments, and the machine's parameters in order.
+
+use tk_bundle::{Machine, ParamKind, Table};
+use tk_ops::DType;
+use tk_sema::contract::{ClosedArg, ClosedContract};
+use tk_tile::{Elem, Type};
+
+/// What the function is passed.
+pub(super) fn passed(contract: &ClosedContract) -> Vec<Machine> {
+    let mut out = vec![];
+    for (i, arg) in contract.args.iter().enumerate().filter(|(_, a)| a.present) {
+        let i = i as u32;
+        match &arg.ty {
+            Type::Tile { elem: Elem::Ptr { .. }, .. } => out.push(Machine::Address(i)),
+            Type::Tile { elem: Elem::Scalar(_), .. } => out.push(Machine::Number(i)),
+            Type::View { rank, wide, .. } => {
+                let bits = if *wide { DType::I64.bits() } else { DType::I32.bits() };
+                out.push(Machine::Address(i));
+                out.extend((0..*rank).map(|axis| Machine::Extent(i, axis, bits)));
+                out.extend((0..*rank).map(|axis| Machine::Stride(i, axis)));
+            }
+        }
+    }
+    out.extend((0..contract.scratch.len() as u32).map(Machine::Scratch));
+    out
+}
+
+pub(super) fn kind(ty: &Type) -> ParamKind {
+    match ty {
+        Type::Tile { elem: Elem::Ptr { mutable, .. }, .. } => ParamKind::Pointer { mutable: *mutable },
+        Type::Tile { elem: Elem::Scalar(_), .. } => ParamKind::Number,
+        Type::View { rank, mutable, wide, .. } => {
+            ParamKind::View { rank: *rank, mutable: *mutable, wide: *wide }
+        }
+    }
+}
+
+/// What the addresses in an argument lead to, if its elements are such.
+fn table_of(ty: &Type) -> Option<(Table, DType)> {
+    let mut elem = match ty {
+        Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
+        Type::Tile { elem, .. } | Type::View { elem, .. } => elem,
+    };
+    let mut table = Table { depth: 0, mutable: false };
+    loop {
+        match elem {
+            Elem::Scalar(d) => return (table.depth > 0).then_some((table, *d)),
+            Elem::Ptr { pointee, mutable } => {
+                table = Table { depth: table.depth + 1, mutable: *mutable };
+                elem = pointee;
+            }
+        }
+    }
+}
+
+/// The element types of what tables lead to, for each argument; nothing where there is no table.
+pub(super) fn entries(contract: &ClosedContract) -> Vec<Option<String>> {
+    let of = |a: &ClosedArg| a.present.then(|| table_of(&a.ty)).flatten().map(|(_, d)| d.name().to_string());
+    let all: Vec<Option<String>> = contract.args.iter().map(of).collect();
+    if all.iter().all(Option::is_none) { vec![] } else { all }
+}
+
+/// The element type of an argument. The host holds pointers as integers of 64 bits.
+pub(super) fn element(ty: &Type) -> String {
+    let elem = match ty {
+        Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
+        Type::Tile { elem, .. } | Type::View { elem, .. } => elem,
+    };
+    match elem {
+        Elem::Scalar(d) => d.name().to_string(),
+        Elem::Ptr { .. } => DType::U64.name().to_string(),
+    }
+}
+
+pub(super) fn bytes_of(elem: &Elem) -> u32 {
+    match elem {
+        Elem::Scalar(d) => d.bytes() as u32,
+        Elem::Ptr { .. } => 8,
+    }
+}
+
+/// What the addresses in an argument lead to; `None` if its elements are no addresses.
+pub(super) fn table(ty: &Type) -> Option<Table> {
+    table_of(ty).map(|(table, _)| table)
+}
