@@ -326,6 +326,9 @@ impl<'h> Dump<'h> {
             HKind::ViewPtr(x) => format!("{}.ptr", self.expr(x)),
             HKind::Extent(x, i) => format!("{}.shape[{i}]", self.expr(x)),
             HKind::Stride(x, i) => format!("{}.strides[{i}]", self.expr(x)),
+            HKind::Extents { view, strides: false } => format!("{}.shape", self.expr(view)),
+            HKind::Extents { view, strides: true } => format!("{}.strides", self.expr(view)),
+            HKind::Entry(x, i) => format!("{}[{}]", self.expr(x), self.expr(i)),
             HKind::Call { callee, cargs, args } => {
                 let (c, a) = (self.cargs(cargs), self.list(args));
                 format!("{}{c}({a})", self.hir.func(*callee).name)

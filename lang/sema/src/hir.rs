@@ -344,6 +344,15 @@ pub enum HKind {
     Extent(Box<HExpr>, u32),
     /// `v.strides[axis]`: i64.
     Stride(Box<HExpr>, u32),
+    /// `v.shape` or `v.strides` of a view whose rank is a parameter: a list.
+    Extents {
+        /// The view.
+        view: Box<HExpr>,
+        /// Strides instead of extents.
+        strides: bool,
+    },
+    /// An entry of a list, at a compile-time position.
+    Entry(Box<HExpr>, Box<HExpr>),
     /// A call of a known function.
     Call {
         /// The function.

@@ -79,6 +79,16 @@ impl Poly {
         }
     }
 
+    /// A variable and what is added to it, if the polynomial is just that.
+    pub fn as_param_plus(&self) -> Option<(CVarId, i128)> {
+        let id = self.terms().find_map(|(mono, _)| match mono {
+            [Atom::Param(id)] => Some(*id),
+            _ => None,
+        })?;
+        let rest = self.sub(&Poly::param(id))?.as_int()?;
+        Some((id, rest))
+    }
+
     /// The variable, if the polynomial is just that.
     pub fn as_param(&self) -> Option<CVarId> {
         let (mono, coeff) = self.terms.iter().next().filter(|_| self.terms.len() == 1)?;

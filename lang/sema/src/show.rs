@@ -21,7 +21,9 @@ pub fn ty(hir: &Hir, t: &Ty) -> String {
                 d.iter().map(|p| poly(hir, p)).collect::<Vec<_>>().join(", ")
             )
         }
+        Ty::List(t, count) => format!("[{}; {}]", ty(hir, t), poly(hir, count)),
         Ty::View { elem: e, rank, mutable, wide } => {
+            let rank = poly(hir, rank);
             let (m, w) = (if *mutable { "mut " } else { "" }, if *wide { ", i64" } else { "" });
             format!("{m}view[{}, {rank}{w}]", elem(hir, e))
         }

@@ -25,8 +25,8 @@ pub enum Ty {
     View {
         /// The elements.
         elem: Elem,
-        /// 1 to 5.
-        rank: u32,
+        /// 1 to 5; a parameter in what is generic over the rank.
+        rank: Poly,
         /// Whether it may be stored through.
         mutable: bool,
         /// Extents and positions are i64.
@@ -43,6 +43,8 @@ pub enum Ty {
     },
     /// A tuple.
     Tuple(Vec<Ty>),
+    /// A tuple of values of one type, as many as a compile-time value says: the extents of a view whose rank is a parameter.
+    List(Box<Ty>, Poly),
     /// A struct and its compile-time arguments in order of its parameters.
     Struct(StructId, Vec<CTerm>),
     /// A function, compile-time.

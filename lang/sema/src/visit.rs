@@ -24,7 +24,8 @@ macro_rules! walk {
                     HArg::List(es) => es.$iter().for_each(&mut *f),
                     HArg::Default | HArg::Shape(_) | HArg::Word(_) => {}
                 }),
-                HKind::ShortCircuit { lhs, rhs, .. } => {
+                HKind::Extents { view, .. } => f(view),
+                HKind::ShortCircuit { lhs, rhs, .. } | HKind::Entry(lhs, rhs) => {
                     f(lhs);
                     f(rhs);
                 }

@@ -314,6 +314,7 @@ pub(super) fn receiver(ty: &Ty) -> Option<tk_ops::table::Receiver> {
         | Ty::Never
         | Ty::Option(_)
         | Ty::Tuple(_)
+        | Ty::List(..)
         | Ty::Struct(..)
         | Ty::Fn(..)
         | Ty::DType

@@ -261,6 +261,7 @@ pub fn properties(ty: &Ty) -> &'static [(&'static str, &'static str, &'static st
         | Ty::Never
         | Ty::Option(_)
         | Ty::Tuple(_)
+        | Ty::List(..)
         | Ty::Struct(..)
         | Ty::Fn(..)
         | Ty::ShapeTy

@@ -99,6 +99,7 @@ fn structs_of(t: &Ty, out: &mut Vec<tk_sema::hir::StructId>) {
         | Ty::Tile { .. }
         | Ty::View { .. }
         | Ty::Buffer { .. }
+        | Ty::List(..)
         | Ty::Fn(..)
         | Ty::DType
         | Ty::ShapeTy

@@ -6,6 +6,7 @@ use tk_ops::{DType, DTypeSet, Scalar};
 use tk_sema::contract::{self, HostArg, SetValue};
 use tk_sema::eval::{Bindings, CVal, Evaluator};
 use tk_sema::hir::{CKind, CVarId, FnId, HKind, Hir};
+use tk_sema::poly::Poly;
 use tk_sema::target::Target;
 use tk_sema::types::{DTerm, Elem, Ty};
 use tk_syntax::FileId;
@@ -107,7 +108,7 @@ fn samples(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)], out: &mut Vec<HostAr
         }
         Ty::Tile { elem, .. } => out.push(HostArg::Scalar(Scalar::zero(one(elem)))),
         Ty::View { elem, rank, .. } => {
-            let ones = vec![1; *rank as usize];
+            let ones = vec![1; sample_rank(hir, rank, sets)];
             out.push(HostArg::Tensor { dtype: one(elem), shape: ones.clone(), strides: ones });
         }
         Ty::Option(inner) => samples(hir, inner, sets, out),
@@ -119,9 +120,28 @@ fn samples(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)], out: &mut Vec<HostAr
         | Ty::Never
         | Ty::Fn(..)
         | Ty::DType
+        | Ty::List(..)
         | Ty::ShapeTy
         | Ty::Str => {}
     }
+}
+
+/// The rank of a view that nobody passes: its number, or that of the parameter that it is.
+fn sample_rank(hir: &Hir, rank: &Poly, sets: &[(String, SetValue)]) -> usize {
+    let known = rank.as_int().or_else(|| {
+        let (id, more) = rank.as_param_plus()?;
+        let c = hir.cvar(id);
+        let value = match sets.iter().find(|(n, _)| *n == c.name) {
+            Some((_, SetValue::Int(n))) => *n,
+            Some(_) => return None,
+            None => match c.default.as_ref().map(|e| &e.kind) {
+                Some(HKind::Int(n)) => *n,
+                Some(_) | None => 1,
+            },
+        };
+        Some(value + more)
+    });
+    known.and_then(|n| usize::try_from(n).ok()).unwrap_or(1)
 }
 
 /// The element types of an argument that nobody passes: those of the default of its type, if there is one.
@@ -155,6 +175,7 @@ fn tensor_types(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)]) -> DTypeSet {
         Ty::Option(inner) => tensor_types(hir, inner, sets),
         Ty::Tile { .. }
         | Ty::Tuple(_)
+        | Ty::List(..)
         | Ty::Struct(..)
         | Ty::Buffer { .. }
         | Ty::Err

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tk_bundle::{
     Blob, Choice, DeviceFact, Expr, FORMAT, Given, Guard, Kind, Manifest, Message, MessageForm, MessageKind,
-    Operation, Param, Place, Requirement, Scratch, Value, Versions, Writer,
+    Operation, Param, ParamKind, Place, Requirement, Scratch, Value, Versions, Writer,
 };
 use tk_gpu::ArgFacts;
 use tk_runtime::{Compiled, Session};
@@ -89,8 +89,8 @@ pub fn ship(
         for i in list {
             one.specialization(i)?;
         }
-        let kernel = one.finish();
-        shipped.manifest.kernels.push(kernel);
+        let kernels = one.finish();
+        shipped.manifest.kernels.extend(kernels);
     }
     let used: BTreeSet<&str> =
         shipped.units.iter().map(|u| u.built.cubin.report.assembler.as_str()).collect();
@@ -335,11 +335,32 @@ impl Shipping<'_> {
         Ok(Made { variant, params: params.collect(), named })
     }
 
-    /// The kernel with all its variants. What only has one value need not be chosen.
-    fn finish(self) -> tk_bundle::Kernel {
+    /// The kernel with all its variants; several where the ranks of its arguments differ, each with a name of its own:
+    /// `scale_R2` for the values with `R = 2`.
+    fn finish(self) -> Vec<tk_bundle::Kernel> {
         let (name, doc) = (self.func().name.clone(), self.func().doc.clone());
+        let ranks = contract::rank_names(&self.session.checked().hir, self.kernel);
+        let mut groups: Vec<(Vec<ParamKind>, Vec<Made>)> = vec![];
+        for made in self.made {
+            let kinds: Vec<ParamKind> = made.params.iter().map(|p| p.kind).collect();
+            match groups.iter_mut().find(|(known, _)| *known == kinds) {
+                Some((_, list)) => list.push(made),
+                None => groups.push((kinds, vec![made])),
+            }
+        }
+        let several = groups.len() > 1;
+        let named = |made: &[Made]| {
+            let values = made.first().map(|m| m.variant.values.as_slice()).unwrap_or_default();
+            let own = values.iter().filter(|v| several && ranks.contains(&v.name));
+            own.fold(name.clone(), |name, v| format!("{name}_{}{}", v.name, v.value))
+        };
+        groups.into_iter().map(|(_, made)| Self::kernel_of(named(&made), doc.clone(), made)).collect()
+    }
+
+    /// What only has one value need not be chosen.
+    fn kernel_of(name: String, doc: String, all: Vec<Made>) -> tk_bundle::Kernel {
         let mut found: Vec<(String, Vec<Named>)> = vec![];
-        for n in self.made.iter().flat_map(|m| &m.named) {
+        for n in all.iter().flat_map(|m| &m.named) {
             match found.iter_mut().find(|(name, _)| *name == n.name) {
                 Some((_, known)) if known.iter().any(|k| k.key == n.key) => {}
                 Some((_, known)) => known.push(n.clone()),
@@ -356,10 +377,10 @@ impl Shipping<'_> {
             values: known.iter().enumerate().map(|(i, n)| text(known, i, n)).collect(),
         };
         let choices: Vec<Choice> = found.iter().map(choice).collect();
-        let mut params = self.made.first().map(|m| m.params.clone()).unwrap_or_default();
+        let mut params = all.first().map(|m| m.params.clone()).unwrap_or_default();
         for (i, p) in params.iter_mut().enumerate() {
             // A default that depends on what was compiled is none of the kernel.
-            let same = self.made.iter().all(|m| m.params.get(i).is_some_and(|own| own.default == p.default));
+            let same = all.iter().all(|m| m.params.get(i).is_some_and(|own| own.default == p.default));
             p.default = p.default.take().filter(|_| same);
         }
         let given = |made: &Made, (name, known): &(String, Vec<Named>)| {
@@ -367,7 +388,7 @@ impl Shipping<'_> {
             let value = own.and_then(|own| known.iter().position(|k| k.key == own.key));
             Given { value: value.unwrap_or(0) as u32, default: own.is_some_and(|n| n.default) }
         };
-        let variants = self.made.into_iter().map(|made| {
+        let variants = all.into_iter().map(|made| {
             let given = found.iter().map(|f| given(&made, f)).collect();
             tk_bundle::Variant { given, ..made.variant }
         });

@@ -95,7 +95,8 @@ impl Cx<'_, '_> {
             (
                 Ty::View { elem: a, rank: r, mutable: m, wide: w },
                 Ty::View { elem: b, rank: s, mutable: n, wide: v },
-            ) => r == s && w == v && (*m || !*n) && self.same_elem(a, b),
+            ) => self.dims_equal(r, s) && w == v && (*m || !*n) && self.same_elem(a, b),
+            (Ty::List(a, n), Ty::List(b, m)) => self.dims_equal(n, m) && self.fits(a, b),
             (Ty::Option(a), Ty::Option(b)) => self.fits(a, b),
             (a, Ty::Option(b)) => self.fits(a, b),
             (Ty::Tuple(a), Ty::Tuple(b)) => {

@@ -156,8 +156,9 @@ impl Cx<'_, '_> {
         match t {
             Ty::Tile { elem, shape } => Ty::Tile { elem: self.resolve_elem(elem), shape: shape.clone() },
             Ty::View { elem, rank, mutable, wide } => {
-                Ty::View { elem: self.resolve_elem(elem), rank: *rank, mutable: *mutable, wide: *wide }
+                Ty::View { elem: self.resolve_elem(elem), rank: rank.clone(), mutable: *mutable, wide: *wide }
             }
+            Ty::List(t, n) => Ty::List(Box::new(self.resolve_ty(t)), n.clone()),
             Ty::Buffer { elem, shape } => Ty::Buffer { elem: self.resolve_elem(elem), shape: shape.clone() },
             Ty::Option(t) => Ty::Option(Box::new(self.resolve_ty(t))),
             Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| self.resolve_ty(t)).collect()),

@@ -29,6 +29,13 @@ impl Cx<'_, '_> {
                 [Index::Expr(i)] => self.tuple_entry(&b, &ts, base.span, i, span),
                 _ => self.error(codes::INDEX, span, "a tuple is indexed by one number", ""),
             },
+            Ty::List(t, _) => match items {
+                [Index::Expr(i)] => match self.const_int(i) {
+                    Some(at) => self.entry(b, at, &t, span),
+                    None => HExpr::err(span),
+                },
+                _ => self.error(codes::INDEX, span, "a list of extents is indexed by one number", ""),
+            },
             Ty::ShapeTy => match items {
                 [Index::Expr(i)] => self.shape_dim(b, i, span),
                 _ => self.error(codes::INDEX, span, "a shape is indexed by one number", ""),
@@ -60,6 +67,11 @@ impl Cx<'_, '_> {
         let text = Some(self.text(base)).filter(|t| t.len() <= SHOWN && !t.contains('\n'));
         let what = text.map_or_else(|| "this".to_string(), |t| format!("`{t}`"));
         self.error(codes::INDEX, at, format!("there is no element {n}: {what} has {len}"), "counted from 0")
+    }
+
+    /// An entry of a list, whose length each specialization knows.
+    pub fn entry(&mut self, list: HExpr, at: HExpr, ty: &Ty, span: Span) -> HExpr {
+        self.mk(HKind::Entry(Box::new(list), Box::new(at)), ty.clone(), span, false)
     }
 
     /// Whether a tuple is a compile-time list of scalars of one type, or of lists that are alike.
@@ -463,9 +475,10 @@ impl Cx<'_, '_> {
         self.mk(HKind::SubView(Box::new(b), out), Ty::Buffer { elem, shape }, span, false)
     }
 
-    fn sub_view(&mut self, b: HExpr, v: (Elem, u32, bool, bool), items: &[Index], span: Span) -> HExpr {
+    fn sub_view(&mut self, b: HExpr, v: (Elem, Poly, bool, bool), items: &[Index], span: Span) -> HExpr {
         let (elem, rank, mutable, wide) = v;
-        if items.len() > rank as usize {
+        let known = self.known_rank(&rank);
+        if let Some(rank) = known.filter(|rank| items.len() > *rank as usize) {
             let n = items.len();
             let message = format!("a view of rank {rank} takes at most {rank} indices, not {n}");
             let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, "");
@@ -477,7 +490,7 @@ impl Cx<'_, '_> {
             return self.fail(d);
         }
         let mut out = vec![];
-        let mut left = rank;
+        let mut removed = 0;
         for item in items {
             match item {
                 Index::Slice(None, None, _) => out.push(HSlice::Whole),
@@ -504,14 +517,14 @@ impl Cx<'_, '_> {
                 Index::Expr(e) => {
                     let Some(h) = self.position(e, wide) else { return HExpr::err(span) };
                     out.push(HSlice::At(Box::new(h)));
-                    left -= 1;
+                    removed += 1;
                 }
                 Index::Named(n, _) => {
                     return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", "");
                 }
             }
         }
-        if left == 0 {
+        if known == Some(removed) {
             let base = self.text(b.span);
             let inner: Vec<String> = items
                 .iter()
@@ -529,10 +542,10 @@ impl Cx<'_, '_> {
             .fix("load the element", span, format!("{base}.load([{}])", inner.join(", ")));
             return self.fail(d);
         }
-        while out.len() < rank as usize {
-            out.push(HSlice::Whole);
-        }
-        let ty = Ty::View { elem, rank: left, mutable, wide };
+        // Further dimensions stay whole.
+        let rank = known.map_or(rank, |n| Poly::int(n.into()));
+        let Some(rank) = rank.sub(&Poly::int(removed.into())) else { return HExpr::err(span) };
+        let ty = Ty::View { elem, rank, mutable, wide };
         self.mk(HKind::SubView(Box::new(b), out), ty, span, false)
     }
 

@@ -14,8 +14,17 @@ impl Cx<'_, '_> {
                 self.bind_elem(e, f, cparams, map);
                 self.bind_shape(s, t, cparams, map);
             }
-            (Ty::View { elem: e, .. }, Ty::View { elem: f, .. } | Ty::Buffer { elem: f, .. }) => {
-                self.bind_elem(e, f, cparams, map)
+            (Ty::View { elem: e, rank: p, .. }, Ty::View { elem: f, rank: a, .. }) => {
+                self.bind_elem(e, f, cparams, map);
+                bind_rank(p, a, cparams, map);
+            }
+            (Ty::View { elem: e, rank, .. }, Ty::Buffer { elem: f, shape }) => {
+                self.bind_elem(e, f, cparams, map);
+                bind_rank(rank, &Poly::int(shape.len() as i128), cparams, map);
+            }
+            (Ty::List(p, n), Ty::List(a, m)) => {
+                self.bind_ty(p, a, cparams, map);
+                bind_rank(n, m, cparams, map);
             }
             (Ty::Option(p), Ty::Option(a)) => self.bind_ty(p, a, cparams, map),
             (Ty::Option(p), a) => self.bind_ty(p, a, cparams, map),
@@ -91,5 +100,15 @@ impl Cx<'_, '_> {
             }
             _ => {}
         }
+    }
+}
+
+/// What a variable is for a rank, `R` or `R + 1`, to be that of an argument.
+pub(super) fn bind_rank(p: &Poly, a: &Poly, cparams: &[CVarId], map: &mut Subst) {
+    if let Some((id, more)) = p.as_param_plus()
+        && cparams.contains(&id)
+        && let Some(rank) = a.sub(&Poly::int(more))
+    {
+        map.entry(id).or_insert(CTerm::Int(rank));
     }
 }

@@ -175,7 +175,13 @@ impl Cx<'_, '_> {
         let inner = if let Ty::Option(t) = ty { t } else { ty };
         match (inner, h.ty.clone()) {
             (Ty::View { elem, rank, .. }, Ty::Buffer { elem: have, shape }) => {
-                if shape.len() != *rank as usize {
+                super::infer::bind_rank(rank, &Poly::int(shape.len() as i128), &cparams, map);
+                let rank = match self.subst_ty(inner, map) {
+                    Ty::View { rank, .. } => rank,
+                    _ => rank.clone(),
+                };
+                // A rank that is not known yet is decided by another argument, or is missing.
+                if self.known_rank(&rank).is_some_and(|n| n as usize != shape.len()) {
                     let (n, shown) = (shape.len(), self.show(inner));
                     let at =
                         self.hir().func(id).params.iter().find(|p| p.name == pname).map_or(span, |p| p.span);
@@ -185,7 +191,7 @@ impl Cx<'_, '_> {
                         format!("`{pname}` of kernel `{kernel}` is `{shown}`, but this buffer has rank {n}"),
                         format!("rank {n}"),
                     )
-                    .label(at, format!("rank {rank}"));
+                    .label(at, format!("rank {}", crate::show::poly(self.hir(), &rank)));
                     return self.fail(d);
                 }
                 self.launch_elem(id, kernel, pname, (elem, &have), &cparams, map, h)

@@ -7,6 +7,7 @@ use super::cx::{Cx, Sym};
 use super::names::closest;
 use super::record::Target;
 use crate::hir::{CKind, HExpr, HKind};
+use crate::poly::Poly;
 use crate::target::{DeviceFact, FactValue, TARGET, target_fact};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
@@ -56,8 +57,8 @@ impl Cx<'_, '_> {
                 )
             }
             (Ty::Tile { shape, .. }, "shape") => self.tile_shape(&shape, span),
-            (Ty::View { rank, wide, .. }, "shape") => self.extents(b, rank, wide, false, span),
-            (Ty::View { rank, .. }, "strides") => self.extents(b, rank, true, true, span),
+            (Ty::View { rank, wide, .. }, "shape") => self.extents(b, &rank, wide, false, span),
+            (Ty::View { rank, .. }, "strides") => self.extents(b, &rank, true, true, span),
             (Ty::View { elem, mutable, .. }, "ptr") => {
                 let elem = Elem::Ptr { pointee: Box::new(elem), mutable };
                 self.mk(HKind::ViewPtr(Box::new(b)), Ty::Tile { elem, shape: Shape::scalar() }, span, false)
@@ -144,8 +145,12 @@ impl Cx<'_, '_> {
         }
     }
 
-    fn extents(&mut self, b: HExpr, rank: u32, wide: bool, strides: bool, span: Span) -> HExpr {
+    fn extents(&mut self, b: HExpr, rank: &Poly, wide: bool, strides: bool, span: Span) -> HExpr {
         let t = Ty::scalar(if wide { tk_ops::DType::I64 } else { tk_ops::DType::I32 });
+        let Some(rank) = self.known_rank(rank) else {
+            let ty = Ty::List(Box::new(t), rank.clone());
+            return self.mk(HKind::Extents { view: Box::new(b), strides }, ty, span, false);
+        };
         let parts: Vec<HExpr> = (0..rank)
             .map(|i| {
                 let inner = Box::new(b.clone());
@@ -154,6 +159,25 @@ impl Cx<'_, '_> {
             })
             .collect();
         self.mk(HKind::Tuple(parts), Ty::Tuple(vec![t; rank as usize]), span, false)
+    }
+
+    /// The rank of a view, if it is known here: written as a number, or by the condition of an `if` around.
+    pub fn known_rank(&self, rank: &Poly) -> Option<u32> {
+        self.with_facts(rank).as_int().and_then(|n| u32::try_from(n).ok())
+    }
+
+    /// The rank of a view for what depends on it; reports a rank that is not known here.
+    pub fn need_rank(&mut self, rank: &Poly, what: &str, span: Span) -> Option<u32> {
+        let known = self.known_rank(rank);
+        if known.is_none() {
+            let shown = crate::show::poly(self.hir(), rank);
+            let message = format!("{what} needs a view whose rank is known where it is written");
+            let d = Diagnostic::error(codes::UNKNOWN_EXTENT, span, message, format!("this has rank {shown}"));
+            self.report(
+                d.note(format!("it is known in the arm of a compile-time `if {shown} == 2 {{ .. }}`")),
+            );
+        }
+        known
     }
 
     fn dtype_property(&mut self, d: DTerm, name: &ast::Name, span: Span) -> HExpr {

@@ -6,7 +6,9 @@ use tk_syntax::ast::{self, BinOp, ExprKind, UnOp};
 use tk_syntax::{Diagnostic, Span, codes};
 
 use super::cx::Cx;
+use super::types::MAX_RANK;
 use crate::hir::{HArg, HExpr, HKind};
+use crate::poly::Poly;
 use crate::types::{Elem, Ty};
 
 impl Cx<'_, '_> {
@@ -70,6 +72,11 @@ impl Cx<'_, '_> {
             }
             (Ty::Tuple(_), Ty::Tuple(_)) if matches!(op, BinOp::Eq | BinOp::Ne) => {
                 return self.tuple_eq(op, l, r, span);
+            }
+            (Ty::List(..), Ty::List(..) | Ty::Tuple(_)) | (Ty::Tuple(_), Ty::List(..))
+                if matches!(op, BinOp::Eq | BinOp::Ne) =>
+            {
+                return self.list_eq(op, l, r, span);
             }
             (Ty::ShapeTy, Ty::Tuple(_)) | (Ty::Tuple(_), Ty::ShapeTy)
                 if matches!(op, BinOp::Eq | BinOp::Ne) =>
@@ -243,11 +250,56 @@ impl Cx<'_, '_> {
             let (m, n) = (a.len(), b.len());
             return self.error(codes::SHAPE_MISMATCH, span, format!("{m} values are compared with {n}"), "");
         }
-        let n = a.len();
-        let mut all: Option<HExpr> = None;
-        for i in 0..n as u32 {
+        let mut parts = vec![];
+        for i in 0..a.len() as u32 {
             let (x, y) = (self.field(&l, i), self.field(&r, i));
-            let one = self.binary_op(BinOp::Eq, x, y, span);
+            parts.push(self.binary_op(BinOp::Eq, x, y, span));
+        }
+        self.all_equal(op, parts, span)
+    }
+
+    /// `x.shape == y.shape` of views whose rank is a parameter: all entries that there are in a specialization are equal.
+    fn list_eq(&mut self, op: BinOp, l: HExpr, r: HExpr, span: Span) -> HExpr {
+        let count = |h: &HExpr| match &h.ty {
+            Ty::List(_, n) => Some(n.clone()),
+            Ty::Tuple(ts) => Some(Poly::int(ts.len() as i128)),
+            _ => None,
+        };
+        let (Some(m), Some(n)) = (count(&l), count(&r)) else { return HExpr::err(span) };
+        if !self.dims_equal(&m, &n) {
+            let (m, n) = (crate::show::poly(self.hir(), &m), crate::show::poly(self.hir(), &n));
+            return self.error(codes::SHAPE_MISMATCH, span, format!("{m} values are compared with {n}"), "");
+        }
+        let item = |cx: &mut Self, h: &HExpr, i: u32| match &h.ty {
+            Ty::List(t, _) => {
+                let (t, at) = (t.clone(), cx.mk(HKind::Int(i.into()), Ty::i32(), span, true));
+                cx.entry(h.clone(), at, &t, span)
+            }
+            _ => cx.field(h, i),
+        };
+        let known = self.known_rank(&m);
+        let mut parts = vec![];
+        for i in 0..known.unwrap_or(MAX_RANK as u32) {
+            let (x, y) = (item(self, &l, i), item(self, &r, i));
+            let equal = self.binary_op(BinOp::Eq, x, y, span);
+            if known.is_some() {
+                parts.push(equal);
+                continue;
+            }
+            // Decided by each specialization: `m <= i || x == y`.
+            let (count, at) =
+                (self.poly_expr(&m, span), self.mk(HKind::Int(i.into()), Ty::i32(), span, true));
+            let absent = self.binary_op(BinOp::Le, count, at, span);
+            let kind = HKind::ShortCircuit { or: true, lhs: Box::new(absent), rhs: Box::new(equal) };
+            parts.push(self.mk(kind, Ty::bool(), span, false));
+        }
+        self.all_equal(op, parts, span)
+    }
+
+    /// All of these conditions for `==`; not all of them for `!=`.
+    fn all_equal(&mut self, op: BinOp, parts: Vec<HExpr>, span: Span) -> HExpr {
+        let mut all: Option<HExpr> = None;
+        for one in parts {
             if one.ty.is_err() {
                 return one;
             }

@@ -179,6 +179,7 @@ fn take_parts(hir: &Hir, t: &Ty, depth: usize, left: &mut usize) -> bool {
             | Ty::View { .. }
             | Ty::Option(_)
             | Ty::Buffer { .. }
+            | Ty::List(..)
             | Ty::Fn(..)
             | Ty::DType
             | Ty::ShapeTy

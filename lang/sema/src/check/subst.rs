@@ -19,7 +19,16 @@ impl Cx<'_, '_> {
                 self.subst_shape(shape, s).map_or(Ty::Err, |shape| Ty::Tile { elem, shape })
             }
             Ty::View { elem, rank, mutable, wide } => {
-                Ty::View { elem: self.subst_elem(elem, s), rank: *rank, mutable: *mutable, wide: *wide }
+                let elem = self.subst_elem(elem, s);
+                let view = |rank| Ty::View { elem, rank, mutable: *mutable, wide: *wide };
+                self.subst_poly(rank, s).map_or(Ty::Err, view)
+            }
+            Ty::List(t, n) => {
+                let t = self.subst_ty(t, s);
+                match self.subst_poly(n, s) {
+                    Some(n) => self.list_of(t, n),
+                    None => Ty::Err,
+                }
             }
             Ty::Buffer { elem, shape } => {
                 let shape: Option<Vec<Poly>> = shape.iter().map(|p| self.subst_poly(p, s)).collect();
@@ -33,6 +42,14 @@ impl Cx<'_, '_> {
             }
             Ty::Struct(id, args) => Ty::Struct(*id, args.iter().map(|a| self.subst_cterm(a, s)).collect()),
             Ty::Err | Ty::Unit | Ty::Never | Ty::DType | Ty::ShapeTy | Ty::Str => t.clone(),
+        }
+    }
+
+    /// A tuple of values of one type; a list while their number is not known.
+    pub fn list_of(&self, item: Ty, count: Poly) -> Ty {
+        match self.with_facts(&count).as_int() {
+            Some(n) => Ty::Tuple(vec![item; usize::try_from(n).unwrap_or(0)]),
+            None => Ty::List(Box::new(item), count),
         }
     }
 

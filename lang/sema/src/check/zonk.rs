@@ -28,8 +28,9 @@ impl Cx<'_, '_> {
         match t {
             Ty::Tile { elem: e, shape } => Ty::Tile { elem: elem(e), shape: shape.clone() },
             Ty::View { elem: e, rank, mutable, wide } => {
-                Ty::View { elem: elem(e), rank: *rank, mutable: *mutable, wide: *wide }
+                Ty::View { elem: elem(e), rank: rank.clone(), mutable: *mutable, wide: *wide }
             }
+            Ty::List(t, n) => Ty::List(Box::new(self.settle_ty(t)), n.clone()),
             Ty::Buffer { elem: e, shape } => Ty::Buffer { elem: elem(e), shape: shape.clone() },
             Ty::Option(t) => Ty::Option(Box::new(self.settle_ty(t))),
             Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(|t| self.settle_ty(t)).collect()),

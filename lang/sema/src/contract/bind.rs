@@ -127,6 +127,12 @@ impl<'h> Planner<'h> {
             }
         }
         for (slot, a) in slots.iter().zip(args) {
+            if let (HostArg::Tensor { shape, .. }, Some((id, more))) = (a, rank_param(&slot.ty)) {
+                let rank = CVal::Int(shape.len() as i128 - more);
+                self.bindings.cvars.entry(id).or_insert(rank);
+            }
+        }
+        for (slot, a) in slots.iter().zip(args) {
             if let (HostArg::Scalar(s), Ty::Tile { elem: Elem::D(DTerm::Param(id)), .. }) = (a, &slot.ty)
                 && !self.bindings.cvars.contains_key(id)
             {
@@ -176,7 +182,8 @@ impl<'h> Planner<'h> {
         Ok(args)
     }
 
-    /// Checks the ranks of tensors, before defaults and clauses ask for their extents.
+    /// Checks the ranks of tensors, before defaults and clauses ask for their extents. One that depends on a parameter
+    /// without a value waits for [`Planner::check_params`].
     pub(super) fn check_ranks(&self, args: &[HostArg]) -> Res<()> {
         for (slot, a) in self.slots().iter().zip(args) {
             let view = match &slot.ty {
@@ -184,10 +191,18 @@ impl<'h> Planner<'h> {
                 t => t,
             };
             let (HostArg::Tensor { shape, strides, .. }, Ty::View { rank, .. }) = (a, view) else { continue };
-            if shape.len() != *rank as usize || strides.len() != shape.len() {
+            let wanted = match rank.as_int() {
+                Some(n) => Some(n),
+                None => self.eval(|ev| ev.poly(rank, slot.span)).ok(),
+            };
+            if wanted.is_some_and(|n| n != shape.len() as i128) || strides.len() != shape.len() {
                 let (name, kernel, n) = (&slot.name, &self.f.name, shape.len());
                 let ty = crate::show::ty(self.hir, view);
-                let message = format!("`{name}` has rank {n}, but kernel `{kernel}` takes `{ty}`");
+                let here = match wanted.filter(|_| rank.as_int().is_none()) {
+                    Some(n) => format!(", here of rank {n}"),
+                    None => String::new(),
+                };
+                let message = format!("`{name}` has rank {n}, but kernel `{kernel}` takes `{ty}`{here}");
                 return Err(refuse(codes::LAUNCH_RANK, slot.span, message));
             }
         }
@@ -299,6 +314,7 @@ pub(crate) fn elem_param(ty: &Ty) -> Option<CVarId> {
         | Ty::Never
         | Ty::Buffer { .. }
         | Ty::Tuple(_)
+        | Ty::List(..)
         | Ty::Struct(..)
         | Ty::Fn(..)
         | Ty::DType
@@ -311,13 +327,33 @@ pub(crate) fn elem_param(ty: &Ty) -> Option<CVarId> {
     }
 }
 
+/// The variable that the rank of a tensor argument decides, and what the rank has more than it.
+pub(crate) fn rank_param(ty: &Ty) -> Option<(CVarId, i128)> {
+    match ty {
+        Ty::View { rank, .. } => rank.as_param_plus(),
+        Ty::Option(t) => rank_param(t),
+        Ty::Tile { .. }
+        | Ty::Err
+        | Ty::Unit
+        | Ty::Never
+        | Ty::Buffer { .. }
+        | Ty::Tuple(_)
+        | Ty::List(..)
+        | Ty::Struct(..)
+        | Ty::Fn(..)
+        | Ty::DType
+        | Ty::ShapeTy
+        | Ty::Str => None,
+    }
+}
+
 /// The types of the parts of a parameter, in the order of [`flat_names`].
 pub(super) fn flat_tys(hir: &crate::hir::Hir, ty: &Ty, out: &mut Vec<Ty>) {
     match ty {
         Ty::Tuple(items) => items.iter().for_each(|t| flat_tys(hir, t, out)),
         Ty::Struct(id, _) => hir.strukt(*id).fields.iter().for_each(|(_, t, _)| flat_tys(hir, t, out)),
         Ty::Tile { .. } | Ty::View { .. } | Ty::Option(_) | Ty::Buffer { .. } => out.push(ty.clone()),
-        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {}
+        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::List(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {}
     }
 }
 
@@ -334,6 +370,8 @@ fn host_value<'a>(hir: &crate::hir::Hir, ty: &Ty, from: &mut impl Iterator<Item 
             }
             Some(HostArg::Absent) | None => CVal::None,
         },
-        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => CVal::Unit,
+        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::List(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {
+            CVal::Unit
+        }
     }
 }

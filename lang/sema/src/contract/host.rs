@@ -1,6 +1,6 @@
 //! Owns what the command line shows of a kernel: its parameters in the order of the arguments.
 
-use super::bind::flat_tys;
+use super::bind::{flat_tys, rank_param};
 use crate::hir::{FnId, Hir};
 use crate::lower::flat_names;
 use crate::show;
@@ -78,6 +78,16 @@ pub fn parameters(hir: &Hir, kernel: FnId) -> Vec<Param> {
     out
 }
 
+/// The compile-time parameters that the ranks of tensors decide.
+pub fn rank_names(hir: &Hir, kernel: FnId) -> Vec<String> {
+    let mut types = vec![];
+    hir.func(kernel).params.iter().for_each(|p| flat_tys(hir, &p.ty, &mut types));
+    let mut names: Vec<String> =
+        types.iter().filter_map(rank_param).map(|(id, _)| hir.cvar(id).name.clone()).collect();
+    names.dedup();
+    names
+}
+
 fn table(ty: &Ty) -> Option<Table> {
     let mut elem = match ty {
         Ty::View { elem, .. } => elem,
@@ -89,6 +99,7 @@ fn table(ty: &Ty) -> Option<Table> {
         | Ty::Never
         | Ty::Buffer { .. }
         | Ty::Tuple(_)
+        | Ty::List(..)
         | Ty::Struct(..)
         | Ty::Fn(..)
         | Ty::DType
@@ -115,6 +126,7 @@ fn tensor(ty: &Ty) -> (bool, bool) {
         | Ty::Unit
         | Ty::Never
         | Ty::Tuple(_)
+        | Ty::List(..)
         | Ty::Struct(..)
         | Ty::Fn(..)
         | Ty::DType

@@ -27,7 +27,7 @@ pub use closed::{
     Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided, Part, Preferred, close, preferred,
 };
 pub use exports::{as_sets, instances};
-pub use host::{Param, Table, kernel_named, launch_name, parameters};
+pub use host::{Param, Table, kernel_named, launch_name, parameters, rank_names};
 pub use reads::{ArgUse, argument_uses};
 pub(crate) use sets::set_text;
 pub use sets::{LambdaRef, SetValue, is_launch_option, parse_cargs};
@@ -162,6 +162,8 @@ pub fn plan_on(
     p.apply_sets(&values)?;
     p.check_ranks(&args)?;
     p.infer(&args)?;
+    // The ranks that follow from those of other arguments.
+    p.check_ranks(&args)?;
     p.apply_sets(&fns)?;
     let args = p.host_values(args)?;
     let args = p.run_time_defaults(args, false)?;

@@ -54,6 +54,7 @@ fn number(ty: &Ty) -> Option<DType> {
         | Ty::Option(_)
         | Ty::Buffer { .. }
         | Ty::Tuple(_)
+        | Ty::List(..)
         | Ty::Struct(..)
         | Ty::Err
         | Ty::Unit

@@ -230,6 +230,19 @@ impl<'a> Evaluator<'a> {
                 let CVal::View(v) = self.expr(base)? else { return self.runtime(span) };
                 pick(&v.strides, *axis, span)
             }
+            HKind::Extents { view, strides } => {
+                let CVal::View(v) = self.expr(view)? else { return self.runtime(span) };
+                let list = if *strides { v.strides } else { v.shape };
+                Ok(CVal::Tuple(list.into_iter().map(|n| CVal::Int(n.into())).collect()))
+            }
+            HKind::Entry(list, at) => {
+                let at = self.int(at)?;
+                let CVal::Tuple(items) = self.expr(list)? else { return self.runtime(span) };
+                match usize::try_from(at).ok().and_then(|i| items.get(i)) {
+                    Some(v) => Ok(v.clone()),
+                    None => Err(no_entry(at, items.len(), span)),
+                }
+            }
             HKind::ViewT(base) => {
                 let CVal::View(mut v) = self.expr(base)? else { return self.runtime(span) };
                 v.shape.reverse();
@@ -471,4 +484,10 @@ fn largest(d: DType) -> Option<f64> {
         Some(f) => Scalar::from_bits(d, f.largest).as_f64(),
         None => (d == DType::E8M0).then(|| 2f64.powi(127)),
     }
+}
+
+/// A position outside of a list, where a function is specialized.
+pub(crate) fn no_entry(at: i128, count: usize, span: Span) -> Box<Diagnostic> {
+    let message = format!("there is no dimension {at} of {count}");
+    Box::new(Diagnostic::error(codes::AXIS, span, message, "counted from 0"))
 }

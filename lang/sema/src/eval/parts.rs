@@ -22,6 +22,9 @@ impl Evaluator<'_> {
             HKind::Device(f) => Some(format!("device.{}", f.name())),
             HKind::Extent(base, axis) => base_name(base, f).map(|b| format!("{b}.shape[{axis}]")),
             HKind::Stride(base, axis) => base_name(base, f).map(|b| format!("{b}.strides[{axis}]")),
+            HKind::Extents { view, strides } => {
+                base_name(view, f).map(|b| format!("{b}.{}", if *strides { "strides" } else { "shape" }))
+            }
             HKind::Tuple(_) => whole_shape(e, f),
             _other => None,
         };
@@ -58,7 +61,7 @@ impl Evaluator<'_> {
             HKind::Tuple(xs) | HKind::Struct(xs) | HKind::Shape(xs) | HKind::Call { args: xs, .. } => {
                 xs.iter().for_each(|x| self.collect(x, f, out));
             }
-            HKind::Cast(x) | HKind::Field(x, _) => self.collect(x, f, out),
+            HKind::Cast(x) | HKind::Field(x, _) | HKind::Entry(x, _) => self.collect(x, f, out),
             HKind::If { cond, .. } => self.collect(cond, f, out),
             _leaf => {}
         }

@@ -173,7 +173,8 @@ impl Evaluator<'_> {
             }
             Ty::View { elem, rank, mutable, wide } => {
                 let elem = self.elem(elem, span)?;
-                Ok(CTy::One(Type::View { elem, rank: *rank, mutable: *mutable, wide: *wide }))
+                let rank = self.rank(rank, ty, span)?;
+                Ok(CTy::One(Type::View { elem, rank, mutable: *mutable, wide: *wide }))
             }
             Ty::Buffer { elem, shape } => {
                 let elem = self.elem(elem, span)?;
@@ -185,6 +186,10 @@ impl Evaluator<'_> {
             },
             Ty::Tuple(items) => {
                 Ok(CTy::Tuple(items.iter().map(|t| self.ty(t, span)).collect::<Res<Vec<_>>>()?))
+            }
+            Ty::List(item, count) => {
+                let (item, count) = (self.ty(item, span)?, self.poly(count, span)?);
+                Ok(CTy::Tuple(vec![item; usize::try_from(count).unwrap_or(0).min(MAX_RANK)]))
             }
             Ty::Struct(id, cargs) => {
                 let hir = self.hir;
@@ -201,6 +206,19 @@ impl Evaluator<'_> {
             }
             Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => Ok(CTy::Static),
             Ty::Err => Err(bug("evaluation", span, "a type was left open")),
+        }
+    }
+
+    /// The rank of a view of this type.
+    fn rank(&mut self, rank: &crate::poly::Poly, ty: &Ty, span: Span) -> Res<u32> {
+        let n = self.poly(rank, span)?;
+        match u32::try_from(n).ok().filter(|n| (1..=MAX_RANK as u32).contains(n)) {
+            Some(n) => Ok(n),
+            None => {
+                let ty = crate::show::ty(self.hir, ty);
+                let message = format!("a view has 1 to {MAX_RANK} dimensions, but `{ty}` has {n} here");
+                Err(Box::new(Diagnostic::error(codes::TILE_RANK, span, message, "")))
+            }
         }
     }
 

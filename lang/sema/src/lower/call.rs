@@ -232,6 +232,6 @@ pub(crate) fn flat_names(hir: &Hir, ty: &Ty, name: String, out: &mut Vec<String>
             }
         }
         Ty::Tile { .. } | Ty::View { .. } | Ty::Option(_) | Ty::Buffer { .. } => out.push(name),
-        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {}
+        Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::List(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {}
     }
 }

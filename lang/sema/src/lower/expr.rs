@@ -50,6 +50,8 @@ impl Lower<'_, '_> {
             HKind::ViewPtr(x) => self.view_ptr(x, e)?,
             HKind::Extent(x, axis) => self.view_extent(x, *axis, e)?,
             HKind::Stride(x, axis) => self.view_stride(x, *axis, span)?,
+            HKind::Extents { view, strides } => self.view_extents(view, *strides, span)?,
+            HKind::Entry(list, at) => self.entry(list, at, span)?,
             HKind::Call { callee, cargs, args } => {
                 let cvars = self.eval(|ev| ev.cargs(cargs, span))?;
                 let args = args.iter().map(|a| self.expr(a)).collect::<Res<Vec<_>>>()?;
@@ -102,6 +104,7 @@ impl Lower<'_, '_> {
             | Ty::Option(_)
             | Ty::Buffer { .. }
             | Ty::Tuple(_)
+            | Ty::List(..)
             | Ty::Struct(..) => false,
         };
         let v = if single { self.welcome(e)? } else { None };
@@ -148,6 +151,18 @@ impl Lower<'_, '_> {
             Some(Val::Unset | Val::Never) => Err(bug(span, "a variable is read before it is assigned")),
             Some(v) => Ok(v.clone()),
             None => Err(bug(span, "a variable is not in scope")),
+        }
+    }
+
+    /// An entry of a list at a position that is known here.
+    fn entry(&mut self, list: &HExpr, at: &HExpr, span: Span) -> Res<Val> {
+        let at = self.eval(|ev| ev.int(at))?;
+        match self.expr(list)? {
+            Val::Tuple(items) => match usize::try_from(at).ok().and_then(|i| items.get(i)) {
+                Some(v) => Ok(v.clone()),
+                None => Err(crate::eval::no_entry(at, items.len(), span)),
+            },
+            other => Err(bug(span, format!("{other:?} has no entries"))),
         }
     }
 

@@ -234,6 +234,21 @@ impl Lower<'_, '_> {
         Ok(Val::One(self.view_fact(MemoryOp::ViewStride, v, axis, DType::I64)))
     }
 
+    /// `v.shape` or `v.strides` as a whole.
+    pub(super) fn view_extents(&mut self, x: &HExpr, strides: bool, span: Span) -> Res<Val> {
+        let v = self.value(x)?;
+        let (rank, wide) = match self.b.type_of(v) {
+            Type::View { rank, wide, .. } => (*rank, *wide),
+            Type::Tile { .. } => return Err(bug(span, "a tile stands for a view")),
+        };
+        self.at(span);
+        let (op, d) = match strides {
+            true => (MemoryOp::ViewStride, DType::I64),
+            false => (MemoryOp::ViewShape, if wide { DType::I64 } else { DType::I32 }),
+        };
+        Ok(Val::Tuple((0..rank).map(|axis| Val::One(self.view_fact(op, v, axis, d))).collect()))
+    }
+
     fn view_fact(&mut self, op: MemoryOp, v: ValueId, axis: u32, d: DType) -> ValueId {
         let attrs = Attrs::new().with("axis", Attr::Int(axis.into()));
         self.b.one(Op::Memory(op), &[v], attrs, Type::scalar(d))
@@ -250,6 +265,10 @@ impl Lower<'_, '_> {
         };
         if let Type::View { mutable, .. } = &mut ty {
             *mutable &= source;
+        }
+        // Only what is generic over the rank can have more of them than dimensions.
+        if at.len() > rank as usize {
+            return Err(crate::eval::no_entry(at.len() as i128 - 1, rank as usize, e.span));
         }
         let position = if wide { DType::I64 } else { DType::I32 };
         let (mut axes, mut operands) = (vec![], vec![v]);

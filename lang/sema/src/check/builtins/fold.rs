@@ -116,6 +116,7 @@ impl Cx<'_, '_> {
             | Ty::Buffer { .. }
             | Ty::Fn(..)
             | Ty::DType
+            | Ty::List(..)
             | Ty::ShapeTy
             | Ty::Str => t.clone(),
         }

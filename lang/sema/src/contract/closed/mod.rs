@@ -18,10 +18,10 @@ use ops::{operation, simpler};
 pub use prefer::{Part, Preferred, preferred};
 pub use types::{Closed, ClosedArg, ClosedContract, ClosedOp, ClosedScratch, Decided};
 
-use super::bind::{elem_param, flat_tys};
+use super::bind::{elem_param, flat_tys, rank_param};
 use crate::eval::{Bindings, CTy, CVal, Evaluator, Res};
 use crate::hir::{
-    CKind, CVarId, FnId, HArg, HBlock, HExpr, HIndex, HKind, HPat, HStmt, HStmtKind, Hir, LocalId,
+    CVarId, FnId, HArg, HBlock, HExpr, HIndex, HKind, HPat, HStmt, HStmtKind, Hir, LocalId, StaticIter,
 };
 use crate::lower::flat_names;
 use crate::types::Ty;
@@ -42,6 +42,7 @@ pub fn close(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<ClosedContract
         let mut types = vec![];
         flat_tys(hir, &p.ty, &mut types);
         inferred.extend(types.iter().filter_map(elem_param));
+        inferred.extend(types.iter().filter_map(rank_param).map(|(id, _)| id));
     }
     let args = arguments(hir, kernel, bindings)?;
     let mut decided = vec![];
@@ -155,18 +156,29 @@ impl<'h> Closer<'h> {
                 }
                 self.argument(inner, local, slot)
             }
-            Ty::View { rank, .. } => Sym::Tensor { slot: next(), axes: (0..*rank as usize).collect() },
+            Ty::View { .. } => {
+                let rank = match Evaluator::new(self.hir, &self.bindings).ty(ty, Span::default()) {
+                    Ok(CTy::One(tk_tile::Type::View { rank, .. })) => rank as usize,
+                    Ok(_) | Err(_) => 0,
+                };
+                Sym::Tensor { slot: next(), axes: (0..rank).collect() }
+            }
             Ty::Buffer { shape, .. } => Sym::Tensor { slot: next(), axes: (0..shape.len()).collect() },
             Ty::Tile { .. } => Sym::Number(Closed::Number(next())),
-            Ty::Unit | Ty::Never | Ty::Err | Ty::Fn(..) | Ty::DType | Ty::ShapeTy | Ty::Str => {
-                Sym::Known(CVal::Unit)
-            }
+            Ty::Unit
+            | Ty::Never
+            | Ty::Err
+            | Ty::Fn(..)
+            | Ty::List(..)
+            | Ty::DType
+            | Ty::ShapeTy
+            | Ty::Str => Sym::Known(CVal::Unit),
         }
     }
 
     fn decided(&mut self, id: CVarId, inferred: bool) -> Res<Decided> {
         let c = self.hir.cvar(id);
-        if inferred && matches!(c.kind, CKind::DType(_)) {
+        if inferred {
             return Ok(Decided::ByType);
         }
         let Some(default) = &c.default else { return Ok(Decided::ByName { default: false }) };
@@ -226,6 +238,17 @@ impl<'h> Closer<'h> {
                     None => open(e.span, "an element whose number depends on the launch"),
                 },
                 _several => open(e.span, "this value"),
+            },
+            HKind::Extents { view, strides } => match self.sym(view)? {
+                Sym::Tensor { slot, axes } => {
+                    let of = if *strides { Closed::Stride } else { Closed::Extent };
+                    Ok(Sym::Tuple(axes.into_iter().map(|axis| Sym::Number(of(slot, axis))).collect()))
+                }
+                Sym::Known(_) | Sym::Number(_) | Sym::Tuple(_) => open(e.span, "this value"),
+            },
+            HKind::Entry(list, at) => match self.value(at).and_then(|v| v.as_int()) {
+                Some(i) => self.element(list, i, e.span),
+                None => open(e.span, "a dimension whose number depends on the launch"),
             },
             HKind::Extent(base, axis) => self.axis(base, *axis, Closed::Extent, e.span),
             HKind::Stride(base, axis) => self.axis(base, *axis, Closed::Stride, e.span),
@@ -390,9 +413,45 @@ impl<'h> Closer<'h> {
                     let value = self.sym(value)?;
                     self.bind(pattern, value, stmt.span)?;
                 }
+                HStmtKind::Assign { local, path, value } if path.is_empty() => {
+                    let value = self.sym(value)?;
+                    self.env.insert(*local, value);
+                }
+                HStmtKind::StaticFor { var, iter, body } => self.static_for(*var, iter, body, stmt.span)?,
                 _other => return open(stmt.span, "this statement"),
             }
         }
+        Ok(())
+    }
+
+    /// A loop at compile time, written out.
+    fn static_for(&mut self, var: CVarId, iter: &StaticIter, body: &HBlock, span: Span) -> Res<()> {
+        let mut evaluator = Evaluator::new(self.hir, &self.bindings);
+        let values: Vec<CVal> = match iter {
+            StaticIter::Range(lo, hi, step) => {
+                let (lo, hi, step) = (evaluator.int(lo)?, evaluator.int(hi)?, evaluator.int(step)?);
+                let next = |i: &i128| i.checked_add(step).filter(|_| step != 0);
+                let inside = |i: &i128| if step > 0 { *i < hi } else { *i > hi };
+                let all = std::iter::successors(Some(lo), next).take_while(inside);
+                all.take(MAX_PARTS + 1).map(CVal::Int).collect()
+            }
+            StaticIter::List(items) => items.iter().map(|e| evaluator.expr(e)).collect::<Res<_>>()?,
+        };
+        if values.len() > MAX_PARTS {
+            return open(span, "a loop of this length");
+        }
+        let before = self.bindings.cvars.get(&var).cloned();
+        for value in values {
+            self.bindings.cvars.insert(var, value);
+            self.statements(&body.stmts)?;
+            if let Some(tail) = &body.tail {
+                return open(tail.span, "this expression");
+            }
+        }
+        match before {
+            Some(value) => self.bindings.cvars.insert(var, value),
+            None => self.bindings.cvars.remove(&var),
+        };
         Ok(())
     }
 
