@@ -43,8 +43,8 @@ const MEMORY: u64 = 2 << 20;
 const CALLS: [&[&str]; 4] = [
     &["test", "--timeout", "1", "a.tk"],
     &["test", "--timeout", "1", "--device", "sim", "a.tk"],
-    &["build", "--target", "sm_90a", "--emit", "llvm", "-o", "out", "a.tk"],
-    &["build", "--target", "gfx942", "--emit", "llvm", "-o", "out", "a.tk"],
+    &["build", "--target", "sm_90a", "--emit", "ptx", "-o", "out", "a.tk"],
+    &["build", "--target", "gfx942", "--emit", "gcn", "-o", "out", "a.tk"],
 ];
 
 /// The most memory that a process has used so far, in kB, where the system tells.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tk_driver::{
-    ArgFacts, Asked, Assembler, Cache, Environment, Request, Shape, Tools, build_cached, compile_for,
+    ArgFacts, Asked, Assembler, Cache, Environment, Request, Shape, Tools, Until, build_cached, compile_for,
 };
 use tk_gpu::ir::kernel::Operands;
 use tk_gpu::target::spec::SM_90A;
@@ -192,7 +192,8 @@ fn once(root: &Path, case: &Case, assembler: &Assembler) -> Result<Steps, String
     let specializing = begin.elapsed();
     let request = front.request();
     let begin = Instant::now();
-    let kernel = compile_for(&request, false, Span::default()).map_err(|wrong| first(&wrong))?;
+    let kernel =
+        compile_for(&request, false, Until::Binary, Span::default()).map_err(|wrong| first(&wrong))?;
     let compiling = begin.elapsed();
     let begin = Instant::now();
     assembler.assemble(&kernel).map_err(|e| first(&[e.at(Span::default())]))?;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tk_driver::{
     ArgFacts, Built, Cache, Environment, Kernel, Refused, Request, Shape, Specialization, Stages, Tools,
-    Variant, build_cached, compile_for, describe, shortages, specializations, spilled,
+    Until, Variant, build_cached, compile_for, describe, shortages, specializations, spilled,
 };
 use tk_gpu::TargetSpec;
 use tk_gpu::pipeline::PASSES;
@@ -245,7 +245,13 @@ impl Builder<'_> {
                 (Some(built.kernel.clone()), Some(built))
             }
             None if !stages && self.each().all(|f| f == BuildForm::Tile) => (None, None),
-            None => (Some(compile_for(request, stages, place).map_err(|wrong| self.refused(&wrong))?), None),
+            None => {
+                let text = |f| matches!(f, BuildForm::Ptx | BuildForm::Gcn);
+                let until = if self.each().any(text) { Until::Text } else { Until::Ir };
+                let kernel =
+                    compile_for(request, stages, until, place).map_err(|wrong| self.refused(&wrong))?;
+                (Some(kernel), None)
+            }
         };
         if let Some(texts) = kernel.as_ref().and_then(|k| k.stages.as_ref()) {
             self.dump(&special.variant_label(variant), request.target.name, &texts.after)?;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use tk_driver::{Asked, Cache, Environment, Request, Shape, Tools, compile, facts_about};
+use tk_driver::{Asked, Cache, Environment, Request, Shape, Tools, Until, compile, facts_about};
 use tk_gpu::TargetSpec;
 use tk_interp::{Arg, Fault, Memory, Options};
 use tk_ops::Op;
@@ -93,7 +93,13 @@ impl Building {
             facts: vec![],
             sources: &sources,
         };
-        let made = compile(&request, target.has_gcn);
+        // The text is what `reads_of_inactive_lanes` looks at; an object as well is code that is generated twice.
+        let until = match (target.has_gcn, self.assembles && assemble) {
+            (true, true) => Until::BinaryAndText,
+            (true, false) => Until::Text,
+            (false, _) => Until::Binary,
+        };
+        let made = compile(&request, target.has_gcn, until);
         if let Some(stages) = made.as_ref().ok().and_then(|k| k.stages.as_ref()) {
             let lines = reads_of_inactive_lanes(&stages.asm);
             assert!(

@@ -11,6 +11,8 @@ mod tools;
 pub use tk_gpu::ArgFacts;
 pub use tk_llvm::gpu::verify_machine_code;
 
+pub use tk_llvm::gpu::Until;
+
 pub use self::compile::binary::{Built, Work, build_cached, compile_for};
 pub use self::compile::cache::{Cache, Key, Size};
 pub use self::compile::instance::{Refused, Specialization, specializations};

@@ -57,6 +57,7 @@ pub const NAMES: &[&str] = &[
     "order",
     "ordered",
     "own",
+    "pack",
     "part",
     "path",
     "pending",

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use tk_gpu::ArgFacts;
+use tk_llvm::gpu::Until;
 use tk_syntax::{Diagnostic, Span};
 use tk_tile::text;
 
@@ -51,8 +52,13 @@ impl Work {
 }
 
 /// Compiles a kernel and checks that it fits the machine. `place` is where the kernel stands.
-pub fn compile_for(request: &Request<'_>, keep_stages: bool, place: Span) -> Result<Kernel, Vec<Diagnostic>> {
-    compile(request, keep_stages).map_err(|wrong| placed(wrong, place))
+pub fn compile_for(
+    request: &Request<'_>,
+    keep_stages: bool,
+    until: Until,
+    place: Span,
+) -> Result<Kernel, Vec<Diagnostic>> {
+    compile(request, keep_stages, until).map_err(|wrong| placed(wrong, place))
 }
 
 /// Diagnostics of code generation that know no place are about the kernel.
@@ -77,7 +83,8 @@ pub fn build_cached(
     if !keep_stages && let Some((kernel, cubin)) = tools.cache.get(&key).as_deref().and_then(decode) {
         return Ok(Built { kernel, cubin, work: Work::Found(begin.elapsed()) });
     }
-    let kernel = compile_for(request, keep_stages, place)?;
+    let until = if keep_stages { Until::BinaryAndText } else { Until::Binary };
+    let kernel = compile_for(request, keep_stages, until, place)?;
     let compile = begin.elapsed();
     let cubin = assembler.assemble(&kernel).map_err(|e| vec![e.at(place)])?;
     if let Some(bytes) = encode(&kernel, &cubin) {

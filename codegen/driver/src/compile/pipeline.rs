@@ -12,7 +12,7 @@ use tk_gpu::passes::split_dots::LEAST;
 use tk_gpu::pipeline::Snapshot;
 use tk_gpu::{CompileOptions, Layout, pipeline};
 use tk_llvm::emit::{Slot, SlotKind, Stop};
-use tk_llvm::gpu;
+use tk_llvm::gpu::{self, Until};
 use tk_llvm::lines::{FileLines, Lines};
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, FileId, Source, SourceMap, Span, codes};
@@ -22,14 +22,14 @@ use tk_tile::{Elem, Id, Type, ValueId};
 use crate::compile::kernel::{Kernel, Param, ParamKind, Request, Shape, Stages};
 use crate::compile::memory::fits;
 
-/// Compiles a kernel; keeps the texts of the stages in between if asked to.
-pub fn compile(request: &Request<'_>, keep_stages: bool) -> Result<Kernel, Vec<Diagnostic>> {
+/// Compiles a kernel that far; keeps the texts of the stages in between if asked to.
+pub fn compile(request: &Request<'_>, keep_stages: bool, until: Until) -> Result<Kernel, Vec<Diagnostic>> {
     let mut after = vec![];
     let stages = schedule(request, keep_stages.then_some(&mut after))?;
     // LLVM ends the process where a kernel has more shared memory than the target.
     let shared_bytes = stages.scheduled.shared_bytes() + gpu::own_shared_bytes(&stages.scheduled);
     fits(&stages.scheduled, shared_bytes)?;
-    let made = gpu::text(&stages.scheduled, &lines(request.sources), keep_stages)
+    let made = gpu::text(&stages.scheduled, &lines(request.sources), until)
         .map_err(|stop| vec![stopped(&stop, request)])?;
     let texts = keep_stages.then(|| Stages {
         layout: stages.laid_out.to_string(),
