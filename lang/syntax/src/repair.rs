@@ -398,10 +398,11 @@ impl<'s> Repair<'s> {
         let span = self.span(token);
         let t = text(token.tok);
         self.unsure |= token.tok == Tok::RBrace;
-        self.diags.push(
-            Diagnostic::error(UNOPENED, span, format!("nothing is open that this `{t}` could close"), "")
-                .fix(format!("remove the `{t}`"), span, ""),
-        );
+        self.diags.push(Diagnostic::error(UNOPENED, span, format!("unmatched `{t}`"), "").fix(
+            format!("remove the `{t}`"),
+            span,
+            "",
+        ));
         self.drop_token(token);
     }
 

@@ -287,7 +287,7 @@ impl<'c, 'm> Machine<'c, 'm> {
                 return Ok(());
             }
             let message =
-                format!("error {code} is expected here, but {} came: {}", fault.code, fault.message);
+                format!("expected error {code}, but {} was reported: {}", fault.code, fault.message);
             fault = Fault::new("E0901", message).at(fault.loc.or(owner.loc), fault.program);
         }
     }

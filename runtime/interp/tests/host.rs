@@ -202,7 +202,7 @@ fn expected_errors() {
     assert!(
         fault.message.contains("E0704") && fault.message.contains("E0708") && fault.message.contains("no")
     );
-    assert!(fails(&expect("E0704", "")).message.contains("everything went well"));
+    assert!(fails(&expect("E0704", "")).message.contains("no error occurred"));
     // Inside of branches, loops and other expectations.
     passes(&expect("E0901", &expect("E0704", bad)));
     let looped = r#"    v1 = const {value = 0 : i32} : i32

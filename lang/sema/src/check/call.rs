@@ -491,7 +491,7 @@ impl Cx<'_, '_> {
                             let d = Diagnostic::error(
                                 codes::CANNOT_INFER,
                                 span,
-                                format!("`{cname}` of `{name}` does not follow from the arguments"),
+                                format!("cannot infer `{cname}` in call to `{name}`"),
                                 "",
                             )
                             .label(at, "this compile-time parameter")

@@ -378,7 +378,7 @@ impl Cx<'_, '_> {
         if to_set.has(DType::Bool) && to_set.single().is_some() {
             let text = self.text(h.span);
             let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-            let d = Diagnostic::error(codes::BAD_CAST, span, "nothing is cast to `bool`", "").fix(
+            let d = Diagnostic::error(codes::BAD_CAST, span, "cannot cast to `bool`", "").fix(
                 "compare with 0",
                 span,
                 format!("{text} != 0"),

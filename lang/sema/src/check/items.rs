@@ -452,8 +452,8 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Arc<ast::Fn>) {
         let mut d = Diagnostic::error(
             codes::MISSING_RETURN,
             end,
-            format!("`{}` returns `{shown}`, but this end of it has no value", f.name.text),
-            "no value here",
+            format!("`{}` returns `{shown}`, but not every path returns a value", f.name.text),
+            "ends without a value",
         )
         .label(cx.ret_span, "declared here");
         if let Some(last) = body.stmts.last()

@@ -146,7 +146,8 @@ impl Checker {
         if access.reads
             && let Some(byte) = entry.allocation.unwritten(bytes.clone())
         {
-            let message = format!("element {} of {} is read, but nobody wrote it", byte / size, entry.name());
+            let message =
+                format!("element {} of {} is read before initialization", byte / size, entry.name());
             return Err(Box::new(Fault::new(UNWRITTEN, message)));
         }
         if self.grid.is_some() {

@@ -75,7 +75,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
             format!("is no longer {wanted}")
         }
     };
-    let message = format!("padding counts in this `{}`: what lies outside of the data {now} here", f.what);
+    let message = format!("padding lanes affect this `{}`: their value {now}", f.what);
     let label = if f.from.dims.len() > 1 {
         format!("dimension {} of this has padding that is not {wanted}", f.dim)
     } else {
@@ -92,9 +92,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
             f.value.span,
             format!("where({inside}, {value}, {wanted})"),
         ),
-        None => {
-            d.note(format!("`where(inside, .., {wanted})` gives the padding a value that does not count"))
-        }
+        None => d.note(format!("`where(inside, .., {wanted})` gives the padding a neutral value")),
     }
 }
 
