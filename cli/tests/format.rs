@@ -92,7 +92,7 @@ fn columns_count_characters() {
     folder
         .tk(&["check", "--message-format", "short", "a.tk"])
         .code(1)
-        .says(&["a.tk:1:39: error[E0201]: there is no `missing` here"]);
+        .says(&["a.tk:1:39: error[E0201]: cannot find `missing`"]);
     // The same text as for people, and in color only where that was asked for.
     assert_eq!(folder.tk(&["check", "a.tk"]).err.trim_end(), d["rendered"].as_str().unwrap().trim_end());
     let colored = folder.tk(&["check", "--message-format=json", "--color=always", "a.tk"]);

@@ -48,7 +48,7 @@ test("diagnostics, pulled: message, code with its explanation, the other place; 
   assert.deepEqual(items.map((d) => [d.code, d.severity, d.source, main.textOf(d.range)]), [
     ["E0201", lsp.DiagnosticSeverity.Error, "tk", "BLOK"],
   ]);
-  assert.match(items[0].message, /there is no `BLOK` here/);
+  assert.match(items[0].message, /cannot find `BLOK`/);
   assert.match(readFileSync(fileURLToPath(items[0].codeDescription.href), "utf8"), /E0201/);
   await client.edit(main, "BLOK", "BLOCK");
   assert.deepEqual((await pull(main)).items, []);

@@ -139,7 +139,7 @@ impl Cx<'_> {
             let message = format!("this is nested more than {MAX_DEPTH} levels deep");
             self.diags.push(
                 Diagnostic::error(TOO_DEEP, span.after(), message, "its end")
-                    .note("Give a part of it a name with `let`."),
+                    .note("Bind a part of it with `let`."),
             );
         }
         false
@@ -181,7 +181,7 @@ impl Cx<'_> {
         let value = literal::int(text);
         if value.is_none() {
             let span = self.span(l, r);
-            self.diags.push(Diagnostic::error(BAD_LITERAL, span, "this number is larger than 128 bits", ""));
+            self.diags.push(Diagnostic::error(BAD_LITERAL, span, "this number does not fit in 128 bits", ""));
         }
         self.expr(l, ExprKind::Int(value), 0, r)
     }
@@ -203,8 +203,8 @@ impl Cx<'_> {
         for range in bad {
             let span = self.span(l + range.start, l + range.end);
             self.diags.push(
-                Diagnostic::error(BAD_LITERAL, span, "there is no such escape", "")
-                    .note("The escapes are \\n, \\t, \\r, \\0, \\\\, \\\" and \\u{..}."),
+                Diagnostic::error(BAD_LITERAL, span, "unknown escape sequence", "")
+                    .note("The escape sequences are \\n, \\t, \\r, \\0, \\\\, \\\" and \\u{..}."),
             );
         }
         out
@@ -238,7 +238,7 @@ impl Cx<'_> {
         let mut d = Diagnostic::error(
             SYNTAX,
             middle.to(third.node.span),
-            format!("comparisons do not chain: `{}` follows `{}`", next.symbol(), op.symbol()),
+            format!("comparisons cannot be chained: `{}` follows `{}`", next.symbol(), op.symbol()),
             "",
         );
         let shared = self.text.get(middle.start as usize..middle.end as usize).unwrap_or("");

@@ -50,7 +50,7 @@ pub fn parse_expr(file: FileId, text: &str) -> (Expr, Vec<Diagnostic>) {
             Tok::LParen | Tok::LBracket | Tok::LBrace => depth += 1,
             Tok::RParen | Tok::RBracket | Tok::RBrace => depth = depth.saturating_sub(1),
             Tok::Semi if depth == 0 => {
-                let message = "this is one expression, which a `;` does not end";
+                let message = "expected one expression, without `;`";
                 let d = Diagnostic::error(codes::SYNTAX, Span::new(file, t.start, t.end), message, "");
                 return (Expr { kind: ExprKind::Err, span: whole }, vec![d]);
             }
@@ -68,7 +68,7 @@ pub fn parse_expr(file: FileId, text: &str) -> (Expr, Vec<Diagnostic>) {
         (_, _) => Expr { kind: ExprKind::Err, span: whole },
     };
     if matches!(value.kind, ExprKind::Err) && diags.is_empty() {
-        diags.push(Diagnostic::error(codes::SYNTAX, whole, "this is not one expression", ""));
+        diags.push(Diagnostic::error(codes::SYNTAX, whole, "expected one expression", ""));
     }
     (value, diags)
 }

@@ -100,7 +100,7 @@ impl<'s> Cutter<'s> {
             | ItemKind::Test(_) => false,
         };
         if matches!(self.frame.body, Body::Struct(..)) && !method {
-            let message = "only fields and functions stand in a struct";
+            let message = "a struct contains only fields and functions";
             self.cx.diags.push(Diagnostic::error(SYNTAX, span, message, ""));
             kind = ItemKind::Err;
         }
@@ -146,7 +146,7 @@ impl<'s> Cutter<'s> {
             self.cx.diags.push(Diagnostic::error(
                 SYNTAX,
                 at,
-                format!("`{word}` cannot stand inside a block; move it to the outermost level of the file"),
+                format!("`{word}` is not allowed in a block; move it to the top level of the file"),
                 "",
             ));
         }

@@ -191,8 +191,8 @@ impl<'s> Repair<'s> {
     /// A statement where the `{` in front of it is missing.
     fn missing_body(&mut self, token: Token<'s>, word: bool) {
         let what = match self.heading {
-            Heading::Signed | Heading::Tune => "expected `{` in front of the body",
-            Heading::Statement => "expected `{` in front of what this repeats or depends on",
+            Heading::Signed | Heading::Tune => "expected `{` before the body",
+            Heading::Statement => "expected `{` before the body of this statement",
             Heading::None | Heading::Function | Heading::Generic | Heading::Struct => return,
         };
         let at = if word { Some(self.out.len()) } else { self.body };
@@ -356,7 +356,7 @@ impl<'s> Repair<'s> {
         let message = format!("`{}` is closed by `{}`", text(was.tok), text(token.tok));
         self.diags.push(
             Diagnostic::error(UNCLOSED, place, message, "")
-                .label(self.span(was), format!("expected `{}` for this", text(want)))
+                .label(self.span(was), format!("expected `{}` to close this", text(want)))
                 .fix(format!("write `{}`", text(want)), place, text(want)),
         );
         self.pop();
@@ -454,7 +454,7 @@ impl<'s> Repair<'s> {
         let mut closed = closed.into_iter();
         let Some(inner) = closed.next() else { return };
         let place = Span::new(self.file, at, at);
-        let message = format!("this `{}` is never closed", text(inner.tok));
+        let message = format!("unclosed `{}`", text(inner.tok));
         let mut d = Diagnostic::error(UNCLOSED, self.span(inner), message, "opened here");
         let want = text(closer(inner.tok));
         d = match why.tok {
@@ -462,7 +462,7 @@ impl<'s> Repair<'s> {
             _other => d.label(self.span(why), format!("expected `{want}` before this")),
         };
         for open in closed {
-            d = d.label(self.span(open), "this one is not closed either");
+            d = d.label(self.span(open), "also unclosed");
         }
         if statement_word(why.tok) && !missing.ends_with('}') {
             missing.push(';');

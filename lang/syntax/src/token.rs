@@ -315,12 +315,12 @@ fn bad_literal(tok: Tok<'_>, span: Span, slice: &str) -> Option<Diagnostic> {
             // What ends the line is hardly part of the string.
             let inside = slice.trim_end_matches([';', ',', ')', ' ', '\r']).len().max(1) as u32;
             let at = Span { start: span.start + inside, end: span.start + inside, ..span };
-            let d = Diagnostic::error(BAD_LITERAL, span, "this string is not closed on its line", "");
+            let d = Diagnostic::error(BAD_LITERAL, span, "unterminated string", "");
             Some(d.fix("close the string", at, "\""))
         }
         Tok::SingleQuoted => {
             let text = slice.trim_matches('\'').replace('"', "\\\"");
-            let d = Diagnostic::error(BAD_TOKEN, span, "a string stands between double quotes", "");
+            let d = Diagnostic::error(BAD_TOKEN, span, "strings use double quotes", "");
             Some(d.fix("use double quotes", span, format!("\"{text}\"")))
         }
         _other => None,
@@ -341,7 +341,7 @@ fn float_without_digits(out: &mut Lexed<'_>, file: FileId, dot: usize, text: &st
     }
     (last.tok, last.end, last.reported) = (Tok::Hole, dot + 1, true);
     let span = Span::new(file, last.start, last.end);
-    out.diags.push(Diagnostic::error(BAD_LITERAL, span, "a float needs a digit behind the point", "").fix(
+    out.diags.push(Diagnostic::error(BAD_LITERAL, span, "a float needs a digit after the point", "").fix(
         "add a zero",
         span.after(),
         "0",
@@ -376,9 +376,14 @@ fn bad_number(span: Span, slice: &str) -> Diagnostic {
         .find(|s| slice.ends_with(*s) && !slice.starts_with("0x"));
     if let Some(suffix) = suffix {
         let number = slice.strip_suffix(suffix).unwrap_or(slice).trim_end_matches('_');
-        return Diagnostic::error(BAD_LITERAL, span, format!("`{slice}`: a number has no suffix"), "")
-            .note("A literal takes its type from its context.")
-            .fix("cast the number", span, format!("({number} as {suffix})"));
+        return Diagnostic::error(
+            BAD_LITERAL,
+            span,
+            format!("`{slice}`: a number literal has no suffix"),
+            "",
+        )
+        .note("A literal takes its type from its context.")
+        .fix("cast the number", span, format!("({number} as {suffix})"));
     }
     let d = Diagnostic::error(BAD_LITERAL, span, format!("`{slice}` is not a number"), "");
     if digits > 0 && digits < slice.len() {
@@ -397,13 +402,13 @@ fn bad_text(out: &mut Lexed<'_>, span: Span, slice: &str) -> bool {
         last.end = span.end as usize;
         if let Some(d) = out.diags.last_mut() {
             d.primary.span.end = span.end;
-            d.message = "these characters have no meaning here".to_string();
+            d.message = "unexpected characters".to_string();
             d.fixes.clear();
         }
         return true;
     }
     let shown: String = slice.chars().take(8).map(shown).collect();
-    let d = Diagnostic::error(BAD_TOKEN, span, format!("`{shown}` has no meaning here"), "");
+    let d = Diagnostic::error(BAD_TOKEN, span, format!("unexpected character `{shown}`"), "");
     out.diags.push(match replacement(slice) {
         Some((title, text)) => d.fix(title, span, text),
         None => d,

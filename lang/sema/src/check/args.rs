@@ -83,9 +83,9 @@ impl Cx<'_, '_> {
 
     /// Reports an argument without a name behind one with a name.
     fn unnamed_behind(&mut self, ps: &Params, named: Span, value: &ast::Expr) {
-        let message = "arguments without a name come before those with one";
-        let d = Diagnostic::error(ps.name_code(), value.span, message, "this has no name");
-        self.report(d.label(named, "this one has a name"));
+        let message = "positional arguments come before named ones";
+        let d = Diagnostic::error(ps.name_code(), value.span, message, "positional argument");
+        self.report(d.label(named, "named argument"));
     }
 
     /// Reports an argument that is only given by name.
@@ -93,7 +93,7 @@ impl Cx<'_, '_> {
         let span = value.span;
         let name = ps.names.get(i).copied().unwrap_or_default();
         let message = format!("{} takes `{name}` by name", ps.what);
-        let d = Diagnostic::error(ps.name_code(), span, message, "this has no name");
+        let d = Diagnostic::error(ps.name_code(), span, message, "positional argument");
         let choice = matches!(ps.what.as_str(), "`max`" | "`min`");
         self.report(match &value.kind {
             ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..) => {
@@ -139,7 +139,7 @@ impl Cx<'_, '_> {
                     ps.name_code(),
                     n.span,
                     format!("`{}` is given twice", n.text),
-                    "again here",
+                    "second value",
                 )
                 .label(before.span, "first given here");
                 self.report(d);

@@ -59,7 +59,7 @@ impl Cx<'_, '_> {
         } else {
             format!("axes go from 0 to {}, or from -1 to -{rank} from the end", rank - 1)
         };
-        self.error(codes::AXIS, e.span, format!("there is no axis {n} in a tile of rank {rank}"), label);
+        self.error(codes::AXIS, e.span, format!("axis {n} is out of range for a tile of rank {rank}"), label);
         None
     }
 

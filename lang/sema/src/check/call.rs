@@ -116,7 +116,12 @@ impl Cx<'_, '_> {
         }
         self.check_rest(args);
         if tk_ops::rows::find(&n.text, tk_ops::table::Receiver::Test).is_some() {
-            return self.error(codes::TEST_ONLY, n.span, format!("`{}` exists in tests only", n.text), "");
+            return self.error(
+                codes::TEST_ONLY,
+                n.span,
+                format!("`{}` is only available in tests", n.text),
+                "",
+            );
         }
         if ["inf", "nan", "target", "device"].contains(&n.text.as_str()) {
             return self.error(codes::NOT_CALLABLE, n.span, format!("`{}` is not a function", n.text), "");

@@ -340,7 +340,7 @@ impl<'p, 'a> Cx<'p, 'a> {
 
     pub fn need_value(&mut self, h: HExpr) -> HExpr {
         if h.ty == Ty::Unit && h.kind != HKind::Unit {
-            return self.error(codes::TYPE_MISMATCH, h.span, "this has no value", "a value is needed here");
+            return self.error(codes::TYPE_MISMATCH, h.span, "this has no value", "expected a value");
         }
         h
     }

@@ -44,10 +44,10 @@ impl Cx<'_, '_> {
         let d = Diagnostic::error(
             codes::UNKNOWN_EXTENT,
             h.span,
-            "the element type must be known where it is written",
+            "the element type must be known before specialization",
             "this depends on compile-time parameters",
         )
-        .note("put the code that depends on it into the arms of a compile-time `if`");
+        .note("move the code that depends on it into the arms of a compile-time `if`");
         self.report(d);
         None
     }
@@ -248,14 +248,14 @@ impl Cx<'_, '_> {
         .label(a.1, format!("this is `{ta}`"));
         if self.literal(b.0) == Some(Lit::Float) {
             let cast = self.cast_text(a.1, &tb);
-            d = d.note(format!("a float literal does not become `{ta}`")).fix(
+            d = d.note(format!("a float literal cannot become `{ta}`")).fix(
                 "cast the other side to f32",
                 a.1,
                 cast,
             );
         } else if self.literal(a.0) == Some(Lit::Float) {
             let cast = self.cast_text(b.1, &ta);
-            d = d.note(format!("a float literal does not become `{tb}`")).fix(
+            d = d.note(format!("a float literal cannot become `{tb}`")).fix(
                 "cast the other side to f32",
                 b.1,
                 cast,

@@ -37,7 +37,7 @@ impl Cx<'_, '_> {
             ExprKind::Err => HExpr::err(span),
             ExprKind::Int(Some(n)) => match i128::try_from(*n) {
                 Ok(n) => self.lit(HKind::Int(n), Lit::Int, span),
-                Err(_) => self.error(codes::LITERAL_RANGE, span, "this number fits no type", ""),
+                Err(_) => self.error(codes::LITERAL_RANGE, span, "this number does not fit in any type", ""),
             },
             ExprKind::Int(None) => HExpr::err(span),
             ExprKind::Float(text) => match text.parse::<f64>() {
@@ -103,7 +103,7 @@ impl Cx<'_, '_> {
             _ => self.error(
                 codes::NOT_A_VALUE,
                 span,
-                "`None` is no value here",
+                "`None` is not a value here",
                 "it stands for an absent optional view, or between index brackets",
             ),
         }
@@ -182,7 +182,7 @@ impl Cx<'_, '_> {
                 return self.error(
                     codes::NOT_A_VALUE,
                     span,
-                    format!("`{}` is no value by itself", n.text),
+                    format!("`{}` is not a value by itself", n.text),
                     "name a property of it",
                 );
             }
@@ -215,7 +215,7 @@ impl Cx<'_, '_> {
         let mut d = Diagnostic::error(
             codes::UNKNOWN_NAME,
             n.span,
-            format!("there is no `{}` here", n.text),
+            format!("cannot find `{}`", n.text),
             "unknown name",
         );
         if let Some(hint) = self.foreign_hint(d.clone(), &n.text, n.span) {
@@ -273,7 +273,7 @@ impl Cx<'_, '_> {
                     self.error(
                         codes::NOT_A_VALUE,
                         m.span,
-                        format!("`{}` is not a file, nothing can follow `::`", m.text),
+                        format!("`{}` is not a file, so nothing can follow `::`", m.text),
                         "",
                     );
                     None
@@ -283,7 +283,7 @@ impl Cx<'_, '_> {
                     let mut d = Diagnostic::error(
                         codes::UNKNOWN_NAME,
                         m.span,
-                        format!("there is no file `{}` imported here", m.text),
+                        format!("no file `{}` is imported", m.text),
                         "",
                     );
                     if ["grid", "math"].contains(&m.text.as_str()) {
@@ -299,7 +299,7 @@ impl Cx<'_, '_> {
                 }
             },
             _ => {
-                self.error(codes::UNKNOWN_NAME, p.span, "a path names a file and an item of it", "");
+                self.error(codes::UNKNOWN_NAME, p.span, "a path consists of a file and an item", "");
                 None
             }
         }

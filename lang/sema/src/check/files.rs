@@ -152,7 +152,7 @@ fn add_fn(
                 let d = Diagnostic::error(
                     codes::UNKNOWN_ATTRIBUTE,
                     a.span,
-                    format!("there is no attribute `@{other}` for functions"),
+                    format!("unknown attribute `@{other}` on a function"),
                     "",
                 )
                 .note("functions and kernels take `@fast` and `@noinline`");
@@ -305,7 +305,7 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
                 format!("`{}` is private to `{shown}`", name.text),
                 "",
             )
-            .label(span, "a leading `_` keeps a name in its file");
+            .label(span, "a leading `_` makes a name private to its file");
             p.report(d);
             None
         }
@@ -351,7 +351,7 @@ fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
     let what = if is_std {
         format!("the standard library has no file `{}`", shown.join("::"))
     } else {
-        format!("there is no file `{}.tk` beside this one", shown.join("::"))
+        format!("there is no file `{}.tk` next to this one", shown.join("::"))
     };
     let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, span, what, "");
     if is_std {

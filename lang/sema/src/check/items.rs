@@ -191,7 +191,7 @@ impl Cx<'_, '_> {
         }
         let Some((used, span)) = found else { return };
         let name = self.hir().cvar(used).name.clone();
-        let message = format!("a default uses the parameters in front of it, and `{name}` has no value yet");
+        let message = format!("a default can only use earlier parameters, and `{name}` has no value yet");
         self.error(codes::UNKNOWN_NAME, span, message, "");
         self.p.hir.cvars[id.0 as usize].default = Some(HExpr::err(span));
     }
@@ -289,7 +289,7 @@ fn fn_signature(p: &mut Program, id: FnId) {
     if f.kernel
         && let Some(t) = &f.ret
     {
-        cx.error(codes::RETURN_TYPE, t.span, "a kernel returns nothing", "results go to memory");
+        cx.error(codes::RETURN_TYPE, t.span, "a kernel cannot return a value", "results go to memory");
     }
     if sig.owner.is_some() && !f.kernel && f.params.first().is_none_or(|p| p.name.text != "self") {
         let message = format!("`{}` is called on a value, so its first parameter is `self`", f.name.text);
@@ -356,7 +356,7 @@ fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) 
                         codes::NOT_CONST,
                         t.span,
                         format!("a `{shown}` is a compile-time value"),
-                        "a run-time parameter stands here",
+                        "used as a run-time parameter",
                     )
                     .fix("mark it `const`", t.span.before(), "const ");
                     cx.report(d);

@@ -159,7 +159,7 @@ impl Cx<'_, '_> {
         let d = Diagnostic::error(
             codes::SIGNEDNESS,
             span,
-            format!("a signed and an unsigned integer are compared: `{ta}` and `{tb}`"),
+            format!("comparison of a signed and an unsigned integer: `{ta}` and `{tb}`"),
             "",
         )
         .label(l.span, format!("this is `{ta}`"))

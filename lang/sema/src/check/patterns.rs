@@ -50,8 +50,8 @@ impl Cx<'_, '_> {
                 self.error(
                     codes::PATTERN,
                     span,
-                    format!("`{shown}` cannot be taken apart"),
-                    "this needs a tuple",
+                    format!("`{shown}` cannot be destructured"),
+                    "expected a tuple",
                 );
                 vec![Ty::Err; parts]
             }

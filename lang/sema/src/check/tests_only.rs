@@ -37,7 +37,7 @@ pub(super) fn find(p: &mut Program) {
     for (f, name, at) in uses {
         let Some((kernel, call)) = reached.get(&f) else { continue };
         let (own, kernel) = (p.hir.func(f).name.clone(), p.hir.func(*kernel).name.clone());
-        let message = format!("`{name}` exists in tests only, but the kernel `{kernel}` reaches it");
+        let message = format!("`{name}` is only available in tests, but the kernel `{kernel}` reaches it");
         let d = Diagnostic::error(codes::TEST_ONLY, at, message, "")
             .label(*call, format!("`{own}` is called here"));
         p.func_mut(f).broken = true;

@@ -99,7 +99,7 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::LITERAL_RANGE,
                 h.span,
-                format!("{x:e} does not fit `{m}`"),
+                format!("{x:e} is out of range for `{m}`"),
                 format!("it would become an infinity of `{m}`"),
             );
             self.report(d);
@@ -116,8 +116,8 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::LITERAL_RANGE,
                 h.span,
-                format!("{n} does not fit `{m}`"),
-                format!("`{m}` goes from {lo} to {hi}"),
+                format!("{n} is out of range for `{m}`"),
+                format!("the range of `{m}` is {lo} to {hi}"),
             );
             self.report(d);
         }

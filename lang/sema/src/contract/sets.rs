@@ -275,8 +275,10 @@ impl Planner<'_> {
 
     fn misfit(&self, c: &crate::hir::CVar, name: &str) -> Box<tk_syntax::Diagnostic> {
         let takes = crate::show::ckind(self.hir, &c.kind);
-        let message =
-            format!("`{name}` does not fit `{}` of kernel `{}`, which takes `{takes}`", c.name, self.f.name);
+        let message = format!(
+            "`{name}` does not match `{}` of kernel `{}`, which takes `{takes}`",
+            c.name, self.f.name
+        );
         refuse(codes::NOT_STATIC_ARG, c.span, message)
     }
 

@@ -74,7 +74,7 @@ impl Evaluator<'_> {
         if let (CVal::Int(i), Some((lo, hi))) = (&v, dtype.int_range())
             && !(lo..=hi).contains(i)
         {
-            return fail(span, format!("the constant {i} does not fit `{dtype}`"));
+            return fail(span, format!("the constant {i} does not fit in `{dtype}`"));
         }
         let s = self.scalar(&v, ty, span)?;
         Ok(CVal::of_scalar(s))
@@ -167,9 +167,9 @@ fn check_domain(op: ElementwiseOp, args: &[Scalar], out: DType, span: Span) -> R
     }
     match (exact, out.int_range()) {
         (Some(v), Some((lo, hi))) if !(lo..=hi).contains(&v) => {
-            fail(span, format!("the result {v} does not fit `{out}`"))
+            fail(span, format!("the result {v} does not fit in `{out}`"))
         }
         (Some(_), _) => Ok(()),
-        (None, _) => fail(span, format!("the result does not fit `{out}`")),
+        (None, _) => fail(span, format!("the result does not fit in `{out}`")),
     }
 }

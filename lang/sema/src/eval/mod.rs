@@ -448,7 +448,7 @@ impl<'a> Evaluator<'a> {
 fn pick(list: &[i64], axis: u32, span: Span) -> Res<CVal> {
     match list.get(axis as usize) {
         Some(v) => Ok(CVal::Int((*v).into())),
-        None => fail(span, format!("there is no axis {axis}: the rank is {}", list.len())),
+        None => fail(span, format!("axis {axis} is out of range: the rank is {}", list.len())),
     }
 }
 

@@ -53,16 +53,13 @@ fn variable(cx: &mut Cx, v: &Var) {
         let d = match v.kind {
             Kind::Param => {
                 warning(codes::UNUSED_VARIABLE, span, format!("the parameter `{name}` is never used"), "")
-                    .note("a leading `_` says that this is meant")
+                    .note("a leading `_` marks this as intended")
             }
-            Kind::Let { .. } if v.assigned => warning(
-                codes::UNUSED_VARIABLE,
-                span,
-                format!("`{name}` gets values, but none of them is used"),
-                "",
-            ),
+            Kind::Let { .. } if v.assigned => {
+                warning(codes::UNUSED_VARIABLE, span, format!("`{name}` is assigned, but never used"), "")
+            }
             Kind::Let { .. } => warning(codes::UNUSED_VARIABLE, span, format!("`{name}` is never used"), "")
-                .fix("say that this is meant, by a leading `_`", span.before(), "_"),
+                .fix("mark this as intended with a leading `_`", span.before(), "_"),
         };
         cx.warn(d);
     }
@@ -70,7 +67,7 @@ fn variable(cx: &mut Cx, v: &Var) {
         && !v.assigned
     {
         let word = Span { end: span.start, ..pattern };
-        let d = warning(codes::UNUSED_MUT, span, format!("`{name}` is `mut`, but never changes"), "");
+        let d = warning(codes::UNUSED_MUT, span, format!("`{name}` does not need to be `mut`"), "");
         cx.warn(d.fix("remove `mut`", word, ""));
     }
 }

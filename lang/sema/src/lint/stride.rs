@@ -55,9 +55,8 @@ struct Found<'a> {
 
 fn report(cx: &mut Cx, found: Found) {
     let name = &found.param.name;
-    let message = format!(
-        "this product of `i32` values wraps if it reaches 2^31, for which `{name}` may be large enough"
-    );
+    let message =
+        format!("this product of `i32` values wraps at 2^31, which `{name}` may be large enough to reach");
     let mut d = warning(codes::NARROW_OFFSET, found.product.span, message, "added to a pointer")
         .label(found.param.span, "this is `i32`")
         .note(format!("declare `{name}` as `i64`, or compute the offset in `i64`"));

@@ -203,7 +203,7 @@ impl Lower<'_, '_> {
             return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
         }
         if self.b.func.insts.len() > MAX_INSTS {
-            let message = format!("this function becomes more than {MAX_INSTS} instructions; unroll less");
+            let message = format!("this function expands to more than {MAX_INSTS} instructions; unroll less");
             return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
         }
         self.nesting += 1;

@@ -127,7 +127,7 @@ impl Lower<'_, '_> {
         if fits {
             return Ok(());
         }
-        let message = format!("the scales `{s}` and `{t}` do not fit the factors `{a}` and `{b}`");
+        let message = format!("the scales `{s}` and `{t}` do not match the operands `{a}` and `{b}`");
         wrong(codes::DOT_SHAPE, message)
     }
 

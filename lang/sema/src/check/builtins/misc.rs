@@ -159,7 +159,7 @@ impl Cx<'_, '_> {
             self.error(
                 codes::MASK,
                 c.span,
-                format!("the condition of `where` is made of `bool`s, not `{shown}`"),
+                format!("the condition of `where` must be `bool`, not `{shown}`"),
                 format!("this is `{shown}`"),
             );
             return None;
@@ -281,7 +281,7 @@ impl Cx<'_, '_> {
         self.error(
             codes::ELEMENT_MISMATCH,
             h.span,
-            format!("`dot` of `{x}` does not accumulate in `{y}`"),
+            format!("`dot` of `{x}` cannot accumulate in `{y}`"),
             format!("this is `{y}`"),
         );
         None

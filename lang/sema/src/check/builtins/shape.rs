@@ -110,7 +110,7 @@ impl Cx<'_, '_> {
             let diag = Diagnostic::error(
                 codes::SHAPE_MISMATCH,
                 y.span,
-                format!("{what} needs shapes that fit, but has `{a}` and `{b}`"),
+                format!("{what} needs compatible shapes, but has `{a}` and `{b}`"),
                 format!("this is `{b}`"),
             )
             .label(x.span, format!("this is `{a}`"));
