@@ -22,7 +22,7 @@ pub fn diff(text: &str, formatted: &str) -> String {
     }
     if out.is_empty() {
         // Only the line ends differ.
-        let _ = writeln!(out, "@@ the ends of lines @@");
+        let _ = writeln!(out, "@@ line endings @@");
     }
     out
 }

@@ -25,7 +25,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
     front::report(terminal, &checked)?;
     if args.checked && args.device != DeviceName::Cpu {
-        return Err(Failure::Sentence("--checked runs on `cpu` alone".into()));
+        return Err(Failure::Sentence("--checked runs only on `cpu`".into()));
     }
     let device = device::open(args.device, &checked.sources, path).map_err(Failure::Sentence)?;
     let session = Session::new(checked).with_timeout(args.timeout).checked_mode(args.checked);

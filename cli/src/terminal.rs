@@ -135,7 +135,7 @@ impl Terminal {
                     self.message("");
                 }
                 if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|n| *n > 0) {
-                    self.message(&format!("{more} more are not shown\n"));
+                    self.message(&format!("{more} more not shown\n"));
                 }
             }
             MessageFormat::Short => {
@@ -165,7 +165,7 @@ impl Terminal {
             return self.object(&Line::Watching { files });
         }
         let count = if files.len() == 1 { "1 file".to_string() } else { format!("{} files", files.len()) };
-        self.message(&format!("watching {count}; Ctrl-C ends"));
+        self.message(&format!("watching {count}; press Ctrl-C to stop"));
         Ok(())
     }
 

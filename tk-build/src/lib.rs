@@ -86,7 +86,7 @@ impl Build {
             let known = tk_driver::TARGETS.into_iter().find(|t| t.name == name);
             known.ok_or_else(|| {
                 let names: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
-                format!("there is no target `{name}`; there are {}", names.join(", "))
+                format!("unknown target `{name}`; the targets are {}", names.join(", "))
             })
         });
         let targets = targets.collect::<Result<Vec<_>, String>>()?;

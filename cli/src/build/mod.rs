@@ -90,7 +90,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         // A binary stands beside a manifest and for itself under one name.
         if once.insert(args.out.join(&name), bytes.clone()).is_some_and(|old| old != bytes) {
             return Err(Failure::Sentence(format!(
-                "two of the files would be called {name}; build one form after the other"
+                "two of the files would be named {name}; build one form at a time"
             )));
         }
     }
@@ -118,9 +118,7 @@ fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), Strin
     }
     let gcn = targets.iter().filter(|t| t.has_gcn).count();
     if forms.contains(&BuildForm::Header) && gcn > 0 && gcn < targets.len() {
-        return Err(
-            "one C file launches kernels of one vendor: build those for NVIDIA and for AMD apart".into()
-        );
+        return Err("one C file launches kernels of one vendor: build for NVIDIA and AMD separately".into());
     }
     Ok(())
 }
@@ -143,7 +141,7 @@ fn targets(names: &[String]) -> Result<Vec<&'static TargetSpec>, String> {
     let mut found: Vec<&'static TargetSpec> = vec![];
     for name in names {
         let Some(target) = tk_driver::TARGETS.into_iter().find(|t| t.name == name) else {
-            return Err(format!("there is no target `{name}`; there are {}", known.join(", ")));
+            return Err(format!("unknown target `{name}`; the targets are {}", known.join(", ")));
         };
         if !found.contains(&target) {
             found.push(target);

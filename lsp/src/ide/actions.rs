@@ -221,7 +221,7 @@ fn to_view(a: &Analysis, call: &MemoryCall) -> Option<Action> {
         format!("{view}.load([{start}], [{extent}]{other})")
     };
     let edits = vec![TextEdit { place: a.place(call.whole), text: new }];
-    let title = "go through a view, which masks itself".to_string();
+    let title = "use a view, which masks automatically".to_string();
     Some(Action { title, kind: ActionKind::Refactor, edits, diagnostic: None })
 }
 

@@ -24,13 +24,13 @@ const LAUNCH: &[&str] = &["warps", "stages", "ctas", "max_regs", "occupancy", "c
 
 /// The clauses of a kernel, and what each says.
 const CLAUSES: &[(&str, &str, &str)] = &[
-    ("grid", "how many programs there are, on 1 to 3 axes", "grid($0)"),
+    ("grid", "number of programs, on 1 to 3 axes", "grid($0)"),
     ("launch", "warps, stages and other options of a launch", "launch(warps = $0)"),
-    ("require", "conditions without which there is no launch", "require($0)"),
-    ("prefer", "conditions for which there is a binary of its own", "prefer($0)"),
+    ("require", "conditions that a launch must meet", "require($0)"),
+    ("prefer", "conditions with a binary of their own", "prefer($0)"),
     ("alias", "parameters that may reach the same memory", "alias($0)"),
-    ("scratch", "memory that the launcher provides", "scratch(${1:name}: *mut ${2:u32}, $0)"),
-    ("tune", "values to choose from", "tune(key = ($1)) {\n    { $0 },\n}"),
+    ("scratch", "workspaces that the launcher provides", "scratch(${1:name}: *mut ${2:u32}, $0)"),
+    ("tune", "candidate values", "tune(key = ($1)) {\n    { $0 },\n}"),
 ];
 
 pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {

@@ -243,7 +243,7 @@ pub fn properties(ty: &Ty) -> &'static [(&'static str, &'static str, &'static st
     match ty {
         Ty::View { .. } => &[
             ("shape", "(i32, ..)", "The extents, one for each dimension."),
-            ("strides", "(i64, ..)", "The distances of neighbours in elements, one for each dimension."),
+            ("strides", "(i64, ..)", "The strides in elements, one for each dimension."),
             ("ptr", "pointer", "The pointer to its first element."),
             ("T", "view", "The same memory with the dimensions in reverse order."),
         ],
@@ -270,13 +270,13 @@ pub fn properties(ty: &Ty) -> &'static [(&'static str, &'static str, &'static st
 
 /// What stands behind the dot of an element type.
 pub const DTYPE_FACTS: &[(&str, &str, &str)] = &[
-    ("bits", "i32", "How many bits an element has."),
+    ("bits", "i32", "The number of bits of an element."),
     ("min", "T", "The least finite value."),
     ("max", "T", "The greatest finite value."),
     (
         "acc",
         "dtype",
-        "In which type sums are formed: f32 for narrow floats, i32 for narrow integers, else the type itself.",
+        "The type of accumulators: f32 for narrow floats, i32 for narrow integers, else the type itself.",
     ),
 ];
 
@@ -287,7 +287,7 @@ pub fn facts(of: &str) -> Vec<(&'static str, &'static str, &'static str)> {
         FactValue::Int(_) => "i32",
     };
     let device = |f: DeviceFact| match f {
-        DeviceFact::Sms => (f.name(), "i32", "How many multiprocessors it has; threads on the CPU."),
+        DeviceFact::Sms => (f.name(), "i32", "The number of multiprocessors; of threads on the CPU."),
         DeviceFact::Smem => (f.name(), "i32", "Bytes of shared memory of one program."),
     };
     match of {

@@ -114,7 +114,7 @@ impl Loader for Files<'_> {
     fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
         if self.ws.disk.leads_out(path, from) {
             self.read.borrow_mut().insert(path.to_string());
-            return Err(Some(format!("`{path}` is a link that leads out of the folder of the program")));
+            return Err(Some(format!("`{path}` is a link that leads out of the program's folder")));
         }
         self.load(path).map_err(|_| None)
     }

@@ -68,7 +68,7 @@ impl Printed {
         running.iter().for_each(|(_, line)| lines.ended.push_str(line));
         let left_out = std::mem::take(&mut lines.left_out);
         if left_out > 0 {
-            lines.ended.push_str(&format!("{left_out} more lines were printed and are left out\n"));
+            lines.ended.push_str(&format!("{left_out} more lines are omitted\n"));
         }
     }
 }

@@ -52,7 +52,7 @@ impl Deadline {
         if start.elapsed() < limit {
             return Ok(());
         }
-        let message = format!("it is still running after {limit:?}, the time limit; a loop may never end");
+        let message = format!("it is still running after the time limit of {limit:?}; a loop may never end");
         let program = if machine.host.is_none() { Some(machine.context.program) } else { None };
         Err(Fault::run(message).at(machine.loc(), program))
     }
@@ -206,7 +206,7 @@ impl<'g, 'c, 'm> Worker<'g, 'c, 'm> {
                 return;
             }
             if let (Some(p), Some(other)) = (self.ended, self.met.first()) {
-                let message = "this program ended without coming to the `grid_barrier` where the others wait";
+                let message = "this program ended without reaching the `grid_barrier` where the others wait";
                 let fault = Fault::run(message).at(other.machine.last_loc(), Some(self.grid.place(p)));
                 return self.grid.failed(p, fault);
             }

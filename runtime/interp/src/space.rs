@@ -60,11 +60,14 @@ impl Denied {
             Denied::Outside(o) => o,
         };
         Fault::run(match o.buffer {
-            None if o.element == 0 => format!("{what} goes through a null pointer"),
-            None => format!("{what} goes to the address {:#x}, which is in no buffer", o.element),
+            None if o.element == 0 => format!("{what} through a null pointer"),
+            None => format!("{what} accesses the address {:#x}, which is in no buffer", o.element),
             Some((name, len)) => {
                 let place = if o.element < 0 { "before the start" } else { "past the end" };
-                format!("{what} touches element {} of {name} of {len} `{elem}`, {place}; {advice}", o.element)
+                format!(
+                    "{what} accesses element {} of {name} of {len} `{elem}`, {place}; {advice}",
+                    o.element
+                )
             }
         })
     }

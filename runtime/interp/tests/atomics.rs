@@ -173,7 +173,7 @@ fn accesses_are_checked() {
     assert_eq!(fault.code, "E0708");
     assert_eq!(
         fault.message,
-        "`atomic_add` touches element 2 of the buffer `x` of 2 `i32`, past the end; limit it with a mask"
+        "`atomic_add` accesses element 2 of the buffer `x` of 2 `i32`, past the end; limit it with a mask"
     );
     let fault = run(&m, text, &[Arg::Null], [1, 1, 1]).unwrap_err();
     assert_eq!(fault.code, "E0708");
@@ -326,7 +326,7 @@ fn programs_meet_at_a_barrier() {
         assert_eq!(fault.program, Some([70, 0, 0]));
         assert_eq!(
             fault.message,
-            "this program ended without coming to the `grid_barrier` where the others wait"
+            "this program ended without reaching the `grid_barrier` where the others wait"
         );
     }
     let m = Memory::new();

@@ -171,7 +171,7 @@ fn what_is_close() {
     assert!(close(["1.0", "0.0"], ["inf", "0.0"], "0.0", "1.0").is_err());
     let fault = close(["1.5", "3.0"], ["1.0", "1.0"], "0.125", "0.125").unwrap_err();
     assert_eq!(fault.code, "E0708");
-    let text = "values are not close: 3.0 instead of 1.0 at [1], the worst of 2 of 2 elements that are off";
+    let text = "values are not close: 3.0 instead of 1.0 at [1], the worst mismatch of 2 in 2 elements";
     assert!(fault.message.starts_with(text), "{fault}");
 }
 

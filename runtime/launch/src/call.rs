@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
             let fits = flatten(ty, &mut kinds).is_some() && pack(ty, arg, there, &mut values).is_some();
             if !fits {
                 let name = self.name(i);
-                let message = format!("argument `{name}` of kernel `{}` is no `{ty}`", self.func.name);
+                let message = format!("argument `{name}` of kernel `{}` is not a `{ty}`", self.func.name);
                 return Err(Fault::new(codes::LAUNCH_DTYPE.0, message));
             }
         }

@@ -48,7 +48,7 @@ impl Loader for Files {
 
     fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
         if leads_out(Path::new(path), Path::new(from)) {
-            return Err(Some(format!("`{path}` is a link that leads out of the folder of the program")));
+            return Err(Some(format!("`{path}` is a link that leads out of the program's folder")));
         }
         // Whatever is there and cannot be read is told from a name that does not exist.
         self.load(path).map_err(|why| fs::symlink_metadata(path).is_ok().then_some(why))
@@ -140,7 +140,7 @@ pub fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
     }
     for (path, bytes) in files {
         if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
-            return Err(format!("cannot write {}: it is no regular file", path.display()));
+            return Err(format!("cannot write {}: not a regular file", path.display()));
         }
         let (file, lock) = beside(path, bytes).map_err(|e| cannot(path, &e))?;
         written.push((file, lock, path));

@@ -125,7 +125,7 @@ impl Typed {
         if there >= self.size {
             return Ok(());
         }
-        Err(format!("is truncated: its header announces {} bytes of data, {there} are there", self.size))
+        Err(format!("is truncated: its header declares {} bytes of data, found {there}", self.size))
     }
 
     fn array(self, data: Vec<u8>) -> Result<Array, String> {
@@ -150,7 +150,7 @@ fn header_length(bytes: &[u8]) -> Result<usize, String> {
     let width = match major {
         1 => 2,
         2 | 3 => 4,
-        other => return Err(format!("has version {other} of the .npy format; 1 to 3 are known")),
+        other => return Err(format!("has version {other} of the .npy format; 1 to 3 are supported")),
     };
     let before = MAGIC.len() + 2;
     let digits = bytes.get(before..before + width).ok_or(CUT)?;

@@ -36,12 +36,10 @@ fn from_file(mut file: Input, path: &Path, key: Option<&str>) -> Result<Array, S
     let there = length.saturating_sub(begin);
     let announced = metadata.data_len();
     if there < announced {
-        return Err(format!(
-            "is truncated: its header announces {announced} bytes of data, {there} are there"
-        ));
+        return Err(format!("is truncated: its header declares {announced} bytes of data, found {there}"));
     }
     if there > announced {
-        return Err(format!("has {} bytes behind its last tensor", there - announced));
+        return Err(format!("has {} bytes after its last tensor", there - announced));
     }
     let (key, info) = choose(path, &metadata, key)?;
     let dtype = element_type(info.dtype)

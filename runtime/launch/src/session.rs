@@ -327,7 +327,7 @@ pub(crate) fn meeting(module: &Module, plan: &Plan, kernel: Span) -> Result<(), 
     let Some(inst) = module.funcs.iter().find_map(|(_, f)| inside(f)) else { return Ok(()) };
     let span = inst.loc.map_or(kernel, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
     let message = "`grid_barrier` needs a launch whose programs all run at the same time";
-    let label = "the kernel does not say `launch(cooperative = true)`";
+    let label = "the kernel does not declare `launch(cooperative = true)`";
     Err(vec![Diagnostic::error(codes::CLAUSE, span, message, label)])
 }
 

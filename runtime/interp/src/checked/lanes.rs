@@ -28,7 +28,7 @@ pub(crate) fn differ(
     let element = space.address(&p, size).saturating_sub(base) / size.max(1) as u64;
     let name = space.entry(&p).map_or_else(|| "a buffer".to_string(), Entry::name);
     let message = format!(
-        "this store writes {} and {} to element {element} of {name}, and which of them stays is unspecified",
+        "this store writes {} and {} to element {element} of {name}, and which one remains is unspecified",
         values.get(i),
         values.get(j),
     );

@@ -224,15 +224,13 @@ impl Checker {
             Wrong::Race => (
                 RACE,
                 format!(
-                    "element {element} of {place} is {does} here and was {did} by the program {other}, \
-                     and nothing orders the two"
+                    "element {element} of {place} is {does} here and was {did} by the program {other}, without synchronization"
                 ),
             ),
             Wrong::Alias => {
                 let (x, y) = (self.name(before.param.unwrap_or(0)), self.name(now.param.unwrap_or(0)));
                 let message = format!(
-                    "element {element} of {place} is {does} here and was {did} through `{x}`, \
-                     but the kernel does not say `alias({x}, {y})`"
+                    "element {element} of {place} is {does} here and was {did} through `{x}`, but the kernel does not declare `alias({x}, {y})`"
                 );
                 (ALIAS, message)
             }

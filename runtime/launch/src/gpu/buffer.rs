@@ -102,7 +102,7 @@ impl Buffer {
         if bytes > 0 {
             // SAFETY: the place lives, and the context is current.
             let code = unsafe { (context.driver.alloc)(&raw mut address, bytes) };
-            context.check(code, &format!("{bytes} bytes on the GPU cannot be had"))?;
+            context.check(code, &format!("cannot allocate {bytes} bytes on the GPU"))?;
         }
         Ok(Buffer { context, address, bytes })
     }
@@ -163,7 +163,7 @@ impl Buffer {
         }
         // SAFETY: the memory has so many bytes.
         let code = unsafe { (self.context.driver.fill)(self.address, 0, self.bytes, stream.raw()) };
-        self.context.check(code, "memory of the GPU cannot be filled")
+        self.context.check(code, "cannot fill memory of the GPU")
     }
 
     /// Starts to copy host memory to it.
@@ -212,8 +212,7 @@ impl Buffer {
     /// Whether a copy of so many bytes stays inside; makes the context current.
     fn fits(&self, bytes: usize) -> Result<(), CudaError> {
         if bytes > self.bytes {
-            let sentence =
-                format!("{bytes} bytes cannot be copied: the buffer on the GPU has {}", self.bytes);
+            let sentence = format!("cannot copy {bytes} bytes: the buffer on the GPU has {}", self.bytes);
             return Err(CudaError::new(sentence, "allocate as many bytes as the host has"));
         }
         self.context.enter()
@@ -256,7 +255,7 @@ impl Pinned {
         if bytes > 0 {
             // SAFETY: the place lives, and the context is current.
             let code = unsafe { (context.driver.alloc_host)(&raw mut start, bytes, FLAGS) };
-            context.check(code, &format!("{bytes} bytes of pinned host memory cannot be had"))?;
+            context.check(code, &format!("cannot allocate {bytes} bytes of pinned host memory"))?;
             // SAFETY: the memory is new and has so many bytes.
             unsafe { ptr::write_bytes(start.cast::<u8>(), 0, bytes) };
         }
@@ -270,7 +269,7 @@ impl Pinned {
         // SAFETY: the place lives, and the memory was allocated for this; the flags must be 0.
         let code =
             unsafe { (self.context.driver.host_address)(&raw mut address, self.start.cast::<c_void>(), 0) };
-        self.context.check(code, "the GPU cannot reach memory of the host")?;
+        self.context.check(code, "the GPU cannot access host memory")?;
         Ok(address)
     }
 

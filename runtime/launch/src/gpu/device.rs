@@ -75,8 +75,7 @@ impl Device {
         if ordinal >= count {
             let there = if count == 1 { "there is 1".to_string() } else { format!("there are {count}") };
             let maker = vendor.maker;
-            let sentence =
-                format!("there is no {maker} GPU with the number {ordinal}: {there}, counted from 0");
+            let sentence = format!("there is no {maker} GPU {ordinal}: {there}, counted from 0");
             return Err(CudaError::new(sentence, vendor.list));
         }
         let facts = facts(driver, ordinal, version)?;
@@ -146,7 +145,7 @@ impl Device {
         let (mut free, mut total) = (0usize, 0usize);
         // SAFETY: both places live, and a context is current.
         let code = unsafe { (self.0.driver.memory_info)(&raw mut free, &raw mut total) };
-        context.check(code, "the free memory of the GPU is not told")?;
+        context.check(code, "cannot query the free memory of the GPU")?;
         Ok(free)
     }
 
@@ -179,7 +178,7 @@ impl Device {
             return Err(loss.error.clone());
         }
         let (driver, raw) = (self.0.driver, self.0.facts.raw);
-        let what = "the GPU does not come back after a kernel failed";
+        let what = "the GPU does not recover after a failed kernel";
         CURRENT.set(0);
         // What these calls say is not asked: they too tell of the kernel that failed. Whether they helped shows below.
         // SAFETY: nothing of the lost context is used again: each use looks at `loss` first. Its own reference is given
@@ -200,7 +199,7 @@ impl Device {
         });
         let failed = |e: CudaError| CudaError {
             sentence: format!("{what}: {}", e.sentence),
-            fix: "start the program anew".to_string(),
+            fix: "restart the program".to_string(),
             ..e
         };
         *slot = works.map_err(failed)?;
@@ -217,7 +216,7 @@ impl Device {
 pub(crate) fn version(driver: &Driver) -> Result<(u32, u32), CudaError> {
     let mut n: c_int = 0;
     // SAFETY: the place lives.
-    driver.check(unsafe { (driver.driver_version)(&raw mut n) }, "the driver does not tell its version")?;
+    driver.check(unsafe { (driver.driver_version)(&raw mut n) }, "cannot query the version of the driver")?;
     Ok((driver.vendor.version)(u32::try_from(n).unwrap_or(0)))
 }
 
@@ -233,7 +232,7 @@ fn count(driver: &Driver) -> Result<usize, CudaError> {
 }
 
 fn facts(driver: &Driver, ordinal: usize, version: (u32, u32)) -> Result<Facts, CudaError> {
-    let what = "the GPU does not tell what it is";
+    let what = "cannot query the properties of the GPU";
     let mut raw: CUdevice = 0;
     // SAFETY: the place lives.
     let code = unsafe { (driver.device_get)(&raw mut raw, c_int::try_from(ordinal).unwrap_or(c_int::MAX)) };
@@ -298,7 +297,7 @@ impl Context {
         let (mut n, attribute) = (0, self.driver.vendor.attributes.sms);
         // SAFETY: the place lives.
         let code = unsafe { (self.driver.device_attribute)(&raw mut n, attribute, self.device) };
-        self.check(code, "the GPU does not tell how many multiprocessors it has")?;
+        self.check(code, "cannot query the number of multiprocessors of the GPU")?;
         Ok(u32::try_from(n).unwrap_or(0))
     }
 

@@ -165,7 +165,7 @@ impl Driver {
         let mut n: c_int = 0;
         // SAFETY: the place lives.
         let code = unsafe { (self.device_attribute)(&raw mut n, attribute, device) };
-        self.check(code, "the GPU does not tell what it is")?;
+        self.check(code, "cannot query the properties of the GPU")?;
         Ok(u32::try_from(n).unwrap_or(0))
     }
 

@@ -43,14 +43,14 @@ impl Stream {
         context.enter()?;
         // SAFETY: the stream lives.
         let code = unsafe { (context.driver.capture_begin)(self.raw(), RELAXED) };
-        context.check(code, "a stream cannot be recorded")?;
+        context.check(code, "cannot record a stream")?;
         self.set_recording(true);
         let mut recording = Recording { stream: self, running: true };
         let worked = work();
         let (graph, modules, code) = recording.end();
         // What failed first is the reason for what failed next.
         worked?;
-        context.check(code, "what was recorded is no graph")?;
+        context.check(code, "the recording is not a graph")?;
         Ok(graph.instantiate(modules)?)
     }
 }
@@ -98,7 +98,7 @@ impl Recorded {
         let mut exec: CUgraphExec = ptr::null_mut();
         // SAFETY: the place and the graph live.
         let code = unsafe { (self.context.driver.graph_instantiate)(&raw mut exec, self.graph, 0) };
-        self.context.check(code, "a graph cannot be made")?;
+        self.context.check(code, "cannot create a graph")?;
         Ok(Graph { context: Arc::clone(&self.context), exec, _modules: modules })
     }
 }
@@ -119,7 +119,7 @@ impl Graph {
         self.context.enter()?;
         // SAFETY: both live.
         let code = unsafe { (self.context.driver.graph_launch)(self.exec, stream.raw()) };
-        if code == 0 { Ok(()) } else { Err(self.context.fail(code, "a graph cannot be started")) }
+        if code == 0 { Ok(()) } else { Err(self.context.fail(code, "cannot launch a graph")) }
     }
 }
 

@@ -198,7 +198,7 @@ impl Module {
             }
         };
         let symbol = CString::new(name)
-            .map_err(|_| CudaError::new(format!("{}: its name holds a zero", what()), "rename it"))?;
+            .map_err(|_| CudaError::new(format!("{}: its name contains a NUL byte", what()), "rename it"))?;
         let mut function: CUfunction = ptr::null_mut();
         // SAFETY: the place, the module and the text live.
         let code = unsafe { (driver.module_function)(&raw mut function, raw, symbol.as_ptr()) };
@@ -407,7 +407,7 @@ impl Kernel {
         let (threads, shared) = (i32::try_from(self.info.threads).unwrap_or(i32::MAX), shared as usize);
         // SAFETY: the place and the function live.
         let code = unsafe { (context.driver.occupancy)(&raw mut each, function, threads, shared) };
-        context.check(code, &format!("it is not known how many blocks of kernel `{name}` the GPU holds"))?;
+        context.check(code, &format!("cannot query how many blocks of kernel `{name}` the GPU holds"))?;
         let sms = context.sms()?;
         let each = u64::try_from(each).unwrap_or(0);
         // No grid that fits is so large that its size is none of 64 bits.
@@ -417,12 +417,11 @@ impl Kernel {
             return Ok(());
         }
         let sentence = format!(
-            "the {wanted} programs of kernel `{name}` must run at the same time, as `cooperative = true` asks for, \
-             and the GPU holds {most}: {each} on each of its {sms} multiprocessors"
+            "the {wanted} programs of kernel `{name}` must run at the same time, as `cooperative = true` requires, and the GPU holds {most}: {each} on each of its {sms} multiprocessors"
         );
         Err(CudaError::new(
             sentence,
-            "use a smaller grid, such as one that asks `device.sms`, or smaller tiles",
+            "use a smaller grid, such as one derived from `device.sms`, or smaller tiles",
         ))
     }
 
@@ -430,8 +429,9 @@ impl Kernel {
     fn miscounted(&self, given: usize) -> CudaError {
         let (name, takes) = (&self.info.name, self.info.params.len());
         if takes == given {
-            let sentence =
-                format!("kernel `{name}` prints, asserts or lets programs meet, and has no memory for that");
+            let sentence = format!(
+                "kernel `{name}` uses `print`, `assert` or `grid_barrier`, and has no memory for that"
+            );
             return CudaError::new(sentence, "launch it through a `Launcher` or a `Session`");
         }
         let sentence = format!("kernel `{name}` takes {takes} machine parameters, but {given} were given");
@@ -443,7 +443,7 @@ impl Kernel {
     fn failed(&self, stream: &Stream, code: u32, grid: [u32; 3], values: &[u64]) -> CudaError {
         let args = self.describe(grid, values);
         let what = if super::error::loses_context(code) {
-            format!("{}; told at the launch of `{}` with {args}", stream.suspects(), self.info.name)
+            format!("{}; reported at the launch of `{}` with {args}", stream.suspects(), self.info.name)
         } else {
             format!("kernel `{}` cannot be launched with {args}", self.info.name)
         };

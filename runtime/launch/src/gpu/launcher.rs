@@ -312,7 +312,7 @@ pub(crate) fn outside(args: &[Arg<'_>]) -> CudaError {
         Some(Arg::Tensor { shape, bytes, dtype, .. }) => (format!("{dtype}{shape:?}"), *bytes),
         Some(Arg::Scalar(_) | Arg::Absent) | None => (String::new(), 0),
     };
-    let sentence = format!("argument {number}, {shape}, does not lie in its buffer of {has} bytes");
+    let sentence = format!("argument {number}, {shape}, does not fit in its buffer of {has} bytes");
     CudaError::new(sentence, "allocate more, or give the extents and strides that the buffer has")
 }
 

@@ -56,7 +56,7 @@ impl Stream {
         let mut raw: CUstream = ptr::null_mut();
         // SAFETY: the place lives, and the context is current.
         let code = unsafe { (context.driver.stream_create)(&raw mut raw, NON_BLOCKING) };
-        context.check(code, "no stream can be made")?;
+        context.check(code, "cannot create a stream")?;
         Ok(Stream {
             context,
             raw,
@@ -162,7 +162,7 @@ impl Stream {
         let mut address = 0u64;
         // SAFETY: the place and the stream live.
         let code = unsafe { (self.context.driver.alloc_async)(&raw mut address, bytes, self.raw) };
-        self.context.check(code, &format!("{bytes} bytes of workspace on the GPU cannot be had"))?;
+        self.context.check(code, &format!("cannot allocate {bytes} bytes of workspace on the GPU"))?;
         Ok(address)
     }
 
@@ -171,7 +171,7 @@ impl Stream {
         self.context.enter()?;
         // SAFETY: it was allocated by this stream, and is not used by what comes later.
         let code = unsafe { (self.context.driver.free_async)(address, self.raw) };
-        self.context.check(code, "workspace on the GPU cannot be freed")
+        self.context.check(code, "cannot free workspace on the GPU")
     }
 
     /// Fills memory of [`Stream::alloc`] with zeros.
@@ -179,7 +179,7 @@ impl Stream {
         self.context.enter()?;
         // SAFETY: there are so many bytes.
         let code = unsafe { (self.context.driver.fill)(address, 0, bytes, self.raw) };
-        self.context.check(code, "workspace on the GPU cannot be filled")
+        self.context.check(code, "cannot fill workspace on the GPU")
     }
 
     /// Lets what is put in it from now on wait for an event of another stream.
@@ -196,11 +196,11 @@ impl Stream {
         let mut raw: CUevent = ptr::null_mut();
         // SAFETY: the place lives.
         let code = unsafe { (self.context.driver.event_create)(&raw mut raw, 0) };
-        self.context.check(code, "no event can be made")?;
+        self.context.check(code, "cannot create an event")?;
         let event = Event { context: Arc::clone(&self.context), raw };
         // SAFETY: both live.
         let code = unsafe { (self.context.driver.event_record)(event.raw, self.raw) };
-        self.context.check(code, "an event cannot be recorded")?;
+        self.context.check(code, "cannot record an event")?;
         Ok(event)
     }
 }
@@ -246,7 +246,7 @@ impl Event {
         let mut ms = 0f32;
         // SAFETY: the place and both events live.
         let code = unsafe { (self.context.driver.event_elapsed)(&raw mut ms, self.raw, later.raw) };
-        self.context.check(code, "the time between two events is not known")?;
+        self.context.check(code, "cannot query the time between two events")?;
         Ok(ms)
     }
 }

@@ -81,7 +81,7 @@ entries! {
     error_string(number: u32, to: *mut *const c_char) {
         give(to, match number {
             FAULT | OUT_OF_MEMORY => last().1,
-            NOT_RECORDED | BROKEN => c"work that is recorded cannot be waited for".as_ptr(),
+            NOT_RECORDED | BROKEN => c"cannot wait for recorded work".as_ptr(),
             _other => c"a value has no meaning".as_ptr(),
         })
     }
