@@ -1,4 +1,4 @@
-//! Owns the command line: what `tk` accepts and what its help says.
+//! The command line of `tk` and its help.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Owns `tk cache info|clear`, and how the compile cache is described.
+//! `tk cache info|clear`, and how the compile cache is described.
 
 use tk_driver::{Cache, Size};
 

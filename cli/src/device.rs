@@ -1,4 +1,4 @@
-//! Owns the way from `--device NAME` to something that runs kernels.
+//! Resolves `--device NAME` to a device that runs kernels.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Owns how `tk fmt --check` shows what would change: a unified diff without context.
+//! The output of `tk fmt --check`: a unified diff without context.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Owns `tk explain`: prints the page of a code, or what an operation does. `spec/errors` and `spec/ops.md` are part
+//! `tk explain`: prints the page of a code, or the reference of an operation. `spec/errors` and `spec/ops.md` are part
 //! of the binary.
 
 use include_dir::{Dir, include_dir};

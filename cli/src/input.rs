@@ -1,4 +1,4 @@
-//! Owns where source text comes from: files, standard input, imports beside them.
+//! Reads source text: files, standard input, and their imports.
 //!
 //! Guarantees that standard input is read at most once, and knows every source file that was asked for, so that
 //! `--watch` can wait for their changes.

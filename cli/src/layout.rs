@@ -1,4 +1,4 @@
-//! Owns `tk layout LAYOUT SHAPE`: a layout as numbers and as a picture.
+//! `tk layout LAYOUT SHAPE`: a layout as numbers and as a picture.
 
 use tk_gpu::ir::text;
 use tk_gpu::layout::Threads;

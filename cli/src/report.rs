@@ -1,4 +1,4 @@
-//! Owns `--message-format json`: the objects that stand on the lines of standard output. `docs/tool.md` describes them.
+//! `--message-format json`: the objects on the lines of standard output. `docs/tool.md` describes them.
 //!
 //! Guarantees that a name in an object keeps its meaning; new ones may be added. Offsets are bytes of the text as the
 //! compiler read it, lines and columns count from 1, columns in Unicode characters.

@@ -1,4 +1,4 @@
-//! Owns `tk run FILE[::KERNEL] name=VALUE..`: reads the arguments, launches the kernel, writes or shows the results.
+//! `tk run FILE[::KERNEL] name=VALUE..`: reads the arguments, launches the kernel, writes or shows the results.
 
 use std::path::{Path, PathBuf};
 

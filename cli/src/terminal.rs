@@ -1,4 +1,4 @@
-//! Owns what reaches the user: data on standard output, messages on standard error, and the exit code.
+//! Output to the user: data on standard output, messages on standard error, and the exit code.
 //!
 //! With `--message-format json` everything is an object on a line of standard output ([`crate::report`]).
 //! Guarantees that a reader who closes a pipe early ends the program quietly.

@@ -1,4 +1,4 @@
-//! Owns `tk test FILE..`: runs `test` blocks, shows failures, counts.
+//! `tk test FILE..`: runs `test` blocks, shows failures, counts.
 
 use std::time::Instant;
 

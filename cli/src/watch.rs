@@ -1,4 +1,4 @@
-//! Owns `--watch`: does something again whenever a source file that it read has changed.
+//! `--watch`: repeats a command whenever a source file that it read changes.
 //!
 //! Folders are watched, not files, because editors replace files; whether something changed is decided by contents, so
 //! neither reading a file nor saving it unchanged counts.

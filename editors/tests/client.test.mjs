@@ -1,5 +1,5 @@
-// Owns what an editor sees of `tk lsp`, by the client library that is published for the protocol: every feature once,
-// on the two files of `workspace/`. What each feature answers in detail is tested beside the server.
+// Tests `tk lsp` as an editor sees it, with the protocol's published client library: every feature once, on the two
+// files of `workspace/`. What each feature answers in detail is tested beside the server.
 
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";

@@ -1,4 +1,4 @@
--- Owns what somebody sees of the language in Neovim 0.7 and newer, through Neovim's own client: run by `run` as
+-- Tests the language in Neovim 0.7 and newer, through Neovim's own client: run by `run` as
 --     TK=.. nvim --headless --clean --cmd 'set rtp^=editors/nvim' -S editors/tests/nvim.lua
 -- Prints a line for each test and `nvim: N passed, M failed`; the exit code is 1 if one failed.
 

@@ -1,4 +1,4 @@
-// Owns the TextMate grammar of the language; `npm run grammar` writes it to `syntaxes/tk.tmLanguage.json`, and a test
+// The TextMate grammar of the language; `npm run grammar` writes it to `syntaxes/tk.tmLanguage.json`, and a test
 // compares the two. May assume nothing: colours are needed most while a text is wrong. Guarantees that a comment ends
 // with its line, a string too, and that a bracket that was not closed colours nothing behind the next item.
 //

@@ -1,4 +1,4 @@
-//! Owns the Rust that a build script generates: a type for a file of kernels, with one function for each.
+//! The Rust that a build script generates: a type for a file of kernels, with one function for each.
 //!
 //! Guarantees that a wrong number, order, rank or element type of arguments is an error of the Rust compiler. Arguments
 //! whose element types are always the same share one type parameter.

@@ -1,4 +1,4 @@
-//! Owns typed tensors on a GPU: [`Tensor`] owns memory, [`View`] and [`ViewMut`] are what kernels take, [`Pointer`] and
+//! Typed tensors on a GPU: [`Tensor`] owns memory, [`View`] and [`ViewMut`] are what kernels take, [`Pointer`] and
 //! [`PointerMut`] are elements without a shape.
 //!
 //! A launch checks that a view lies in its buffer; element type and rank are checked when a program is compiled.

@@ -1,4 +1,4 @@
-//! Owns `spec/ops.md`: the reference of the builtins, generated from the op table.
+//! `spec/ops.md`: the reference of the builtins, generated from the op table.
 //!
 //! Guarantees that the same table gives the same page, byte by byte, and that every example in it is a `tk` block,
 //! which the tests of the specification run.

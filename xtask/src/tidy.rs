@@ -1,4 +1,4 @@
-//! Owns the checks of `cargo xtask tidy`: what the house rules demand and no compiler checks.
+//! The checks of `cargo xtask tidy`: house rules that no compiler checks.
 //!
 //! Guarantees that every problem is one line that begins with the file it is in.
 
@@ -43,7 +43,7 @@ pub fn run(root: &Path) -> Result<(), Vec<String>> {
 
 fn opening(file: &File) -> Option<String> {
     (!file.text.starts_with("//!"))
-        .then(|| format!("{}: does not open with `//!`: what it owns, may assume and guarantees", file.path))
+        .then(|| format!("{}: does not open with `//!`: what it computes or guarantees, and may assume", file.path))
 }
 
 fn is_table(file: &File) -> bool {

@@ -1,4 +1,4 @@
-//! Owns products of matrices: how fast they are, and how far from those in double precision.
+//! Products of matrices: how fast they are, and how far from those in double precision.
 //!
 //! Guarantees that a product is timed only after its result was right: every element of a small one that no block
 //! divides, and elements of the large one, whose memory held no numbers before. The inputs are those that `peers.py`

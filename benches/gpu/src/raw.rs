@@ -1,4 +1,4 @@
-//! Owns the few entry points of the driver that only a measurement needs: copies on the GPU and parts of buffers, and
+//! The few entry points of the driver that only a measurement needs: copies on the GPU and parts of buffers, and
 //! the bare launch that others are compared with.
 //!
 //! May assume that a device is open and its context current in this thread, as it is after any call to the runtime.

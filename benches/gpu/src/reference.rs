@@ -1,4 +1,4 @@
-//! Owns what the results should be, in double precision, and how far a result may be from it.
+//! Reference results in double precision, and the tolerance of a result.
 
 use half::f16;
 

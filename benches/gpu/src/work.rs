@@ -1,4 +1,4 @@
-//! Owns the works: which kernels are measured on which shapes and in which configurations.
+//! The works: which kernels are measured on which shapes and in which configurations.
 
 use serde_json::{Value, json};
 use tk_sema::contract::SetValue;

@@ -1,4 +1,4 @@
-//! Owns the forms of `tk build` that hold all kernels of a file: bundle, manifest, C source.
+//! The forms of `tk build` that hold all kernels of a file: bundle, manifest, C source.
 
 use std::ffi::OsStr;
 use std::path::Path;

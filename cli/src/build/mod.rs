@@ -1,4 +1,4 @@
-//! Owns `tk build FILE[::KERNEL] --target T -o DIR`: machine code, every form before it and what is shipped, as files.
+//! `tk build FILE[::KERNEL] --target T -o DIR`: machine code, intermediate forms and shipped artifacts, as files.
 //!
 //! Guarantees that either all files are written or none, and that the same input gives the same files: their names and
 //! contents hold no times and no paths.

@@ -1,4 +1,4 @@
-//! Owns the instruction mix: how many instructions of each class a kernel has, by their names in SASS or PTX.
+//! The instruction mix: the number of instructions of each class in a kernel, by their names in SASS or PTX.
 
 use tk_bundle::View;
 

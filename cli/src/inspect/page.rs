@@ -1,4 +1,4 @@
-//! Owns the page of `tk inspect --html`: one file without anything from elsewhere.
+//! The page of `tk inspect --html`: one self-contained file.
 //!
 //! The data is JSON inside of the page, and `page.html` shows it. Guarantees that no text of an artifact can end the element
 //! that it stands in.

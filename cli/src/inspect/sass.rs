@@ -1,4 +1,4 @@
-//! Owns the disassembly of a binary, where NVIDIA's disassembler is there.
+//! The disassembly of a binary, where NVIDIA's disassembler is there.
 
 use tk_bundle::View;
 

@@ -1,4 +1,4 @@
-//! Owns how a page of the specification is taken apart: its fenced blocks with their places.
+//! Parses a page of the specification into its fenced blocks with their positions.
 
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-// Owns a second reading of the language's tokens, after `lang/syntax/src/token.rs`: what the grammar's colours are
+// A second reading of the language's tokens, after `lang/syntax/src/token.rs`: what the grammar's colours are
 // compared with. Guarantees pieces `{ kind, text, start, end }` in order, where `kind` is one of those in `KINDS`.
 
 export const KEYWORDS = new Set(

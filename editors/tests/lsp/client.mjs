@@ -1,4 +1,4 @@
-// Owns one conversation with `tk lsp` by the protocol's own client library, on a copy of `workspace/`.
+// One conversation with `tk lsp` by the protocol's own client library, on a copy of `workspace/`.
 
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Owns what runs inside of VS Code: the client of `tk lsp`, its restart, and the tests behind a code lens.
+// The extension for VS Code: the client of `tk lsp`, its restart, and the tests of a code lens.
 //
 // Everything about the language comes from the server; nothing is sent anywhere else. Guarantees that there is at most
 // one server, and that no program of a folder that is not trusted is run.

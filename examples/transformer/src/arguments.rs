@@ -1,4 +1,4 @@
-//! Owns the command line: what may be given, its defaults, and which numbers make no sense.
+//! The command line: what may be given, its defaults, and which numbers make no sense.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

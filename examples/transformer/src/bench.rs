@@ -1,4 +1,4 @@
-//! Owns the command `bench`: how many tokens a second are read and written, as mean and standard deviation.
+//! The command `bench`: how many tokens a second are read and written, as mean and standard deviation.
 //!
 //! Guarantees the same work each time: prompts follow from a fixed sequence, the likeliest token is always taken, and
 //! no token ends a sequence.

@@ -1,4 +1,4 @@
-//! Owns `config.json`: the shape of a model in the layout of GPT-2.
+//! `config.json`: the shape of a model in the layout of GPT-2.
 //!
 //! May assume nothing about the file. Guarantees that every size is positive and bounded, so that products of a few of
 //! them cannot overflow, that heads divide the width, and that a setting which would change what the model computes is

@@ -1,4 +1,4 @@
-//! Owns the command `generate`: text that appears while it is computed, and what it took.
+//! The command `generate`: text that appears while it is computed, and what it took.
 //!
 //! Guarantees that no sequence gets more tokens than there is room for, and that an interrupt during the text ends with the
 //! statistics of what there is. An interrupt while the model is loaded ends the program at once.

@@ -1,4 +1,4 @@
-//! Owns what reaches the terminal: results on standard output, notes on standard error, and how quantities look.
+//! Terminal output: results on standard output, notes on standard error, and the format of quantities.
 //!
 //! Guarantees that a reader that went away ends the program quietly, which `println!` would not.
 

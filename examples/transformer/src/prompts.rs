@@ -1,4 +1,4 @@
-//! Owns what is to be continued: from arguments or a file, through UTF-8, to tokens that fit into the context.
+//! Prompts: from arguments or a file, through UTF-8, to tokens that fit in the context.
 
 use std::path::Path;
 

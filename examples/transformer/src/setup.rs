@@ -1,4 +1,4 @@
-//! Owns the words in which the program and its engine speak: what is asked of an engine, and what it tells of itself.
+//! The interface of the program and its engine: requests to an engine, and its description of itself.
 
 use std::fmt;
 

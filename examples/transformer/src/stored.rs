@@ -1,4 +1,4 @@
-//! Owns one memory-mapped `.safetensors` file: its header and the bytes of its tensors.
+//! One memory-mapped `.safetensors` file: its header and the bytes of its tensors.
 //!
 //! May assume nothing about the bytes. The crate `safetensors` verifies that the tensors lie one behind the other
 //! without gap or overlap, each as long as its shape says. Guarantees that whatever is wrong is one sentence with the

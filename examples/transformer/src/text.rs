@@ -1,4 +1,4 @@
-//! Owns the way between text and tokens: `tokenizer.json`, and text that appears token by token.
+//! Converts between text and tokens: `tokenizer.json`, and streamed text.
 //!
 //! Guarantees that every token it makes is one of the model's vocabulary, and that text which is handed out consists
 //! of whole characters, although a token may be a part of one.

@@ -1,4 +1,4 @@
-//! Owns the file that shows the kernels of a step on a line of time, in the format of chrome://tracing.
+//! The file that shows the kernels of a step on a line of time, in the format of chrome://tracing.
 //!
 //! Guarantees that the file is either written as a whole or not touched.
 

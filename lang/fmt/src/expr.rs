@@ -1,4 +1,4 @@
-//! Owns the layout of expressions, types and patterns.
+//! The layout of expressions, types and patterns.
 
 use crate::layout::{Keep, Layout, LineKind};
 use tk_syntax::Span;

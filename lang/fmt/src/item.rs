@@ -1,4 +1,4 @@
-//! Owns the layout of items: signatures, clauses, structs.
+//! The layout of items: signatures, clauses, structs.
 
 use crate::expr::Edges;
 use crate::layout::{Keep, Layout, LineKind};

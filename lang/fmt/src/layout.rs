@@ -1,4 +1,4 @@
-//! Owns the document: tokens and comments in the order of the text, with the places where a line may end and the
+//! The document: tokens and comments in the order of the text, with the places where a line may end and the
 //! groups that decide about them.
 //!
 //! A group is laid out flat, on one line, if it fits; otherwise its lines end. [`crate::print`] decides.

@@ -1,4 +1,4 @@
-//! Owns the decision where lines end, and the text that results.
+//! The decision where lines end, and the text that results.
 //!
 //! A group is flat if it fits into the rest of the line together with what follows it up to the next place where a line may
 //! end. Guarantees time linear in the length of the document: widths are sums that are made once.

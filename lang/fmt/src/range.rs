@@ -1,4 +1,4 @@
-//! Owns formatting of a part of a file: which statements or items a range touches, and the piece of the laid out file
+//! Formatting of a part of a file: which statements or items a range touches, and the piece of the laid out file
 //! that takes their place.
 //!
 //! A statement comes with the comments in front of it and the one that ends its last line, and with the line breaks in

@@ -1,4 +1,4 @@
-//! Owns the text that is formatted, as tokens with the comments and the line breaks between them.
+//! The text that is formatted, as tokens with the comments and the line breaks between them.
 //!
 //! Assumes that the text parses without an error, so that brackets are paired.
 

@@ -1,4 +1,4 @@
-//! Owns the layout of blocks and statements.
+//! The layout of blocks and statements.
 //!
 //! A block that was written on one line stays on one line if it fits and holds at most one statement or value. All blocks of an
 //! `if` with its `else`s are laid out alike.

@@ -1,4 +1,4 @@
-//! Owns the element types: [`DType`], sets of them, and what each is (width, class, limits).
+//! The element types: [`DType`], sets of them, and what each is (width, class, limits).
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Owns the operations of the tile IR: [`Op`], one enum per class, so that every match stays short.
+//! The operations of the tile IR: [`Op`], one enum per class, so that every match stays short.
 //!
 //! What a user can write is a row of the table ([`crate::table`]); each row names the `Op` that carries its
 //! meaning. Several rows may share an `Op` (`zeros` and `full`), and internal operations have no row.

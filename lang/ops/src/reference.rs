@@ -1,5 +1,5 @@
-//! Owns how a row is shown to a user: its signature and its example. The generated reference and the editor show the
-//! same text.
+//! The text of a row for users: its signature and its example. The generated reference and the editor show the same
+//! text.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Owns the HIR: what a checked program says, generic and typed.
+//! The HIR: what a checked program says, generic and typed.
 //!
 //! Names are resolved, arguments stand in the order of their parameters, operators and builtins are rows of the op
 //! table, implicit lossless conversions are explicit casts. Broadcasting stays implicit: the result type of a

@@ -1,4 +1,4 @@
-//! Owns the facts that a program may ask about the machine that it is compiled for (`target.x`) and the machine that
+//! The facts that a program may ask about the machine that it is compiled for (`target.x`) and the machine that
 //! runs it (`device.x`).
 //!
 //! Guarantees one list for the checker, the evaluator and the messages. A fact says what a machine can do, never who

@@ -1,4 +1,4 @@
-//! Owns the syntax tree: what the user wrote, with holes where it could not be read.
+//! The syntax tree: what the user wrote, with holes where it could not be read.
 //!
 //! The parser always returns a tree. A hole is [`ExprKind::Err`], [`StmtKind::Err`], [`ItemKind::Err`] or an
 //! empty name; every hole stands for a syntax error that has been reported. The depth of a tree is limited

@@ -1,4 +1,4 @@
-//! Owns the catalogue of diagnostic codes: one line each, never reused.
+//! The catalogue of diagnostic codes: one line each, never reused.
 //!
 //! The longer text of a code stands in `spec/errors/E####.md`; a test checks that both lists agree.
 

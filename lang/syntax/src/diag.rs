@@ -1,4 +1,4 @@
-//! Owns the shape of a message to the user: [`Diagnostic`], its labels and its fixes.
+//! The shape of a message to the user: [`Diagnostic`], its labels and its fixes.
 //!
 //! The codes live in [`crate::codes`], the terminal rendering in [`crate::render`]; the command line and the
 //! language server show the same diagnostics.

@@ -1,4 +1,4 @@
-//! Owns what tokens tell about brackets: where a `{` is due, and what cannot stand inside a bracket.
+//! Evidence about brackets from tokens: where a `{` is expected, and what cannot be inside a bracket.
 //!
 //! Plain functions and one small state; [`crate::repair`] acts on them.
 

@@ -1,4 +1,4 @@
-//! Owns the words of syntax errors: from the place where the parser stopped to one sentence for the user.
+//! Messages of syntax errors: from the position where the parser stopped to one sentence for the user.
 //!
 //! What the grammar expects is only used to tell contexts apart; it is never listed.
 

@@ -1,4 +1,4 @@
-//! Owns the syntax errors that come from other languages: what was meant is clear, so the message can say it.
+//! The syntax errors that come from other languages: what was meant is clear, so the message can say it.
 
 use crate::diag::{Diagnostic, Edit};
 use crate::explain::Stop;

@@ -1,4 +1,4 @@
-//! Owns the construction of tree nodes: spans, and the limit on depth.
+//! The construction of tree nodes: spans, and the limit on depth.
 //!
 //! Every constructor knows how deep its children are ([`D`]) and builds a hole in place of a node that would be
 //! deeper than [`MAX_DEPTH`]; so nothing deeper ever exists, not even for the moment of dropping it.

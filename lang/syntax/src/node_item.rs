@@ -1,4 +1,4 @@
-//! Owns the construction of statements and items, in the same way as [`crate::node`] does for the rest.
+//! The construction of statements and items, in the same way as [`crate::node`] does for the rest.
 
 use std::sync::Arc;
 

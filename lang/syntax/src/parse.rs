@@ -1,5 +1,5 @@
-//! Owns the way from text to tree: cuts the repaired tokens into statements, items, rows and fields, innermost
-//! braces first, and has each read by the generated parser.
+//! Parses text to a tree: cuts the repaired tokens into statements, items, rows and fields, innermost braces first, and
+//! has each read by the generated parser.
 //!
 //! Assumes that the brackets are paired ([`crate::repair`]). Guarantees a tree for every text, at most one syntax
 //! error for each statement, and time linear in the length of the text: an error stays inside its statement.

@@ -1,5 +1,5 @@
-//! Owns what happens to one unit once it is cut out: it is read, with holes if need be, reported and filed in the
-//! frame around it. The continuation of [`crate::parse`].
+//! Processes one unit that was cut out: parses it, with holes if need be, reports errors, and adds it to the frame
+//! around it. The continuation of [`crate::parse`].
 //!
 //! Guarantees at most one syntax error for each statement, and that a quiet unit (something in it
 //! has been reported)

@@ -1,4 +1,4 @@
-//! Owns what becomes of a unit that cannot be read: as little of it as possible is replaced by a hole.
+//! Recovers from a unit that cannot be parsed: replaces as little of it as possible by a hole.
 //!
 //! The error has been reported. Every attempt is a whole run over the unit and there is a fixed number of them, so
 //! the time stays linear. First the missing operand or name is put in, then the element of the innermost list

@@ -1,4 +1,4 @@
-//! Owns the brackets: turns any list of tokens into one in which every bracket has its partner.
+//! The brackets: turns any list of tokens into one in which every bracket has its partner.
 //!
 //! Runs between lexer and parser. Guarantees that the brackets of the result are properly nested, and that every
 //! change has been reported once. Missing semicolons are found later, where statements are cut apart.

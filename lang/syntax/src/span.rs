@@ -1,4 +1,4 @@
-//! Owns source positions: files, byte spans, lines.
+//! Source positions: files, byte spans, lines.
 //!
 //! A [`Span`] is only meaningful together with the [`SourceMap`] that issued its [`FileId`].
 

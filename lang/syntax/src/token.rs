@@ -1,4 +1,4 @@
-//! Owns the tokens of the language and the lexer.
+//! The tokens of the language and the lexer.
 //!
 //! Assumes nothing: any text gives tokens. Guarantees that tokens are in order and do not overlap, that comments
 //! are kept beside them, and that every piece of text that is no token has been reported and stands in the list

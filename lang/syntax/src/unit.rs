@@ -1,4 +1,4 @@
-//! Owns one run of the generated parser over one unit: a statement, item, row or field.
+//! One run of the generated parser over one unit: a statement, item, row or field.
 //!
 //! A run either gives a node or the place where it stopped; a run that stopped leaves no diagnostics behind.
 

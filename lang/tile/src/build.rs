@@ -1,4 +1,4 @@
-//! Owns the construction of functions: [`Builder`] appends instructions to the block that is open.
+//! The construction of functions: [`Builder`] appends instructions to the block that is open.
 //!
 //! May assume that the values it gets belong to its function. It guarantees only that ids are consistent; whether
 //! what was built is meaningful is decided by [`crate::verify`].

@@ -1,4 +1,4 @@
-//! Owns who calls whom.
+//! The call graph.
 //!
 //! May assume blocks that are owned once; a call whose callee does not exist is left out. Guarantees an order that
 //! depends only on the module, and no recursion of its own.

@@ -1,4 +1,4 @@
-//! Owns what each operation does besides giving values.
+//! The side effects of each operation.
 //!
 //! May assume a verified function for [`of_inst`]. Guarantees an answer for every operation, internal ones too; the
 //! rows of the op table must agree for those that a user can write (there is a test).

@@ -1,4 +1,4 @@
-//! Owns the kinds of instructions that own blocks, so that what walks blocks need not list every operation.
+//! The kinds of instructions that own blocks, so that what walks blocks need not list every operation.
 //!
 //! May assume nothing. A new operation with blocks gets its kind here; all matches on [`Flow`] are exhaustive.
 

@@ -1,4 +1,4 @@
-//! Owns the data structure of the tile IR: a [`Module`] of [`Func`]s in typed-id arenas.
+//! The data structure of the tile IR: a [`Module`] of [`Func`]s in typed-id arenas.
 //!
 //! The IR is in SSA form with structured control flow: an instruction may own blocks (`for`, `while`, `if`, `map`),
 //! each a straight list of instructions that ends in a terminator. A value is defined by one instruction or is an

@@ -1,5 +1,5 @@
-//! Owns what a compiled kernel says while it runs, which is `print` and a failed `assert`: [`Message`], to which a record in
-//! memory refers by its number, and the form of such a record ([`control`], [`record`]).
+//! The messages of a running kernel, which are `print` and a failed `assert`: [`Message`], to which a record in memory
+//! refers by its number, and the format of such a record ([`control`], [`record`]).
 //!
 //! The emitter of a target makes the list, and whoever launches the kernel turns records into text; both take every
 //! number of the form from here. Guarantees that it names elements as the interpreter does.

@@ -1,4 +1,4 @@
-//! Owns the order of the target-independent passes.
+//! The order of the target-independent passes.
 //!
 //! May assume a verified module. Guarantees a verified module, or the name of the pass that broke it.
 

@@ -1,4 +1,4 @@
-//! Owns the changes that an editor offers for a place.
+//! The changes that an editor offers for a place.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Owns who calls whom, launches of kernels included. A test is a caller too.
+//! The call hierarchy, including launches of kernels. A test is a caller too.
 
 use tk_sema::index::SymbolKind as What;
 use tk_syntax::Span;

@@ -1,4 +1,4 @@
-//! Owns what can be written at a place.
+//! Completion at a position.
 //!
 //! The context is read from the tokens ([`super::site`]), what exists from the analysis; so there is an answer in the
 //! middle of a line that cannot be read yet. An editor filters by what is typed: all names of a context are given.

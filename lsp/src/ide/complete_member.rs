@@ -1,4 +1,4 @@
-//! Owns what can be written behind a dot.
+//! Completion after a dot.
 
 use tk_sema::index::SymbolKind;
 use tk_sema::types::Ty;

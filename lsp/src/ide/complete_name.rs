@@ -1,5 +1,4 @@
-//! Owns what can be written where a word of its own begins: an item, a clause, a statement, an argument, a type, a
-//! value.
+//! Completion of a name at the start of an item, a clause, a statement, an argument, a type or a value.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Owns the words for symbols: their declaration on one line, their documentation, what stands behind a dot.
+//! Descriptions of symbols: their declaration on one line, their documentation, members.
 
 use tk_ops::reference;
 use tk_ops::rows::is_operator;

@@ -1,4 +1,4 @@
-//! Owns what of a file can be folded away.
+//! Folding ranges of a file.
 
 use tk_syntax::ast::ItemKind;
 use tk_syntax::token::{Tok, lex};

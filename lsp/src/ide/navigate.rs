@@ -1,4 +1,4 @@
-//! Owns the ways from a name to its definition and its uses.
+//! Navigation from a name to its definition and its uses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

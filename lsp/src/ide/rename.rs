@@ -1,4 +1,4 @@
-//! Owns renaming, and when it is refused.
+//! Renaming, and when it is refused.
 //!
 //! What a new name would break is not guessed: the edited texts are checked, and every name must mean what it meant.
 

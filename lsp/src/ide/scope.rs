@@ -1,4 +1,4 @@
-//! Owns the names that a body sees at a place, in the order in which they were declared.
+//! The names that a body sees at a place, in the order in which they were declared.
 
 use tk_syntax::ast::{ExprKind, File, ItemKind, Name, Pat, PatKind, StmtKind};
 

@@ -1,4 +1,4 @@
-//! Owns growing a selection along the syntax tree.
+//! Growing a selection along the syntax tree.
 
 use super::hover::token_at;
 use super::walk::around;

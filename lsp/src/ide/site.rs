@@ -1,5 +1,5 @@
-//! Owns what the tokens say of a place: the word being written, and the call around it. It does not need a tree, so it
-//! works in the middle of a line that cannot be read yet.
+//! The context of a position from the tokens: the word being written, and the call around it. It does not need a tree,
+//! so it works in the middle of a line that does not parse yet.
 
 use tk_syntax::token::{Tok, Token, lex};
 

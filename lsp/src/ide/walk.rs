@@ -1,4 +1,4 @@
-//! Owns the walk over syntax trees: the one place of this crate that knows what stands in what.
+//! The walk over syntax trees: the one place of this crate that knows what stands in what.
 
 use tk_syntax::Span;
 use tk_syntax::ast::{

@@ -1,4 +1,4 @@
-//! Owns the open files over those of the disk, and the analyses of them.
+//! The open files over those of the disk, and the analyses of them.
 //!
 //! An analysis is kept until a file changes that it read. Whatever the files hold, there is an analysis: of a file that
 //! cannot be read, an empty one with the reason.

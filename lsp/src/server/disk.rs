@@ -1,4 +1,4 @@
-//! Owns how the server reads the file system.
+//! Reads the file system for the server.
 //!
 //! Guarantees that what is no regular file is not read (a pipe would never end) and that a search in a folder ends soon
 //! whatever lies in it.

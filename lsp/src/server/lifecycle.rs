@@ -1,4 +1,4 @@
-//! Owns the life of a connection: what waits, what is cancelled, what happens when something breaks, and the end.
+//! The life of a connection: what waits, what is cancelled, what happens when something breaks, and the end.
 //!
 //! Guarantees that messages are handled in the order in which they came, and that diagnostics are made only when nothing
 //! waits: somebody who types fast is not shown the past.

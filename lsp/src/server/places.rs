@@ -1,4 +1,4 @@
-//! Owns the way between what a client names (URIs, positions) and what [`crate::ide`] names (paths, bytes).
+//! Converts between URIs and positions of a client and paths and bytes of [`crate::ide`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Owns the lines of a text, and the way between its bytes and the positions of an editor.
+//! The lines of a text, and the way between its bytes and the positions of an editor.
 //!
 //! Guarantees that every position has a byte and every byte a position: what lies outside is moved to the nearest end of
 //! its line or of the text, what lies inside of a character to the character's start.

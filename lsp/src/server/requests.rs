@@ -1,4 +1,4 @@
-//! Owns the table of requests: which method is answered by which function.
+//! The table of requests: which method is answered by which function.
 
 use gen_lsp_types::{self as lsp, Request};
 use lsp_server::ErrorCode;

@@ -1,4 +1,4 @@
-//! Owns how messages are read from a stream and written to one.
+//! Reads messages from a stream and writes them to one.
 //!
 //! May assume nothing about what arrives. Guarantees that reading goes on behind what is malformed, and that whoever sent
 //! it hears of it: the answer to what has no id that could be answered carries `null` or what stood there.

@@ -1,4 +1,4 @@
-//! Owns a client that drives the server over a connection in memory, and a disk in memory.
+//! A client that drives the server over a connection in memory, and a disk in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Owns the file: sections with checksums, written by [`Writer`], read by [`Bundle`].
+//! The file: sections with checksums, written by [`Writer`], read by [`Bundle`].
 //!
 //! Guarantees that reading is total: a file that is cut off, damaged or made up is an [`Error`]. What is read is compared
 //! with its checksum each time, in a copy, since somebody may change a mapped file.

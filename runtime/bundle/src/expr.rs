@@ -1,4 +1,4 @@
-//! Owns closed expressions: [`Expr`], its value for a launch, and how it reads.
+//! Closed expressions: [`Expr`], its value for a launch, and how it reads.
 //!
 //! Guarantees that evaluation ends, uses no more stack than the reader of JSON allows for nesting, and that whatever has
 //! no value (a division by zero, a number that does not fit its type) is an error.

@@ -1,4 +1,4 @@
-//! Owns the form of the manifest: what there is, what it needs, how it is launched.
+//! The form of the manifest: what there is, what it needs, how it is launched.
 //!
 //! The same form stands as JSON in a file of its own and as the first section of a bundle. Names keep their meaning within
 //! a format; a new one is added only where readers may leave it out.

@@ -1,5 +1,5 @@
-//! Owns what is computed once per launch: [`Code`], the functions that a launch reaches, with dense register slots and
-//! the last use of every value.
+//! Computed once per launch: [`Code`], the functions that a launch reaches, with dense register slots and the last use
+//! of every value.
 //!
 //! May assume a verified module. Guarantees that a value is marked as used for the last time only where no later
 //! instruction, and no later iteration of a loop around it, reads it: the machine may move it out of its slot.

@@ -1,4 +1,4 @@
-//! Owns `assert_close`: when two tiles are close, and what is told if they are not.
+//! `assert_close`: the comparison of two tiles, and its message.
 
 use tk_ops::buf::Buf;
 use tk_ops::scalar::Scalar;

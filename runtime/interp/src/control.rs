@@ -1,4 +1,4 @@
-//! Owns control flow, program ids, hints and assertions: the steps that move a [`Machine`] between blocks.
+//! Control flow, program ids, hints and assertions: the steps that move a [`Machine`] between blocks.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};

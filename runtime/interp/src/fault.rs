@@ -1,4 +1,4 @@
-//! Owns [`Fault`]: why a launch or a test stopped.
+//! [`Fault`]: why a launch or a test stopped.
 //!
 //! Guarantees that a fault names its place: the machine adds source location and program where they are missing.
 

@@ -1,4 +1,4 @@
-//! Owns what `test` blocks do on the host: [`Host`], the way out of the interpreter, and the host operations.
+//! Host operations of `test` blocks, and [`Host`], the interface out of the interpreter.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Owns launching: binding arguments, and running a test.
+//! Launching: binding arguments, and running a test.
 //!
 //! Guarantees that a program gets values of the types that it asks for.
 

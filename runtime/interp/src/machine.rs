@@ -1,4 +1,4 @@
-//! Owns [`Machine`]: one program that is being run, as an explicit stack of frames.
+//! [`Machine`]: one program that is being run, as an explicit stack of frames.
 //!
 //! Guarantees that a program can be left between any two instructions and taken up again, and that neither calls nor
 //! loops of the program use the stack of the host.

@@ -1,4 +1,4 @@
-//! Owns device memory: buffers of bytes that programs and the host share.
+//! Device memory: buffers of bytes that programs and the host share.
 //!
 //! Guarantees that no access leaves the allocation that it was checked against. Programs may race on the bytes. No
 //! reference to them is ever formed: they lie in `UnsafeCell<u8>` and are moved by raw copies to and from memory

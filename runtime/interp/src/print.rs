@@ -1,4 +1,4 @@
-//! Owns what programs print: the text of values, and the order of lines.
+//! Output of `print`: the text of values, and the order of lines.
 //!
 //! What is public lets a device that is not the interpreter say the same.
 //!

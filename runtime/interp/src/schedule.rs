@@ -1,4 +1,4 @@
-//! Owns the order in which the programs of a grid run: in parallel, and by turns where they may wait for each other.
+//! The order in which the programs of a grid run: in parallel, and by turns where they may wait for each other.
 //!
 //! Guarantees that a program that has started goes on whatever the others do. Programs start in linear order (x
 //! fastest). One that does many atomics may be waiting: others take their turn, and every second turn is that of a

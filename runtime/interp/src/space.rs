@@ -1,4 +1,4 @@
-//! Owns the way from a pointer to bytes: [`Space`], the buffers that a launch can reach, and through which parameter.
+//! Resolves a pointer to bytes: [`Space`], the buffers that a launch can reach, and through which parameter.
 //!
 //! Every access of a program goes through [`Space::locate_run`] or [`Space::locate_hull`], which decide whether it is
 //! inside a buffer; in checked mode what it touches there is noted and compared with what others did.

@@ -1,4 +1,4 @@
-//! Owns [`Value`]: what a register of a program holds.
+//! [`Value`]: what a register of a program holds.
 //!
 //! Guarantees that copies are cheap (elements are shared), that a tile of one element is held as [`Value::Splat`] or
 //! [`Value::Ptr`], and that the element count of a shared form is the one of the value's type.

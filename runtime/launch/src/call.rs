@@ -1,4 +1,4 @@
-//! Owns the way from the arguments of a launch to the machine parameters of a kernel.
+//! Converts the arguments of a launch to the machine parameters of a kernel.
 //!
 //! May assume nothing. Guarantees values in the order of [`crate::compile::params`], or a fault that names the argument.
 

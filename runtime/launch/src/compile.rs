@@ -1,4 +1,4 @@
-//! Owns the border to the code generator: [`Compile`] turns a specialization into a binary for a device.
+//! The interface to the code generator: [`Compile`] turns a specialization into a binary for a device.
 //!
 //! The code generator implements it, so that this crate links no LLVM. Both sides take the order of a kernel's
 //! machine parameters from [`params`]: what the one reads is what the other passes.

@@ -1,4 +1,4 @@
-//! Owns specialization without a launch: the tile IR of a kernel whose compile-time parameters have values.
+//! Specialization without a launch: the tile IR of a kernel whose compile-time parameters have values.
 
 use std::sync::Arc;
 

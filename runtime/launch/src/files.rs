@@ -1,4 +1,4 @@
-//! Owns how source text and data get from the file system to the compiler and back.
+//! Reads source text and data from the file system, and writes results.
 //!
 //! May assume nothing about paths and contents. Guarantees that every failure is one sentence without codes of the
 //! operating system, and that [`write_all`] leaves either every file complete or none behind.

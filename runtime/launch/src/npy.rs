@@ -1,4 +1,4 @@
-//! Owns the `.npy` file format: reading into and writing from contiguous row-major [`Array`]s.
+//! The `.npy` file format: reading into and writing from contiguous row-major [`Array`]s.
 //!
 //! May assume nothing about the bytes: a header of any length, nesting or extents gives one sentence, never a panic
 //! and never an allocation that the file does not back. That is why the header, a dictionary of three known keys, is

@@ -1,4 +1,4 @@
-//! Owns a launch from the host: values to device memory, the launch, results back.
+//! A launch from the host: values to device memory, the launch, results back.
 
 use tk_interp::{Arg, BufferId, Memory};
 use tk_ops::{DType, Scalar};

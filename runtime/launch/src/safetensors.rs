@@ -1,4 +1,4 @@
-//! Owns the `.safetensors` file format, for reading: one tensor of a file as an [`Array`].
+//! The `.safetensors` file format, for reading: one tensor of a file as an [`Array`].
 //!
 //! May assume nothing about the bytes. The crate `safetensors` reads the header and verifies that the tensors lie one
 //! behind the other without gap or overlap, each as long as its shape says. Guarantees that only the header and the

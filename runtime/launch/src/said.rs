@@ -1,4 +1,4 @@
-//! Owns how what a compiled kernel says becomes text: the same lines, and the same faults, as the interpreter's.
+//! Turns the messages of a compiled kernel into text: the same lines, and the same faults, as the interpreter's.
 //!
 //! Every thread of a program comes by a `print` as often as the others, each with the parts of the values that are its
 //! own. A line is there when all parts have come.

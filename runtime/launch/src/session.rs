@@ -1,4 +1,4 @@
-//! Owns the one way from a kernel to its results: plan, specialize, passes, then the interpreter or a device.
+//! The one path from a kernel to its results: plan, specialize, passes, then the interpreter or a device.
 //!
 //! A [`Session`] is a checked program together with its specializations, each compiled once. May assume that the
 //! program has no errors. Guarantees that a launch of the command line and one of a `test` block go through the same

@@ -1,4 +1,4 @@
-//! Owns arrays on the device whose element type and rank are known when the program runs: [`Array`] owns memory, [`View`]
+//! Arrays on the device whose element type and rank are known when the program runs: [`Array`] owns memory, [`View`]
 //! is what a kernel takes.
 //!
 //! The typed tensors of the library would do for one element type; a model is loaded in any of three.

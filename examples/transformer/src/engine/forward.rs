@@ -1,4 +1,4 @@
-//! Owns the order of kernels in a forward pass: [`Forward`], on [`Rows`] of activations.
+//! The order of kernels in a forward pass: [`Forward`], on [`Rows`] of activations.
 //!
 //! A row is a token. Few rows, as in a step of generation, take as long as reading the weights does, and go through kernels
 //! that read them once; many go through tiles.

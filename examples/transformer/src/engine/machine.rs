@@ -1,4 +1,4 @@
-//! Owns the device and the kernels on it: [`Machine`] launches them, and measures each if that is asked for.
+//! The device and the kernels on it: [`Machine`] launches them, and measures each if that is asked for.
 
 use std::cell::RefCell;
 

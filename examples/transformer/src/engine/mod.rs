@@ -1,4 +1,4 @@
-//! Owns a model on a device: [`Engine`] reads prompts, generates, and gives logits.
+//! A model on a device: [`Engine`] reads prompts, generates, and gives logits.
 //!
 //! ```text
 //! Machine: the device and its kernels ─┬─ Weights: from a checkpoint, or random

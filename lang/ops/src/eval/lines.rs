@@ -1,4 +1,4 @@
-//! Owns [`Lines`]: a tile seen as lines along one of its dimensions, for what works on one line after the other.
+//! [`Lines`]: a tile seen as lines along one of its dimensions, for what works on one line after the other.
 //!
 //! May assume nothing. Guarantees that places are in row-major order of the tile.
 

@@ -1,4 +1,4 @@
-//! Owns the meaning of the operations without memory and control flow on slices, for the constant folder and the
+//! The meaning of the operations without memory and control flow on slices, for the constant folder and the
 //! interpreter.
 //!
 //! May assume nothing: operand counts, types and lengths are checked. Guarantees that nothing panics, that the same

@@ -1,4 +1,4 @@
-//! Owns the rows of atomics, on pointers and on views.
+//! The rows of atomics, on pointers and on views.
 
 use super::{ORDER, SCOPE, opt, req};
 use crate::op::{AtomicOp, Op};

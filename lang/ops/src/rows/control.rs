@@ -1,4 +1,4 @@
-//! Owns the rows of the program model, control flow, hints, debugging and the machine.
+//! The rows of the program model, control flow, hints, debugging and the machine.
 
 use super::{opt, req};
 use crate::op::{ControlOp, Op};

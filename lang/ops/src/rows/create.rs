@@ -1,4 +1,4 @@
-//! Owns the rows that make tiles from nothing.
+//! The rows that make tiles from nothing.
 
 use super::req;
 use crate::op::{CreateOp, Op};

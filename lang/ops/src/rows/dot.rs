@@ -1,4 +1,4 @@
-//! Owns the rows of matrix products.
+//! The rows of matrix products.
 
 use super::{opt, req};
 use crate::op::{DotOp, Op};

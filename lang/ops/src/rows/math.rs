@@ -1,4 +1,4 @@
-//! Owns the rows of elementwise functions.
+//! The rows of elementwise functions.
 //!
 //! A bound in ulp holds for every device: the evaluation here stays within one unit and a half, the margin is that of
 //! the device libraries.

@@ -1,4 +1,4 @@
-//! Owns the rows that read and write device memory: through pointers, and through views.
+//! The rows that read and write device memory: through pointers, and through views.
 
 use super::{EVICT, LOAD_CACHE, STORE_CACHE, opt, req};
 use crate::op::{MemoryOp, Op};

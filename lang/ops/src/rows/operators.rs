@@ -1,4 +1,4 @@
-//! Owns the rows of the operators, which the checker finds by their symbol.
+//! The rows of the operators, which the checker finds by their symbol.
 
 use super::req;
 use crate::dtype::DTypeSet;

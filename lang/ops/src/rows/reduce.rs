@@ -1,4 +1,4 @@
-//! Owns the rows of reductions.
+//! The rows of reductions.
 
 use super::{opt, req};
 use crate::dtype::DTypeSet;

@@ -1,4 +1,4 @@
-//! Owns the rows of running folds, sorting and counting.
+//! The rows of running folds, sorting and counting.
 
 use super::{opt, req};
 use crate::op::{Op, ScanOp};

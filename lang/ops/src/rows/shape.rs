@@ -1,4 +1,4 @@
-//! Owns the rows that rearrange elements.
+//! The rows that rearrange elements.
 
 use super::{opt, req};
 use crate::op::{Op, ShapeOp};

@@ -1,4 +1,4 @@
-//! Owns the rows that only `test` blocks know.
+//! The rows that only `test` blocks know.
 
 use super::{opt, req};
 use crate::op::{HostOp, Op};

@@ -1,4 +1,4 @@
-//! Owns matching of arguments to parameters by position and by name.
+//! Matching of arguments to parameters by position and by name.
 
 use tk_syntax::ast;
 use tk_syntax::{Code, Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns assignments: to variables and their parts, and of the parts of a tuple to several of them.
+//! Assignments: to variables and their parts, and of the parts of a tuple to several of them.
 
 use tk_syntax::ast::{self, BinOp, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};

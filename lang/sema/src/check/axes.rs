@@ -1,4 +1,4 @@
-//! Owns axes of tiles: numbers, or compile-time parameters whose value each specialization decides.
+//! Axes of tiles: numbers, or compile-time parameters whose value each specialization decides.
 //!
 //! What an operation along a symbolic axis gives has an extent `if AXIS == 0 { .. } else { .. }` for each dimension.
 

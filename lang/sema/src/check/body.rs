@@ -1,4 +1,4 @@
-//! Owns blocks and statements: variables, jumps, returns.
+//! Blocks and statements: variables, jumps, returns.
 
 use tk_syntax::ast::{self, ExprKind, PatKind, StmtKind};
 use tk_syntax::{Diagnostic, Span, codes};

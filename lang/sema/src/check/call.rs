@@ -1,4 +1,4 @@
-//! Owns calls: functions with their compile-time arguments inferred, methods, calls of function values.
+//! Calls: functions with their compile-time arguments inferred, methods, calls of function values.
 
 use tk_ops::table::{ParamKind, Receiver};
 use tk_syntax::ast::{self, ExprKind, Index};

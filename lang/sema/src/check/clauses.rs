@@ -1,4 +1,4 @@
-//! Owns the clauses of a kernel: grid, launch options, requirements, preferences, tuning space, aliases, workspaces.
+//! The clauses of a kernel: grid, launch options, requirements, preferences, tuning space, aliases, workspaces.
 
 use tk_ops::{DType, Op};
 use tk_syntax::ast::{self, ExprKind};

@@ -1,4 +1,4 @@
-//! Owns `if` and `if let`: conditions, what a compile-time condition says of its arms, the common type of two arms.
+//! `if` and `if let`: conditions, what a compile-time condition says of its arms, the common type of two arms.
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};

@@ -1,4 +1,4 @@
-//! Owns compile-time expressions while checking: extents, symbolic integers, compile-time arguments, constants.
+//! Compile-time expressions while checking: extents, symbolic integers, compile-time arguments, constants.
 
 use tk_ops::DType;
 use tk_syntax::ast;

@@ -1,4 +1,4 @@
-//! Owns the state of checking one body: scopes, variables, literal types, what is known of parameters.
+//! The state of checking one body: scopes, variables, literal types, what is known of parameters.
 
 use std::collections::{BTreeSet, HashMap};
 

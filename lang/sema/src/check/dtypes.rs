@@ -1,4 +1,4 @@
-//! Owns element types: what a literal becomes, which members a dtype variable has here, and when two agree.
+//! Element types: what a literal becomes, which members a dtype variable has here, and when two agree.
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns `export`, and the lists of values that `export` and `tune` give to compile-time parameters.
+//! `export`, and the lists of values that `export` and `tune` give to compile-time parameters.
 //!
 //! Guarantees that what an `export` names can be specialized as far as parameters and `require` say.
 

@@ -1,4 +1,4 @@
-//! Owns expressions: literals, names, casts, conditionals, blocks, and and the flow through conditionals.
+//! Expressions: literals, names, casts, conditionals, blocks, and and the flow through conditionals.
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};

@@ -1,4 +1,4 @@
-//! Owns files and imports: loads what `use` reaches, collects the names of each file, resolves imports.
+//! Files and imports: loads what `use` reaches, collects the names of each file, resolves imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

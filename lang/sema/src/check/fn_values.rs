@@ -1,4 +1,4 @@
-//! Owns functions as compile-time values: names of functions and builtins, lambdas.
+//! Functions as compile-time values: names of functions and builtins, lambdas.
 
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns brackets behind a value: tile indexing, sub-views, slices of buffers, elements of tuples.
+//! Index expressions: tile indexing, sub-views, slices of buffers, elements of tuples.
 
 use tk_syntax::ast::{self, ExprKind, Index};
 use tk_syntax::{Diagnostic, Span, codes};

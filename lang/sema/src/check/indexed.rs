@@ -1,4 +1,4 @@
-//! Owns the making of an [`Index`] from what was remembered while checking ([`super::record`]).
+//! Builds an [`Index`] from the records of checking ([`super::record`]).
 //!
 //! A symbol is known by the place of its name: what was checked twice, or stands in a tree that was copied, is one
 //! symbol.

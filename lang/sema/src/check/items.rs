@@ -1,4 +1,4 @@
-//! Owns items: signatures of structs, functions and kernels, then their bodies and constants.
+//! Items: signatures of structs, functions and kernels, then their bodies and constants.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Owns `for` loops: ranges, loops over lists and `static_range`, and what the body of a loop is.
+//! `for` loops: ranges, loops over lists and `static_range`, and what the body of a loop is.
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind, PatKind};

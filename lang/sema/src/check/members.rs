@@ -1,4 +1,4 @@
-//! Owns dots behind a value: fields, properties of tiles, views and element types, facts of targets and devices.
+//! Member access: fields, properties of tiles, views and element types, facts of targets and devices.
 
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};

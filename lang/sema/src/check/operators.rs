@@ -1,4 +1,4 @@
-//! Owns operators: arithmetic, comparisons, logic, pointer arithmetic. Each is a row of the op table.
+//! Operators: arithmetic, comparisons, logic, pointer arithmetic. Each is a row of the op table.
 
 use tk_ops::DTypeSet;
 use tk_ops::table::{Receiver, Row};

@@ -1,4 +1,4 @@
-//! Owns patterns: what a `let`, a loop or a lambda binds.
+//! Patterns: what a `let`, a loop or a lambda binds.
 
 use tk_syntax::ast::{self, PatKind};
 use tk_syntax::{Diagnostic, Span, codes};

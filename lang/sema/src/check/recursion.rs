@@ -1,4 +1,4 @@
-//! Owns the call graph: recursion is an error, since functions become part of their callers.
+//! The call graph: recursion is an error, since functions are inlined.
 
 use tk_ops::table::{Effects, Receiver};
 use tk_ops::{ControlOp, Op};

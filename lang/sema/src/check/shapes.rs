@@ -1,4 +1,4 @@
-//! Owns shapes: when two extents are equal, how shapes broadcast, and the messages when they do not.
+//! Shapes: when two extents are equal, how shapes broadcast, and the messages when they do not.
 
 use std::collections::BTreeMap;
 

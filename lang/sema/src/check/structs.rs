@@ -1,4 +1,4 @@
-//! Owns struct values: fields by name, compile-time arguments from the fields.
+//! Struct values: fields by name, compile-time arguments from the fields.
 
 use tk_syntax::ast::{self, Index};
 use tk_syntax::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns functions that make the inputs of tests: what they call exists in tests only, so no kernel may reach them.
+//! Functions that make the inputs of tests: their callees are only available in tests, so no kernel may reach them.
 
 use std::collections::BTreeMap;
 

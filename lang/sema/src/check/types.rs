@@ -1,4 +1,4 @@
-//! Owns written types: syntax to [`Ty`], and bounds of compile-time parameters to [`CKind`].
+//! Written types: syntax to [`Ty`], and bounds of compile-time parameters to [`CKind`].
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind, Index, TypeKind};

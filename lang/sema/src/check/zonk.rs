@@ -1,4 +1,4 @@
-//! Owns the end of a body: literal types get their final types, literals are checked against them.
+//! The end of a body: literals get their final types, and are checked against them.
 
 use tk_ops::{DType, Scalar};
 use tk_syntax::{Diagnostic, codes};

@@ -1,4 +1,4 @@
-//! Owns what follows from the arguments of a launch: which optional ones are there, element types, values for clauses.
+//! Binds the arguments of a launch: presence of optional ones, element types, values for clauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 

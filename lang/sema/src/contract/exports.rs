@@ -1,4 +1,4 @@
-//! Owns what an `export` ships: every combination of its values, with defaults and requirements evaluated.
+//! The instances of an `export`: every combination of its values, with defaults and requirements evaluated.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Owns launches: what one call of a kernel with these arguments means.
+//! Plans launches: the meaning of one call of a kernel with these arguments.
 //!
 //! [`plan`] binds the compile-time parameters (given by name, inferred from the arguments, or by their defaults),
 //! checks the arguments and the requirements, and evaluates the grid and the other clauses. May assume that the

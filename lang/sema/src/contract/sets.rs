@@ -1,4 +1,4 @@
-//! Owns compile-time arguments that are given by name: `--set BM=64`, and those of launches in tests.
+//! Compile-time arguments that are given by name: `--set BM=64`, and those of launches in tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Owns operators, conversions and builtins on compile-time values.
+//! Operators, conversions and builtins on compile-time values.
 //!
 //! Scalar operations are those of [`tk_ops::eval`]; signed overflow and division by zero, which wrap and are
 //! unspecified at run time, are errors here: nobody writes them on purpose.

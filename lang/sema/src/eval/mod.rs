@@ -1,4 +1,4 @@
-//! Owns the evaluation of compile-time expressions of the HIR, and of launch clauses.
+//! The evaluation of compile-time expressions of the HIR, and of launch clauses.
 //!
 //! May assume that the program was checked. Guarantees that evaluation ends, that scalar arithmetic is that of
 //! [`tk_ops::eval`] (so a compile-time value is what the interpreter would compute), and that whatever has no value

@@ -1,4 +1,4 @@
-//! Owns the evaluation of symbolic types, extents and compile-time arguments to concrete ones.
+//! The evaluation of symbolic types, extents and compile-time arguments to concrete ones.
 //!
 //! Guarantees that every tile type it gives has rank 0 to 5, extents of at least 1 and at most [`MAX_TILE`] elements.
 

@@ -1,4 +1,4 @@
-//! Owns the lints: warnings about programs that mean something, but probably not what was intended.
+//! The lints: warnings about valid programs that probably do not do what was intended.
 //!
 //! A lint is a file. It may assume checked functions without errors: one mistake gives one message, so a function with
 //! an error has no warnings, and neither has a file that could not be read whole. Guarantees that only the file that

@@ -1,4 +1,4 @@
-//! Owns the arguments of a builtin while it is lowered: found by name, values lowered, compile-time ones evaluated.
+//! The arguments of a builtin while it is lowered: found by name, values lowered, compile-time ones evaluated.
 
 use tk_ops::table::{ParamKind, Row};
 use tk_syntax::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns `bitcast`: one operation, or, between bytes and the pairs of `e2m1` in them, shifts and a rearrangement.
+//! `bitcast`: one operation, or, between bytes and the pairs of `e2m1` in them, shifts and a rearrangement.
 
 use tk_ops::{DType, ElementwiseOp, Op, Scalar, ShapeOp};
 use tk_tile::{Attrs, Type, ValueId};

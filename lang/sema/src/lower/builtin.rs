@@ -1,4 +1,4 @@
-//! Owns the dispatch of builtins by class, elementwise operations, creation, products, random numbers, and the
+//! The dispatch of builtins by class, elementwise operations, creation, products, random numbers, and the
 //! control class (the program, `map`, hints, debugging).
 
 use tk_ops::table::{Accuracy, ParamKind, Row};

@@ -1,4 +1,4 @@
-//! Owns expressions: what each kind becomes, and which are compile-time values.
+//! Lowers expressions, and decides which are compile-time values.
 
 use tk_ops::{ElementwiseOp, Op};
 use tk_syntax::{Span, codes};

@@ -1,4 +1,4 @@
-//! Owns statements and conditionals: what comes after what, and how `return`, `break` and `continue` leave.
+//! Statements and conditionals: what comes after what, and how `return`, `break` and `continue` leave.
 //!
 //! The tile IR has no jumps. A statement that may leave its block is lowered with its continuation [`K`], the code
 //! behind it. Where one arm of an `if` always leaves, the code behind moves into the other arm. Otherwise the exit is

@@ -1,4 +1,4 @@
-//! Owns reductions, scans, sorting and counting.
+//! Reductions, scans, sorting and counting.
 
 use tk_ops::{ElementwiseOp, Op, ReduceOp, ScanOp};
 use tk_tile::{Attr, Attrs, Type, TypeId, ValueId, infer};

@@ -1,4 +1,4 @@
-//! Owns loops: `for` and `while` of the IR with the values that they carry, and compile-time loops, which are unrolled.
+//! Loops: `for` and `while` of the IR with the values that they carry, and compile-time loops, which are unrolled.
 //!
 //! Carried are the variables that the body assigns and that exist before the loop. A `for` that may be left early
 //! becomes a `while`, which carries its variable and a flag:

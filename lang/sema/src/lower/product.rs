@@ -1,4 +1,4 @@
-//! Owns products of matrices.
+//! Products of matrices.
 
 use tk_ops::{DType, DotOp, ElementwiseOp, Op, Scalar, ShapeOp};
 use tk_syntax::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns rearrangements of tiles: the rows of the shape class and indexing.
+//! Rearrangements of tiles: the rows of the shape class and indexing.
 
 use tk_ops::{Op, ShapeOp};
 use tk_syntax::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns [`Val`], what an expression becomes: SSA values in the structure of its type, or a value that is only known
+//! [`Val`], what an expression becomes: SSA values in the structure of its type, or a value that is only known
 //! to the compiler. Also owns the merge of two values where control flow meets.
 //!
 //! Guarantees that a merge of equal values adds nothing.

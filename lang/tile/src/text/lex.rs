@@ -1,4 +1,4 @@
-//! Owns the tokens of IR text.
+//! The tokens of IR text.
 //!
 //! May assume nothing about its input. Guarantees that every byte is read a bounded number of times, and that each
 //! token knows its line and column, counted from 1 in characters.

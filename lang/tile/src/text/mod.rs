@@ -1,4 +1,4 @@
-//! Owns the text form of the IR: printing and reading back.
+//! The text form of the IR: printing and reading back.
 //!
 //! ```text
 //! kernel @add(v0 "x": *f32, v1 "y": *mut f32) {

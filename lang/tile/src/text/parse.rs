@@ -1,4 +1,4 @@
-//! Owns reading IR text.
+//! Reading IR text.
 //!
 //! May assume nothing about the text. Guarantees an answer in time linear in its length, without a panic: a module
 //! whose ids are consistent (it still has to be verified), or the first mistake with its place.

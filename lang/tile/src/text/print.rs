@@ -1,4 +1,4 @@
-//! Owns printing.
+//! Printing.
 //!
 //! May be given a module that is not verified: it prints what is there, as far as it is reachable from the bodies.
 //! Guarantees the same text for the same module, and that verified modules read back ([`crate::text::parse`]).

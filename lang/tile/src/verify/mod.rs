@@ -1,4 +1,4 @@
-//! Owns what holds for the tile IR, as numbered invariants, and [`TileModule`], which holds only if they do.
+//! The invariants of tile IR, numbered, and [`TileModule`], which exists only if they hold.
 //!
 //! May assume nothing about a module, not even that its ids are in range. Guarantees an answer without a panic; the
 //! first violation in the order of the text is reported.

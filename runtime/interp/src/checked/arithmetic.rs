@@ -1,4 +1,4 @@
-//! Owns integer arithmetic that has no result to rely on: divisions by zero, and overflow in the offset of a pointer.
+//! Integer arithmetic that has no result to rely on: divisions by zero, and overflow in the offset of a pointer.
 
 use tk_ops::{DType, ElementwiseOp, Scalar};
 use tk_tile::Type;

@@ -1,4 +1,4 @@
-//! Owns the report of one store whose lanes write different values to one place: which of them wins is unspecified.
+//! The report of a store whose lanes write different values to one element: which one wins is unspecified.
 
 use tk_ops::buf::Buf;
 

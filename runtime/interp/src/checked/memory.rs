@@ -1,4 +1,4 @@
-//! Owns [`Checker`]: reads of uninitialized memory, races between programs, and parameters that reach one place.
+//! [`Checker`]: reads of uninitialized memory, races between programs, and parameters that alias.
 //!
 //! A race is found by what orders two accesses, not by when they happen: accesses of different programs are ordered by
 //! a release that an acquire has seen, and by `grid_barrier` (the algorithm is FastTrack's, Flanagan and Freund 2009).

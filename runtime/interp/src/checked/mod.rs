@@ -1,4 +1,4 @@
-//! Owns checked mode: what a launch remembers of its accesses in order to report what a device would not.
+//! Checked mode: the records of a launch about its accesses, to report faults that a device does not detect.
 //!
 //! - [`memory`]: reads of uninitialized memory, races between programs, parameters that reach the same memory;
 //! - [`lanes`]: one store that writes different values to one place;

@@ -1,4 +1,4 @@
-//! Owns what a program promises: `assume`, `multiple_of`, `max_contiguous`, and indices that are inside.
+//! Checks the promises of a program: `assume`, `multiple_of`, `max_contiguous`, and indices in bounds.
 
 use tk_ops::ControlOp;
 use tk_tile::{Elem, Type};

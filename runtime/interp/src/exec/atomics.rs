@@ -1,4 +1,4 @@
-//! Owns atomics: one after the other of the lanes of an instruction reads and writes memory while the memory is locked.
+//! Atomics: one after the other of the lanes of an instruction reads and writes memory while the memory is locked.
 //!
 //! Guarantees that no other atomic of any program on the same memory comes in between, whatever its order and scope,
 //! and that what a program did before one is seen behind a later one of another program: the lock orders both.

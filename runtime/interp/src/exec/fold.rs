@@ -1,4 +1,4 @@
-//! Owns `reduce` and `scan` with a function of the user: [`Fold`], which says what the block runs on next.
+//! `reduce` and `scan` with a function of the user: [`Fold`], which says what the block runs on next.
 //!
 //! Guarantees an order that the extent along the axis alone decides. `reduce` combines neighbours, then neighbours of
 //! the results, until one is left; the last of an odd number joins the next round as it is. `scan` goes from one

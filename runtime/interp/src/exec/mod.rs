@@ -1,4 +1,4 @@
-//! Owns the operations without control flow: each reads registers, computes, and writes registers. A file per class.
+//! The operations without control flow: each reads registers, computes, and writes registers. A file per class.
 //!
 //! May assume that types and shapes are as the verifier checks them; where they are not, a fault `E0001` comes out.
 

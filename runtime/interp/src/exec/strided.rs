@@ -1,4 +1,4 @@
-//! Owns copies between a box of a strided array and a box of a tile.
+//! Copies between a box of a strided array and a box of a tile.
 //!
 //! May assume nothing about strides and extents: [`Boxes::hull`] says which elements of memory are touched, computed
 //! without overflow, and the caller has that checked before it copies.

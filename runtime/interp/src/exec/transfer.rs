@@ -1,4 +1,4 @@
-//! Owns the way between the elements of a tile and bytes in memory, and copies for tiles of pointers.
+//! Copies between the elements of a tile and bytes in memory, and copies for tiles of pointers.
 //!
 //! Guarantees that consecutive pointers are copied as runs, that masked-off lanes are not touched, and that every run
 //! was located in one buffer before it is copied.

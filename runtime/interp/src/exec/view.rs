@@ -1,4 +1,4 @@
-//! Owns views: making them, taking parts of them, and moving boxes between them and tiles.
+//! Views: making them, taking parts of them, and moving boxes between them and tiles.
 //!
 //! May assume nothing about extents, strides and positions: all of i64 may come. Positions outside of a view touch no
 //! memory.

@@ -1,4 +1,4 @@
-//! Owns launches of a `Session` on a GPU: [`Backend`] brings host buffers there, launches, and brings results back.
+//! Launches of a `Session` on a GPU: [`Backend`] brings host buffers there, launches, and brings results back.
 //!
 //! A launch is complete when it returns, so a failure belongs to one kernel and one list of arguments. The next launch
 //! begins with a device that works: it gets a new context if the old one is lost.

@@ -1,4 +1,4 @@
-//! Owns the kernels of a device that have been compiled: [`Binaries`], each made once for what it depends on.
+//! The kernels of a device that have been compiled: [`Binaries`], each made once for what it depends on.
 
 use std::collections::HashMap;
 use std::fmt;

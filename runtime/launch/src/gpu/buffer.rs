@@ -1,4 +1,4 @@
-//! Owns memory of the GPU ([`Buffer`]) and host memory that copies run beside ([`Pinned`], [`Pending`]).
+//! Memory of the GPU ([`Buffer`]) and host memory that copies run beside ([`Pinned`], [`Pending`]).
 //!
 //! Guarantees that no copy leaves its buffer, and that host memory is not touched by others while a copy uses it.
 

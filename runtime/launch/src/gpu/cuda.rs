@@ -1,4 +1,4 @@
-//! Owns the facts of NVIDIA's driver, [`NVIDIA`].
+//! The facts of NVIDIA's driver, [`NVIDIA`].
 
 use std::ffi::c_int;
 

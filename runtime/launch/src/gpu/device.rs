@@ -1,4 +1,4 @@
-//! Owns [`Device`], a GPU, and the context through which everything on it is reached.
+//! [`Device`], a GPU, and the context through which everything on it is reached.
 //!
 //! The context is the primary one, which other libraries of the process share. A kernel that fails there takes the
 //! context with it: from then on each use of what belongs to it (streams, buffers, modules) says which kernel it was,

@@ -1,4 +1,4 @@
-//! Owns the entry points of drivers: [`Driver`], found once in `libcuda` and once in `libamdhip64`; those of the CPU are in
+//! The entry points of drivers: [`Driver`], found once in `libcuda` and once in `libamdhip64`; those of the CPU are in
 //! [`super::cpu`].
 //!
 //! Both libraries have the same calls: a row has the symbols of both, and the types of `cuda.h`, which stand for numbers and addresses

@@ -1,4 +1,4 @@
-//! Owns [`CudaError`]: what went wrong between this process and a GPU, in one sentence, and what to try.
+//! [`CudaError`]: an error of the driver or a GPU, in one sentence, and what to try.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Owns [`Graph`]: launches that were recorded once and are started together, for less than a launch each.
+//! [`Graph`]: recorded launches that are started together, at a lower cost than separate launches.
 //!
 //! A graph keeps its kernels loaded and holds the addresses of their arguments: that memory must live, and stay where it is, as
 //! long as it is replayed. What was freed is an address like any other that a kernel gets wrong: the device faults, or

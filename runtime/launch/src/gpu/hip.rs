@@ -1,4 +1,4 @@
-//! Owns the facts of AMD's runtime, [`AMD`]: where `libamdhip64` is, its numbers, what code a GPU runs.
+//! The facts of AMD's runtime, [`AMD`]: where `libamdhip64` is, its numbers, what code a GPU runs.
 //!
 //! HIP took the form of its calls and the numbers of its errors, flags and modes from CUDA, so [`super::driver`] calls both
 //! alike; what is here differs. The architecture of a GPU is a text in `hipDeviceProp_t`, whose layout changed between

@@ -1,4 +1,4 @@
-//! Owns the way from a binary to a launch: [`Module`], [`Kernel`], [`Args`].
+//! From a binary to a launch: [`Module`], [`Kernel`], [`Args`].
 //!
 //! A module is loaded at the first launch in a context. From then on a launch asks for nothing that is already known:
 //! it writes the addresses of the arguments into an array on the stack and calls the driver.

@@ -1,4 +1,4 @@
-//! Owns launches of shipped kernels: [`Kernels`], a bundle on a device.
+//! Launches of shipped kernels: [`Kernels`], a bundle on a device.
 //!
 //! Nothing is compiled: a launch takes the variant whose guards hold, and loads its binary when it is the first to need it.
 

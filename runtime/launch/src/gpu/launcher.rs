@@ -1,4 +1,4 @@
-//! Owns launches by a Rust program: [`Launcher`] and [`Site`], from a kernel's name and arguments to the driver.
+//! Launches by a Rust program: [`Launcher`] and [`Site`], from a kernel's name and arguments to the driver.
 //!
 //! The first launch of its kind is planned by the kernel's contract, specialized and compiled; the result is an
 //! [`Entry`]. A launch with the same key afterwards writes addresses into the entry's values and calls the driver: a

@@ -1,4 +1,4 @@
-//! Owns what launches describe to the copy engine: [`Maps`], tensor maps as the driver encodes them.
+//! Tensor maps of launches for TMA: [`Maps`], as the driver encodes them.
 //!
 //! An encoding depends on the address, extents and strides of a tensor and on nothing else, so the last ones of a kernel are
 //! remembered. Guarantees that a map is only made of a tensor that has elements, an address and strides that are multiples of

@@ -1,4 +1,4 @@
-//! Owns control memory of a launch and what a kernel says through it: [`Messages`], of which [`Said`] is read.
+//! The control memory of a launch and the messages of a kernel in it: [`Messages`], read as [`Said`].
 //!
 //! Records lie in host memory that the GPU writes itself, so they can be read while a kernel runs that does not end, and
 //! after one has taken its context with it. The form is that of [`tk_tile::message`].

@@ -1,4 +1,4 @@
-//! Owns what a launch reaches in host memory: which buffers have to be on the GPU, and what their pointers become.
+//! The host memory that a launch reaches: the buffers that must be on the GPU, and the translation of their pointers.
 //!
 //! A buffer whose elements are pointers holds virtual addresses of a `Memory`. On the GPU they have to be addresses of
 //! the GPU, and after the launch virtual ones again. Guarantees that what is no address of a buffer stays as it is.

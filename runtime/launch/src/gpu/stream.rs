@@ -1,4 +1,4 @@
-//! Owns [`Stream`], what the GPU does in order, and [`Event`], a moment in one.
+//! [`Stream`], what the GPU does in order, and [`Event`], a moment in one.
 //!
 //! A stream remembers the kernels that it was last given, so that a failure, which the driver tells at some later call,
 //! has a name.

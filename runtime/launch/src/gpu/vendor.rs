@@ -1,4 +1,4 @@
-//! Owns [`Api`], the ways to devices, and [`Vendor`]: in what they differ beside the symbols of their entry points.
+//! [`Api`], the driver interfaces, and [`Vendor`]: their differences other than the symbols of their entry points.
 //!
 //! Each difference is a fact that the code which they share asks for; nothing asks whose GPU it is. Guarantees that a new
 //! way is one variant, one table of facts and one column of symbols in [`super::driver`].

@@ -1,4 +1,4 @@
-//! Owns random statements about what a back end has machinery for: loops whose loads may run ahead, products of matrices
+//! Random statements about what a back end has machinery for: loops whose loads may run ahead, products of matrices
 //! in such loops, atomics.
 //!
 //! Guarantees that the results are exact whatever the order of a sum: the matrices hold whole numbers from -3 to 3, so

@@ -1,4 +1,4 @@
-//! Owns the text of a generated program as a tree of statements, and its shrinking.
+//! The text of a generated program as a tree of statements, and its shrinking.
 //!
 //! Guarantees that what is left of a program is the original with statements taken out, in their order.
 

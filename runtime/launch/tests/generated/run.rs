@@ -1,4 +1,4 @@
-//! Owns what is done with a generated program: check, specialize, run at every stage, compare.
+//! Tests a generated program: check, specialize, run at every stage, compare.
 
 use std::time::Duration;
 

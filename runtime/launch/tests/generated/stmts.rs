@@ -1,4 +1,4 @@
-//! Owns random statements, and the program around them: structs, functions and one kernel.
+//! Random statements, and the program around them: structs, functions and one kernel.
 //!
 //! Guarantees that loops end, that programs of a grid write to places of their own, and that every variable that is left
 //! at the end of the kernel is stored.

@@ -1,4 +1,4 @@
-//! Owns random expressions that are about whole tiles: other shapes, folds, `map`, and what is read from memory.
+//! Random expressions that are about whole tiles: other shapes, folds, `map`, and what is read from memory.
 
 use super::exprs::{Callee, Memory, Scope, Var};
 use super::types::*;

@@ -1,4 +1,4 @@
-//! Owns the type of `bitcast`: of one width, or between bytes and the pairs of `e2m1` in them.
+//! The type of `bitcast`: of one width, or between bytes and the pairs of `e2m1` in them.
 
 use std::collections::BTreeSet;
 

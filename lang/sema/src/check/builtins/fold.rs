@@ -1,4 +1,4 @@
-//! Owns the types of `map` and folds with user functions, running folds, sorting and counting.
+//! The types of `map` and folds with user functions, running folds, sorting and counting.
 
 use tk_ops::{DType, DTypeSet, ScanOp};
 use tk_syntax::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns the types of memory operations: loads and stores through pointers and views, atomics.
+//! The types of memory operations: loads and stores through pointers and views, atomics.
 
 use tk_ops::table::ParamKind;
 use tk_ops::{AtomicOp, DType, DTypeSet, MemoryOp, Op};

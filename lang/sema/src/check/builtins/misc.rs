@@ -1,4 +1,4 @@
-//! Owns the types of the remaining builtins: creation, `where`, `dot`, random numbers, control, tests.
+//! The types of the remaining builtins: creation, `where`, `dot`, random numbers, control, tests.
 
 use tk_ops::{ControlOp, CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, HostOp, Op, RandomOp, ReduceOp};
 use tk_syntax::ast;

@@ -1,4 +1,4 @@
-//! Owns calls of builtins: arguments by the parameters of the row, and the two regular typing schemes.
+//! Calls of builtins: arguments by the parameters of the row, and the two regular typing schemes.
 //!
 //! Rows with a scheme of their own continue in `memory` and `misc`.
 

@@ -1,4 +1,4 @@
-//! Owns the types of operations that rearrange tiles.
+//! The types of operations that rearrange tiles.
 
 use tk_ops::ShapeOp;
 use tk_syntax::{Diagnostic, codes};

@@ -1,4 +1,4 @@
-//! Owns what `prefer` says of single arguments: [`preferred`], for a binary that takes it for granted.
+//! The conditions of `prefer` on single arguments: [`preferred`], for a binary that assumes them.
 //!
 //! A condition that says something else changes no code, so nobody has to check it either.
 

@@ -1,4 +1,4 @@
-//! Owns the walk of W0504 over a function: variables, statements, loops and calls.
+//! The walk of W0504 over a function: variables, statements, loops and calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Owns how W0504 looks: where padding counts, where it comes from, and the `where` that mends it.
+//! The report of W0504: where padding has an effect, where it comes from, and the `where` that fixes it.
 
 use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp};
 use tk_syntax::{Diagnostic, SourceMap, codes};

@@ -1,4 +1,4 @@
-//! Owns what is known of the lanes of a tile that lie outside of the data, and how operations change it.
+//! The abstract state of padding lanes, and how operations change it.
 //!
 //! Guarantees that whatever is not certain is [`State::Unknown`], about which nothing is reported.
 

@@ -1,4 +1,4 @@
-//! Owns the variables of W0504's walk: [`Vars`], whose changes can be taken back.
+//! The variables of W0504's walk: [`Vars`], whose changes can be taken back.
 //!
 //! Guarantees that leaving a branch costs as much as was assigned in it, however many variables the function has.
 

@@ -1,4 +1,4 @@
-//! Owns the entry points of the driver of the CPU: a function for each row of [`super::super::driver`], by its name.
+//! The entry points of the driver of the CPU: a function for each row of [`super::super::driver`], by its name.
 //!
 //! May assume what a driver may: that handles are those that it gave out, and that memory of the host has as many bytes as
 //! are said. Handles of modules, functions, streams, graphs and events are addresses of boxes.

@@ -1,4 +1,4 @@
-//! Owns what the driver of the CPU works on: its memory, modules, streams, and recorded work.
+//! The objects of the CPU driver: its memory, modules, streams, and recorded work.
 //!
 //! A fault is kept, as text, for the thread that caused it until its next one: an entry point gives a number alone.
 
