@@ -88,7 +88,7 @@ pub struct Place<'a> {
     text: &'a str,
 }
 
-/// A range of a file. The end is the first position behind it.
+/// A range of a file. The end is the first position after it.
 #[derive(Serialize)]
 pub struct Range<'a> {
     file: &'a str,
@@ -107,7 +107,7 @@ pub struct Correction<'a> {
     edits: Vec<Edit<'a>>,
 }
 
-/// What stands in the range is replaced.
+/// The text of the range is replaced.
 #[derive(Serialize)]
 pub struct Edit<'a> {
     #[serde(flatten)]
@@ -122,7 +122,7 @@ pub struct Test<'a> {
     /// `None` stands for all tests of a file that does not check.
     pub name: Option<&'a str>,
     pub outcome: Ended,
-    /// Where its name stands.
+    /// The position of its name.
     pub place: Option<Range<'a>>,
     /// What it printed.
     pub printed: &'a str,

@@ -124,7 +124,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Prints diagnostics: for people to standard error, with one empty line behind each; as objects to standard
+    /// Prints diagnostics: for people to standard error, with one empty line after each; as objects to standard
     /// output. Programs get all of them.
     pub fn diagnostics(&self, sources: &SourceMap, diagnostics: &[Diagnostic]) -> Outcome {
         match self.format {
@@ -186,7 +186,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Fails when one of the diagnostics reports a mistake of the compiler.
+    /// Fails when one of the diagnostics reports a compiler bug.
     pub fn internal(&self, diagnostics: &[Diagnostic]) -> Outcome {
         match diagnostics.iter().find(|d| d.code == codes::INTERNAL) {
             Some(d) => {
@@ -232,10 +232,10 @@ fn to_json(line: &Line) -> Result<Vec<u8>, Failure> {
     serde_json::to_vec(line).map_err(|e| Failure::Sentence(format!("cannot write an object: {e}")))
 }
 
-/// The exit code after a mistake of the compiler.
+/// The exit code after a compiler bug.
 const INTERNAL_ERROR: u8 = 101;
 
-/// The one line that reports a mistake of the compiler.
+/// The one line that reports a compiler bug.
 pub fn internal_error(pass: &str, what: &str) -> String {
     let what = what.lines().collect::<Vec<_>>().join(" ");
     format!("internal compiler error in {pass}: {what}; this is a bug in tk, please report it")

@@ -155,7 +155,7 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
     Ok(Count { why: missing, ..count })
 }
 
-/// Runs one test; a mistake of the compiler in it fails this test and no other.
+/// Runs one test; a compiler bug in it fails this test and no other.
 fn attempt(terminal: &Terminal, run: impl FnOnce() -> TestOutcome) -> (TestOutcome, Option<Failure>) {
     match crate::caught(run) {
         Ok(outcome) => {

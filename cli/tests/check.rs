@@ -40,7 +40,7 @@ fn warnings_are_shown_and_fail_nothing() {
     assert!(!ran.err.contains("`z`"), "only the file that was asked for: {ran:#?}");
     folder.tk(&["test", "helpers.tk"]).code(0).err_has("`z` is never used").out_has("1 passed");
     folder.tk(&["explain", "w201"]).code(2).err_has("did you mean W0201");
-    // Behind an error warnings about the same function are no help.
+    // After an error warnings about the same function are no help.
     let ran = folder.write("b.tk", "fn f() -> i32 { let y = 1; missing }\n").tk(&["check", "b.tk"]);
     ran.code(1).err_has("E0201");
     assert!(!ran.err.contains("W0201"), "{ran:#?}");

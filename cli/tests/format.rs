@@ -36,7 +36,7 @@ fn range_agrees(folder: &Folder, range: &Value) {
     }
 }
 
-/// Four mistakes, each with a fix, behind characters of several bytes.
+/// Four mistakes, each with a fix, after characters of several bytes.
 const MENDABLE: &str = "\
 // Größe: ½ — 𝛑
 kernel k(größe: view[f32, 1], y: mut view[f32, 1])
@@ -58,7 +58,7 @@ fn the_edits_of_fixes_mend_the_program() {
     let codes: Vec<&str> = objects.iter().map(|o| o["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["E0201", "E0201", "E0105", "E0314"]);
     let mut text = MENDABLE.to_string();
-    // From behind, so that offsets stay right.
+    // From the end, so that offsets stay right.
     let mut edits = BTreeMap::new();
     for d in &objects {
         assert_eq!((&d["kind"], &d["severity"]), (&Value::from("diagnostic"), &Value::from("error")));

@@ -74,7 +74,7 @@ fn launched(name: &str, target: &str, library: &str, options: &[&str]) -> String
     text(&ran)
 }
 
-/// TK_BLESS=1 writes what is expected anew.
+/// TK_BLESS=1 rewrites the expected output.
 fn expected(file: &str, found: &str) {
     let file = format!("{ROOT}/tests/ship/{file}");
     if std::env::var_os("TK_BLESS").is_some() {

@@ -76,7 +76,7 @@ impl Names {
     }
 }
 
-/// A name that nobody has, by a number behind it if need be.
+/// An unused name, by a number after it if need be.
 fn unique(name: String, taken: &mut BTreeSet<String>) -> String {
     let (mut own, mut number) = (name.clone(), 2);
     while !taken.insert(own.clone()) {

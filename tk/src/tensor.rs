@@ -1,7 +1,7 @@
 //! Typed tensors on a GPU: [`Tensor`] owns memory, [`View`] and [`ViewMut`] are what kernels take, [`Pointer`] and
 //! [`PointerMut`] are elements without a shape.
 //!
-//! A launch checks that a view lies in its buffer; element type and rank are checked when a program is compiled.
+//! A launch checks that a view is in its buffer; element type and rank are checked when a program is compiled.
 
 use std::marker::PhantomData;
 
@@ -22,7 +22,7 @@ fn bytes<T>(shape: &[i64]) -> usize {
 }
 
 impl<T: Element, const R: usize> Tensor<T, R> {
-    /// Memory that nobody has written.
+    /// Uninitialized memory.
     pub fn empty(device: &Device, shape: [i64; R]) -> Result<Self, CudaError> {
         Ok(Tensor { buffer: device.alloc(bytes::<T>(&shape))?, shape, elements: PhantomData })
     }
@@ -70,7 +70,7 @@ impl<T: Element, const R: usize> Tensor<T, R> {
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>, CudaError> {
         let count = self.buffer.len() / size_of::<T>().max(1);
         let mut out: Vec<T> = Vec::with_capacity(count);
-        // SAFETY: zero bytes are a value of `T`, as `Element` promises, and there is room for so many.
+        // SAFETY: zero bytes are a value of `T`, as `Element` promises, and there is room for that many.
         unsafe {
             std::ptr::write_bytes(out.as_mut_ptr(), 0, count);
             out.set_len(count);
@@ -99,7 +99,7 @@ impl<'a, T: Element, const R: usize> View<'a, T, R> {
     /// A tensor in memory of another library, with strides in elements.
     ///
     /// # Safety
-    /// Every element lies in memory of the GPU that lives while a kernel uses it.
+    /// Every element is in memory of the GPU that lives while a kernel uses it.
     pub unsafe fn foreign(address: u64, shape: [i64; R], strides: [i64; R]) -> Self {
         View { address, bytes: usize::MAX, shape, strides: Some(strides), memory: PhantomData }
     }
@@ -109,7 +109,7 @@ impl<'a, T: Element, const R: usize> View<'a, T, R> {
         View { strides: Some(strides), ..self }
     }
 
-    /// The same tensor so many elements further on. What then lies outside of the buffer is refused at the launch.
+    /// The same tensor, advanced by that many elements. Elements outside of the buffer are rejected at the launch.
     pub fn offset(self, elements: usize) -> Self {
         let skip = elements.saturating_mul(size_of::<T>());
         let bytes = if self.bytes == usize::MAX { usize::MAX } else { self.bytes.saturating_sub(skip) };

@@ -147,7 +147,7 @@ fn measure(root: &Path, case: &Case, assembler: &Assembler) -> Result<Value, Str
     }))
 }
 
-/// A kernel behind the front end.
+/// A kernel after the front end.
 struct Front {
     session: Session,
     compiled: std::sync::Arc<Compiled>,

@@ -113,7 +113,7 @@ impl From<tk_runtime::gpu::CudaError> for Said {
     }
 }
 
-/// Microseconds of one of so many launches, in bursts; waiting for the GPU in between does not count.
+/// Microseconds of a launch, of that many in bursts; waiting for the GPU in between does not count.
 fn time(
     stream: &Stream,
     burst: u32,

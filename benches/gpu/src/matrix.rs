@@ -223,7 +223,7 @@ impl Operands {
         done.map_err(|e| e.to_string())
     }
 
-    /// The elements of the result behind one launch, whose memory held no numbers before.
+    /// The elements of the result after one launch, whose memory held no numbers before.
     fn result(&self, site: &mut CallSite, product: &Product) -> Result<Buf, String> {
         let stream = &self.clock.stream;
         let bytes = self.size[0] * self.size[1] * product.out.bytes();

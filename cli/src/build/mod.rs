@@ -87,7 +87,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     }
     let mut once: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
     for (name, bytes) in files {
-        // A binary stands beside a manifest and for itself under one name.
+        // A binary has the same name next to a manifest and alone.
         if once.insert(args.out.join(&name), bytes.clone()).is_some_and(|old| old != bytes) {
             return Err(Failure::Sentence(format!(
                 "two of the files would be named {name}; build one form at a time"
@@ -295,7 +295,7 @@ fn has_form(target: &TargetSpec, form: BuildForm) -> bool {
     }
 }
 
-/// What stands behind the last dot of a file.
+/// The suffix of a file name.
 fn extension(form: BuildForm) -> &'static str {
     match form {
         BuildForm::Tile => "tile",

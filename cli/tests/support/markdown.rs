@@ -3,7 +3,7 @@
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The words behind the opening fence.
+    /// The words after the opening fence.
     pub info: String,
     /// The contents, with a line break at the end of each line.
     pub text: String,

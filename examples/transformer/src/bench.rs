@@ -53,7 +53,7 @@ pub fn run(args: &Bench) -> Result<()> {
         memory: engine.memory(),
     };
     if let Some(path) = &args.trace {
-        // The cache is full behind a measurement, and a step in the middle is like most others.
+        // The cache is full after a measurement, and a step in the middle is like most others.
         engine.prefill(&prompts, &Sampling::greedy())?;
         trace::write(path, &engine.trace()?)?;
     }

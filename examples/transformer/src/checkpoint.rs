@@ -21,7 +21,7 @@ const WHOLE: &str = "model.safetensors";
 /// The file that says which shard has which tensor.
 const INDEX: &str = "model.safetensors.index.json";
 
-/// What some programs write in front of every name.
+/// What some programs write before every name.
 const PREFIX: &str = "transformer.";
 
 /// A model on disk, mapped into memory.

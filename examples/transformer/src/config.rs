@@ -36,7 +36,7 @@ pub struct Config {
     pub epsilon: f32,
     /// The token that ends a text.
     pub end: Option<u32>,
-    /// The token in front of a text.
+    /// The token before a text.
     pub begin: Option<u32>,
     /// Whether the output uses the matrix of the token embedding.
     pub tied: bool,

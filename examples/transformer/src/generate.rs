@@ -125,7 +125,7 @@ struct Writing<'t> {
     end: Option<u32>,
     most: usize,
     context: usize,
-    /// Tokens that each sequence got, those behind its end included.
+    /// Tokens that each sequence got, those after its end included.
     rounds: usize,
     /// Whether the context ended a text.
     full: bool,

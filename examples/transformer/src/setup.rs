@@ -73,7 +73,7 @@ impl fmt::Display for Dtype {
 pub struct Sampling {
     /// 0 takes the likeliest token; else finite and positive.
     pub temperature: f32,
-    /// Only so many of the likeliest tokens; 0 is all.
+    /// Only the likeliest tokens, this many; 0 is all.
     pub top_k: u32,
     /// Only the likeliest tokens that have this probability together; 1 is all.
     pub top_p: f32,

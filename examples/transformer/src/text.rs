@@ -25,7 +25,7 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Reads the tokenizer in a model's folder, for a model with so many tokens.
+    /// Reads the tokenizer in a model's folder, for a model with that many tokens.
     pub fn open(folder: &Path, vocabulary: usize) -> Result<Tokenizer> {
         let path = folder.join(FILE);
         let bytes = crate::failure::read(&path).map_err(|error| {
@@ -119,7 +119,7 @@ fn guarded<T>(call: impl FnOnce() -> T) -> std::result::Result<T, String> {
 
 /// Text that grows.
 ///
-/// How a token reads may depend on the one in front of it, so the tokens of the last piece are decoded again with each
+/// How a token reads may depend on the one before it, so the tokens of the last piece are decoded again with each
 /// new one, and the piece is cut off.
 pub struct Stream<'t> {
     tokenizer: &'t Tokenizer,
@@ -156,7 +156,7 @@ impl Stream<'_> {
         Ok(Some(new).filter(|new| !new.is_empty()))
     }
 
-    /// The text behind the last piece.
+    /// The text after the last piece.
     fn pending(&self) -> Result<String> {
         let old = self.tokenizer.decode(self.tokens.get(..self.given).unwrap_or_default())?;
         let all = self.tokenizer.decode(&self.tokens)?;

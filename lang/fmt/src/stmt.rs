@@ -117,7 +117,7 @@ impl Layout<'_> {
         self.token();
     }
 
-    /// What stands in front of a statement.
+    /// The text before a statement.
     fn between(&mut self, flat: bool, first: bool) {
         self.line(match (flat, first) {
             (true, _) => LineKind::Blank,

@@ -11,7 +11,7 @@ use crate::table::{Param, ParamKind, Receiver, Row};
 pub struct Signature {
     /// `v.load(at: [int, ..], shape: shape = none, other = 0)`
     pub text: String,
-    /// The bytes of each parameter behind the receiver; empty for operators.
+    /// The bytes of each parameter after the receiver; empty for operators.
     pub params: Vec<Range<usize>>,
 }
 

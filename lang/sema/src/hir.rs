@@ -268,7 +268,7 @@ pub struct HExpr {
     pub kind: HKind,
     /// Its type.
     pub ty: Ty,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
     /// Whether its value is known at specialization.
     pub konst: bool,
@@ -421,7 +421,7 @@ pub enum HArg {
     Word(&'static str),
 }
 
-/// One entry between the brackets behind a tile.
+/// One entry between the brackets after a tile.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HIndex {
     /// `None`: a new dimension of 1.
@@ -434,7 +434,7 @@ pub enum HIndex {
     At(Box<HExpr>),
 }
 
-/// One entry between the brackets behind a view.
+/// One entry between the brackets after a view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HSlice {
     /// `:`
@@ -472,7 +472,7 @@ pub enum HPat {
 pub struct HStmt {
     /// What it is.
     pub kind: HStmtKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 

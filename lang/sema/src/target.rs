@@ -61,7 +61,7 @@ impl Default for Target {
 /// A fact about the target.
 #[derive(Debug)]
 pub struct TargetFact {
-    /// Its name behind `target.`.
+    /// Its name after `target.`.
     pub name: &'static str,
     /// What it says.
     pub doc: &'static str,
@@ -175,7 +175,7 @@ impl DeviceFact {
     /// All of them.
     pub const ALL: [DeviceFact; 2] = [DeviceFact::Sms, DeviceFact::Smem];
 
-    /// Its name behind `device.`.
+    /// Its name after `device.`.
     pub fn name(self) -> &'static str {
         match self {
             DeviceFact::Sms => "sms",

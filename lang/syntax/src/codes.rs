@@ -1,6 +1,6 @@
 //! The catalogue of diagnostic codes: one line each, never reused.
 //!
-//! The longer text of a code stands in `spec/errors/E####.md`; a test checks that both lists agree.
+//! The longer text of a code is in `spec/errors/E####.md`; a test checks that both lists agree.
 
 /// A diagnostic code such as `E0304`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -35,7 +35,7 @@ pub struct Edit {
     pub text: String,
 }
 
-/// Edits that together mend what the diagnostic reports.
+/// Edits that together fix what the diagnostic reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// What the fix does, as an imperative sentence without full stop.

@@ -28,7 +28,7 @@ pub struct Stop<'a, 's> {
 }
 
 impl<'s> Stop<'_, 's> {
-    /// The token `offset` places behind the one that did not fit.
+    /// The token `offset` places after the one that did not fit.
     pub fn peek(&self, offset: isize) -> Option<Tok<'s>> {
         self.token(offset).map(|t| t.tok)
     }

@@ -34,7 +34,7 @@ fn python(s: &Stop<'_, '_>) -> Option<Diagnostic> {
     }
 }
 
-/// `lambda a, b: a + b`, where the parser stopped behind the word.
+/// `lambda a, b: a + b`, where the parser stopped after the word.
 fn lambda(s: &Stop<'_, '_>) -> Diagnostic {
     let d = s.error("a lambda is written `|a, b| a + b`");
     let parameters = (0..).take_while(|&i| matches!(s.peek(i), Some(Tok::Id(_) | Tok::Comma))).count();

@@ -75,7 +75,7 @@ pub struct Cx<'s> {
     pub file: FileId,
     /// Its text.
     pub text: &'s str,
-    /// Doc comments by the start of the token behind them.
+    /// Doc comments by the start of the token after them.
     pub docs: &'s [(usize, String)],
     /// What has been reported.
     pub diags: Vec<Diagnostic>,
@@ -150,7 +150,7 @@ impl Cx<'_> {
         Name { text: text.to_string(), span: self.span(l, r) }
     }
 
-    /// The doc comment in front of the token at `start`.
+    /// The doc comment before the token at `start`.
     pub fn doc(&self, start: usize) -> String {
         let at = self.docs.binary_search_by_key(&start, |d| d.0);
         at.ok().and_then(|i| self.docs.get(i)).map(|d| d.1.clone()).unwrap_or_default()
@@ -311,7 +311,7 @@ impl Cx<'_> {
         D { node: Index::Slice(a.node, b.node, self.span(l, r)), depth }
     }
 
-    /// A type where an expression stands.
+    /// A type in place of an expression.
     pub fn expr_type(&mut self, l: usize, t: D<Type>, r: usize) -> D<Expr> {
         self.expr(l, ExprKind::Type(Box::new(t.node)), t.depth, r)
     }
@@ -447,7 +447,7 @@ impl Cx<'_> {
     }
 }
 
-/// A block that could not be read; its value is a hole, so that nobody asks for its type.
+/// A block that could not be read; its value is a hole, so that its type is not queried.
 pub fn hole_block(span: Span) -> D<Block> {
     let tail = Expr { kind: ExprKind::Err, span };
     D { node: Block { stmts: vec![], tail: Some(Box::new(tail)), span }, depth: 2 }

@@ -27,7 +27,7 @@ impl<'s> Cutter<'s> {
         node
     }
 
-    /// Reads a unit that stands alone, with holes if need be.
+    /// Reads a unit that is alone, with holes if need be.
     pub fn read(&mut self, start: Tok<'s>, unit: &[Token<'s>], quiet: bool) -> Option<Unit> {
         match self.run(start, unit, quiet) {
             Ok(node) => Some(node),

@@ -51,7 +51,7 @@ fn attempts<'s>(cx: &mut Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>], fail: Fai
     if let Ok(unit) = run(cx, start, &replaced(&tokens, range.clone())) {
         return Some(unit);
     }
-    // Everything between the separator in front of the error and the end of the statement, or the block.
+    // Everything between the separator before the error and the end of the statement, or the block.
     let to = (range.start..tokens.len()).find(|&i| {
         matches!(tokens.get(i).map(|t| t.tok), Some(Tok::Block(_))) || i + 1 == tokens.len() && ends(&tokens)
     });

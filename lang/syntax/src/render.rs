@@ -92,7 +92,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Whether a span lies in a known file, in lines that a terminal can show. Prepares the file.
+    /// Whether a span is in a known file, in lines that a terminal can show. Prepares the file.
     fn can_show(&mut self, span: Span) -> bool {
         let Some(source) = self.sources.get(span.file) else { return false };
         let text = &source.text;

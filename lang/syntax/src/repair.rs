@@ -72,7 +72,7 @@ struct Repair<'s> {
 
 struct Open<'s> {
     token: Token<'s>,
-    /// The line that it stands on.
+    /// Its line.
     line: usize,
     /// What the heading is once it is closed.
     after: Heading,
@@ -188,7 +188,7 @@ impl<'s> Repair<'s> {
         (self.heading, self.body) = (heading, None);
     }
 
-    /// A statement where the `{` in front of it is missing.
+    /// A statement where the `{` before it is missing.
     fn missing_body(&mut self, token: Token<'s>, word: bool) {
         let what = match self.heading {
             Heading::Signed | Heading::Tune => "expected `{` before the body",
@@ -225,7 +225,7 @@ impl<'s> Repair<'s> {
         }
     }
 
-    /// A method inside something that stands in a struct: the method before was not closed.
+    /// A method inside something in a struct: the method before was not closed.
     fn method(&mut self, token: Token<'s>) {
         if let Some(body) = self.open.iter().rposition(|o| o.fields && o.token.indent < token.indent) {
             self.close_to(body + 1, token);

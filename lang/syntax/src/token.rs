@@ -15,7 +15,7 @@ use crate::span::{FileId, Span};
 use logos::Logos;
 use std::collections::BTreeSet;
 
-/// What a token is. The variants behind [`Tok::Bad`] never come from the lexer.
+/// What a token is. The variants after [`Tok::Bad`] never come from the lexer.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the attribute beside a variant is its text")]
 #[logos(skip "[ \t\r\n\u{C}\u{FEFF}]+")]
@@ -169,11 +169,11 @@ pub enum Tok<'s> {
     Bad,
     /// Something that has been reported and stands for an expression, type, pattern or parameter.
     Hole,
-    /// `test` in front of a string.
+    /// `test` before a string.
     Test,
     /// `export` at the start of an item.
     Export,
-    /// `assert_error` in front of a string.
+    /// `assert_error` before a string.
     AssertError,
     /// The word of a clause.
     Clause(&'s str),
@@ -217,7 +217,7 @@ pub struct Lexed<'s> {
     pub tokens: Vec<Token<'s>>,
     /// The comments in order.
     pub comments: Vec<Comment>,
-    /// Doc comments by the start of the token that they stand in front of, in order.
+    /// Doc comments by the start of the token that they precede, in order.
     pub docs: Vec<(usize, String)>,
     /// What is no token.
     pub diags: Vec<Diagnostic>,
@@ -233,7 +233,7 @@ pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>)
     let mut out = Lexed::default();
     let (mut end, mut indent, mut first) = (0, 0, true);
     let mut doc: Option<String> = None;
-    // Where the text of the lexer begins: behind the last division.
+    // Where the text of the lexer begins: after the last division.
     let (mut base, mut lexer) = (0, Tok::lexer(text));
     while let Some(tok) = lexer.next() {
         let range = base + lexer.span().start..base + lexer.span().end;
@@ -294,7 +294,7 @@ pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>)
     out
 }
 
-/// Whether the comment that begins at `start` stands behind a division on its line, which ends at `base`, and divides
+/// Whether the comment that begins at `start` is after a division on its line, which ends at `base`, and divides
 /// too, as in `a // 2 // b`.
 fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
     let line = base > 0 && text.get(base..start).is_some_and(|gap| !gap.contains('\n'));

@@ -222,7 +222,7 @@ impl<'a> Builder<'a> {
         self.one(op, &[v], attrs, ty)
     }
 
-    /// Any value of a type; reading it is a mistake of the compiler.
+    /// Any value of a type; reading it is a compiler bug.
     pub fn undef(&mut self, ty: Type) -> ValueId {
         self.one(Op::Create(CreateOp::Undef), &[], Attrs::new(), ty)
     }

@@ -9,7 +9,7 @@ use tk_ops::{ControlOp, HostOp, Op, ReduceOp, ScanOp};
 pub enum Flow {
     /// It has none.
     Plain,
-    /// `for`: one block, once per trip.
+    /// `for`: one block, once per iteration.
     For,
     /// `while`: a block that decides and a block that runs, in turn.
     While,

@@ -83,7 +83,7 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
     }
     let Some(d) = Declared::of(a, symbol) else { return false };
     let range = if c.open == Tok::LParen { d.run.clone() } else { d.fixed.clone() };
-    // Those in front of the place may be given by position.
+    // Those before the place may be given by position.
     let passed =
         range.start + if c.open == Tok::LParen { c.position.saturating_sub(c.given.len()) } else { 0 };
     for i in range.filter(|i| c.named.is_none() && *i >= passed) {
@@ -103,7 +103,7 @@ fn arguments(names: impl Iterator<Item = &'static str>, c: &CallSite, list: &mut
     }
 }
 
-/// Outside of braces: items, and behind a signature clauses.
+/// Outside of braces: items, and after a signature clauses.
 fn item(site: &Site, list: &mut List) {
     if matches!(site.back(1), Some(Tok::RParen)) {
         for (name, doc, body) in CLAUSES {
@@ -141,7 +141,7 @@ fn statement(s: &Scope, list: &mut List) {
     list.snippet("if", "a condition", "if ${1:condition} {\n    $0\n}");
 }
 
-/// Whether a type is meant: behind `:`, `->`, `as`, `*`, or first in the brackets of `tile` and `view`.
+/// Whether a type is meant: after `:`, `->`, `as`, `*`, or first in the brackets of `tile` and `view`.
 fn wants_type(a: &Analysis, site: &Site, call: Option<&CallSite>) -> bool {
     let text = |i: usize| site.tokens.get(i).and_then(|t| a.root_text().get(t.start..t.end)).unwrap_or("");
     let first = call.is_some_and(|c| {

@@ -51,7 +51,7 @@ fn valid(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The edits that give what stands at an offset another name; `Err` is a sentence why that would break something.
+/// The edits that give the symbol at an offset another name; `Err` is a sentence why that would break something.
 pub fn rename(
     ws: &mut Workspace,
     path: &str,

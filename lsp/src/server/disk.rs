@@ -1,7 +1,7 @@
 //! Reads the file system for the server.
 //!
 //! Guarantees that what is no regular file is not read (a pipe would never end) and that a search in a folder ends soon
-//! whatever lies in it.
+//! whatever it contains.
 
 use std::fs;
 use std::path::{Path, PathBuf};

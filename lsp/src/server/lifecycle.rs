@@ -187,7 +187,7 @@ impl Server {
         Ok(())
     }
 
-    /// Asks for changes of source files that nobody has opened.
+    /// Asks for changes of source files that are not open.
     fn watch(&mut self) {
         if self.client.watches {
             let options = json!({ "watchers": [{ "globPattern": "**/*.tk" }] });
@@ -198,7 +198,7 @@ impl Server {
         }
     }
 
-    /// Makes the workspace anew, from the open files and the disk.
+    /// Rebuilds the workspace from the open files and the disk.
     pub fn rebuild(&mut self) {
         let disk = Box::new(Shared(self.config.disk.clone()));
         self.ws = Workspace::new(disk, self.client.folders.clone());
@@ -208,7 +208,7 @@ impl Server {
         self.due = self.documents.iter().map(|(path, _)| path.clone()).collect();
     }
 
-    /// Does something that may panic: that is a mistake of the compiler, and the log of the client hears of it.
+    /// Does something that may panic: that is a compiler bug, and the log of the client hears of it.
     fn guarded<T>(&mut self, what: &str, work: impl FnOnce(&mut Server) -> T) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(|| work(self))) {
             Ok(result) => Some(result),

@@ -12,7 +12,7 @@ use super::position::Lines;
 use super::uri;
 use crate::ide::{Place, TextEdit};
 
-/// In front of the paths of the standard library.
+/// Before the paths of the standard library.
 const STD: &str = "std:/";
 
 impl Server {

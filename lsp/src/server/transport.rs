@@ -1,6 +1,6 @@
 //! Reads messages from a stream and writes them to one.
 //!
-//! May assume nothing about what arrives. Guarantees that reading goes on behind what is malformed, and that whoever sent
+//! May assume nothing about what arrives. Guarantees that reading goes on after what is malformed, and that whoever sent
 //! it hears of it: the answer to what has no id that could be answered carries `null` or what stood there.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -86,7 +86,7 @@ fn write_value(output: &mut impl Write, value: &Value) -> std::io::Result<()> {
     output.flush()
 }
 
-/// Reads the next message. Behind something malformed it goes on at the next `Content-Length`, wherever that stands.
+/// Reads the next message. After something malformed it goes on at the next `Content-Length`, wherever that is.
 pub fn read_frame(input: &mut impl BufRead) -> Frame {
     let mut length = None;
     let mut garbage = false;
@@ -115,7 +115,7 @@ pub fn read_frame(input: &mut impl BufRead) -> Frame {
     }
 }
 
-/// The number behind the last `Content-Length:` of a line; `Some(None)` when it is none.
+/// The number after the last `Content-Length:` of a line; `Some(None)` when it is none.
 fn length_of(line: &[u8]) -> Option<Option<usize>> {
     let at = line.windows(LENGTH.len()).rposition(|w| w.eq_ignore_ascii_case(LENGTH))?;
     let digits = std::str::from_utf8(line.get(at + LENGTH.len()..)?).unwrap_or("");

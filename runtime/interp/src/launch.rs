@@ -29,7 +29,7 @@ pub enum Arg {
     Ptr {
         /// The buffer.
         buffer: BufferId,
-        /// Elements behind its start.
+        /// Elements after its start.
         offset: i64,
     },
     /// A pointer to nothing.

@@ -13,7 +13,7 @@ use crate::host::HostContext;
 use crate::value::Value;
 use tk_tile::{FuncId, Loc};
 
-/// Where a program stands.
+/// The position of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// It has returned.
@@ -22,7 +22,7 @@ pub(crate) enum Status {
     Paused,
     /// It has done [`TURN`] atomics and may be waiting for another program.
     Turn,
-    /// It stands behind a `grid_barrier`.
+    /// It is after a `grid_barrier`.
     Barrier,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Machine<'c, 'm> {
     spare: Vec<Vec<Value>>,
     /// Atomics since the last turn.
     atomics: u32,
-    /// Why it stops behind this instruction.
+    /// Why it stops after this instruction.
     pause: Option<Status>,
 }
 
@@ -116,7 +116,7 @@ impl<'c, 'm> Machine<'c, 'm> {
         Ok(if self.frames.is_empty() { Status::Done } else { Status::Paused })
     }
 
-    /// Stops behind this instruction.
+    /// Stops after this instruction.
     pub fn pause(&mut self, why: Status) {
         self.pause = Some(why);
     }
@@ -309,7 +309,7 @@ fn assign(slots: &mut [Value], to: &[Slot], values: Vec<Value>) -> Result<(), Fa
     Ok(())
 }
 
-/// Sets the results of a step and drops what nobody reads after it.
+/// Sets the results of a step and drops what is dead after it.
 fn define(slots: &mut [Value], step: &Step<'_>, results: Vec<Value>) -> Result<(), Fault> {
     if step.defs.len() != results.len() {
         return Err(Fault::internal(format_args!("`{}` gives another number of results", step.op.name())));

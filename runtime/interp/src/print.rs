@@ -55,7 +55,7 @@ impl Printed {
         lines.running.push((number, format!("program {i}, {j}, {k}: {text}\n")));
     }
 
-    /// Lines were printed that nobody kept.
+    /// Lines were printed that were not kept.
     pub fn lost(&self, lines: usize) {
         self.lines().left_out += lines;
     }
@@ -179,7 +179,7 @@ pub(crate) fn pointer(p: &Pointer, size: usize, space: &Space) -> String {
     address(name, bytes, size, space.address(p, size))
 }
 
-/// `x + 5`: a place `bytes` behind the start of the buffer of the parameter `name`, in elements of `size` bytes; an
+/// `x + 5`: a place `bytes` after the start of the buffer of the parameter `name`, in elements of `size` bytes; an
 /// address where the buffer has no name.
 pub fn address(name: Option<&str>, bytes: i64, size: usize, address: u64) -> String {
     let size = size.max(1) as i64;

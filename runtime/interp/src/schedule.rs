@@ -157,7 +157,7 @@ struct Worker<'g, 'c, 'm> {
     taken: Range<u64>,
     /// Programs that wait for their turn.
     waiting: VecDeque<Running<'c, 'm>>,
-    /// Programs that stand behind a `grid_barrier`.
+    /// Programs after a `grid_barrier`.
     met: Vec<Running<'c, 'm>>,
     /// The lowest program that has ended.
     ended: Option<u64>,

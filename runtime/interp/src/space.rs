@@ -173,7 +173,7 @@ impl Space {
         }
     }
 
-    /// Where in host memory `count` consecutive elements lie, from `first` behind `p` on. `count` is at least 1.
+    /// Where in host memory `count` consecutive elements lie, from `first` after `p` on. `count` is at least 1.
     ///
     /// The result is valid for copies of these elements while `self` lives.
     pub fn locate_run(
@@ -223,7 +223,7 @@ impl Space {
         if start < 0 || end < start || end as u64 > a.len() as u64 {
             return None;
         }
-        // SAFETY: `start` is not behind the end of the allocation.
+        // SAFETY: `start` is not after the end of the allocation.
         Some((unsafe { a.start().add(start as usize) }, start as usize))
     }
 

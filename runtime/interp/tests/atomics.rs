@@ -290,7 +290,7 @@ fn look_back_ends_in_both_directions() {
     }
 }
 
-/// Program p writes x[p] and, behind the barrier, reads x[n - 1 - p]; twice. Those from `last` on leave before it.
+/// Program p writes x[p] and, after the barrier, reads x[n - 1 - p]; twice. Those from `last` on leave before it.
 const MEET: &str = r#"kernel @k(v0 "x": *mut i32, v1 "last": i32) {
   v2 = program_id {axis = 0} : i32
   v3 = num_programs {axis = 0} : i32

@@ -124,7 +124,7 @@ fn samples(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)], out: &mut Vec<HostAr
     }
 }
 
-/// The element types of an argument that nobody passes: those of the default of its type, if there is one.
+/// The element types of an argument that is not passed: those of the default of its type, if there is one.
 fn chosen(hir: &Hir, elem: &Elem, sets: &[(String, SetValue)]) -> DTypeSet {
     let (Elem::D(DTerm::Param(id)) | Elem::D(DTerm::Acc(id))) = elem else {
         return element_types(hir, elem, sets);
@@ -132,7 +132,7 @@ fn chosen(hir: &Hir, elem: &Elem, sets: &[(String, SetValue)]) -> DTypeSet {
     let c = hir.cvar(*id);
     let given = sets.iter().any(|(n, _)| *n == c.name);
     let types = match c.default.as_ref().map(|h| &h.kind) {
-        // A default names a type or a parameter in front of it.
+        // A default names a type or a parameter before it.
         Some(HKind::DType(term)) if !given => chosen(hir, &Elem::D(*term), sets),
         Some(_) | None => variable_types(hir, *id, sets),
     };

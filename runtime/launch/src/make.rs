@@ -131,7 +131,7 @@ impl Description {
         room::bytes(&self.shape, self.dtype.bytes()).unwrap_or(usize::MAX)
     }
 
-    /// Makes the bytes of the array; `None` if nobody has written them.
+    /// Makes the bytes of the array; `None` if they are uninitialized.
     pub fn make(&self) -> Option<Vec<u8>> {
         let size = self.bytes();
         let count = size / self.dtype.bytes().max(1);

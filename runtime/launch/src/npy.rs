@@ -157,7 +157,7 @@ fn header_length(bytes: &[u8]) -> Result<usize, String> {
     Ok(before + width + digits.iter().rev().fold(0usize, |n, b| n << 8 | usize::from(*b)))
 }
 
-/// The header's text and what stands behind it.
+/// The header's text and what is after it.
 fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
     let (header, data) = bytes.split_at_checked(header_length(bytes)?).ok_or(CUT)?;
     let width = if header.get(MAGIC.len()) == Some(&1) { 2 } else { 4 };

@@ -108,7 +108,7 @@ impl Session {
 }
 
 impl Session {
-    /// Reports an element of a result that nobody has written.
+    /// Reports an uninitialized element of a result.
     fn written(
         &self,
         kernel: FnId,

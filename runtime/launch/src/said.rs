@@ -63,7 +63,7 @@ impl Records {
 pub struct Shown<'a> {
     /// What the kernel may say.
     pub messages: &'a [Message],
-    /// The text of an address of elements of so many bytes.
+    /// The text of an address of elements of that many bytes.
     pub pointer: &'a dyn Fn(u64, usize) -> String,
 }
 

@@ -55,7 +55,7 @@ pub struct Compiled {
     pub notes: Vec<Diagnostic>,
 }
 
-/// Where an argument of a launch lies: a number has no place.
+/// The memory of an argument of a launch: a number has no place.
 #[derive(Clone, Debug)]
 pub struct Argument {
     /// What the launch contract sees.
@@ -252,7 +252,7 @@ impl Session {
             }
         };
         dump("specialize", &module);
-        // The observer is called behind a pass: what begins then is the next one.
+        // The observer is called after a pass: what begins then is the next one.
         let mut next = pipeline::PASSES.iter().skip(1).map(|p| p.name);
         pass::enter(pipeline::PASSES.first().map_or("verify", |p| p.name));
         let mut observer = |stage: &'static str, module: &Module| {

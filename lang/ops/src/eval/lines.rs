@@ -12,7 +12,7 @@ pub struct Lines {
     pub outer: usize,
     /// The extent of the dimension.
     pub len: usize,
-    /// The product of the extents behind the dimension.
+    /// The product of the extents after the dimension.
     pub inner: usize,
 }
 

@@ -31,7 +31,7 @@ impl Params<'_> {
 }
 
 impl Cx<'_, '_> {
-    /// Arguments by parameter; with `rest`, those behind the last parameter are returned apart. Reports wrong counts,
+    /// Arguments by parameter; with `rest`, those after the last parameter are returned apart. Reports wrong counts,
     /// unknown and repeated names, and gives `None` then.
     pub fn match_args<'e>(
         &mut self,
@@ -81,7 +81,7 @@ impl Cx<'_, '_> {
         ok.then_some((slots, rest))
     }
 
-    /// Reports an argument without a name behind one with a name.
+    /// Reports an argument without a name after one with a name.
     fn unnamed_behind(&mut self, ps: &Params, named: Span, value: &ast::Expr) {
         let message = "positional arguments come before named ones";
         let d = Diagnostic::error(ps.name_code(), value.span, message, "positional argument");

@@ -69,7 +69,7 @@ impl Cx<'_, '_> {
         self.axes.iter().filter(|(x, _)| *x == id).map(|(_, rank)| *rank).min().map(|rank| (id, rank))
     }
 
-    /// The extents behind an operation along an axis, which are `of` for each axis that there is.
+    /// The extents after an operation along an axis, which are `of` for each axis that there is.
     pub(super) fn dims_along(
         &self,
         axis: &Axis,

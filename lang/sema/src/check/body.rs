@@ -103,7 +103,7 @@ impl Cx<'_, '_> {
         if is_break { HStmtKind::Break } else { HStmtKind::Continue }
     }
 
-    /// Reports what leaves from inside an operand. A loop that stands in the operand may be left.
+    /// Reports what leaves from inside an operand. A loop in the operand may be left.
     /// Gives whether it did.
     pub fn leaves(&mut self, word: &str, span: Span) -> bool {
         match self.operand {
@@ -267,7 +267,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Takes away the block of the `assert_error` that stands there: its diagnostic has been found.
+/// Takes away the block of the `assert_error` there: its diagnostic has been found.
 fn meet(b: &mut HBlock, at: Span) {
     for s in &mut b.stmts {
         match &mut s.kind {

@@ -28,7 +28,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether brackets behind this hold compile-time arguments: a function, struct or method.
+    /// Whether brackets after this hold compile-time arguments: a function, struct or method.
     fn names_item(&self, e: &ast::Expr) -> bool {
         match &e.kind {
             ExprKind::Path(p) => match p.segments.as_slice() {

@@ -267,7 +267,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// The state behind an `if`: what one of the arms leaves open; an arm that does not come back leaves nothing open.
+/// The state after an `if`: what one of the arms leaves open; an arm that does not come back leaves nothing open.
 pub(crate) fn merge(a: Flow, b: Flow) -> Flow {
     match (a.1, b.1) {
         (true, true) => (a.0.union(&b.0).copied().collect(), true),

@@ -307,7 +307,7 @@ impl Cx<'_, '_> {
         CTerm::Err
     }
 
-    /// Whether a dtype lies in the set of a parameter; reports otherwise.
+    /// Whether a dtype is in the set of a parameter; reports otherwise.
     pub fn in_bound(&mut self, param: CVarId, d: DTerm, span: Span) -> bool {
         let CKind::DType(set) = self.hir().cvar(param).kind.clone() else { return true };
         let ok = match self.set_of(d) {
@@ -343,7 +343,7 @@ impl Cx<'_, '_> {
     }
 
     /// The default of a compile-time parameter as an argument, where it needs no run-time value; it may use parameters
-    /// in front of it.
+    /// before it.
     pub fn default_in(&mut self, param: CVarId, earlier: &Subst) -> Option<CTerm> {
         let default = self.hir().cvar(param).default.clone()?;
         if default.ty.is_err() {

@@ -272,7 +272,7 @@ impl Cx<'_, '_> {
         self.set_of(to).is_some_and(|s| s.and(DTypeSet::BOOL) == DTypeSet::EMPTY)
     }
 
-    /// The source text of an expression with a cast behind it, in parentheses where precedence asks for them.
+    /// The source text of an expression with a cast after it, in parentheses where precedence requires them.
     pub fn cast_text(&self, span: Span, to: &str) -> String {
         let text = self.text(span);
         if self.is_postfix(&text) { format!("{text} as {to}") } else { format!("({text}) as {to}") }

@@ -132,7 +132,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Reports a value that stands in a list twice.
+    /// Reports a value that occurs in a list twice.
     pub fn repeated_value(&mut self, span: Span, first: Span) {
         let d = Diagnostic::error(codes::CLAUSE, span, "duplicate value in this list", "");
         self.report(d.label(first, "first occurrence"));

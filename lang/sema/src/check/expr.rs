@@ -16,7 +16,7 @@ const MAX_COMPARED: usize = 2_000_000;
 
 impl Cx<'_, '_> {
     /// An operand; `want` is what its place would like, for lambdas, functions and `None`. Nothing may leave from
-    /// inside of it, since what stands around it would be half done.
+    /// inside of it, since the surrounding expression would be half evaluated.
     pub fn expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
         let outer = self.operand.replace(self.loops.len());
         let h = self.open_expr(e, want);

@@ -344,7 +344,7 @@ fn open_std(p: &mut Program, name: &str) -> Option<usize> {
     Some(add_file(p, key, &format!("std/{name}.tk"), text))
 }
 
-/// That a `use` names a file that does not exist; `rest` are the segments behind its name.
+/// That a `use` names a file that does not exist; `rest` are the segments after its name.
 fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
     let shown: Vec<&str> = segs.iter().take(segs.len() - rest.len()).map(|s| s.text.as_str()).collect();
     let is_std = shown.first() == Some(&"std");

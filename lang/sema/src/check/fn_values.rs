@@ -15,7 +15,7 @@ pub(crate) struct Named {
     body: ast::Expr,
     /// The names that stand before it.
     scopes: Vec<Scope>,
-    /// Where the name stands.
+    /// The position of the name.
     pub span: Span,
     /// Whether a use showed a mistake in it, which others do not repeat.
     broken: bool,

@@ -18,7 +18,7 @@ enum Here {
 
 use Here::{Form, Name};
 
-/// Names of Triton's language behind `tl.`, and of Python. A name that is the same here is not in it.
+/// Names of Triton's language after `tl.`, and of Python. A name that is the same here is not in it.
 const NAMES: &[(&str, Here)] = &[
     ("float16", Name("f16")),
     ("bfloat16", Name("bf16")),

@@ -56,7 +56,7 @@ impl Cx<'_, '_> {
 
     /// A constant position `n` that a tuple or list at `base` does not have.
     pub fn no_element(&mut self, base: Span, len: usize, n: i128, at: Span) -> HExpr {
-        // A name or two; more than that stands in the line that is shown.
+        // A name or two; anything longer is in the line that is shown.
         const SHOWN: usize = 24;
         let text = Some(self.text(base)).filter(|t| t.len() <= SHOWN && !t.contains('\n'));
         let what = text.map_or_else(|| "this".to_string(), |t| format!("`{t}`"));

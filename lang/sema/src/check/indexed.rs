@@ -66,7 +66,7 @@ pub(super) fn index(p: &mut Program) -> Index {
 }
 
 impl Builder {
-    /// Adds a symbol; one whose name stands at a place that has a symbol is that one.
+    /// Adds a symbol; one whose name is at a position that has a symbol is that one.
     fn add(
         &mut self,
         kind: SymbolKind,

@@ -176,7 +176,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Reports a default that uses its own parameter or one behind it: those have no value yet.
+    /// Reports a default that uses its own parameter or one after it: those have no value yet.
     fn only_earlier(&mut self, id: CVarId, from_here: &[ast::CParam]) {
         let later: Vec<CVarId> = from_here.iter().filter_map(|c| self.cvar_named(&c.name.text)).collect();
         let mut todo: Vec<&HExpr> = self.hir().cvar(id).default.iter().collect();
@@ -196,7 +196,7 @@ impl Cx<'_, '_> {
         self.p.hir.cvars[id.0 as usize].default = Some(HExpr::err(span));
     }
 
-    /// A default that is wrong is a hole, so that nobody misses it.
+    /// A default that is wrong is a hole, so that it is not missed.
     fn mark_default(&mut self, id: CVarId, e: &ast::Expr) {
         if let Some(c) = self.p.hir.cvars.get_mut(id.0 as usize)
             && c.default.is_none()

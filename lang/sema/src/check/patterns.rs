@@ -29,7 +29,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// The types of the parts that a pattern of so many parts takes a value apart into.
+    /// The types of the parts that a pattern of that many parts takes a value apart into.
     pub fn pattern_types(&mut self, span: Span, parts: usize, ty: &Ty) -> Vec<Ty> {
         match ty {
             Ty::Tuple(ts) if ts.len() == parts => ts.clone(),

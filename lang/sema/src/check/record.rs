@@ -84,7 +84,7 @@ impl Pending {
         (self.types.len(), self.calls.len())
     }
 
-    /// Forgets what came behind a mark.
+    /// Forgets what came after a mark.
     pub fn reset(&mut self, (types, calls): (usize, usize)) {
         self.types.truncate(types);
         self.calls.truncate(calls);

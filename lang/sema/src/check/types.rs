@@ -134,7 +134,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// A constant where a type stands: the scalar type that it names.
+    /// A constant in place of a type: the scalar type that it names.
     fn const_as_type(
         &mut self,
         id: ConstId,

@@ -49,7 +49,7 @@ pub struct LambdaRef {
 }
 
 impl SetValue {
-    /// Whether it is one, by name or as it stands.
+    /// Whether it is one, by name or as written.
     pub(super) fn is_function(&self) -> bool {
         match self {
             SetValue::Fn(_) | SetValue::Lambda(_) => true,
@@ -353,7 +353,7 @@ fn unify(ty: &Ty, concrete: &CTy, out: &mut BTreeMap<CVarId, CVal>) {
     }
 }
 
-/// The lambda of the program that stands at a place.
+/// The lambda of the program at a position.
 fn find_lambda(hir: &Hir, wanted: &LambdaRef) -> Option<CVal> {
     let mut captured = BTreeMap::new();
     for (id, v) in &wanted.captured {

@@ -1,7 +1,7 @@
 //! Operators, conversions and builtins on compile-time values.
 //!
 //! Scalar operations are those of [`tk_ops::eval`]; signed overflow and division by zero, which wrap and are
-//! unspecified at run time, are errors here: nobody writes them on purpose.
+//! unspecified at run time, are errors here: they are never intended.
 
 use tk_ops::eval::{Operand, elementwise};
 use tk_ops::table::Row;
@@ -29,7 +29,7 @@ impl Evaluator<'_> {
                 values.push((self.expr(a)?, a));
             }
         }
-        // `fast = true` and its like come behind the operands.
+        // `fast = true` and its like come after the operands.
         values.truncate(op.arity());
         if let (ElementwiseOp::Eq | ElementwiseOp::Ne, [(a, x), (b, y)]) = (op, values.as_slice())
             && !(is_number(&x.ty) && is_number(&y.ty))

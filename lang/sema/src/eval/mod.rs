@@ -66,7 +66,7 @@ pub(crate) fn fail<T>(span: Span, message: impl Into<String>) -> Res<T> {
     Err(Box::new(Diagnostic::error(codes::CONST_EVAL, span, message, "")))
 }
 
-/// A diagnostic about a mistake of the compiler.
+/// A diagnostic about a compiler bug.
 pub(crate) fn bug(pass: &str, span: Span, what: impl std::fmt::Display) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(
         codes::INTERNAL,

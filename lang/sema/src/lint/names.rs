@@ -117,7 +117,7 @@ fn private(cx: &mut Cx, file: &File, used: &BTreeSet<&str>) {
 struct Walk<'a> {
     /// The variables in scope, inner ones last.
     vars: Vec<Var<'a>>,
-    /// Where each name stands in `vars`, the latest last.
+    /// The position of each name in `vars`, the latest last.
     places: HashMap<&'a str, Vec<usize>>,
     /// How many variables there were when each block began.
     scopes: Vec<usize>,
@@ -170,7 +170,7 @@ impl<'a> Walk<'a> {
             p.ty.iter().for_each(|t| self.ty(t));
             self.declare(&p.name, Kind::Param);
         }
-        // Defaults may name parameters that stand behind them.
+        // Defaults may name parameters after them.
         let defaults = f.cparams.iter().map(|c| &c.default).chain(f.params.iter().map(|p| &p.default));
         defaults.flatten().for_each(|e| self.expr(e));
         f.ret.iter().for_each(|t| self.ty(t));

@@ -49,7 +49,7 @@ struct Found<'a> {
     /// The factor that is a parameter.
     factor: &'a HExpr,
     param: &'a HParam,
-    /// Whether it stands in the offset itself, so that a wider one fits there.
+    /// Whether it is in the offset itself, so that a wider one fits there.
     direct: bool,
 }
 
@@ -93,7 +93,7 @@ impl<'a> Search<'a> {
                     }
                 }
             }
-            // Behind a cast the product is an `i32` all the same, but the fix would be another.
+            // After a cast the product is an `i32` all the same, but the fix would be another.
             HKind::Cast(x) => self.look(x, direct && is_i32(&x.ty) == is_i32(&e.ty)),
             HKind::Index(x, _) | HKind::Transpose(x) => self.look(x, direct),
             HKind::Local(id) => {

@@ -10,7 +10,7 @@ use super::Lower;
 use crate::hir::{HBlock, HExpr, HKind, HStmt, HStmtKind, LocalId, StaticIter};
 use crate::visit::look;
 
-/// How a piece of code may leave the block that it stands in.
+/// How a piece of code may leave the block that contains it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exits {
     pub ret: bool,

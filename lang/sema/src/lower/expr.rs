@@ -115,7 +115,7 @@ impl Lower<'_, '_> {
         self.constant(v, &ty, e.span)
     }
 
-    /// The compile-time value of an expression for which nobody asked: what overflows, or takes too long, does so at
+    /// The compile-time value of an expression that was not requested: what overflows, or takes too long, does so at
     /// run time.
     pub(super) fn welcome(&mut self, e: &HExpr) -> Res<Option<CVal>> {
         if !e.konst {

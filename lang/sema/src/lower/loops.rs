@@ -352,7 +352,7 @@ impl Lower<'_, '_> {
         Opened { i, stop, ret, retval: from.collect() }
     }
 
-    /// The state behind an iteration.
+    /// The state after an iteration.
     fn next_state(&mut self, state: &State<'_>, now: &Opened, span: Span) -> Res<Vec<ValueId>> {
         self.at(span);
         let mut out = vec![];
@@ -399,7 +399,7 @@ impl Lower<'_, '_> {
         self.any_of(&dynamic, span)
     }
 
-    /// Lowers the remaining iterations of a compile-time loop, then the code behind it. An iteration that may return
+    /// Lowers the remaining iterations of a compile-time loop, then the code after it. An iteration that may return
     /// has the next ones as its continuation.
     pub(super) fn unroll(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> Res<Val> {
         let first = self.b.func.insts.len();

@@ -147,7 +147,7 @@ impl Lower<'_, '_> {
         sum
     }
 
-    /// `n` bf16 whose sum is nearest to an f32. Of what is not finite, the parts behind the first are NaN.
+    /// `n` bf16 whose sum is nearest to an f32. Of what is not finite, the parts after the first are NaN.
     fn split(&mut self, x: ValueId, n: usize) -> Vec<ValueId> {
         let (mut rest, mut out) = (x, vec![]);
         for i in 0..n {

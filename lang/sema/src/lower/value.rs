@@ -171,7 +171,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Any value of a type, for paths on which nobody reads it.
+    /// Any value of a type, for paths on which it is not read.
     pub(super) fn undef_of(&mut self, ty: &CTy) -> Val {
         match ty {
             CTy::One(t) => Val::One(self.b.undef(t.clone())),

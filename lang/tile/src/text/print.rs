@@ -28,7 +28,7 @@ pub fn print_func(module: &Module, func: &Func, options: Options) -> String {
     print_marked(module, func, options, &mut |_| None)
 }
 
-/// One function as text, with `@` and a name behind the types of the values that have one. Asks in the order in which
+/// One function as text, with `@` and a name after the types of the values that have one. Asks in the order in which
 /// values appear.
 pub fn print_marked(
     module: &Module,

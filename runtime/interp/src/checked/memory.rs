@@ -240,7 +240,7 @@ impl Checker {
         Box::new(fault)
     }
 
-    /// An atomic at byte `at` of a buffer has happened. Behind the last one of an instruction that releases comes
+    /// An atomic at byte `at` of a buffer has happened. After the last one of an instruction that releases comes
     /// [`Checker::released`].
     pub fn atomic(&self, entry: &Entry, at: usize, order: Ordering, writes: bool) {
         let mut guard = self.state();

@@ -17,7 +17,7 @@ mod shadow;
 
 pub(crate) use memory::{Checker, Ordering};
 
-/// Memory is read that nobody wrote.
+/// A read of uninitialized memory.
 pub(crate) const UNWRITTEN: &str = "E0709";
 /// Two programs use one place, at least one of them writes, and nothing orders them.
 pub(crate) const RACE: &str = "E0710";

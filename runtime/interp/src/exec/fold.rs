@@ -37,7 +37,7 @@ pub(crate) struct Fold {
     rows: Vec<Buf>,
     /// How many rows are left.
     len: usize,
-    /// Extents before and behind the axis; a row has an element for each of both.
+    /// Extents before and after the axis; a row has an element for each of both.
     outer: usize,
     inner: usize,
     /// The row that a scan computes next.

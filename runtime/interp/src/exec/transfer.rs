@@ -219,7 +219,7 @@ unsafe fn run<const READ: bool>(
     let access = if READ { Access::READ } else { Access::WRITE };
     let memory = space.locate_run(p, size, first, n, access)?;
     let (from, to) = if READ { (memory.cast_const(), tile) } else { (tile.cast_const(), memory) };
-    // SAFETY: both sides hold the run; a tile never lies in device memory. The lengths of single elements are spelled
+    // SAFETY: both sides hold the run; a tile is never in device memory. The lengths of single elements are spelled
     // out, so that they become plain moves.
     unsafe {
         match (n, size) {

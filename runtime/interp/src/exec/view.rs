@@ -111,7 +111,7 @@ pub(super) fn permute(args: &mut Args<'_, '_>) -> Result<(), Fault> {
 struct Clip {
     /// Extents of the tile.
     tile: Vec<usize>,
-    /// Per axis: the first element of the tile that is inside and the one behind the last; empty if none is.
+    /// Per axis: the first element of the tile that is inside and the one after the last; empty if none is.
     inside: Vec<std::ops::Range<usize>>,
 }
 

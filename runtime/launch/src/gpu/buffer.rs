@@ -161,7 +161,7 @@ impl Buffer {
         if self.bytes == 0 {
             return Ok(());
         }
-        // SAFETY: the memory has so many bytes.
+        // SAFETY: the memory has that many bytes.
         let code = unsafe { (self.context.driver.fill)(self.address, 0, self.bytes, stream.raw()) };
         self.context.check(code, "cannot fill memory of the GPU")
     }
@@ -169,7 +169,7 @@ impl Buffer {
     /// Starts to copy host memory to it.
     ///
     /// # Safety
-    /// There are `bytes` bytes at `host`, which nobody writes and nobody frees before the stream is done with the copy.
+    /// There are `bytes` bytes at `host`, which is neither written nor freed before the stream is done with the copy.
     pub(crate) unsafe fn start_from(
         &self,
         stream: &Stream,
@@ -180,7 +180,7 @@ impl Buffer {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both sides have so many bytes, the caller and the line above see to it.
+        // SAFETY: both sides have that many bytes, the caller and the line above see to it.
         let code = unsafe {
             (self.context.driver.to_device)(self.address, host.cast::<c_void>(), bytes, stream.raw())
         };
@@ -190,7 +190,7 @@ impl Buffer {
     /// Starts to copy from it to host memory.
     ///
     /// # Safety
-    /// There are `bytes` bytes at `host`, which nobody uses and nobody frees before the stream is done with the copy.
+    /// There are `bytes` bytes at `host`, which is neither used nor freed before the stream is done with the copy.
     pub(crate) unsafe fn start_to(
         &self,
         stream: &Stream,
@@ -201,7 +201,7 @@ impl Buffer {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both sides have so many bytes, the caller and the line above see to it.
+        // SAFETY: both sides have that many bytes, the caller and the line above see to it.
         let code = unsafe {
             (self.context.driver.to_host)(host.cast::<c_void>(), self.address, bytes, stream.raw())
         };
@@ -209,7 +209,7 @@ impl Buffer {
         if code == 0 { Ok(()) } else { Err(self.context.fail(code, &stream.suspects())) }
     }
 
-    /// Whether a copy of so many bytes stays inside; makes the context current.
+    /// Whether a copy of that many bytes stays inside; makes the context current.
     fn fits(&self, bytes: usize) -> Result<(), CudaError> {
         if bytes > self.bytes {
             let sentence = format!("cannot copy {bytes} bytes: the buffer on the GPU has {}", self.bytes);
@@ -256,7 +256,7 @@ impl Pinned {
             // SAFETY: the place lives, and the context is current.
             let code = unsafe { (context.driver.alloc_host)(&raw mut start, bytes, FLAGS) };
             context.check(code, &format!("cannot allocate {bytes} bytes of pinned host memory"))?;
-            // SAFETY: the memory is new and has so many bytes.
+            // SAFETY: the memory is new and has that many bytes.
             unsafe { ptr::write_bytes(start.cast::<u8>(), 0, bytes) };
         }
         Ok(Pinned { context, start: start.cast(), bytes })

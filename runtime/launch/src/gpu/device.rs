@@ -138,7 +138,7 @@ impl Device {
         self.0.driver.vendor
     }
 
-    /// Bytes of memory that nobody holds.
+    /// Bytes of free memory.
     pub fn free_bytes(&self) -> Result<usize, CudaError> {
         let context = self.context();
         context.enter()?;
@@ -154,12 +154,12 @@ impl Device {
         Stream::new(self.context())
     }
 
-    /// Memory of so many bytes; nobody has written them.
+    /// Uninitialized memory of that many bytes.
     pub fn alloc(&self, bytes: usize) -> Result<Buffer, CudaError> {
         Buffer::new(self.context(), bytes)
     }
 
-    /// Host memory of so many zeros that copies to and from the GPU run beside.
+    /// Host memory of that many zeros that copies to and from the GPU run beside.
     pub fn pinned(&self, bytes: usize) -> Result<Pinned, CudaError> {
         Pinned::new(self.context(), bytes)
     }

@@ -113,7 +113,7 @@ impl Drop for Recorded {
 }
 
 impl Graph {
-    /// Starts all of it behind what the stream was given before.
+    /// Starts all of it after what the stream was given before.
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<(), CudaError> {
         self.context.enter()?;

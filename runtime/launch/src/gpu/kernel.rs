@@ -161,7 +161,7 @@ impl fmt::Debug for Module {
 impl Module {
     /// Of a cubin, of PTX text, which the driver then assembles, or of a code object. Nothing is read yet.
     pub fn lazy(image: Arc<[u8]>) -> Module {
-        // PTX is text that ends with a zero; behind a cubin or a code object one more byte does no harm.
+        // PTX is text that ends with a zero; after a cubin or a code object one more byte does no harm.
         let bytes = if image.last() == Some(&0) { image } else { image.iter().copied().chain([0]).collect() };
         Module(Arc::new(Image { bytes, loaded: Mutex::new(BTreeMap::new()) }))
     }
@@ -395,7 +395,7 @@ impl Kernel {
         Ok(Function(raw))
     }
 
-    /// Fails if the GPU does not hold so many blocks at once.
+    /// Fails if the GPU does not hold that many blocks at once.
     fn fits_at_once(
         &self,
         context: &Context,

@@ -205,7 +205,7 @@ struct Entry {
     place: Span,
 }
 
-/// A value that each launch writes anew.
+/// A value that each launch writes.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     value: usize,

@@ -6,7 +6,7 @@
 //!                                                                   └─ Module ─ Kernel ─ launch
 //! Launcher: launch contract + compiler + Kernel, cached by what the arguments decide
 //! Kernels:  those of a bundle, without a compiler
-//! Backend:  the same for a Session, whose buffers lie in host memory
+//! Backend:  the same for a Session, whose buffers are in host memory
 //! ```
 //! Nothing here is looked for before it is asked for, and a machine without a driver is an error of one sentence.
 

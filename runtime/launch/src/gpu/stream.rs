@@ -177,7 +177,7 @@ impl Stream {
     /// Fills memory of [`Stream::alloc`] with zeros.
     pub(crate) fn fill_zero(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
         self.context.enter()?;
-        // SAFETY: there are so many bytes.
+        // SAFETY: there are that many bytes.
         let code = unsafe { (self.context.driver.fill)(address, 0, bytes, self.raw) };
         self.context.check(code, "cannot fill workspace on the GPU")
     }

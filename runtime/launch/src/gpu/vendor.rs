@@ -48,7 +48,7 @@ pub(crate) struct Vendor {
     pub maker: &'static str,
     /// What versions count: `CUDA`.
     pub platform: &'static str,
-    /// What is asked for everything, behind an article.
+    /// What is asked for everything, after an article.
     pub driver: &'static str,
     /// Its library, as people look for it.
     pub library: &'static str,
@@ -102,14 +102,14 @@ pub(crate) enum Code {
 /// Who decides how much shared memory a block has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shared {
-    /// The launch does. A function that is to have more than so many bytes must be told before.
+    /// The launch does. A function that is to have more than that many bytes must be told before.
     Launch { unasked: u32 },
     /// The binary does.
     Binary,
 }
 
 impl Shared {
-    /// The bytes that a launch asks for, of a kernel whose blocks need so many.
+    /// The bytes that a launch asks for, of a kernel whose blocks need that many.
     pub fn asked(self, bytes: u32) -> u32 {
         match self {
             Shared::Launch { .. } => bytes,
@@ -117,7 +117,7 @@ impl Shared {
         }
     }
 
-    /// Whether a function must be told before that it will have so many bytes.
+    /// Whether a function must be told before that it will have that many bytes.
     pub fn must_tell(self, bytes: u32) -> bool {
         match self {
             Shared::Launch { unasked } => bytes > unasked,

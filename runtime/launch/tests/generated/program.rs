@@ -2,7 +2,7 @@
 //!
 //! Guarantees that what is left of a program is the original with statements taken out, in their order.
 
-/// A statement or item: `head`, then for each arm its statements and the line behind them.
+/// A statement or item: `head`, then for each arm its statements and the line after them.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub head: String,

@@ -146,7 +146,7 @@ pub fn a_launcher_plans_once_for_what_decides() {
     launcher.launch(&stream, "twice", &[Arg::tensor(&x, DType::F32, &[16])]).unwrap();
     assert_eq!(calls(), 2);
 
-    // A number that no clause reads is written anew each time; a workspace is zero each time.
+    // A number that no clause reads is written each time; a workspace is zero each time.
     x.fill_zero(&stream).unwrap();
     for v in [1.0f32, 2.0, 4.0] {
         launcher.launch(&stream, "add", &[Arg::tensor(&x, DType::F32, &[16]), v.into()]).unwrap();

@@ -110,7 +110,7 @@ fn inside(sources: &SourceMap, origin: &HExpr) -> Option<String> {
         (Op::Memory(MemoryOp::Load), [_, HArg::Expr(mask), ..]) => Some(sources.text(mask.span).to_string()),
         (Op::Memory(MemoryOp::ViewLoad), [HArg::Expr(view), HArg::List(at), HArg::Shape(_), ..]) => {
             let text = sources.text(origin.span);
-            // `at` and `shape` as written: what stands in the parentheses up to `other` and the like.
+            // `at` and `shape` as written: the text in the parentheses up to `other` and the like.
             let (first, last) = (at.first()?, at.last()?);
             let begin =
                 sources.text(tk_syntax::Span { start: first.span.start, end: last.span.end, ..first.span });

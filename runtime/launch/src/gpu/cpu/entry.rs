@@ -51,7 +51,7 @@ unsafe fn of<'a, T, H>(handle: *mut H) -> &'a T {
 }
 
 unsafe fn dropped<T, H>(handle: *mut H) -> u32 {
-    // SAFETY: as above, and nobody uses it any more.
+    // SAFETY: as above, and it is no longer used.
     drop(unsafe { Box::from_raw(handle.cast::<T>()) });
     DONE
 }
@@ -117,7 +117,7 @@ entries! {
             fail(&Fault::new("E0701", what));
             return OUT_OF_MEMORY;
         }
-        // Zeros cost nothing until they are written, and what nobody wrote may be anything.
+        // Zeros cost nothing until they are written, and uninitialized memory may be anything.
         let id = machine().memory.alloc(vec![0; bytes]);
         machine().memory.address(id).map_or(INVALID, |address| give(to, address))
     }
