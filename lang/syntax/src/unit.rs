@@ -1,6 +1,6 @@
 //! One run of the generated parser over one unit: a statement, item, row or field.
 //!
-//! A run either gives a node or the place where it stopped; a run that stopped reports .
+//! A run either gives a node or the place where it stopped; a run that stopped leaves no diagnostics.
 
 use crate::grammar::UnitParser;
 use crate::node::{Cx, Unit};
