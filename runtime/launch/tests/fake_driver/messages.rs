@@ -128,7 +128,7 @@ fn programs_that_meet_begin_with_a_counter_of_zero() {
         assert!(
             error.starts_with(
                 "E0708: the 265 programs of kernel `meets` must run at the same time, as `cooperative = true` \
-                 asks for, and the GPU holds 264: 2 on each of its 132 multiprocessors; it was launched with"
+                 requires, and the GPU holds 264: 2 on each of its 132 multiprocessors; it was launched with"
             ),
             "{error}"
         );
