@@ -290,7 +290,7 @@ test("a restart gives the files another server", function()
   end)
 end)
 
-test("the set-up of the page works as it stands there", function()
+test("the setup of the page works as written", function()
   local page = table.concat(vim.fn.readfile(root .. "/editors/nvim/README.md"), "\n")
   local setup = page:match("```lua\n(.-)```")
   setup = setup:gsub("/path/to/editors/nvim", root .. "/editors/nvim")

@@ -41,8 +41,8 @@ export function lex(text) {
 const ITEM_WORDS = new Set(["kernel", "fn", "struct", "export"]);
 
 /**
- * The square brackets of compile-time parameters and arguments, by the rules of the language: behind the name of a
- * definition or an `export`, behind a type (structs are CamelCase), with a named argument, and in front of a call.
+ * The square brackets of compile-time parameters and arguments, by the rules of the language: after the name of a
+ * definition or an `export`, after a type (structs are CamelCase), with a named argument, and before a call.
  */
 export function compileTimeBrackets(tokens) {
   const code = tokens.filter((token) => !["doc", "comment"].includes(token.kind));

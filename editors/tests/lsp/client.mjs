@@ -179,7 +179,7 @@ export class Document {
     return this.text.slice(this.offset(range.start), this.offset(range.end));
   }
 
-  /** The text behind edits. */
+  /** The text after edits. */
   with(edits) {
     const last = [...edits].sort((a, b) => this.offset(b.range.start) - this.offset(a.range.start));
     return last.reduce(

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import * as vscode from "vscode";
 import { LanguageClient } from "vscode-languageclient/node";
 
-/** What the server gives to the command behind the lens of a kernel; see `lsp/src/server/look.rs`. */
+/** What the server gives to the command of the lens of a kernel; see `lsp/src/server/look.rs`. */
 interface Tests {
   uri: string;
   /** Part of the names of the tests; all of the file when it is empty or missing. */

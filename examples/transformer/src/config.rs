@@ -123,7 +123,7 @@ pub fn read_json(path: &Path) -> Result<Value> {
         .map_err(|error| Failure::mistake(format!("{} is not valid JSON: {error}", path.display())))
 }
 
-/// A field that is there; `null` stands for none.
+/// A field that is present; `null` means absent.
 fn given<'f>(fields: &'f Map<String, Value>, name: &str) -> Option<&'f Value> {
     fields.get(name).filter(|value| !value.is_null())
 }

@@ -20,7 +20,7 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
-/// Writes a line to standard error. That nobody reads it is no reason to stop.
+/// Writes a line to standard error. A closed standard error is no reason to stop.
 pub fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }

@@ -104,7 +104,7 @@ fn header(file: &[u8]) -> std::result::Result<(usize, Metadata), String> {
         ));
     }
     if there > announced {
-        return Err(format!("has {} bytes behind its last tensor", there - announced));
+        return Err(format!("has {} bytes after its last tensor", there - announced));
     }
     Ok((LENGTH + length, metadata))
 }

@@ -104,7 +104,7 @@ impl Cx<'_, '_> {
                 codes::NOT_A_VALUE,
                 span,
                 "`None` is not a value here",
-                "it stands for an absent optional view, or between index brackets",
+                "it means an absent optional view, or is used in index brackets",
             ),
         }
     }
