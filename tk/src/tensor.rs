@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use tk_runtime::gpu::{Arg, Buffer, CudaError, Device, Element, Stream};
 
-/// A row-major tensor in memory of a GPU that it owns.
+/// A row-major tensor that owns its GPU memory.
 #[derive(Debug)]
 pub struct Tensor<T, const R: usize> {
     buffer: Buffer,
@@ -15,7 +15,7 @@ pub struct Tensor<T, const R: usize> {
     elements: PhantomData<T>,
 }
 
-/// The bytes of a tensor; more than memory has if no number says it.
+/// The bytes of a tensor; saturates on overflow.
 fn bytes<T>(shape: &[i64]) -> usize {
     let count = shape.iter().try_fold(size_of::<T>(), |n, d| n.checked_mul(usize::try_from(*d).ok()?));
     count.filter(|n| isize::try_from(*n).is_ok()).unwrap_or(isize::MAX as usize)
@@ -34,7 +34,7 @@ impl<T: Element, const R: usize> Tensor<T, R> {
         Ok(tensor)
     }
 
-    /// A copy of elements of the host, in row-major order. Fails if there are more of them than the shape has.
+    /// Copies host elements in row-major order. Fails if there are more of them than the shape has.
     pub fn from_slice(
         device: &Device,
         stream: &Stream,
@@ -56,17 +56,17 @@ impl<T: Element, const R: usize> Tensor<T, R> {
         &self.buffer
     }
 
-    /// All of it, to be read.
+    /// A view of the whole tensor, for reading.
     pub fn view(&self) -> View<'_, T, R> {
         View::new(&self.buffer, self.shape)
     }
 
-    /// All of it, to be written. What the GPU was given before may still use it.
+    /// A view of the whole tensor, for writing. Earlier work of the GPU may still use it.
     pub fn view_mut(&mut self) -> ViewMut<'_, T, R> {
         ViewMut(self.view())
     }
 
-    /// Its elements, once the stream has done what it was given before.
+    /// Its elements, after the earlier work of the stream.
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>, CudaError> {
         let count = self.buffer.len() / size_of::<T>().max(1);
         let mut out: Vec<T> = Vec::with_capacity(count);

@@ -1,4 +1,4 @@
-//! Memory of the GPU ([`Buffer`]) and host memory that copies run beside ([`Pinned`], [`Pending`]).
+//! GPU memory ([`Buffer`]) and pinned host memory for asynchronous copies ([`Pinned`], [`Pending`]).
 //!
 //! Guarantees that no copy leaves its buffer, and that host memory is not touched by others while a copy uses it.
 
@@ -13,7 +13,7 @@ use super::device::Context;
 use super::error::CudaError;
 use super::stream::{Event, Stream};
 
-/// A type of Rust that an element type has.
+/// A Rust type of an element type.
 ///
 /// # Safety
 /// Every bit pattern is a value, and there is no padding.
@@ -44,7 +44,7 @@ elements!(
     half::bf16 = BF16
 );
 
-/// Element types that Rust has no type for, by their bits.
+/// Element types without a Rust type, as bits.
 macro_rules! bits {
     ($($(#[$doc:meta])* $name:ident = $dtype:ident;)*) => {$(
         $(#[$doc])*
@@ -81,7 +81,7 @@ bits! {
     E8M0 = E8M0;
 }
 
-/// Memory of the GPU. It is freed when this goes, after what was given to the GPU before is done.
+/// GPU memory. It is freed on drop, after earlier work of the GPU.
 pub struct Buffer {
     context: Arc<Context>,
     address: u64,
@@ -127,28 +127,28 @@ impl Buffer {
         self.bytes == 0
     }
 
-    /// Fills it from the host, from its start on. The elements may be changed when this returns.
+    /// Copies from the host to its start. The elements may be changed when this returns.
     pub fn copy_from<T: Element>(&self, stream: &Stream, host: &[T]) -> Result<(), CudaError> {
         // SAFETY: the slice is not touched before the copy is done, below.
         unsafe { self.start_from(stream, host.as_ptr().cast(), size_of_val(host)) }?;
         stream.synchronize()
     }
 
-    /// Fills host memory from its start on. What the stream was given before is done when this returns.
+    /// Copies from its start to the host. Earlier work of the stream is done when this returns.
     pub fn copy_to<T: Element>(&self, stream: &Stream, host: &mut [T]) -> Result<(), CudaError> {
         // SAFETY: the slice is not touched before the copy is done, below, and every bit pattern is a value.
         unsafe { self.start_to(stream, host.as_mut_ptr().cast(), size_of_val(host)) }?;
         stream.synchronize()
     }
 
-    /// Starts to fill it from pinned host memory, which comes back when that is done.
+    /// Starts a copy from pinned host memory, which is returned when the copy is done.
     pub fn copy_from_pinned(&self, stream: &Stream, host: Pinned) -> Result<Pending, CudaError> {
         // SAFETY: the memory is kept until the copy is done.
         unsafe { self.start_from(stream, host.start.cast(), host.bytes) }?;
         Pending::new(stream, host)
     }
 
-    /// Starts to fill pinned host memory from its start on.
+    /// Starts a copy from its start to pinned host memory.
     pub fn copy_to_pinned(&self, stream: &Stream, host: Pinned) -> Result<Pending, CudaError> {
         // SAFETY: the memory is kept until the copy is done.
         unsafe { self.start_to(stream, host.start.cast(), host.bytes) }?;
@@ -228,7 +228,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Host memory that the GPU reads and writes itself, so that a copy needs no thread to wait.
+/// Pinned host memory, which the GPU can access, so that copies are asynchronous.
 pub struct Pinned {
     context: Arc<Context>,
     start: *mut u8,
@@ -281,7 +281,7 @@ impl Pinned {
         inside.then(|| unsafe { self.start.add(at).cast::<u64>().read_volatile() })
     }
 
-    /// Its elements; bytes that make no whole one are left out.
+    /// Its elements; a partial one at the end is omitted.
     pub fn as_slice<T: Element>(&self) -> &[T] {
         // SAFETY: the memory is page-aligned, initialised, and no copy uses it while this owns it.
         unsafe { std::slice::from_raw_parts(self.start.cast(), self.bytes / size_of::<T>()) }
@@ -304,7 +304,7 @@ impl Drop for Pinned {
     }
 }
 
-/// A copy that runs, and the host memory that it uses.
+/// A running copy, and its host memory.
 #[derive(Debug)]
 pub struct Pending {
     done: Event,
@@ -325,7 +325,7 @@ impl Pending {
         }
     }
 
-    /// Waits for the copy. Gives the host memory back.
+    /// Waits for the copy. Returns the host memory.
     pub fn wait(mut self) -> Result<Pinned, CudaError> {
         let waited = self.done.synchronize();
         let host = self.host.take();

@@ -1,8 +1,8 @@
-//! [`Device`], a GPU, and the context through which everything on it is reached.
+//! [`Device`], a GPU, and its context.
 //!
-//! The context is the primary one, which other libraries of the process share. A kernel that fails there takes the
-//! context with it: from then on each use of what belongs to it (streams, buffers, modules) says which kernel it was,
-//! until [`Device::recover`] gives the device a new context. Guarantees that nothing is asked of a lost context.
+//! The context is the primary one, which other libraries of the process share. A failed kernel destroys the context:
+//! from then on each use of its objects (streams, buffers, modules) reports the name of the kernel, until
+//! [`Device::recover`] creates a new context. Guarantees that a lost context is not used.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
@@ -23,7 +23,7 @@ use super::vendor::{Api, Architecture, Vendor};
 /// AMD take one more.
 pub(crate) const MOST_BLOCKS: u32 = 65535;
 
-/// A GPU. Clones are the same one.
+/// A GPU. Clones share it.
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
@@ -33,7 +33,7 @@ struct Inner {
     context: RwLock<Arc<Context>>,
 }
 
-/// What is known of a GPU from the start.
+/// The constant properties of a GPU.
 #[derive(Clone, Debug)]
 struct Facts {
     ordinal: usize,
@@ -53,18 +53,18 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// The NVIDIA GPU with this number, counted as `CUDA_VISIBLE_DEVICES` leaves them.
+    /// The NVIDIA GPU with this number, among those of `CUDA_VISIBLE_DEVICES`.
     pub fn open(ordinal: usize) -> Result<Device, CudaError> {
         Device::open_on(Api::Cuda, ordinal)
     }
 
-    /// The CPU, where the interpreter runs the tile IR of kernels: the same program works without a GPU, slowly. A kernel has
-    /// run when its launch returns, and what it does wrong is the error of its launch.
+    /// The CPU, where the interpreter runs the tile IR of kernels: the same program works without a GPU, slowly. A
+    /// kernel has finished when its launch returns, and its faults are errors of the launch.
     pub fn cpu() -> Result<Device, CudaError> {
         Device::open_on(Api::Cpu, 0)
     }
 
-    /// The GPU with this number, of those that one way leads to.
+    /// The GPU with this number of a driver interface.
     pub fn open_on(api: Api, ordinal: usize) -> Result<Device, CudaError> {
         let driver = Driver::get(api)?;
         let (vendor, version) = (driver.vendor, version(driver)?);
@@ -83,7 +83,7 @@ impl Device {
         Ok(Device(Arc::new(Inner { driver, facts, context })))
     }
 
-    /// How many GPUs one way leads to.
+    /// The number of GPUs of a driver interface.
     pub fn count(api: Api) -> Result<usize, CudaError> {
         count(Driver::get(api)?)
     }
@@ -93,7 +93,7 @@ impl Device {
         self.0.facts.ordinal
     }
 
-    /// What its maker calls it.
+    /// Its product name.
     pub fn name(&self) -> &str {
         &self.0.facts.name
     }
@@ -103,12 +103,12 @@ impl Device {
         self.0.facts.sms
     }
 
-    /// The most bytes of shared memory of one block, with opt-in where there is one.
+    /// The maximum shared memory of a block in bytes, including opt-in.
     pub fn shared_bytes(&self) -> u32 {
         self.0.facts.shared_bytes
     }
 
-    /// The most threads of one block.
+    /// The maximum number of threads of a block.
     pub fn threads(&self) -> u32 {
         self.0.facts.threads
     }
@@ -118,7 +118,7 @@ impl Device {
         self.0.facts.architecture.number
     }
 
-    /// What code it runs, for a person to read: `compute capability 9.0`, `architecture gfx90a`.
+    /// The code that it runs, as text: `compute capability 9.0`, `architecture gfx90a`.
     pub fn architecture(&self) -> &str {
         &self.0.facts.architecture.text
     }
@@ -128,12 +128,12 @@ impl Device {
         self.0.facts.version
     }
 
-    /// The name of the target whose binaries run here best; `None` if no target's do.
+    /// The name of the best target for this GPU; `None` if no target's binaries run here.
     pub fn target(&self) -> Option<&'static str> {
         self.0.facts.architecture.target
     }
 
-    /// In what it differs from GPUs of others.
+    /// The facts of its vendor.
     pub(crate) fn vendor(&self) -> &'static Vendor {
         self.0.driver.vendor
     }
@@ -159,7 +159,7 @@ impl Device {
         Buffer::new(self.context(), bytes)
     }
 
-    /// Host memory of that many zeros that copies to and from the GPU run beside.
+    /// Pinned host memory of that many zeros, for asynchronous copies to and from the GPU.
     pub fn pinned(&self, bytes: usize) -> Result<Pinned, CudaError> {
         Pinned::new(self.context(), bytes)
     }
@@ -169,8 +169,8 @@ impl Device {
         self.context().lost().cloned()
     }
 
-    /// Gives the device a new context if the one that it has is lost. What belonged to the old one stays lost, memory
-    /// included. Fails where the GPU does not come back, or a kernel that ran too long still does.
+    /// Creates a new context if the current one is lost. Objects of the old one remain lost, including memory. Fails if
+    /// the GPU does not recover, or a kernel that exceeded its time limit is still running.
     pub fn recover(&self) -> Result<(), CudaError> {
         let mut slot = self.0.context.write().unwrap_or_else(PoisonError::into_inner);
         let Some(loss) = slot.loss.get() else { return Ok(()) };

@@ -5,7 +5,7 @@ use std::fmt;
 use super::driver::Driver;
 use super::vendor::Vendor;
 
-/// What went wrong, and what to try.
+/// An error, and what to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaError {
     /// What happened.
@@ -41,8 +41,8 @@ const REBUILD: &str = "build the kernel for this GPU: `tk build --target` names 
 const ANEW: &str = "rebuild it; `tk cache clear` removes all cached ones";
 const LOOK: &str = "run it with `--device cpu --checked`, which reports the location";
 
-/// What errors mean to whoever starts a kernel, on every GPU; for those that are neither here nor among the facts of a
-/// vendor the driver's own text has to do.
+/// The meaning of errors for a launch, on every GPU; errors that are neither here nor among the facts of a vendor use
+/// the driver's text.
 const MEANINGS: &[Meaning] = &[
     (1, "the driver rejects a value", "this is a bug in the runtime; please report it"),
     (200, "it is not a GPU binary, or a damaged one", ANEW),

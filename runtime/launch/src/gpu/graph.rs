@@ -1,8 +1,8 @@
 //! [`Graph`]: recorded launches that are started together, at a lower cost than separate launches.
 //!
-//! A graph keeps its kernels loaded and holds the addresses of their arguments: that memory must live, and stay where it is, as
-//! long as it is replayed. What was freed is an address like any other that a kernel gets wrong: the device faults, or
-//! other memory of the GPU is written.
+//! A graph keeps its kernels loaded and holds the addresses of their arguments: that memory must live at the same
+//! address as long as the graph is replayed. Using freed memory is like any invalid address in a kernel: the device
+//! faults, or other GPU memory is overwritten.
 
 use std::fmt;
 use std::ptr;
@@ -36,8 +36,8 @@ impl fmt::Debug for Graph {
 }
 
 impl Stream {
-    /// Records what `work` puts into this stream instead of doing it. Fails if `work` does, or if it waits for the stream,
-    /// which a kernel that prints or asserts makes it do.
+    /// Records the work that `work` adds to this stream instead of running it. Fails if `work` fails, or if it waits
+    /// for the stream, as a launch of a kernel that prints or asserts does.
     pub fn capture<E: From<CudaError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<Graph, E> {
         let context = self.context();
         context.enter()?;
@@ -86,7 +86,7 @@ impl Drop for Recording<'_> {
     }
 }
 
-/// A graph that cannot be started yet.
+/// A graph that is not instantiated yet.
 struct Recorded {
     context: Arc<Context>,
     graph: CUgraph,
@@ -113,7 +113,7 @@ impl Drop for Recorded {
 }
 
 impl Graph {
-    /// Starts all of it after what the stream was given before.
+    /// Launches all of it after the earlier work of the stream.
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<(), CudaError> {
         self.context.enter()?;

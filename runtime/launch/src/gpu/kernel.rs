@@ -1,7 +1,7 @@
 //! From a binary to a launch: [`Module`], [`Kernel`], [`Args`].
 //!
-//! A module is loaded at the first launch in a context. From then on a launch asks for nothing that is already known:
-//! it writes the addresses of the arguments into an array on the stack and calls the driver.
+//! A module is loaded at the first launch in a context. From then on a launch queries nothing that is already known: it
+//! writes the addresses of the arguments into an array on the stack and calls the driver.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
@@ -95,7 +95,7 @@ impl Args {
     }
 }
 
-/// What a kernel is called and how large a block of it is.
+/// The name of a kernel and its block size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelInfo {
     /// The name of the function in the module.
@@ -108,11 +108,11 @@ pub struct KernelInfo {
     pub blocks_per_program: u32,
     /// Its machine parameters, without the three of the grid and control memory.
     pub params: Vec<ParamKind>,
-    /// What is described to the copy engine.
+    /// Its tensor maps.
     pub maps: Vec<TensorMap>,
-    /// What it may say.
+    /// Its messages.
     pub messages: Arc<[Message]>,
-    /// Whether all programs of a launch meet.
+    /// Whether all programs of a launch synchronize.
     pub meets: bool,
 }
 
@@ -124,7 +124,7 @@ impl KernelInfo {
     }
 }
 
-/// A binary that is loaded when one of its kernels is first launched in a context.
+/// A binary, loaded by the first launch of one of its kernels in a context.
 #[derive(Clone)]
 pub struct Module(Arc<Image>);
 
@@ -159,7 +159,7 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
-    /// Of a cubin, of PTX text, which the driver then assembles, or of a code object. Nothing is read yet.
+    /// From a cubin, PTX text, which the driver then assembles, or a code object. Nothing is loaded yet.
     pub fn lazy(image: Arc<[u8]>) -> Module {
         // PTX is text that ends with a zero; after a cubin or a code object one more byte does no harm.
         let bytes = if image.last() == Some(&0) { image } else { image.iter().copied().chain([0]).collect() };
@@ -250,7 +250,7 @@ impl Kernel {
         })
     }
 
-    /// What it is called and how large a block is.
+    /// Its name and block size.
     pub fn info(&self) -> &KernelInfo {
         &self.info
     }
@@ -276,14 +276,14 @@ impl Kernel {
         ))
     }
 
-    /// Launches all programs of a grid. Fails if the kernel says something or its programs meet: a `Launcher` or a
+    /// Launches all programs of a grid. Fails if the kernel has messages or uses `grid_barrier`: a `Launcher` or a
     /// `Session` has the memory for that.
     #[inline]
     pub fn launch(&self, stream: &Stream, grid: [u32; 3], args: &Args) -> Result<(), CudaError> {
         self.start(stream, grid, args.bits(), false, None)
     }
 
-    /// The same, with all programs running at the same time. Fails if they do not fit.
+    /// The same, with all programs running concurrently. Fails if they do not fit.
     pub fn launch_cooperative(&self, stream: &Stream, grid: [u32; 3], args: &Args) -> Result<(), CudaError> {
         self.start(stream, grid, args.bits(), true, None)
     }
@@ -438,7 +438,7 @@ impl Kernel {
         CudaError::new(sentence, "a view has one for its address, then its extents and strides")
     }
 
-    /// What a launch gave. The driver also tells here what an earlier kernel of the context did.
+    /// The result of a launch. The driver also reports failures of earlier kernels of the context here.
     #[cold]
     fn failed(&self, stream: &Stream, code: u32, grid: [u32; 3], values: &[u64]) -> CudaError {
         let args = self.describe(grid, values);

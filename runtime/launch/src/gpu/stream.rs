@@ -1,7 +1,6 @@
-//! [`Stream`], what the GPU does in order, and [`Event`], a moment in one.
+//! [`Stream`], an ordered queue of GPU work, and [`Event`], a point in one.
 //!
-//! A stream remembers the kernels that it was last given, so that a failure, which the driver tells at some later call,
-//! has a name.
+//! A stream remembers its last kernels, so that a failure, which the driver reports at a later call, has a name.
 
 use std::fmt;
 use std::ptr;
@@ -117,7 +116,7 @@ impl Stream {
         }
     }
 
-    /// Waits until everything is done that was put in it. Fails if something of it did.
+    /// Waits until all its work is done. Fails if any of it failed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: the stream lives.
@@ -125,7 +124,7 @@ impl Stream {
         self.done(code)
     }
 
-    /// The same, but no longer than this: `false` if something still runs then.
+    /// The same with a timeout: `false` if work is still running then.
     pub fn synchronize_within(&self, limit: Duration) -> Result<bool, CudaError> {
         let start = Instant::now();
         self.context.enter()?;
@@ -156,7 +155,7 @@ impl Stream {
         Ok(())
     }
 
-    /// The address of new memory for what is put in it from now on, until [`Stream::free`].
+    /// Allocates memory for later work in it, until [`Stream::free`]; returns its address.
     pub(crate) fn alloc(&self, bytes: usize) -> Result<u64, CudaError> {
         self.context.enter()?;
         let mut address = 0u64;
@@ -166,7 +165,7 @@ impl Stream {
         Ok(address)
     }
 
-    /// Gives memory of [`Stream::alloc`] back once what was put in the stream before is done.
+    /// Frees memory of [`Stream::alloc`] after the earlier work of the stream.
     pub(crate) fn free(&self, address: u64) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: it was allocated by this stream, and is not used by what comes later.
@@ -182,7 +181,7 @@ impl Stream {
         self.context.check(code, "cannot fill workspace on the GPU")
     }
 
-    /// Lets what is put in it from now on wait for an event of another stream.
+    /// Makes later work wait for an event of another stream.
     pub fn wait(&self, event: &Event) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: both live.
@@ -190,7 +189,7 @@ impl Stream {
         self.context.check(code, "a stream cannot wait for an event")
     }
 
-    /// The moment at which everything is done that was put in it so far.
+    /// Records an event after all work so far.
     pub fn record(&self) -> Result<Event, CudaError> {
         self.context.enter()?;
         let mut raw: CUevent = ptr::null_mut();
@@ -214,7 +213,7 @@ impl Drop for Stream {
     }
 }
 
-/// A moment in a stream.
+/// A point in a stream.
 pub struct Event {
     context: Arc<Context>,
     raw: CUevent,
@@ -232,7 +231,7 @@ impl fmt::Debug for Event {
 }
 
 impl Event {
-    /// Waits for it. Fails if something before it did.
+    /// Waits for it. Fails if earlier work failed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: the event lives.
@@ -240,7 +239,7 @@ impl Event {
         self.context.check(code, "work on the GPU failed")
     }
 
-    /// Milliseconds from this event to a later one, for which it waits.
+    /// Milliseconds from this event to a later one, which it waits for.
     pub fn elapsed_ms(&self, later: &Event) -> Result<f32, CudaError> {
         later.synchronize()?;
         let mut ms = 0f32;

@@ -1,7 +1,7 @@
 //! [`Api`], the driver interfaces, and [`Vendor`]: their differences other than the symbols of their entry points.
 //!
-//! Each difference is a fact that the code which they share asks for; nothing asks whose GPU it is. Guarantees that a new
-//! way is one variant, one table of facts and one column of symbols in [`super::driver`].
+//! Each difference is a fact that the shared code queries; no code checks the vendor. Guarantees that a new interface
+//! is one variant, one table of facts and one column of symbols in [`super::driver`].
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use super::driver::Driver;
 use super::error::{CudaError, Meaning};
 use super::{cpu, cuda, hip};
 
-/// A way to devices.
+/// A driver interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// NVIDIA's driver.
@@ -27,7 +27,7 @@ impl Api {
     /// Those to GPUs.
     pub const GPUS: [Api; 2] = [Api::Cuda, Api::Hip];
 
-    /// What people call it: `CUDA`.
+    /// Its name: `CUDA`.
     pub fn name(self) -> &'static str {
         self.vendor().platform
     }
@@ -41,7 +41,7 @@ impl Api {
     }
 }
 
-/// The facts of one way to GPUs.
+/// The facts of one driver interface.
 pub(crate) struct Vendor {
     pub api: Api,
     /// Who makes the GPUs.
@@ -76,7 +76,7 @@ pub(crate) struct Vendor {
     pub architecture: fn(&Driver, CUdevice) -> Result<Architecture, CudaError>,
     /// The GPUs for which there is a target: `use a GPU ..`.
     pub supported: &'static str,
-    /// What describes a tensor to a copy engine, where there is one. Old drivers lack it.
+    /// The function that encodes tensor maps, if any. Old drivers lack it.
     pub encode_map: Option<&'static str>,
 }
 
