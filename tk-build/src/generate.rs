@@ -49,7 +49,7 @@ pub fn module(manifest: &Manifest, stem: &str, in_out_dir: bool) -> Result<Strin
     Ok(out)
 }
 
-/// The names of a kernel, each once per scope.
+/// The names of a kernel, unique where they are used.
 struct Names {
     function: String,
     params: Vec<String>,

@@ -36,7 +36,7 @@ macro_rules! entry_points {
         pub(crate) struct Driver {
             /// In what this driver differs from others.
             pub vendor: &'static Vendor,
-            /// What describes a tensor to the copy engine, if the driver can.
+            /// Encodes a tensor map, if the driver can.
             pub encode_map: Option<Encode>,
             $(pub $name: unsafe extern "C" fn($($ty),*) -> u32,)*
         }

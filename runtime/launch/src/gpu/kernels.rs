@@ -71,7 +71,7 @@ impl Kernels {
         &self.0.device
     }
 
-    /// The manifest.
+    /// The bundle.
     pub fn bundle(&self) -> &Bundle {
         &self.0.bundle
     }
