@@ -83,7 +83,7 @@ fn exported_and_complete_kernels_are_built() {
     ran.code(0).out_has("scale[T=f16, BLOCK=512]");
     assert_eq!(
         ran.err,
-        "note: left out: kernel `rows` has no `export`, and `BLOCK` has no value without a launch: \
+        "note: skipped: kernel `rows` has no `export`, and `BLOCK` has no value without a launch: \
          give --set BLOCK=..\n"
     );
     assert_eq!(

@@ -40,7 +40,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let sets = front::sets(&args.sets)?;
     let (chosen, left_out) = specializations(&session, path, name, &sets, &targets)
         .map_err(|refused| said(terminal, &session, refused))?;
-    left_out.iter().try_for_each(|sentence| terminal.note(&format!("left out: {sentence}")))?;
+    left_out.iter().try_for_each(|sentence| terminal.note(&format!("skipped: {sentence}")))?;
     let first = chosen.first().map(|s| s.place).unwrap_or_default();
     let forms = &args.emit;
     let mut builder =
