@@ -80,7 +80,7 @@ impl Build {
     pub fn try_compile(&self) -> Result<Vec<PathBuf>, String> {
         let path = self.source.to_string_lossy().into_owned();
         if self.targets.is_empty() {
-            return Err(format!("{path}: no target; say `.target(\"sm_90a\")`"));
+            return Err(format!("{path}: no target; add `.target(\"sm_90a\")`"));
         }
         let targets = self.targets.iter().map(|name| {
             let known = tk_driver::TARGETS.into_iter().find(|t| t.name == name);

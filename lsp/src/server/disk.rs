@@ -31,7 +31,7 @@ impl Disk for Files {
             // Beside text without a file lie no files.
             None => uri::is_file(path).then(|| PathBuf::from(path)),
         };
-        let place = place.ok_or_else(|| format!("{path} is no file"))?;
+        let place = place.ok_or_else(|| format!("{path} is not a file"))?;
         let regular = fs::metadata(&place).is_ok_and(|m| m.is_file());
         match regular.then(|| fs::read(&place)) {
             Some(Ok(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),

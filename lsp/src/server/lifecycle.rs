@@ -126,7 +126,7 @@ impl Server {
             Message::Request(Request { id, method, params }) => {
                 let result = self.guarded(&method, |s| s.request(&method, params));
                 let broken =
-                    || Err(Refusal::new(ErrorCode::InternalError, format!("{method} broke; see the log")));
+                    || Err(Refusal::new(ErrorCode::InternalError, format!("{method} failed; see the log")));
                 self.answer(id, result.unwrap_or_else(broken));
             }
             Message::Notification(Notification { method, params }) => {
@@ -145,10 +145,10 @@ impl Server {
         match (self.phase, method) {
             (Phase::New, "initialize") => self.initialize(&params),
             (Phase::New, _) => {
-                Err(Refusal::new(ErrorCode::ServerNotInitialized, "`initialize` has to come first"))
+                Err(Refusal::new(ErrorCode::ServerNotInitialized, "`initialize` must come first"))
             }
             (Phase::Running, "initialize") => {
-                Err(Refusal::new(ErrorCode::InvalidRequest, "`initialize` has come before"))
+                Err(Refusal::new(ErrorCode::InvalidRequest, "`initialize` was received already"))
             }
             (Phase::Running, "shutdown") => {
                 self.phase = Phase::Down;

@@ -53,7 +53,7 @@ impl Server {
             "textDocument/rangeFormatting" => {
                 self.on::<lsp::DocumentRangeFormattingRequest>(given, Server::format_range)
             }
-            _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
+            _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
         }
     }
 

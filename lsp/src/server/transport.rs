@@ -108,7 +108,7 @@ pub fn read_frame(input: &mut impl BufRead) -> Frame {
         }
         match length {
             Some(Some(length)) => return body(input, length),
-            Some(None) => return Frame::Malformed("the Content-Length is no number of bytes".into()),
+            Some(None) => return Frame::Malformed("the Content-Length is not a number of bytes".into()),
             None if garbage => return Frame::Malformed("a message without Content-Length".into()),
             None => {}
         }
@@ -136,10 +136,10 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
         Ok(value) => value,
         // Half of a surrogate pair is what an editor sends whose text holds one, and it is no JSON.
         Err(first) => serde_json::from_str(&whole_pairs(&String::from_utf8_lossy(bytes)))
-            .map_err(|_| (Value::Null, ErrorCode::ParseError, format!("no JSON: {first}")))?,
+            .map_err(|_| (Value::Null, ErrorCode::ParseError, format!("invalid JSON: {first}")))?,
     };
     let Value::Object(mut fields) = value else {
-        return Err((Value::Null, ErrorCode::InvalidRequest, "a message is an object".into()));
+        return Err((Value::Null, ErrorCode::InvalidRequest, "a message must be an object".into()));
     };
     let params = fields.remove("params").unwrap_or_default();
     let id = fields.remove("id");
@@ -148,7 +148,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
         (Some(Value::String(method)), Some(id)) => match serde_json::from_value::<RequestId>(id.clone()) {
             Ok(id) => Ok(Message::Request(Request { id, method, params })),
             Err(_) => {
-                let why = "an id is a string or a number of 32 bits";
+                let why = "an id must be a string or a 32-bit number";
                 Err((id, ErrorCode::InvalidRequest, why.into()))
             }
         },
@@ -156,7 +156,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
         (None, Some(_)) if fields.contains_key("result") || fields.contains_key("error") => {
             Ok(Message::Notification(Notification { method: ANSWER.into(), params: Value::Null }))
         }
-        (_, id) => Err((id.unwrap_or_default(), ErrorCode::InvalidRequest, "there is no method".into())),
+        (_, id) => Err((id.unwrap_or_default(), ErrorCode::InvalidRequest, "the method is missing".into())),
     }
 }
 

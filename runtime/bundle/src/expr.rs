@@ -175,7 +175,7 @@ impl fmt::Display for ExprError {
         f.write_str(match self {
             ExprError::Zero => "it divides by zero",
             ExprError::Overflow => "a number in it does not fit its type",
-            ExprError::Unknown => "it asks for what this launch does not have",
+            ExprError::Unknown => "it needs a value that this launch does not have",
         })
     }
 }
