@@ -2,7 +2,7 @@
 
 SHELL := /bin/bash
 
-# Where a toolchain lies that scripts/setup installed for this user.
+# The toolchain that scripts/setup installed for this user.
 export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 # Demo and tests use one profile, so that nothing is compiled twice.
@@ -10,7 +10,7 @@ TK := target/debug/tk
 TRANSFORMER := target/debug/tk-transformer
 PYTHON := .venv/bin/python
 
-# Where scripts/setup installs NVIDIA's assembler: `tk` uses no `.venv` that is not active or named. The same stands in
+# Where scripts/setup installs NVIDIA's assembler: `tk` uses no `.venv` that is not active or named. The same is in
 # .cargo/config.toml, for `cargo` without `make`.
 export TK_VENV ?= $(CURDIR)/.venv
 
@@ -77,7 +77,7 @@ editors: unit
 tidy: unit
 	cargo xtask tidy
 
-# Writes generated pages and rendered messages anew. Read every changed line before committing.
+# Regenerates pages and rendered messages. Read every changed line before committing.
 bless:
 	cargo xtask ops
 	TK_BLESS=1 cargo test --package tk-fmt --test pages

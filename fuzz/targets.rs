@@ -86,7 +86,7 @@ pub fn ir(data: &[u8]) {
     }
 }
 
-/// Every diagnostic is about places of files, its fixes change such places only, and none is a mistake of the compiler.
+/// Every diagnostic is about places of files, its fixes change such places only, and none is a compiler bug.
 fn said(sources: &SourceMap, diagnostics: &[Diagnostic]) {
     for d in diagnostics {
         assert!(d.code != codes::INTERNAL, "internal error: {} {:?}", d.message, d.notes);

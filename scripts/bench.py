@@ -2,7 +2,7 @@
 
     scripts/bench
 
-Each kernel is measured by criterion with two threads, and NumPy directly before and behind it: the machine may be
+Each kernel is measured by criterion with two threads, and NumPy directly before and after it: the machine may be
 shared, and the better of both is what counts. Ours is the fastest sample too.
 """
 

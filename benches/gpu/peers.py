@@ -80,7 +80,7 @@ def gelu_exact_kernel(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
 
 @triton.jit
 def softmax_kernel(x_ptr, out_ptr, cols, BLOCK: tl.constexpr):
-    # A row may begin behind the first 2^31 elements.
+    # A row may begin after the first 2^31 elements.
     start = tl.program_id(0).to(tl.int64) * cols
     at = tl.arange(0, BLOCK)
     inside = at < cols

@@ -1,4 +1,4 @@
-//! Owns the command line: what `tk` accepts and what its help says.
+//! The command line of `tk` and its help.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub struct Cli {
     /// When to color messages
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
     pub color: Color,
-    /// How messages look; json replaces everything on standard output
+    /// Message format; json replaces everything on standard output
     #[arg(long, global = true, value_enum, default_value_t = MessageFormat::Human, value_name = "FORMAT")]
     pub message_format: MessageFormat,
     /// What to do.
@@ -45,7 +45,7 @@ pub enum MessageFormat {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report what is wrong in files, without running anything
+    /// Check files, without running anything
     Check(CheckArgs),
     /// Run a kernel on the given arrays and numbers
     Run(RunArgs),
@@ -53,7 +53,7 @@ pub enum Command {
     Test(TestArgs),
     /// Compile kernels to machine code
     Build(BuildArgs),
-    /// Show what a bundle or manifest of `tk build` holds
+    /// Show the contents of a bundle or manifest
     Inspect(InspectArgs),
     /// Print or draw a tile layout and its access cost
     Layout(LayoutArgs),
@@ -61,7 +61,7 @@ pub enum Command {
     Fmt(FmtArgs),
     /// Explain a diagnostic code, such as E0304, or an operation, such as load
     Explain(ExplainArgs),
-    /// Show what was found on this machine: compiler, assembler, GPU driver, cache
+    /// Show what is installed: compiler, assembler, GPU driver, cache
     Doctor,
     /// Show or empty the cache of compiled kernels
     Cache(CacheArgs),
@@ -76,7 +76,7 @@ pub enum Command {
 /// Where source text comes from besides files.
 #[derive(Debug, Args)]
 pub struct InputArgs {
-    /// Name of the program on standard input (`-`): shown in messages, and imports are looked for beside it
+    /// Name of the program on standard input (`-`): shown in messages; imports are resolved next to it
     #[arg(long, value_name = "PATH")]
     pub stdin_name: Option<String>,
 }
@@ -84,10 +84,10 @@ pub struct InputArgs {
 /// `tk check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
-    /// Files to check, or folders whose `.tk` files are; `-` is standard input
+    /// Files to check, or folders of `.tk` files; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
-    /// Check again whenever a file that was read changes
+    /// Check again when a file that was read changes
     #[arg(long)]
     pub watch: bool,
     /// Where text comes from.
@@ -155,8 +155,8 @@ Values:
   full:f32[64]@0.5             an array filled with a value
   randn:f16[512,512]@SEED      normally distributed numbers, the same for the same seed
   arange:i32[10]               0, 1, 2, ..
-  empty:f32[64]                nobody has written it: for results, see --checked
-  none                         an optional that is absent
+  empty:f32[64]                uninitialized: for results, see --checked
+  none                         an absent optional
 
 Without --out, a short summary of every array that the kernel may change is printed.";
 
@@ -164,7 +164,7 @@ Without --out, a short summary of every array that the kernel may change is prin
 #[derive(Debug, Args)]
 #[command(after_help = VALUE_HELP)]
 pub struct RunArgs {
-    /// The file, and which of its kernels if there are several; `-` is standard input
+    /// The file, and which of its kernels if it has several; `-` is standard input
     #[arg(value_name = "FILE[::KERNEL]")]
     pub target: String,
     /// Where text comes from.
@@ -199,10 +199,10 @@ pub struct TestArgs {
     /// Files whose tests to run, or folders of `.tk` files; `-` is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
-    /// Run without checked mode: faster, and races and the like are not reported
+    /// Disable checked mode: faster, but races and similar faults are not reported
     #[arg(long)]
     pub unchecked: bool,
-    /// Run again whenever a source file that was read changes
+    /// Run again when a source file that was read changes
     #[arg(long)]
     pub watch: bool,
     /// Where text comes from.
@@ -217,7 +217,7 @@ pub struct TestArgs {
     /// Where to run
     #[arg(long, value_enum, default_value_t = DeviceName::Cpu, value_name = "DEVICE")]
     pub device: DeviceName,
-    /// Do not fail because the device is not there: its tests are left out
+    /// Skip the tests of a missing device instead of failing
     #[arg(long)]
     pub allow_missing_device: bool,
 }
@@ -247,16 +247,16 @@ pub struct BuildArgs {
     /// Value of a compile-time parameter: a number, true, false, a type, a function or a lambda
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub sets: Vec<String>,
-    /// What to write, separated by commas
+    /// Outputs, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = BuildForm::DEFAULT, value_name = "FORM")]
     pub emit: Vec<BuildForm>,
     /// Print each kernel after this pass of code generation, or after `all` of them; may be repeated
     #[arg(long, value_name = "PASS")]
     pub dump_after: Vec<String>,
-    /// Put the source and every form in between into the bundle, for `tk inspect --html`
+    /// Put the source and all intermediate forms into the bundle, for `tk inspect --html`
     #[arg(long)]
     pub listing: bool,
-    /// The folder to write to, which is made if it does not exist
+    /// The output folder, created if missing
     #[arg(short = 'o', long = "out", value_name = "DIR")]
     pub out: PathBuf,
 }
@@ -274,26 +274,26 @@ pub enum BuildForm {
     Sched,
     /// LLVM IR
     Llvm,
-    /// For NVIDIA, the text for the assembler
+    /// PTX, for NVIDIA
     Ptx,
-    /// For AMD, the assembly of the machine code
+    /// Assembly, for AMD
     Gcn,
-    /// For NVIDIA, machine code
+    /// Machine code, for NVIDIA
     Cubin,
-    /// For AMD, machine code
+    /// Machine code, for AMD
     Hsaco,
     /// Resource usage and parameters, as JSON
     Report,
-    /// All kernels of the file in one, for `tk inspect` and for programs in Rust
+    /// All kernels of the file in one bundle, for `tk inspect` and for programs in Rust
     Bundle,
-    /// What there is and how it is launched, as JSON, with the binaries beside it
+    /// The kernels and their launch contracts, as JSON, with the binaries next to it
     Manifest,
     /// A C header and a C source file that holds the binaries and launches them
     Header,
 }
 
 impl BuildForm {
-    /// What is written if nothing is said: binaries, of which each target has its own, and what they need.
+    /// The default outputs: binaries, in the form of each target, and their resource usage.
     pub const DEFAULT: [BuildForm; 3] = [BuildForm::Cubin, BuildForm::Hsaco, BuildForm::Report];
 }
 
@@ -303,8 +303,8 @@ pub struct InspectArgs {
     /// A bundle (`.tkb`) or a manifest (`.json`)
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// Write a page for a browser that shows the kernels line by line; a bundle that was built with --listing has the source
-    /// and every form in between
+    /// Write an HTML page that shows the kernels line by line; a bundle built with --listing has the source
+    /// and all intermediate forms
     #[arg(long, value_name = "OUT")]
     pub html: Option<PathBuf>,
 }
@@ -315,7 +315,7 @@ Layouts:
   blocked(1, 4, columns)    of a column
   acc(m16n8k16, 4)          the accumulator of a matrix instruction, on 4 warps; also m16n8k8,
                             m16n8k32, m8n8k4, with --target gfx942 32x32x8 and 16x16x16
-  a(m16n8k16, 4)            its left factor; b(..): its right one
+  a(m16n8k16, 4)            its left operand; b(..): its right one
   '[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []'
                             as in the output of --emit layout: extents as logarithms, then for each bit the
                             element that it adds";
@@ -357,7 +357,7 @@ pub struct CacheArgs {
 /// What `tk cache` can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
 pub enum CacheAction {
-    /// Show where it is and how much is in it
+    /// Show its location and size
     Info,
     /// Remove everything in it
     Clear,
@@ -366,10 +366,10 @@ pub enum CacheAction {
 /// `tk fmt`
 #[derive(Debug, Args)]
 pub struct FmtArgs {
-    /// Files to rewrite, and folders whose `.tk` files to rewrite; `-` reads standard input and prints the result
+    /// Files to format, or folders of `.tk` files; `-` reads standard input and prints the result
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<String>,
-    /// Write nothing; print what would change, and fail if there is anything
+    /// Write nothing; print what would change, and fail if anything would
     #[arg(long)]
     pub check: bool,
     /// Where text comes from.
@@ -380,7 +380,7 @@ pub struct FmtArgs {
 /// `tk explain`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
-    /// The code, as it stands in a message, or the name of an operation
+    /// A code from a message, or the name of an operation
     #[arg(value_name = "CODE|OPERATION")]
     pub topic: String,
 }
@@ -388,7 +388,7 @@ pub struct ExplainArgs {
 /// `tk lsp`
 #[derive(Debug, Args)]
 pub struct LspArgs {
-    /// Accepted because editors give it; there is no other way
+    /// Accepted because editors pass it; there is no other transport
     #[arg(long)]
     pub stdio: bool,
 }
@@ -404,7 +404,7 @@ pub struct CompletionsArgs {
 /// `tk man`
 #[derive(Debug, Args)]
 pub struct ManArgs {
-    /// The folder, which is made if it does not exist
+    /// The output folder, created if missing
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }

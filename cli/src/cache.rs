@@ -1,4 +1,4 @@
-//! Owns `tk cache info|clear`, and how the compile cache is described.
+//! `tk cache info|clear`, and how the compile cache is described.
 
 use tk_driver::{Cache, Size};
 
@@ -29,11 +29,11 @@ pub fn show(terminal: &Terminal, cache: &Cache, name: &str) -> Outcome {
     let message = match (cache.folder(), &writable) {
         (Err(why), _) => format!("no compile cache: {why}"),
         (Ok(folder), Err(why)) if cache.distrusted().is_some() => {
-            format!("{}: not used, since {why}; TK_CACHE_DIR names another folder", folder.display())
+            format!("{}: not used, since {why}; set TK_CACHE_DIR to another folder", folder.display())
         }
         (Ok(folder), Ok(())) => format!("{}: {} of {limit}", folder.display(), contents(cache.size())),
         (Ok(folder), Err(why)) => format!(
-            "{}: {}, cannot be written ({why}), so what is compiled now is not kept; TK_CACHE_DIR names another folder",
+            "{}: {}, not writable ({why}), so compiled kernels are not kept; set TK_CACHE_DIR to another folder",
             folder.display(),
             contents(cache.size())
         ),

@@ -1,4 +1,4 @@
-//! Owns `tk check FILE..`: reports diagnostics, prints intermediate forms.
+//! `tk check FILE..`: reports diagnostics, prints intermediate forms.
 
 use tk_runtime::Session;
 use tk_sema::Checked;

@@ -1,4 +1,4 @@
-//! Owns the way from `--device NAME` to something that runs kernels.
+//! Resolves `--device NAME` to a device that runs kernels.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub fn settings(name: DeviceName) -> Result<(), String> {
 fn seed() -> Result<u64, String> {
     match std::env::var_os("TK_SIM_SEED").filter(|v| !v.is_empty()).map(|v| v.to_string_lossy().into_owned())
     {
-        Some(text) => text.parse().map_err(|_| format!("TK_SIM_SEED is `{text}`, which is no number")),
+        Some(text) => text.parse().map_err(|_| format!("TK_SIM_SEED is `{text}`, which is not a number")),
         None => Ok(0),
     }
 }
@@ -56,10 +56,10 @@ fn gpu(api: Api, sources: &SourceMap, path: &Path) -> Result<Arc<dyn Device>, St
 
 #[cfg(not(feature = "llvm"))]
 fn simulator(_: DeviceName) -> Result<Arc<dyn Device>, String> {
-    Err("this tk was built without LLVM, so kernels run on `cpu` alone".into())
+    Err("this tk was built without LLVM, so kernels run only on `cpu`".into())
 }
 
 #[cfg(not(feature = "llvm"))]
 fn gpu(_: Api, _: &SourceMap, _: &Path) -> Result<Arc<dyn Device>, String> {
-    Err("this tk was built without LLVM, so kernels run on `cpu` alone".into())
+    Err("this tk was built without LLVM, so kernels run only on `cpu`".into())
 }

@@ -1,4 +1,4 @@
-//! Owns how `tk fmt --check` shows what would change: a unified diff without context.
+//! The output of `tk fmt --check`: a unified diff without context.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub fn diff(text: &str, formatted: &str) -> String {
     }
     if out.is_empty() {
         // Only the line ends differ.
-        let _ = writeln!(out, "@@ the ends of lines @@");
+        let _ = writeln!(out, "@@ line endings @@");
     }
     out
 }

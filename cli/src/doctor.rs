@@ -1,4 +1,4 @@
-//! Owns `tk doctor`: what this machine has for compiling and running kernels, a line for each thing.
+//! `tk doctor`: the installation for compiling and running kernels, one line per component.
 //!
 //! Guarantees that what is missing is no failure: each line says what does not work then, and what to do.
 

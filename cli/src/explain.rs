@@ -1,4 +1,4 @@
-//! Owns `tk explain`: prints the page of a code, or what an operation does. `spec/errors` and `spec/ops.md` are part
+//! `tk explain`: prints the page of a code, or the reference of an operation. `spec/errors` and `spec/ops.md` are part
 //! of the binary.
 
 use include_dir::{Dir, include_dir};
@@ -63,8 +63,8 @@ fn unknown(given: &str, code: &str) -> String {
         ("code or operation", crate::suggest::closest(given.trim(), &operations))
     };
     match close.map(|c| (c, tk_syntax::codes::title(c))) {
-        Some((c, Some(title))) => format!("there is no {what} `{given}`; did you mean {c} ({title})?"),
-        Some((c, None)) => format!("there is no {what} `{given}`; did you mean {c}?"),
-        None => format!("there is no {what} `{given}`; codes look like E0304, operations are in spec/ops.md"),
+        Some((c, Some(title))) => format!("unknown {what} `{given}`; did you mean {c} ({title})?"),
+        Some((c, None)) => format!("unknown {what} `{given}`; did you mean {c}?"),
+        None => format!("unknown {what} `{given}`; codes look like E0304, operations are in spec/ops.md"),
     }
 }

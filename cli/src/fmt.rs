@@ -1,4 +1,4 @@
-//! Owns `tk fmt FILE..`: rewrites files in the one layout of [`tk_fmt`], or says which of them have another.
+//! `tk fmt FILE..`: formats files with [`tk_fmt`], or reports which of them differ.
 //!
 //! Guarantees that a file is complete at any time, keeps its permissions, and is not touched when nothing changes or when
 //! it has a syntax error; and that a file with a problem does not keep the others from being formatted.

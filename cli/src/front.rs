@@ -1,4 +1,4 @@
-//! Owns the way from file names on the command line to a checked program.
+//! Loads and checks the files of the command line.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Owns what packages ship beside the command: `tk completions SHELL` and `tk man DIR`.
+//! Files that packages ship with the command: `tk completions SHELL` and `tk man DIR`.
 //!
 //! Both are made from the definition of the command line in [`crate::args`], so they cannot disagree with it.
 

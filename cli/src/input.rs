@@ -1,4 +1,4 @@
-//! Owns where source text comes from: files, standard input, imports beside them.
+//! Reads source text: files, standard input, and their imports.
 //!
 //! Guarantees that standard input is read at most once, and knows every source file that was asked for, so that
 //! `--watch` can wait for their changes.
@@ -68,8 +68,9 @@ impl Inputs {
             _ => regular::open(path.as_ref()).and_then(|mut f| f.read_to_end(&mut bytes)),
         };
         read.map_err(|e| format!("cannot read {name}: {}", reason(&e)))?;
-        let text = String::from_utf8(bytes)
-            .map_err(|e| format!("cannot read {name}: no UTF-8 at byte {}", e.utf8_error().valid_up_to()))?;
+        let text = String::from_utf8(bytes).map_err(|e| {
+            format!("cannot read {name}: invalid UTF-8 at byte {}", e.utf8_error().valid_up_to())
+        })?;
         Ok((name.to_string(), text))
     }
 
@@ -100,7 +101,7 @@ pub fn sources(path: &str) -> Vec<Result<String, String>> {
             }),
             Err(e) => {
                 let at = e.path().map_or(path.to_string(), |p| p.display().to_string());
-                let why = e.io_error().map_or_else(|| "a loop of links".to_string(), reason);
+                let why = e.io_error().map_or_else(|| "a cycle of links".to_string(), reason);
                 Some(Err(format!("cannot read {at}: {why}")))
             }
         })
@@ -113,7 +114,7 @@ pub fn all_sources(paths: &[String]) -> Result<Vec<String>, String> {
     for path in paths {
         let below = sources(path).into_iter().collect::<Result<Vec<String>, String>>()?;
         if below.is_empty() {
-            return Err(format!("no `.tk` file is below {path}"));
+            return Err(format!("no `.tk` files in {path}"));
         }
         files.extend(below);
     }

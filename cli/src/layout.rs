@@ -1,4 +1,4 @@
-//! Owns `tk layout LAYOUT SHAPE`: a layout as numbers and as a picture.
+//! `tk layout LAYOUT SHAPE`: a layout as numbers and as a picture.
 
 use tk_gpu::ir::text;
 use tk_gpu::layout::Threads;
@@ -67,9 +67,7 @@ pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
 /// `64x128`
 fn shape(text: &str) -> Result<Vec<u32>, String> {
     let wrong = || {
-        format!(
-            "`{text}` is no shape of a tile; write 64x128: one to five extents, a million elements in all"
-        )
+        format!("`{text}` is not a tile shape; write 64x128: one to five extents, up to a million elements")
     };
     let dims: Option<Vec<u32>> = text.split('x').map(|d| d.trim().parse().ok().filter(|d| *d > 0)).collect();
     let dims = dims.ok_or_else(wrong)?;
@@ -95,7 +93,7 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
             match rest {
                 [] | ["rows"] => {}
                 ["columns"] => order.reverse(),
-                _other => return Err(format!("`{text}`: behind the warps may stand `rows` or `columns`")),
+                _other => return Err(format!("`{text}`: only `rows` or `columns` can follow the warps")),
             }
             Ok(Layout::blocked(shape, &order, power(vector, "neighbours")?, threads(warps)?))
         }
@@ -107,7 +105,7 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
             })?;
             let [m, n] = shape else { return Err(format!("`{text}`: a tile of two dimensions is needed")) };
             if found.is_group() && part == "b" {
-                return Err(format!("`{text}`: the right factor of `{instruction}` lies in shared memory"));
+                return Err(format!("`{text}`: the right operand of `{instruction}` is in shared memory"));
             }
             // A factor has one extent of the result; along the other, one instruction is enough.
             let own = [1u32 << found.m, 1u32 << found.n];
@@ -117,7 +115,7 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
                 _acc => ([*m, *n], 0),
             };
             let tiles = Tiles::choose(found, result, threads(warps)?, false).ok_or_else(|| {
-                format!("`{text}`: the tile has less than {} rows and 8 columns for each four warps", own[0])
+                format!("`{text}`: the tile has fewer than {} rows and 8 columns for each four warps", own[0])
             })?;
             let fragment = match part {
                 "a" => tiles.factor(0, k),
@@ -131,7 +129,7 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
         (other, _) => {
             let hint = hint(other, &["blocked", "acc", "a", "b"]);
             Err(format!(
-                "`{text}` is no layout: there are blocked(NEIGHBOURS, WARPS), acc(INSTRUCTION, WARPS), a(..), b(..){hint}"
+                "`{text}` is not a layout; the layouts are blocked(NEIGHBOURS, WARPS), acc(INSTRUCTION, WARPS), a(..), b(..){hint}"
             ))
         }
     }
@@ -140,7 +138,7 @@ fn layout(text: &str, shape: &[u32], target: &TargetSpec) -> Result<Layout, Stri
 /// A layout as IR writes it.
 fn written(source: &str, shape: &[u32]) -> Result<Layout, String> {
     let layout = text::layout(source)
-        .map_err(|e| format!("`{source}` is no layout: column {}: {}", e.column, e.message))?;
+        .map_err(|e| format!("`{source}` is not a layout: column {}: {}", e.column, e.message))?;
     let extents =
         layout.atom().out_bits().iter().zip(layout.repeats()).map(|(bits, r)| u64::from(*r) << bits);
     let extents: Vec<u64> = extents.collect();

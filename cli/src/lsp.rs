@@ -1,4 +1,4 @@
-//! Owns `tk lsp`: the language server on standard input and output.
+//! `tk lsp`: the language server on standard input and output.
 
 use std::path::Path;
 use std::sync::Arc;

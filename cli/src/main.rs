@@ -1,7 +1,7 @@
 //! The command `tk`: arguments, files, terminal. Everything that means something happens in other crates.
 //!
 //! Guarantees one of these ends: 0; 1 when a program is wrong or a test failed; 2 after a mistake in usage, files or
-//! a launch; 101 after a mistake of the compiler, which is named with its pass.
+//! a launch; 101 after a compiler bug, which is named with its pass.
 
 #![forbid(unsafe_code)]
 

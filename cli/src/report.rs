@@ -1,4 +1,4 @@
-//! Owns `--message-format json`: the objects that stand on the lines of standard output. `docs/tool.md` describes them.
+//! `--message-format json`: the objects on the lines of standard output. `docs/tool.md` describes them.
 //!
 //! Guarantees that a name in an object keeps its meaning; new ones may be added. Offsets are bytes of the text as the
 //! compiler read it, lines and columns count from 1, columns in Unicode characters.
@@ -88,7 +88,7 @@ pub struct Place<'a> {
     text: &'a str,
 }
 
-/// A range of a file. The end is the first position behind it.
+/// A range of a file. The end is the first position after it.
 #[derive(Serialize)]
 pub struct Range<'a> {
     file: &'a str,
@@ -107,7 +107,7 @@ pub struct Correction<'a> {
     edits: Vec<Edit<'a>>,
 }
 
-/// What stands in the range is replaced.
+/// The text of the range is replaced.
 #[derive(Serialize)]
 pub struct Edit<'a> {
     #[serde(flatten)]
@@ -122,7 +122,7 @@ pub struct Test<'a> {
     /// `None` stands for all tests of a file that does not check.
     pub name: Option<&'a str>,
     pub outcome: Ended,
-    /// Where its name stands.
+    /// The position of its name.
     pub place: Option<Range<'a>>,
     /// What it printed.
     pub printed: &'a str,

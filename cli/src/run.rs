@@ -1,4 +1,4 @@
-//! Owns `tk run FILE[::KERNEL] name=VALUE..`: reads the arguments, launches the kernel, writes or shows the results.
+//! `tk run FILE[::KERNEL] name=VALUE..`: reads the arguments, launches the kernel, writes or shows the results.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub fn run(terminal: &Terminal, args: &RunArgs) -> Outcome {
     let checked = front::check_with(&Inputs::new(&args.input, [path])?, path, name, &args.sets)?;
     front::report(terminal, &checked)?;
     if args.checked && args.device != DeviceName::Cpu {
-        return Err(Failure::Sentence("--checked runs on `cpu` alone".into()));
+        return Err(Failure::Sentence("--checked runs only on `cpu`".into()));
     }
     let device = device::open(args.device, &checked.sources, path).map_err(Failure::Sentence)?;
     let session = Session::new(checked).with_timeout(args.timeout).checked_mode(args.checked);
@@ -87,7 +87,7 @@ fn choose(session: &Session, path: &str, name: Option<&str>) -> Result<FnId, Fai
     Err(Failure::Sentence(sentence))
 }
 
-/// The arguments by name: every name is a parameter, and stands once.
+/// The arguments by name: every name is a parameter, and occurs once.
 fn by_name<'a>(
     session: &Session,
     kernel: FnId,
@@ -128,7 +128,7 @@ fn by_name<'a>(
     Err(format!("kernel `{kernel_name}` needs a value for {}", missing.join(", ")))
 }
 
-/// Where results go: every name is an array that the kernel may change, and stands once.
+/// Where results go: every name is an array that the kernel may change, and occurs once.
 fn outputs(
     session: &Session,
     kernel: FnId,
@@ -208,7 +208,7 @@ fn summary(terminal: &Terminal, name: &str, array: &Array) -> Outcome {
     let size = array.dtype.bytes();
     let first = array.bytes.get(..(SHOWN * size).min(array.bytes.len())).unwrap_or_default();
     let shown = Buf::from_le_bytes(array.dtype, first).unwrap_or(Buf::empty(array.dtype));
-    // The bits of a NaN matter to nobody here.
+    // The bits of a NaN do not matter here.
     let text =
         |s: Scalar| if s.as_f64().is_some_and(f64::is_nan) { "nan".to_string() } else { s.to_string() };
     let mut values: Vec<String> = (0..shown.len()).map(|i| text(shown.get(i))).collect();

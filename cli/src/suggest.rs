@@ -1,4 +1,4 @@
-//! Owns suggestions for misspelled names on the command line.
+//! Suggestions for misspelled names on the command line.
 
 /// `; did you mean `x`?`, or nothing.
 pub fn hint(word: &str, candidates: &[&str]) -> String {

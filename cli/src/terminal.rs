@@ -1,4 +1,4 @@
-//! Owns what reaches the user: data on standard output, messages on standard error, and the exit code.
+//! Output to the user: data on standard output, messages on standard error, and the exit code.
 //!
 //! With `--message-format json` everything is an object on a line of standard output ([`crate::report`]).
 //! Guarantees that a reader who closes a pipe early ends the program quietly.
@@ -124,7 +124,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Prints diagnostics: for people to standard error, with one empty line behind each; as objects to standard
+    /// Prints diagnostics: for people to standard error, with one empty line after each; as objects to standard
     /// output. Programs get all of them.
     pub fn diagnostics(&self, sources: &SourceMap, diagnostics: &[Diagnostic]) -> Outcome {
         match self.format {
@@ -135,7 +135,7 @@ impl Terminal {
                     self.message("");
                 }
                 if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|n| *n > 0) {
-                    self.message(&format!("{more} more are not shown\n"));
+                    self.message(&format!("{more} more not shown\n"));
                 }
             }
             MessageFormat::Short => {
@@ -165,7 +165,7 @@ impl Terminal {
             return self.object(&Line::Watching { files });
         }
         let count = if files.len() == 1 { "1 file".to_string() } else { format!("{} files", files.len()) };
-        self.message(&format!("watching {count}; Ctrl-C ends"));
+        self.message(&format!("watching {count}; press Ctrl-C to stop"));
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Fails when one of the diagnostics reports a mistake of the compiler.
+    /// Fails when one of the diagnostics reports a compiler bug.
     pub fn internal(&self, diagnostics: &[Diagnostic]) -> Outcome {
         match diagnostics.iter().find(|d| d.code == codes::INTERNAL) {
             Some(d) => {
@@ -232,10 +232,10 @@ fn to_json(line: &Line) -> Result<Vec<u8>, Failure> {
     serde_json::to_vec(line).map_err(|e| Failure::Sentence(format!("cannot write an object: {e}")))
 }
 
-/// The exit code after a mistake of the compiler.
+/// The exit code after a compiler bug.
 const INTERNAL_ERROR: u8 = 101;
 
-/// The one line that reports a mistake of the compiler.
+/// The one line that reports a compiler bug.
 pub fn internal_error(pass: &str, what: &str) -> String {
     let what = what.lines().collect::<Vec<_>>().join(" ");
     format!("internal compiler error in {pass}: {what}; this is a bug in tk, please report it")

@@ -1,4 +1,4 @@
-//! Owns `tk test FILE..`: runs `test` blocks, shows failures, counts.
+//! `tk test FILE..`: runs `test` blocks, shows failures, counts.
 
 use std::time::Instant;
 
@@ -61,7 +61,7 @@ fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
         terminal.object(&Line::Summary { passed, failed, left_out })?;
     } else {
         if left_out > 0 {
-            terminal.data(&format!("{} left out: {}\n", plural(left_out, "test"), why))?;
+            terminal.data(&format!("{} skipped: {}\n", plural(left_out, "test"), why))?;
         }
         terminal.data(&format!("{passed} passed, {failed} failed\n"))?;
     }
@@ -73,14 +73,11 @@ fn once(terminal: &Terminal, args: &TestArgs, inputs: &Inputs) -> Outcome {
     } else if left_out > 0 && required {
         format!("TK_REQUIRE_DEVICE={}: {why}", args.device.name())
     } else if left_out > 0 && !args.allow_missing_device {
-        format!(
-            "nothing was tested on `{}`: {why}; --allow-missing-device leaves its tests out",
-            args.device.name()
-        )
+        format!("no tests ran on `{}`: {why}; --allow-missing-device skips them", args.device.name())
     } else if passed + left_out == 0 {
         match &args.filter {
-            Some(text) => format!("nothing was tested: no test has `{text}` in its name"),
-            None => "nothing was tested: there are no tests".to_string(),
+            Some(text) => format!("no tests ran: no test name contains `{text}`"),
+            None => "no tests ran: there are no tests".to_string(),
         }
     } else {
         return Ok(());
@@ -152,13 +149,13 @@ fn file(terminal: &Terminal, inputs: &Inputs, path: &str, args: &TestArgs) -> Re
         line += &format!(", {} failed", count.failed);
     }
     if count.left_out > 0 {
-        line += &format!(", {} left out", count.left_out);
+        line += &format!(", {} skipped", count.left_out);
     }
     terminal.data(&format!("{line}  ({:.2} s)\n", start.elapsed().as_secs_f64()))?;
     Ok(Count { why: missing, ..count })
 }
 
-/// Runs one test; a mistake of the compiler in it fails this test and no other.
+/// Runs one test; a compiler bug in it fails this test and no other.
 fn attempt(terminal: &Terminal, run: impl FnOnce() -> TestOutcome) -> (TestOutcome, Option<Failure>) {
     match crate::caught(run) {
         Ok(outcome) => {

@@ -1,4 +1,4 @@
-//! Owns the values of a command line: `name=VALUE`.
+//! The values of a command line: `name=VALUE`.
 //!
 //! May assume nothing about the text. An error is one sentence that names the argument.
 

@@ -1,4 +1,4 @@
-//! Owns `--watch`: does something again whenever a source file that it read has changed.
+//! `--watch`: repeats a command whenever a source file that it read changes.
 //!
 //! Folders are watched, not files, because editors replace files; whether something changed is decided by contents, so
 //! neither reading a file nor saving it unchanged counts.
@@ -18,14 +18,14 @@ use crate::input::{Inputs, STDIN};
 use crate::terminal::{Failure, Outcome, Terminal};
 
 /// How long it must be quiet before the next round: programs that save several files do that within a few
-/// milliseconds, and nobody notices this delay.
+/// milliseconds, a delay that is not noticeable.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// How long a folder in which something is always being written can delay a round.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Runs rounds until the program is ended from outside, or until one fails for a reason that no change of a file
-/// mends.
+/// fixes.
 pub fn rounds(
     terminal: &Terminal,
     args: &InputArgs,

@@ -1,4 +1,4 @@
-//! Owns what a `tk` that was built without LLVM says instead of compiling.
+//! The messages of a `tk` built without LLVM, instead of compiling.
 
 use crate::terminal::{Failure, Outcome};
 

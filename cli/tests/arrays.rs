@@ -141,7 +141,7 @@ fn bad_tensor_files_are_one_sentence() {
         ("cut1", good[..5].to_vec(), "its header is not complete"),
         ("cut2", good[..30].to_vec(), "its header is not complete"),
         ("cut3", good[..good.len() - 5].to_vec(), "its header announces 12 bytes of data, 7 are there"),
-        ("more", [good.clone(), vec![0; 4]].concat(), "has 4 bytes behind its last tensor"),
+        ("more", [good.clone(), vec![0; 4]].concat(), "has 4 bytes after its last tensor"),
         (
             "huge",
             [vec![0xff; 8], vec![b'{'; 100]].concat(),
@@ -252,7 +252,7 @@ fn what_does_not_fit_in_memory_is_refused_with_numbers() {
     folder.write("claims.npy", npy("<f4", "(1000000, 1000000)", &[0; 12]));
     x(
         "x=claims.npy",
-        &["claims.npy is truncated: its header announces 4000000000000 bytes of data, 12 are there"],
+        &["claims.npy is truncated: its header declares 4000000000000 bytes of data, found 12"],
     );
     let header = npy("<f4", "(1000000, 1000000)", &[]);
     let mut file = std::fs::File::create(folder.path("hole.npy")).unwrap();

@@ -40,7 +40,7 @@ fn warnings_are_shown_and_fail_nothing() {
     assert!(!ran.err.contains("`z`"), "only the file that was asked for: {ran:#?}");
     folder.tk(&["test", "helpers.tk"]).code(0).err_has("`z` is never used").out_has("1 passed");
     folder.tk(&["explain", "w201"]).code(2).err_has("did you mean W0201");
-    // Behind an error warnings about the same function are no help.
+    // After an error warnings about the same function are no help.
     let ran = folder.write("b.tk", "fn f() -> i32 { let y = 1; missing }\n").tk(&["check", "b.tk"]);
     ran.code(1).err_has("E0201");
     assert!(!ran.err.contains("W0201"), "{ran:#?}");
@@ -83,7 +83,7 @@ fn usage_mistakes_end_with_2() {
     folder.tk(&["--help"]).code(0).out_has("explain");
     folder.tk(&["--version"]).code(0).out_has("tk ");
     folder.tk(&["check", "missing.tk"]).code(2).says(&["cannot read missing.tk: no such file or directory"]);
-    folder.tk(&["check", "."]).code(2).says(&["no `.tk` file is below ."]);
+    folder.tk(&["check", "."]).code(2).says(&["no `.tk` files in ."]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn explain_prints_the_page() {
     let folder = Folder::new("explain");
     folder.tk(&["explain", "E0304"]).code(0).out_has("E0304");
     folder.tk(&["explain", "e0304"]).code(0).out_has("E0304");
-    folder.tk(&["explain", "E0399"]).code(2).says(&["there is no code `E0399`"]);
+    folder.tk(&["explain", "E0399"]).code(2).says(&["unknown code `E0399`"]);
     folder.tk(&["explain", "304"]).code(2).says(&["did you mean E0304"]);
     for (code, _) in tk_syntax::codes::ALL {
         folder.tk(&["explain", code.0]).code(0).out_has(code.0);
@@ -146,7 +146,7 @@ fn explain_knows_operations() {
     assert!(!ran.out.contains("`store(ptr"), "{ran:#?}");
     folder.tk(&["explain", "&&"]).code(0).out_has("### `a && b`".trim_start_matches("### "));
     folder.tk(&["explain", "!"]).code(0).out_has("`!x`");
-    folder.tk(&["explain", "lod"]).code(2).says(&["there is no code or operation `lod`; did you mean load?"]);
+    folder.tk(&["explain", "lod"]).code(2).says(&["unknown code or operation `lod`; did you mean load?"]);
     for row in tk_ops::rows::functions() {
         folder.tk(&["explain", row.name]).code(0).out_has(row.name);
     }
@@ -167,7 +167,7 @@ fn folders_are_checked_and_tested_whole() {
     folder.write("src/inner/b.tk", "fn f() -> i32 { 1 }\n");
     folder.tk(&["test", "src"]).code(0).out_has("1 passed, 0 failed");
     for command in ["check", "test"] {
-        folder.tk(&[command, "empty"]).code(2).says(&["no `.tk` file is below empty"]);
+        folder.tk(&[command, "empty"]).code(2).says(&["no `.tk` files in empty"]);
     }
 }
 
@@ -203,10 +203,10 @@ fn nothing_tested_is_never_green() {
     folder.write("good.tk", ADD);
     let cuda = ["test", "--device", "cuda", "good.tk"];
     let ran = folder.tk(&cuda);
-    ran.code(2).out_has("1 left out").err_has("error: nothing was tested on `cuda`: ");
-    ran.err_has("; --allow-missing-device leaves its tests out");
+    ran.code(2).out_has("1 skipped").err_has("error: no tests ran on `cuda`: ");
+    ran.err_has("; --allow-missing-device skips them");
     let allowed = [&cuda[..], &["--allow-missing-device"]].concat();
-    folder.tk(&allowed).code(0).out_has("1 left out").out_has("0 passed, 0 failed");
+    folder.tk(&allowed).code(0).out_has("1 skipped").out_has("0 passed, 0 failed");
     let mut command = command::command(&folder.path(""), &allowed);
     Ran::new(command.env("TK_REQUIRE_DEVICE", "cuda").output().unwrap()).code(2).err_has("cuda");
     // A setting that makes no sense is no missing device.
@@ -214,13 +214,13 @@ fn nothing_tested_is_never_green() {
         let args = [&["test", "--device", "sim", "good.tk"], allowed].concat();
         let mut command = command::command(&folder.path(""), &args);
         let ran = Ran::new(command.env("TK_SIM_SEED", "x").output().unwrap());
-        ran.code(2).says(&["TK_SIM_SEED is `x`, which is no number"]);
+        ran.code(2).says(&["TK_SIM_SEED is `x`, which is not a number"]);
     }
     folder.write("none.tk", "fn f() -> i32 { 1 }");
-    folder.tk(&["test", "none.tk"]).code(2).err_has("nothing was tested: there are no tests");
+    folder.tk(&["test", "none.tk"]).code(2).err_has("no tests ran: there are no tests");
     folder.tk(&["test", "none.tk", "good.tk"]).code(0).out_has("1 passed, 0 failed");
     let ran = folder.tk(&["test", "--filter", "nothing like this", "good.tk"]);
-    ran.code(2).err_has("nothing was tested: no test has `nothing like this` in its name");
+    ran.code(2).err_has("no tests ran: no test name contains `nothing like this`");
 }
 
 #[test]

@@ -81,8 +81,8 @@ fn the_difference_is_short() {
     let expected = "@@ -1,2 +0,0 @@\n-\n-\n@@ -5,5 +3,1 @@\n-\n-\n-const B = [1,\n-2,\n-];\n+const B = [1, 2];\n\
         @@ -11,1 +5,4 @@\n-fn f() { a(); b(); }\n+fn f() {\n+    a();\n+    b();\n+}\n@@ -12,1 +8,0 @@\n-\n";
     assert_eq!(hunks(text), expected);
-    assert_eq!(hunks("const A = 1;\r\n"), "@@ the ends of lines @@\n");
-    assert_eq!(hunks("const A = 1;"), "@@ the ends of lines @@\n");
+    assert_eq!(hunks("const A = 1;\r\n"), "@@ line endings @@\n");
+    assert_eq!(hunks("const A = 1;"), "@@ line endings @@\n");
     assert_eq!(hunks("\n"), "@@ -1,1 +0,0 @@\n-\n");
 }
 
@@ -97,7 +97,7 @@ fn errors_are_shown_and_the_other_files_formatted() {
     let ran = folder.tk(&["fmt", "missing.tk", "a.tk", "c.tk", "d.tk"]);
     ran.code(2)
         .err_has("cannot read missing.tk: no such file")
-        .err_has("cannot read c.tk: no UTF-8 at byte 3");
+        .err_has("cannot read c.tk: invalid UTF-8 at byte 3");
     assert_eq!(read(&folder, "d.tk"), TIDY);
     assert_eq!(fs::read(folder.path("c.tk")).unwrap(), b"// \xff\n");
 }
@@ -111,7 +111,9 @@ fn standard_input_goes_to_standard_output() {
     assert_eq!(ran.code(1).err_has("src/a.tk:1:5").out, "");
     let ran = with_input(&folder, &["fmt", "-", "--check"], MESSY.as_bytes());
     ran.code(1).out_has("+++ <stdin> formatted");
-    with_input(&folder, &["fmt", "-"], b"\xff").code(2).says(&["cannot read <stdin>: no UTF-8 at byte 0"]);
+    with_input(&folder, &["fmt", "-"], b"\xff")
+        .code(2)
+        .says(&["cannot read <stdin>: invalid UTF-8 at byte 0"]);
     folder.tk(&["fmt", "a.tk", "--stdin-name", "b.tk"]).code(2).says(&["--stdin-name needs standard input"]);
 }
 

@@ -36,7 +36,7 @@ fn range_agrees(folder: &Folder, range: &Value) {
     }
 }
 
-/// Four mistakes, each with a fix, behind characters of several bytes.
+/// Four mistakes, each with a fix, after characters of several bytes.
 const MENDABLE: &str = "\
 // Größe: ½ — 𝛑
 kernel k(größe: view[f32, 1], y: mut view[f32, 1])
@@ -58,7 +58,7 @@ fn the_edits_of_fixes_mend_the_program() {
     let codes: Vec<&str> = objects.iter().map(|o| o["code"].as_str().unwrap()).collect();
     assert_eq!(codes, ["E0201", "E0201", "E0105", "E0314"]);
     let mut text = MENDABLE.to_string();
-    // From behind, so that offsets stay right.
+    // From the end, so that offsets stay right.
     let mut edits = BTreeMap::new();
     for d in &objects {
         assert_eq!((&d["kind"], &d["severity"]), (&Value::from("diagnostic"), &Value::from("error")));
@@ -92,7 +92,7 @@ fn columns_count_characters() {
     folder
         .tk(&["check", "--message-format", "short", "a.tk"])
         .code(1)
-        .says(&["a.tk:1:39: error[E0201]: there is no `missing` here"]);
+        .says(&["a.tk:1:39: error[E0201]: cannot find `missing`"]);
     // The same text as for people, and in color only where that was asked for.
     assert_eq!(folder.tk(&["check", "a.tk"]).err.trim_end(), d["rendered"].as_str().unwrap().trim_end());
     let colored = folder.tk(&["check", "--message-format=json", "--color=always", "a.tk"]);
@@ -107,7 +107,7 @@ fn programs_get_all_diagnostics() {
     assert_eq!(objects(&folder.tk(&["check", "--message-format", "json", "a.tk"])).len(), 300);
     let short = folder.tk(&["check", "--message-format", "short", "a.tk"]);
     assert_eq!((short.err.lines().count(), short.out.as_str()), (300, ""));
-    folder.tk(&["check", "a.tk"]).err_has("200 more are not shown");
+    folder.tk(&["check", "a.tk"]).err_has("200 more not shown");
 }
 
 #[test]

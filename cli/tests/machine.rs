@@ -1,4 +1,4 @@
-//! The instructions of listed kernels, a column for each target: `tests/machine/instructions.txt`. TK_BLESS=1 writes it anew.
+//! The instructions of listed kernels, a column for each target: `tests/machine/instructions.txt`. TK_BLESS=1 rewrites it.
 //!
 //! What is counted is the text for the assembler, so that no assembler is needed, by instructions that say how a kernel
 //! moves data and multiplies; arithmetic is not listed, since LLVM has the last word there.
@@ -47,10 +47,10 @@ const COUNTED: [&str; 22] = [
     "v_wmma",
 ];
 
-/// How AMD's instructions say what they do with caches, behind their operands.
+/// How AMD's instructions say what they do with caches, after their operands.
 const OF_CACHES: [&str; 6] = ["dlc", "glc", "nt", "sc0", "sc1", "slc"];
 
-/// How often each instruction stands in a text; predicates and braces in front of it do not count.
+/// How often each instruction stands in a text; predicates and braces before it do not count.
 fn counts(text: &str) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for statement in text.split([';', '{', '\n']) {
@@ -146,7 +146,7 @@ fn code_for_amd_is_what_was_reviewed() {
 }
 
 /// What a code object says of a kernel is what a launch does: the arguments lie as C would lay them, the three numbers of
-/// programs behind them, and blocks have their lanes and shared memory.
+/// programs after them, and blocks have their lanes and shared memory.
 #[test]
 fn metadata_for_amd_is_what_a_launch_does() {
     let folder = Folder::new("machine-metadata");
@@ -262,7 +262,7 @@ kernel fill(y: *mut f32, n: i32) launch(warps = 8) {
 }
 ";
 
-/// `--dump-after`: what stands between two passes, in their order, on every target.
+/// `--dump-after`: what is between two passes, in their order, on every target.
 #[test]
 fn kernels_after_passes() {
     let folder = Folder::new("dump_after");

@@ -1,5 +1,5 @@
 //! Changed programs through the whole command: `tk check`, and of what checks `tk test`, on the interpreter and on the
-//! simulated target, and `tk build`. Whatever the source is, none of them ends with a mistake of the compiler or by a
+//! simulated target, and `tk build`. Whatever the source is, none of them ends with a compiler bug or by a
 //! signal, and each stays below limits of time and memory.
 //!
 //! `TK_MUTATED=20000` tries that many programs, `TK_FUZZ_SEED` begins elsewhere. A program that fails stays in the

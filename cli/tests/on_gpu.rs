@@ -137,7 +137,7 @@ fn lines_without_room_are_counted() {
         launcher.launch(&stream, "talks", &[n.into()]).unwrap();
         let text = launcher.printed();
         let lines: Vec<&str> = text.lines().collect();
-        let left_out = lines.last().and_then(|l| l.strip_suffix(" more lines were printed and are left out"));
+        let left_out = lines.last().and_then(|l| l.strip_suffix(" more lines are omitted"));
         match left_out {
             Some(left_out) => assert_eq!(left_out.parse::<usize>().unwrap() + lines.len() - 1, 80_000),
             None => assert_eq!(lines.len(), 12),

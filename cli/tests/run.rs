@@ -87,7 +87,7 @@ fn bad_npy_files_are_one_sentence_and_leave_no_output() {
         (
             "cut3",
             Some(npy("<f4", "(3,)", &three[..7])),
-            "is truncated: its header announces 12 bytes of data, 7 are there",
+            "is truncated: its header declares 12 bytes of data, found 7",
         ),
         ("big", Some(npy(">f4", "(3,)", &three)), "big.npy is big-endian (>f4)"),
         ("object", Some(npy("|O", "(3,)", &three)), "object.npy holds Python objects"),
@@ -290,7 +290,7 @@ fn outputs_are_regular_files_and_different_ones() {
         folder.tk(&words)
     };
     std::fs::create_dir(folder.path("place")).unwrap();
-    add(&["z=place"]).code(2).err_has("no regular file");
+    add(&["z=place"]).code(2).err_has("not a regular file");
     folder.write(
         "two.tk",
         "kernel two(a: mut view[f32, 1], b: mut view[f32, 1]) { a.store([0], 1.0); b.store([0], 2.0); }",
@@ -363,7 +363,7 @@ fn what_kernels_print_goes_to_standard_error_in_the_order_of_programs() {
     let line = |i: usize| format!("program {i}, 0, 0: i = {i} [0.0, 1.0]\n");
     assert_eq!(ran.code(0).err, (0..3).map(line).collect::<String>());
     let many = folder.tk(&["run", "show.tk", "y=arange:f32[2]", "n=10002"]);
-    assert!(many.code(0).err.ends_with("2 more lines were printed and are left out\n"), "{}", many.err.len());
+    assert!(many.code(0).err.ends_with("2 more lines are omitted\n"), "{}", many.err.len());
 }
 
 /// A kernel with a function-valued parameter, and one more whose parameter of that name takes two values.

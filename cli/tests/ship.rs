@@ -74,7 +74,7 @@ fn launched(name: &str, target: &str, library: &str, options: &[&str]) -> String
     text(&ran)
 }
 
-/// TK_BLESS=1 writes what is expected anew.
+/// TK_BLESS=1 rewrites the expected output.
 fn expected(file: &str, found: &str) {
     let file = format!("{ROOT}/tests/ship/{file}");
     if std::env::var_os("TK_BLESS").is_some() {
@@ -164,7 +164,7 @@ fn one_c_file_is_for_one_vendor() {
     let folder = Folder::new("ship-c-both");
     let file = format!("{ROOT}/tests/ship/kernels.tk");
     let args = ["build", &file, "--target", "sm_90a", "--target", "gfx942", "--emit", "header", "-o", "."];
-    tk(&folder, &args).code(2).err_has("build those for NVIDIA and for AMD apart");
+    tk(&folder, &args).code(2).err_has("build for NVIDIA and AMD separately");
 }
 
 #[test]
@@ -378,11 +378,11 @@ fn a_layout_is_numbers_and_a_picture() {
         .out_has("\"access_bytes\":16");
     for (layout, shape, says) in [
         ("blocked(3, 4)", "64x64", "neighbours are a power of two"),
-        ("blocked(8, 4)", "0x4", "is no shape"),
+        ("blocked(8, 4)", "0x4", "is not a tile shape"),
         ("acc(m16n8k16, 4)", "64", "a tile of two dimensions"),
-        ("foo(1)", "64", "is no layout"),
+        ("foo(1)", "64", "is not a layout"),
         ("[2]: register [], lane [[1], [2]], warp []", "4", "has 2^2 lanes, and a warp of `sm_90a` has 32"),
-        ("[2]: register [[1]", "4", "is no layout: column"),
+        ("[2]: register [[1]", "4", "is not a layout: column"),
     ] {
         tk(&folder, &["layout", layout, shape]).code(2).says(&[says]);
     }

@@ -4,12 +4,12 @@
 //! - A plain block is a file of its own: it must check, and its `test` blocks must pass. A line with the comment
 //!   `// error: E0304` or `// warning: W0201` (or several codes, with commas) must be where exactly these diagnostics
 //!   are reported; nothing else may be. Warnings count only in blocks that announce one: an excerpt need not use all
-//!   that it declares. An `output` block directly behind it holds what `static_print` and `print` say.
+//!   that it declares. An `output` block directly after it holds what `static_print` and `print` say.
 //! - A `tk fragment` block holds statements: it stands in the body of a kernel without parameters and only checks.
 //! - The first `tk` block of a page of `spec/errors` gives exactly one diagnostic, of the page's code; warnings count on
 //!   the pages of warnings. The `text` block
-//!   behind it is that diagnostic as rendered; `TK_BLESS=1` writes it. An error of a launch may be expected with
-//!   `assert_error` instead. The other `tk` blocks of the page are mended: they check, and their tests pass. When the
+//!   after it is that diagnostic as rendered; `TK_BLESS=1` writes it. An error of a launch may be expected with
+//!   `assert_error` instead. The other `tk` blocks of the page are fixed: they check, and their tests pass. When the
 //!   diagnostic offers a fix, applying the first one makes the example check.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use markdown::Block;
 use program::Report;
 
-/// Codes that checking and the CPU device never give: a mistake of the compiler, a file that cannot be read, and what
+/// Codes that checking and the CPU device never give: a compiler bug, a file that cannot be read, and what
 /// only shows when machine code is made.
 const WITHOUT_EXAMPLE: &[&str] =
     &["E0001", "E0002", "E0003", "E1001", "E1002", "E1003", "E1004", "E1005", "W1001", "W1002", "W1003"];
@@ -224,7 +224,7 @@ fn error_page(code: &str, path: &Path, page: &str) -> Vec<(Block, String)> {
     problems
 }
 
-/// What is wrong with the mended examples of a page.
+/// What is wrong with the fixed examples of a page.
 fn mended(blocks: &[Block], failing: &Block, relevant: &dyn Fn(Report) -> Report) -> Vec<(Block, String)> {
     let mut problems = vec![];
     let fixed: Vec<&Block> = blocks.iter().skip(1).filter(|b| b.info == "tk").collect();

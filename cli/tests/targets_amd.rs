@@ -1,4 +1,4 @@
-//! Every AMD target has everything: `support/building.rs`. LLVM verifies the machine code behind each of its passes; a process
+//! Every AMD target has everything: `support/building.rs`. LLVM verifies the machine code after each of its passes; a process
 //! of its own, since what it gives to assemblers of others does not hold to that (PTX has no machine registers).
 #![cfg(feature = "llvm")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]

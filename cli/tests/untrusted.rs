@@ -121,8 +121,8 @@ fn a_cache_that_others_can_write_is_not_used() {
     build(&folder, &works).code(0);
     assert!(build(&folder, &works).code(0).out.contains("(cached)"));
     for (inside, above, why) in [
-        (0o770, 0o755, "others can write there; `chmod go-w "),
-        (0o702, 0o755, "others can write there"),
+        (0o770, 0o755, "others can write to it; run `chmod go-w "),
+        (0o702, 0o755, "others can write to it"),
         (0o700, 0o777, "everybody can write to "),
     ] {
         mode(&inner, inside);
@@ -134,7 +134,7 @@ fn a_cache_that_others_can_write_is_not_used() {
             .code(0)
             .out_has(": not used, since ")
             .out_has(why)
-            .out_has("TK_CACHE_DIR names another folder");
+            .out_has("set TK_CACHE_DIR to another folder");
         let mut tk = command::command(&folder.path(""), &["cache", "clear"]);
         Ran::new(tk.env("TK_CACHE_DIR", &inner).output().unwrap())
             .code(2)
@@ -232,7 +232,7 @@ fn only_regular_files_are_read() {
         }
         let used = format!("use {name}::f;\ntest \"t\" {{ assert(f()); }}\n");
         folder.write("uses.tk", used);
-        let says = if path.is_some() { "a link that leads out of the folder" } else { says };
+        let says = if path.is_some() { "a link that leads out of the program's folder" } else { says };
         soon(&folder, &["check", "uses.tk"])
             .code(1)
             .err_has("error[E0204]")
@@ -258,7 +258,7 @@ fn use_does_not_follow_a_link_out_of_the_folder() {
     let check = |file: &str| soon(&folder, &["test", file]);
     std::os::unix::fs::symlink("../secret.tk", &helpers).unwrap();
     let ran = check("program/main.tk");
-    ran.code(1).err_has("`program/helpers.tk` is a link that leads out of the folder of the program");
+    ran.code(1).err_has("`program/helpers.tk` is a link that leads out of the program's folder");
     assert!(!ran.err.contains("password"), "{ran:#?}");
     // Inside of the folder a link is a name like any other.
     fs::remove_file(&helpers).unwrap();

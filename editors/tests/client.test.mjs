@@ -1,5 +1,5 @@
-// Owns what an editor sees of `tk lsp`, by the client library that is published for the protocol: every feature once,
-// on the two files of `workspace/`. What each feature answers in detail is tested beside the server.
+// Tests `tk lsp` as an editor sees it, with the protocol's published client library: every feature once, on the two
+// files of `workspace/`. What each feature answers in detail is tested beside the server.
 
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
@@ -48,7 +48,7 @@ test("diagnostics, pulled: message, code with its explanation, the other place; 
   assert.deepEqual(items.map((d) => [d.code, d.severity, d.source, main.textOf(d.range)]), [
     ["E0201", lsp.DiagnosticSeverity.Error, "tk", "BLOK"],
   ]);
-  assert.match(items[0].message, /there is no `BLOK` here/);
+  assert.match(items[0].message, /cannot find `BLOK`/);
   assert.match(readFileSync(fileURLToPath(items[0].codeDescription.href), "utf8"), /E0201/);
   await client.edit(main, "BLOK", "BLOCK");
   assert.deepEqual((await pull(main)).items, []);

@@ -1,4 +1,4 @@
-// Owns the tests of the extension for VS Code: what the package holds, that it runs without the folder it was built in,
+// The tests of the extension for VS Code: what the package holds, that it runs without the folder it was built in,
 // and its language configuration. Assumes `vscode/tk.vsix`, which `run` has made. VS Code itself is played by stand-ins.
 
 import assert from "node:assert/strict";

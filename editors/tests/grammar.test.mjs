@@ -1,4 +1,4 @@
-// Owns the tests of the TextMate grammar, run by the engine of VS Code. `TK_BLESS=1` writes the snapshot anew.
+// The tests of the TextMate grammar, run by the engine of VS Code. `TK_BLESS=1` writes the snapshot anew.
 //
 // What is coloured wrong on purpose: nothing. What a regular expression cannot know (which name is a builtin) is not
 // asked here but of the semantic tokens of `tk lsp`.

@@ -1,4 +1,4 @@
--- Owns what somebody sees of the language in Neovim 0.7 and newer, through Neovim's own client: run by `run` as
+-- Tests the language in Neovim 0.7 and newer, through Neovim's own client: run by `run` as
 --     TK=.. nvim --headless --clean --cmd 'set rtp^=editors/nvim' -S editors/tests/nvim.lua
 -- Prints a line for each test and `nvim: N passed, M failed`; the exit code is 1 if one failed.
 
@@ -119,7 +119,7 @@ end)
 test("diagnostics follow the text", function()
   replace("program_id(0) * BLOCK", "program_id(0) * BLOK")
   wait("diagnostic", function()
-    return messages():find("there is no `BLOK` here", 1, true)
+    return messages():find("cannot find `BLOK`", 1, true)
   end)
   local found = vim.diagnostic.get(main)
   equal(#found, 1)
@@ -290,7 +290,7 @@ test("a restart gives the files another server", function()
   end)
 end)
 
-test("the set-up of the page works as it stands there", function()
+test("the setup of the page works as written", function()
   local page = table.concat(vim.fn.readfile(root .. "/editors/nvim/README.md"), "\n")
   local setup = page:match("```lua\n(.-)```")
   setup = setup:gsub("/path/to/editors/nvim", root .. "/editors/nvim")

@@ -1,6 +1,6 @@
-// Owns the TextMate grammar of the language; `npm run grammar` writes it to `syntaxes/tk.tmLanguage.json`, and a test
+// The TextMate grammar of the language; `npm run grammar` writes it to `syntaxes/tk.tmLanguage.json`, and a test
 // compares the two. May assume nothing: colours are needed most while a text is wrong. Guarantees that a comment ends
-// with its line, a string too, and that a bracket that was not closed colours nothing behind the next item.
+// with its line, a string too, and that a bracket that was not closed colours nothing after the next item.
 //
 // What needs knowledge of names (is this a builtin?) is left to the semantic tokens of `tk lsp`.
 
@@ -38,7 +38,7 @@ const square = (name, patterns) => enclosed(name, "\\[", "\\]", ["punctuation.br
 const curly = (name, patterns) => enclosed(name, "\\{", "\\}", ["punctuation.brackets.curly"], patterns);
 const BRACKET = ["punctuation.definition.compile-time.begin", "punctuation.definition.compile-time.end"];
 
-// The brackets of compile-time arguments, behind a name: as the `[` of `tile[f32, M]` and `matmul[BM = 32](a, b)`.
+// The brackets of compile-time arguments, after a name: as the `[` of `tile[f32, M]` and `matmul[BM = 32](a, b)`.
 const argumentsOf = (name, scope, followedBy) => ({
   name: "meta.compile-time.arguments.tk",
   begin: String.raw`${FREE}${NO_KEYWORD}(${name})(\[)${followedBy}`,
@@ -92,7 +92,7 @@ const items = {
     ],
   },
   tune: {
-    comment: "The braces behind `tune(..)` hold rows; they are not the body.",
+    comment: "The braces after `tune(..)` hold rows; they are not the body.",
     name: "meta.clause.tune.tk",
     begin: String.raw`\b(tune)(?=\s*\()`,
     beginCaptures: captures("keyword.other.clause"),
@@ -170,7 +170,7 @@ const types = {
     ],
   },
   "compile-time-arguments": {
-    comment: "Brackets hold compile-time arguments behind a type, where one is named, and where a call follows; elsewhere they index.",
+    comment: "Brackets hold compile-time arguments after a type, where one is named, and where a call follows; elsewhere they index.",
     patterns: [
       argumentsOf("tile|view", "support.type", ""),
       argumentsOf(String.raw`_*[A-Z]\w*[a-z]\w*`, "entity.name.type", ""),

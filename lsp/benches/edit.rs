@@ -1,6 +1,6 @@
 //! Measures answers after a key was pressed: `cargo bench -p tk-lsp`.
 //!
-//! A file of 2,000 lines is changed in its middle and asked about, so each round checks the file anew. The goal is
+//! A file of 2,000 lines is changed in its middle and asked about, so each round checks the file again. The goal is
 //! 50 ms for hover, definition and completion, and 100 ms until the diagnostics are there.
 
 #![allow(missing_docs, reason = "the macros of criterion make functions")]
@@ -24,7 +24,7 @@ impl Disk for Empty {
     }
 }
 
-/// A file of at least so many lines.
+/// A file of at least that many lines.
 fn file(lines: usize) -> String {
     let mut text = HEAD.to_string();
     for i in 0.. {

@@ -149,7 +149,7 @@ fn files_that_are_not_there() {
     assert_eq!(navigate::definition(&mut ws, "/w/a.tk", 40)[0].path, "/w/b.tk");
 }
 
-/// Renames what stands at an offset: the text, and where the offset has gone.
+/// Renames the symbol at an offset: the text, and where the offset has gone.
 fn renamed(ws: &mut Workspace, path: &str, at: usize, name: &str) -> Result<(String, usize), String> {
     let mut edits = rename::rename(ws, path, at, name)?;
     edits.sort();

@@ -1,4 +1,4 @@
-//! Owns the Rust that a build script generates: a type for a file of kernels, with one function for each.
+//! The Rust that a build script generates: a type for a file of kernels, with one function for each.
 //!
 //! Guarantees that a wrong number, order, rank or element type of arguments is an error of the Rust compiler. Arguments
 //! whose element types are always the same share one type parameter.
@@ -9,7 +9,7 @@ use std::fmt::Write;
 use tk_bundle::{Kernel, Manifest, Param, ParamKind};
 use tk_ops::DType;
 
-/// The text of the module. With `in_out_dir` the bundle is found through Cargo, otherwise beside the text.
+/// The text of the module. With `in_out_dir` the bundle is found through Cargo, otherwise next to the text.
 pub fn module(manifest: &Manifest, stem: &str, in_out_dir: bool) -> Result<String, String> {
     let name = camel(stem);
     let bundle = if in_out_dir {
@@ -49,11 +49,11 @@ pub fn module(manifest: &Manifest, stem: &str, in_out_dir: bool) -> Result<Strin
     Ok(out)
 }
 
-/// The names of a kernel, each once where it stands.
+/// The names of a kernel, unique where they are used.
 struct Names {
     function: String,
     params: Vec<String>,
-    /// Arguments and types of the compile-time parameters that are given.
+    /// Arguments and types of the given compile-time parameters.
     choices: Vec<String>,
     types: Vec<String>,
 }
@@ -76,7 +76,7 @@ impl Names {
     }
 }
 
-/// A name that nobody has, by a number behind it if need be.
+/// An unused name, by a number after it if need be.
 fn unique(name: String, taken: &mut BTreeSet<String>) -> String {
     let (mut own, mut number) = (name.clone(), 2);
     while !taken.insert(own.clone()) {
@@ -100,7 +100,7 @@ fn column(kernel: &Kernel, arg: usize) -> Vec<Option<String>> {
     kernel.variants.iter().map(|v| v.dtypes.get(arg).cloned().flatten()).collect()
 }
 
-/// Whether two arguments have one type wherever both are there.
+/// Whether two arguments have the same type wherever both are present.
 fn together(a: &[Option<String>], b: &[Option<String>]) -> bool {
     a.iter().zip(b).all(|(x, y)| x.is_none() || y.is_none() || x == y)
 }
@@ -253,7 +253,7 @@ fn function(kernel: &Kernel, names: &Names, generics: &[Generic]) -> Result<Stri
     Ok(out)
 }
 
-/// Whether a number has no type of its own in Rust.
+/// Whether a number has no Rust type.
 fn is_bits(kernel: &Kernel, arg: usize) -> bool {
     let first = column(kernel, arg).into_iter().flatten().next();
     matches!(first.as_deref(), Some("f8e4m3" | "f8e5m2" | "f8e4m3fnuz" | "f8e5m2fnuz" | "e2m1" | "e8m0"))
@@ -294,7 +294,7 @@ fn camel(name: &str) -> String {
     if out.starts_with(|c: char| c.is_ascii_digit()) || out.is_empty() { format!("V{out}") } else { out }
 }
 
-/// Words that Rust takes for itself and the language does not, and names that the generated function has.
+/// Rust keywords that are names in the language, and names of the generated function.
 const KEYWORDS: &str = "\
     Self abstract as async await become box break const continue crate do dyn else enum extern false final fn \
     for gen if impl in let loop macro match mod move mut named override priv pub ref return self static \

@@ -4,14 +4,14 @@
 //! // In the `main` of build.rs:
 //! tk_build::Build::new("kernels/softmax.tk").target("sm_90a").target("sm_80").compile();
 //! ```
-//! The program then has the kernels in itself, with a typed function for each:
+//! The program then contains the kernels, with a typed function for each:
 //! ```ignore
 //! tk::include_kernels!("softmax");
 //! let kernels = Softmax::new(&device)?;
 //! kernels.softmax(&stream, x.view(), y.view_mut())?;
 //! ```
-//! Cargo runs the script again only when a source file that was read, or a setting that matters, has changed; and what did not
-//! change comes from the compile cache.
+//! Cargo runs the script again only when a source file or a relevant setting has changed, and unchanged kernels come
+//! from the compile cache.
 
 #![forbid(unsafe_code)]
 
@@ -36,18 +36,18 @@ pub struct Build {
 }
 
 impl Build {
-    /// Of a `.tk` file, from the folder of the package.
+    /// Builds a `.tk` file, relative to the folder of the package.
     pub fn new(source: impl Into<PathBuf>) -> Build {
         Build { source: source.into(), targets: vec![], sets: vec![], out: None }
     }
 
-    /// Compiles for a target too: `sm_80`, `sm_90a`, `gfx90a`, `gfx942`, `gfx1100`.
+    /// Adds a target: `sm_80`, `sm_90a`, `gfx90a`, `gfx942`, `gfx1100`.
     pub fn target(mut self, name: &str) -> Build {
         self.targets.push(name.to_string());
         self
     }
 
-    /// The value of a compile-time parameter, as the language writes it, instead of what `export` says.
+    /// Sets a compile-time parameter, in the syntax of the language, overriding `export`.
     pub fn set(mut self, name: &str, value: &str) -> Build {
         self.sets.push((name.to_string(), SetValue::parse(value)));
         self
@@ -59,7 +59,7 @@ impl Build {
         self
     }
 
-    /// Compiles, and writes `NAME.tkb` and `NAME.rs`. Ends the build script with the messages if something is wrong.
+    /// Compiles, and writes `NAME.tkb` and `NAME.rs`. On errors, ends the build script with the messages.
     pub fn compile(self) {
         for name in ["TK_PTXAS", "TK_LLD", "TK_VENV", "CUDA_HOME", "VIRTUAL_ENV", "TK_CACHE_DIR"] {
             println!("cargo::rerun-if-env-changed={name}");
@@ -76,17 +76,17 @@ impl Build {
         }
     }
 
-    /// The same; gives the source files that were read, or the messages.
+    /// The same; returns the source files that were read, or the messages.
     pub fn try_compile(&self) -> Result<Vec<PathBuf>, String> {
         let path = self.source.to_string_lossy().into_owned();
         if self.targets.is_empty() {
-            return Err(format!("{path}: no target; say `.target(\"sm_90a\")`"));
+            return Err(format!("{path}: no target; add `.target(\"sm_90a\")`"));
         }
         let targets = self.targets.iter().map(|name| {
             let known = tk_driver::TARGETS.into_iter().find(|t| t.name == name);
             known.ok_or_else(|| {
                 let names: Vec<&str> = tk_driver::TARGETS.iter().map(|t| t.name).collect();
-                format!("there is no target `{name}`; there are {}", names.join(", "))
+                format!("unknown target `{name}`; the targets are {}", names.join(", "))
             })
         });
         let targets = targets.collect::<Result<Vec<_>, String>>()?;
@@ -131,7 +131,7 @@ impl Build {
     }
 }
 
-/// Whether a file holds something else: one that is left alone is compiled no second time.
+/// Whether the contents of a file differ: an unchanged file is not compiled again.
 fn differs(path: &Path, bytes: &[u8]) -> bool {
     std::fs::read(path).map_or(true, |old| old != bytes)
 }

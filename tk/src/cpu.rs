@@ -1,5 +1,5 @@
-//! Kernels of a bundle on arrays of the host, by the interpreter: to compare with, one launch at a time. For a program that is to
-//! run without a GPU there is [`Device::cpu`](crate::Device::cpu).
+//! Runs kernels of a bundle on host arrays with the interpreter, as a reference, one launch at a time. To run a program
+//! without a GPU use [`Device::cpu`](crate::Device::cpu).
 //!
 //! ```no_run
 //! use tk::cpu::{self, Array, Value};
@@ -19,7 +19,7 @@ pub use tk_runtime::Value;
 use tk_runtime::bundled;
 pub use tk_runtime::npy::Array;
 
-/// What a launch gave.
+/// The results of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     /// The arrays that the kernel may change, by name.
@@ -35,8 +35,8 @@ impl Results {
     }
 }
 
-/// Runs a kernel on values in the order of its arguments; numbers with defaults may be absent. `named` are compile-time
-/// parameters that several shipped variants differ in, by name.
+/// Runs a kernel on values in the order of its arguments; numbers with defaults may be absent. `named` are the
+/// compile-time parameters, by name, that distinguish shipped variants.
 pub fn run(
     bundle: &Bundle,
     kernel: &str,

@@ -1,4 +1,4 @@
-//! Kernels of source files, compiled when they are launched: [`Program`]. Needs the feature `jit`.
+//! Kernels of source files, compiled at launch: [`Program`]. Needs the feature `jit`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Program {
     launcher: Launcher,
 }
 
-/// What is wrong with a source file, or with the GPU.
+/// An error of a source file, or of the GPU.
 #[derive(Clone, Debug)]
 pub struct ProgramError(String);
 
@@ -49,15 +49,15 @@ impl Program {
         self.launcher.launch(stream, kernel, args)
     }
 
-    /// A place that launches one kernel again and again, with compile-time parameters by name: numbers, types and functions
-    /// as the language writes them.
+    /// A call site that launches one kernel repeatedly, with compile-time parameters by name: numbers, types and
+    /// functions in the syntax of the language.
     pub fn site(&self, kernel: &str, named: &[(&str, &str)]) -> Result<CallSite, LaunchError> {
         let sets: Vec<(String, SetValue)> =
             named.iter().map(|(name, value)| (name.to_string(), SetValue::parse(value))).collect();
         self.launcher.site(kernel, &sets)
     }
 
-    /// What kernels printed since this was last asked.
+    /// The output of kernels since the last call.
     pub fn printed(&self) -> String {
         self.launcher.printed()
     }

@@ -1,8 +1,8 @@
 //! Launch kernels of the tk language from Rust.
 //!
-//! Kernels that `tk build --emit bundle` or a build script ([`tk-build`](../tk_build/index.html)) has compiled are a
-//! [`Bundle`]; [`Kernels`] launches them on a [`Device`]: a GPU, or the CPU ([`Device::cpu`]). With the feature `jit`, `jit::Program` compiles
-//! source files when their kernels are launched.
+//! Kernels compiled by `tk build --emit bundle` or a build script ([`tk-build`](../tk_build/index.html)) are in a
+//! [`Bundle`]; [`Kernels`] launches them on a [`Device`]: a GPU, or the CPU ([`Device::cpu`]). With the feature `jit`,
+//! `jit::Program` compiles source files when their kernels are launched.
 //!
 //! ```no_run
 //! use tk::{Bundle, Device, DType, Kernels};
@@ -33,7 +33,7 @@ pub use tk_runtime::gpu::{
     F8E5M2FNUZ, Graph, Kernels, LaunchError, Pending, Pinned, Stream,
 };
 
-/// The module that a build script has generated for a file of kernels: `tk::include_kernels!("softmax");` for
+/// Includes the module that a build script generated for a file of kernels: `tk::include_kernels!("softmax");` for
 /// `softmax.tk`.
 #[macro_export]
 macro_rules! include_kernels {

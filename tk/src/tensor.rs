@@ -1,13 +1,13 @@
-//! Owns typed tensors on a GPU: [`Tensor`] owns memory, [`View`] and [`ViewMut`] are what kernels take, [`Pointer`] and
+//! Typed tensors on a GPU: [`Tensor`] owns memory, [`View`] and [`ViewMut`] are what kernels take, [`Pointer`] and
 //! [`PointerMut`] are elements without a shape.
 //!
-//! A launch checks that a view lies in its buffer; element type and rank are checked when a program is compiled.
+//! A launch checks that a view is in its buffer; element type and rank are checked when a program is compiled.
 
 use std::marker::PhantomData;
 
 use tk_runtime::gpu::{Arg, Buffer, CudaError, Device, Element, Stream};
 
-/// A row-major tensor in memory of a GPU that it owns.
+/// A row-major tensor that owns its GPU memory.
 #[derive(Debug)]
 pub struct Tensor<T, const R: usize> {
     buffer: Buffer,
@@ -15,14 +15,14 @@ pub struct Tensor<T, const R: usize> {
     elements: PhantomData<T>,
 }
 
-/// The bytes of a tensor; more than memory has if no number says it.
+/// The bytes of a tensor; saturates on overflow.
 fn bytes<T>(shape: &[i64]) -> usize {
     let count = shape.iter().try_fold(size_of::<T>(), |n, d| n.checked_mul(usize::try_from(*d).ok()?));
     count.filter(|n| isize::try_from(*n).is_ok()).unwrap_or(isize::MAX as usize)
 }
 
 impl<T: Element, const R: usize> Tensor<T, R> {
-    /// Memory that nobody has written.
+    /// Uninitialized memory.
     pub fn empty(device: &Device, shape: [i64; R]) -> Result<Self, CudaError> {
         Ok(Tensor { buffer: device.alloc(bytes::<T>(&shape))?, shape, elements: PhantomData })
     }
@@ -34,7 +34,7 @@ impl<T: Element, const R: usize> Tensor<T, R> {
         Ok(tensor)
     }
 
-    /// A copy of elements of the host, in row-major order. Fails if there are more of them than the shape has.
+    /// Copies host elements in row-major order. Fails if there are more of them than the shape has.
     pub fn from_slice(
         device: &Device,
         stream: &Stream,
@@ -56,21 +56,21 @@ impl<T: Element, const R: usize> Tensor<T, R> {
         &self.buffer
     }
 
-    /// All of it, to be read.
+    /// A view of the whole tensor, for reading.
     pub fn view(&self) -> View<'_, T, R> {
         View::new(&self.buffer, self.shape)
     }
 
-    /// All of it, to be written. What the GPU was given before may still use it.
+    /// A view of the whole tensor, for writing. Earlier work of the GPU may still use it.
     pub fn view_mut(&mut self) -> ViewMut<'_, T, R> {
         ViewMut(self.view())
     }
 
-    /// Its elements, once the stream has done what it was given before.
+    /// Its elements, after the earlier work of the stream.
     pub fn to_vec(&self, stream: &Stream) -> Result<Vec<T>, CudaError> {
         let count = self.buffer.len() / size_of::<T>().max(1);
         let mut out: Vec<T> = Vec::with_capacity(count);
-        // SAFETY: zero bytes are a value of `T`, as `Element` promises, and there is room for so many.
+        // SAFETY: zero bytes are a value of `T`, as `Element` promises, and there is room for that many.
         unsafe {
             std::ptr::write_bytes(out.as_mut_ptr(), 0, count);
             out.set_len(count);
@@ -99,7 +99,7 @@ impl<'a, T: Element, const R: usize> View<'a, T, R> {
     /// A tensor in memory of another library, with strides in elements.
     ///
     /// # Safety
-    /// Every element lies in memory of the GPU that lives while a kernel uses it.
+    /// Every element is in memory of the GPU that lives while a kernel uses it.
     pub unsafe fn foreign(address: u64, shape: [i64; R], strides: [i64; R]) -> Self {
         View { address, bytes: usize::MAX, shape, strides: Some(strides), memory: PhantomData }
     }
@@ -109,7 +109,7 @@ impl<'a, T: Element, const R: usize> View<'a, T, R> {
         View { strides: Some(strides), ..self }
     }
 
-    /// The same tensor so many elements further on. What then lies outside of the buffer is refused at the launch.
+    /// The same tensor, advanced by that many elements. Elements outside of the buffer are rejected at the launch.
     pub fn offset(self, elements: usize) -> Self {
         let skip = elements.saturating_mul(size_of::<T>());
         let bytes = if self.bytes == usize::MAX { usize::MAX } else { self.bytes.saturating_sub(skip) };

@@ -1,4 +1,4 @@
-//! Owns the check of the edges between crates: `docs/architecture.md` is the table, the manifests must agree.
+//! Checks the edges between crates: the manifests must agree with the table in `docs/architecture.md`.
 //!
 //! Guarantees that every crate of the workspace has a row and that it depends on no crate of ours which its row does
 //! not name. What only tests and build scripts use is not restricted.

@@ -1,4 +1,4 @@
-//! Owns `spec/ops.md`: the reference of the builtins, generated from the op table.
+//! `spec/ops.md`: the reference of the builtins, generated from the op table.
 //!
 //! Guarantees that the same table gives the same page, byte by byte, and that every example in it is a `tk` block,
 //! which the tests of the specification run.
@@ -20,10 +20,10 @@ const HEAD: &str = "\
 This page is generated from the op table in `lang/ops/src/rows`; `cargo xtask ops` writes it.
 
 Every builtin is one row of that table: its type, its meaning, its accuracy and an example that runs. In a signature,
-what stands behind a colon says what is expected: `const` means a value that is known at compile time, `mask` a bool
-tile that broadcasts, `shape` a list of extents such as `[BM, BK]`, `[int, ..]` a list with one entry for each axis, and
-words in bars are names known only there. A parameter without a colon is a tile or a scalar. A parameter with a default
-may be left out. Methods of a view are shown on `v`, those of a tile on `t`, those of a buffer of a test on `b`.
+the text after a colon is the kind of the parameter: `const` means a value known at compile time, `mask` a bool tile
+that broadcasts, `shape` a list of extents such as `[BM, BK]`, `[int, ..]` a list with one entry for each axis, and
+words between bars are names valid only there. A parameter without a colon is a tile or a scalar. A parameter with a
+default may be omitted. Methods of a view are shown on `v`, those of a tile on `t`, those of a buffer of a test on `b`.
 
 Accuracy: *exact* results have no rounding; *rounded* ones are the nearest representable value, ties to even; `n ulp`
 bounds the error in units of the last place for f32 and f64, while narrower types are computed in f32 and rounded.

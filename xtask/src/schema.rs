@@ -1,4 +1,4 @@
-//! Owns `docs/manifest.schema.json`: the JSON Schema of what `tk build --emit manifest` writes, from its types.
+//! `docs/manifest.schema.json`: the JSON Schema of what `tk build --emit manifest` writes, from its types.
 
 use std::path::Path;
 

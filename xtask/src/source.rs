@@ -1,4 +1,4 @@
-//! Owns how the checks see the repository: its files in a fixed order, with paths relative to the root.
+//! The repository for the checks: its files in a fixed order, with paths relative to the root.
 
 use std::fs;
 use std::path::Path;

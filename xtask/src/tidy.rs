@@ -1,4 +1,4 @@
-//! Owns the checks of `cargo xtask tidy`: what the house rules demand and no compiler checks.
+//! The checks of `cargo xtask tidy`: house rules that no compiler checks.
 //!
 //! Guarantees that every problem is one line that begins with the file it is in.
 
@@ -42,8 +42,9 @@ pub fn run(root: &Path) -> Result<(), Vec<String>> {
 }
 
 fn opening(file: &File) -> Option<String> {
-    (!file.text.starts_with("//!"))
-        .then(|| format!("{}: does not open with `//!`: what it owns, may assume and guarantees", file.path))
+    (!file.text.starts_with("//!")).then(|| {
+        format!("{}: does not open with `//!`: what it computes or guarantees, and may assume", file.path)
+    })
 }
 
 fn is_table(file: &File) -> bool {
@@ -67,7 +68,7 @@ fn functions(file: &File) -> Vec<String> {
     for (start, line) in lines.iter().enumerate() {
         let code = line.trim_start();
         let seen = code.strip_prefix("pub(").and_then(|c| c.split_once(") ")).map_or(code, |(_, rest)| rest);
-        // What stands behind a colon is a type.
+        // What is after a colon is a type.
         let words = seen.split(['(', '<', ':']).next().unwrap_or("");
         if !words.split_whitespace().any(|w| w == "fn")
             || code.starts_with("//")

@@ -1,4 +1,4 @@
-//! Owns how long a kernel takes from its source to its binary, and from the cache. No GPU takes part.
+//! Measures compile time from source to binary, and from the cache. Needs no GPU.
 //!
 //! Guarantees that nothing is found in a cache where the time is that of compiling, and that a process that has compiled
 //! before is measured: what is started once, such as LLVM, is not part of it.
@@ -147,7 +147,7 @@ fn measure(root: &Path, case: &Case, assembler: &Assembler) -> Result<Value, Str
     }))
 }
 
-/// A kernel behind the front end.
+/// A kernel after the front end.
 struct Front {
     session: Session,
     compiled: std::sync::Arc<Compiled>,

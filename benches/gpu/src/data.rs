@@ -1,4 +1,4 @@
-//! Owns the inputs: normally distributed numbers that follow from a seed and a position.
+//! The inputs: normally distributed numbers that follow from a seed and a position.
 //!
 //! Guarantees that the number of a position is the same whenever it is asked for, so that a reference needs no copy of
 //! the inputs.

@@ -1,5 +1,5 @@
-//! Owns what a launch costs the host: [`tk_runtime::gpu::CallSite`] and [`Kernels`] beside the driver's own call, and one
-//! of many in a graph.
+//! Measures the host time of a launch: [`tk_runtime::gpu::CallSite`] and [`Kernels`] next to the driver's own call, and
+//! one of many in a graph.
 //!
 //! Guarantees that both launch an empty kernel of three pointers and an integer in blocks of one size, in turns. What
 //! is compared are short bursts, for which the queue of the GPU has room: in a long loop every launch waits for the
@@ -113,7 +113,7 @@ impl From<tk_runtime::gpu::CudaError> for Said {
     }
 }
 
-/// Microseconds of one of so many launches, in bursts; waiting for the GPU in between does not count.
+/// Microseconds of a launch, of that many in bursts; waiting for the GPU in between does not count.
 fn time(
     stream: &Stream,
     burst: u32,

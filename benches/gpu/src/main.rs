@@ -1,4 +1,4 @@
-//! Owns `tk-gpu-bench`: what kernels of this project reach on an NVIDIA GPU, as one JSON file.
+//! `tk-gpu-bench`: what kernels of this project reach on an NVIDIA GPU, as one JSON file.
 //!
 //! May assume a checkout beside it, for the kernels are its examples. Guarantees that a kernel is timed only after its
 //! results were compared with a reference, that one work that fails leaves the others, and that the file is complete

@@ -1,4 +1,4 @@
-//! Owns products of matrices: how fast they are, and how far from those in double precision.
+//! Products of matrices: how fast they are, and how far from those in double precision.
 //!
 //! Guarantees that a product is timed only after its result was right: every element of a small one that no block
 //! divides, and elements of the large one, whose memory held no numbers before. The inputs are those that `peers.py`
@@ -223,7 +223,7 @@ impl Operands {
         done.map_err(|e| e.to_string())
     }
 
-    /// The elements of the result behind one launch, whose memory held no numbers before.
+    /// The elements of the result after one launch, whose memory held no numbers before.
     fn result(&self, site: &mut CallSite, product: &Product) -> Result<Buf, String> {
         let stream = &self.clock.stream;
         let bytes = self.size[0] * self.size[1] * product.out.bytes();

@@ -1,4 +1,4 @@
-//! Owns the kernels whose time is that of memory: a device copy, and each work in each of its configurations.
+//! The kernels whose time is that of memory: a device copy, and each work in each of its configurations.
 //!
 //! Guarantees that a configuration is timed only after its results were right: every element of a small shape, and
 //! rows of the large one, whose memory held no numbers before.

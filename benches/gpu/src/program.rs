@@ -1,4 +1,4 @@
-//! Owns the way from a source file of the checkout to kernels that can be launched.
+//! Compiles a source file of the checkout to kernels that can be launched.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Owns the few entry points of the driver that only a measurement needs: copies on the GPU and parts of buffers, and
+//! The few entry points of the driver that only a measurement needs: copies on the GPU and parts of buffers, and
 //! the bare launch that others are compared with.
 //!
 //! May assume that a device is open and its context current in this thread, as it is after any call to the runtime.
@@ -69,7 +69,7 @@ impl Copies {
 
     /// Writes elements from the host, from this address on.
     pub fn to_device<T: Element>(&self, to: u64, from: &[T]) -> Result<(), String> {
-        // SAFETY: the slice has so many bytes, and the call waits.
+        // SAFETY: the slice has that many bytes, and the call waits.
         done(unsafe { (self.to_device)(to, from.as_ptr().cast(), size_of_val(from)) }, "a copy to the GPU")
     }
 
@@ -77,7 +77,7 @@ impl Copies {
     pub fn to_host(&self, stream: &Stream, from: u64, bytes: usize) -> Result<Vec<u8>, String> {
         stream.synchronize().map_err(|e| e.to_string())?;
         let mut out = vec![0u8; bytes];
-        // SAFETY: there is room for so many bytes, and the call waits.
+        // SAFETY: there is room for that many bytes, and the call waits.
         done(unsafe { (self.to_host)(out.as_mut_ptr().cast(), from, bytes) }, "a copy from the GPU")?;
         Ok(out)
     }
@@ -110,7 +110,7 @@ pub struct Bare {
 }
 
 impl Bare {
-    /// Of a kernel with four parameters, in blocks of so many threads.
+    /// Of a kernel with four parameters, in blocks of that many threads.
     pub fn nothing(address: u64, threads: u32) -> Result<Bare, String> {
         let (load, find_function): (Load, Find) = (find("cuModuleLoadData")?, find("cuModuleGetFunction")?);
         let (mut module, mut function) = (null_mut(), null_mut());

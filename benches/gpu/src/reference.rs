@@ -1,11 +1,11 @@
-//! Owns what the results should be, in double precision, and how far a result may be from it.
+//! Reference results in double precision, and the tolerance of a result.
 
 use half::f16;
 
 use crate::data::{Input, normal, normal_f16};
 use crate::work::Kind;
 
-/// Columns of the inputs that all rows share repeat after so many.
+/// Columns of the inputs that all rows share repeat after that many.
 pub const MOST_COLUMNS: usize = 1 << 16;
 /// What layer normalization adds to the variance.
 pub const EPS: f32 = 1e-5;

@@ -1,4 +1,4 @@
-//! Owns the results: [`Report`], a JSON object that is written to its file after each change.
+//! The results: [`Report`], a JSON object that is written to its file after each change.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Owns how long work on the GPU takes: [`Clock`].
+//! Measures GPU time: [`Clock`].
 //!
 //! Guarantees that each run begins with an L2 that holds nothing of its inputs, and that the time is the GPU's, between
 //! two events in its queue. The method is that of Triton's `do_bench`, so that the numbers can be put side by side.

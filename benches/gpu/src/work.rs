@@ -1,4 +1,4 @@
-//! Owns the works: which kernels are measured on which shapes and in which configurations.
+//! The works: which kernels are measured on which shapes and in which configurations.
 
 use serde_json::{Value, json};
 use tk_sema::contract::SetValue;
@@ -141,7 +141,7 @@ const WARP: usize = 32;
 /// Elements of f16 in 16 bytes.
 const WIDE: usize = 8;
 
-/// The works on about so many elements each, with rows of these lengths if some are given.
+/// The works on about that many elements each, with rows of these lengths if some are given.
 pub fn works(quick: bool, elements: usize, columns: &[usize]) -> Vec<Work> {
     let mut works = vec![
         elementwise("add_f32", Kind::Add, quick, elements),

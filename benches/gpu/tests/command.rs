@@ -77,7 +77,7 @@ fn rounds_become_one_table() {
     let product = &merged["matmul"]["matmul_f16_4096"];
     assert_eq!(product["best_configuration"], "BM = 128, BN = 256");
     assert!((product["of_cublas"].as_f64().unwrap() - 645.0 / 700.0).abs() < 1e-9);
-    // A kernel of the library stands beside what the peers have for the same work.
+    // A kernel of the library is compared with the peers' kernel for the same work.
     assert_eq!(
         merged["works"]["nn_softmax_f16_781"]["triton_TBps"],
         merged["works"]["softmax_f16_781"]["triton_TBps"]

@@ -1,4 +1,4 @@
-//! Owns the forms of `tk build` that hold all kernels of a file: bundle, manifest, C source.
+//! The forms of `tk build` that hold all kernels of a file: bundle, manifest, C source.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -104,7 +104,7 @@ fn beside(shipped: &mut Shipped, chosen: &[Specialization]) -> Files {
     files
 }
 
-/// The optional arguments that are absent, each behind `word`.
+/// The optional arguments that are absent, each after `word`.
 fn without(unit: &Unit, word: &str) -> String {
     unit.absent.iter().map(|name| format!("{word}{name}")).collect()
 }

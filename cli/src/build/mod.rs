@@ -1,4 +1,4 @@
-//! Owns `tk build FILE[::KERNEL] --target T -o DIR`: machine code, every form before it and what is shipped, as files.
+//! `tk build FILE[::KERNEL] --target T -o DIR`: machine code, intermediate forms and shipped artifacts, as files.
 //!
 //! Guarantees that either all files are written or none, and that the same input gives the same files: their names and
 //! contents hold no times and no paths.
@@ -40,7 +40,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     let sets = front::sets(&args.sets)?;
     let (chosen, left_out) = specializations(&session, path, name, &sets, &targets)
         .map_err(|refused| said(terminal, &session, refused))?;
-    left_out.iter().try_for_each(|sentence| terminal.note(&format!("left out: {sentence}")))?;
+    left_out.iter().try_for_each(|sentence| terminal.note(&format!("skipped: {sentence}")))?;
     let first = chosen.first().map(|s| s.place).unwrap_or_default();
     let forms = &args.emit;
     let mut builder =
@@ -87,10 +87,10 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     }
     let mut once: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
     for (name, bytes) in files {
-        // A binary stands beside a manifest and for itself under one name.
+        // A binary has the same name next to a manifest and alone.
         if once.insert(args.out.join(&name), bytes.clone()).is_some_and(|old| old != bytes) {
             return Err(Failure::Sentence(format!(
-                "two of the files would be called {name}; build one form after the other"
+                "two of the files would be named {name}; build one form at a time"
             )));
         }
     }
@@ -118,9 +118,7 @@ fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), Strin
     }
     let gcn = targets.iter().filter(|t| t.has_gcn).count();
     if forms.contains(&BuildForm::Header) && gcn > 0 && gcn < targets.len() {
-        return Err(
-            "one C file launches kernels of one vendor: build those for NVIDIA and for AMD apart".into()
-        );
+        return Err("one C file launches kernels of one vendor: build for NVIDIA and AMD separately".into());
     }
     Ok(())
 }
@@ -143,7 +141,7 @@ fn targets(names: &[String]) -> Result<Vec<&'static TargetSpec>, String> {
     let mut found: Vec<&'static TargetSpec> = vec![];
     for name in names {
         let Some(target) = tk_driver::TARGETS.into_iter().find(|t| t.name == name) else {
-            return Err(format!("there is no target `{name}`; there are {}", known.join(", ")));
+            return Err(format!("unknown target `{name}`; the targets are {}", known.join(", ")));
         };
         if !found.contains(&target) {
             found.push(target);
@@ -303,7 +301,7 @@ fn has_form(target: &TargetSpec, form: BuildForm) -> bool {
     }
 }
 
-/// What stands behind the last dot of a file.
+/// The suffix of a file name.
 fn extension(form: BuildForm) -> &'static str {
     match form {
         BuildForm::Tile => "tile",

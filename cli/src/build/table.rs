@@ -1,4 +1,4 @@
-//! Owns what `tk build` shows of the kernels that it has built.
+//! The table of built kernels that `tk build` prints.
 
 use tk_driver::{Resources, Work};
 

@@ -1,4 +1,4 @@
-//! Owns the instruction mix: how many instructions of each class a kernel has, by their names in SASS or PTX.
+//! The instruction mix: the number of instructions of each class in a kernel, by their names in SASS or PTX.
 
 use tk_bundle::View;
 
@@ -88,7 +88,7 @@ pub fn mix(view: &View) -> Vec<(&'static str, usize)> {
 /// The name of the instruction of a line, without its predicate.
 fn instruction(line: &str) -> Option<&str> {
     let line = line.trim_start();
-    // An address stands in front of SASS: `/*0010*/`.
+    // An address precedes SASS: `/*0010*/`.
     let sass = line.starts_with("/*");
     let code = if sass { line.split_once("*/")?.1 } else { line };
     let mut words = code.split_whitespace().skip_while(|w| w.starts_with('@') || *w == "{");

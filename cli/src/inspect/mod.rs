@@ -1,4 +1,4 @@
-//! Owns `tk inspect FILE`: what an artifact holds, as text or as a page for a browser.
+//! `tk inspect FILE`: the contents of an artifact, as text or as an HTML page.
 
 mod mix;
 mod page;

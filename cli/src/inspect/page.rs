@@ -1,7 +1,7 @@
-//! Owns the page of `tk inspect --html`: one file without anything from elsewhere.
+//! The page of `tk inspect --html`: one self-contained file.
 //!
 //! The data is JSON inside of the page, and `page.html` shows it. Guarantees that no text of an artifact can end the element
-//! that it stands in.
+//! that contains it.
 
 use serde_json::{Value, json};
 use tk_bundle::{Kernel, Line, Listing, Variant, View};
@@ -19,7 +19,7 @@ pub fn page(artifact: &Artifact, name: &str) -> String {
         format!("format {}, tk {}, LLVM {}, {}", manifest.format, v.tk, v.llvm, super::assembled(&v.ptxas));
     let name = name.rsplit(['/', '\\']).next().unwrap_or(name);
     let data = json!({ "name": name, "made": made, "kernels": kernels }).to_string();
-    // `<` only stands inside of strings.
+    // `<` only occurs inside of strings.
     PAGE.replace("@DATA@", &data.replace('<', "\\u003c"))
 }
 

@@ -1,4 +1,4 @@
-//! Owns the disassembly of a binary, where NVIDIA's disassembler is there.
+//! The disassembly of a binary, where NVIDIA's disassembler is there.
 
 use tk_bundle::View;
 
@@ -10,7 +10,7 @@ pub fn sass(cubin: &[u8], files: &[String]) -> Option<View> {
     Some(lines(&text, files))
 }
 
-/// Without the compiler nobody knows where the disassembler lies.
+/// Without the compiler the path of the disassembler is unknown.
 #[cfg(not(feature = "llvm"))]
 pub fn sass(_cubin: &[u8], _files: &[String]) -> Option<View> {
     None

@@ -24,7 +24,7 @@ use crate::everything::{self, Program, on_large_stack};
 use crate::lanes::reads_of_inactive_lanes;
 use crate::program;
 
-/// What a target does not have, by the end of its message in front of the name of the target: the page of E0805 shows a
+/// What a target does not have, by the end of its message before the name of the target: the page of E0805 shows a
 /// kernel that holds PTX on every target.
 fn refused_by(target: &TargetSpec) -> &'static [&'static str] {
     if target.has_gcn {

@@ -1,4 +1,4 @@
-//! Owns how the tests call the command: in an empty folder of their own, with everything it printed at hand.
+//! Runs the command for a test: in its own empty folder, with captured output.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Owns the list of programs that every device must run as the interpreter does.
+//! The list of programs that must give the results of the interpreter on every device.
 //!
 //! The `tk` blocks of the specification, of the pages of the codes, and of the doc comments of the standard library; the
 //! example of each operation as a kernel, since a `test` block computes on the interpreter; and the files of `tests/device`.

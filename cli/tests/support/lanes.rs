@@ -1,7 +1,7 @@
 //! Finds, in machine code for AMD, instructions that read registers of other lanes where some lanes are off.
 //!
 //! A lane that is off gives what its register held before, or nothing. LLVM's own passes have moved such instructions
-//! behind the narrowing of EXEC (`v_permlanex16_b32`, llvm-project #142962): into the block that `s_cbranch_execz` jumps
+//! after the narrowing of EXEC (`v_permlanex16_b32`, llvm-project #142962): into the block that `s_cbranch_execz` jumps
 //! over, which is straight to its label. Regions with labels inside are left out: they are loops and nested branches of
 //! the program, whose conditions are the same in all lanes, though LLVM cannot know that.
 

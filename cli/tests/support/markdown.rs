@@ -1,9 +1,9 @@
-//! Owns how a page of the specification is taken apart: its fenced blocks with their places.
+//! Parses a page of the specification into its fenced blocks with their positions.
 
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The words behind the opening fence.
+    /// The words after the opening fence.
     pub info: String,
     /// The contents, with a line break at the end of each line.
     pub text: String,

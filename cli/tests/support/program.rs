@@ -1,4 +1,4 @@
-//! Owns how a block of text is run as a program: checked in memory, its tests run on the interpreter or on a device.
+//! Runs a block of text as a program: checks it in memory, and runs its tests on the interpreter or on a device.
 
 use std::path::Path;
 use std::sync::Arc;

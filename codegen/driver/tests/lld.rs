@@ -82,9 +82,9 @@ fn the_first_name_in_path_wins() {
 fn what_does_not_work_is_one_sentence() {
     let folder = Folder::new("broken");
     for (name, text, says) in [
-        ("silent", "exit 3", "it ends with exit code 3"),
-        ("other", "echo gold 1.0", "its answer to --version is not that of lld"),
-        ("ld64.lld", "echo LLD 19.1.7", "its answer to --version is not that of lld"),
+        ("silent", "exit 3", "it exits with code 3"),
+        ("other", "echo gold 1.0", "its --version output is not that of lld"),
+        ("ld64.lld", "echo LLD 19.1.7", "its --version output is not that of lld"),
     ] {
         let path = folder.script(name, text);
         let e = Lld::find(&named(&path), &no_cache()).unwrap_err();
@@ -102,7 +102,7 @@ fn what_does_not_work_is_one_sentence() {
             "strange",
             "while [ \"$1\" != -o ]; do shift; done; echo no >\"$2\"",
             true,
-            "says nothing about the kernel",
+            "has no metadata about the kernel",
         ),
         ("unused", "", false, "no object"),
     ] {

@@ -169,13 +169,13 @@ fn the_version_is_asked_for_once_until_the_file_changes() {
 fn one_that_does_not_work_is_an_error_with_its_first_line() {
     let folder = Folder::new("broken");
     let cases = [
-        (folder.script("silent", "exit 3"), "does not work: it ends with exit code 3"),
+        (folder.script("silent", "exit 3"), "does not work: it exits with code 3"),
         (folder.script("killed", "kill -9 $$"), "does not work: it was killed"),
         (
             folder.script("library", "echo 'libfoo.so: cannot open' >&2; exit 127"),
             "does not work: libfoo.so: cannot open",
         ),
-        (folder.script("other", "echo hello"), "does not work: its answer to --version is not that of ptxas"),
+        (folder.script("other", "echo hello"), "does not work: its --version output is not that of ptxas"),
         (folder.0.join("missing"), "does not work: no such file or directory"),
         (folder.0.clone(), "does not work: permission denied"),
     ];
@@ -209,11 +209,11 @@ fn what_it_refuses_is_told_from_one_that_is_too_old() {
     let old = fails("older", "ptxas fatal   : Value 'sm_90a' is not defined for option 'gpu-name'");
     assert!(old.contains("is too old"), "{old}");
     let wrong = fails("wrong", "ptxas x.ptx, line 7; error   : Unknown symbol 'foo'");
-    assert_eq!(wrong, "ptxas 11.8.9 refuses kernel `k`: Unknown symbol 'foo' (line 7 of the PTX)");
+    assert_eq!(wrong, "ptxas 11.8.9 rejects kernel `k`: Unknown symbol 'foo' (line 7 of the PTX)");
     let path = folder.script("nothing", &fake("12.9.86", "exit 0"));
     let ptxas = Ptxas::find(&named(&path), &folder.cache()).unwrap();
     let d = assemble(&kernel(STORE), &ptxas).unwrap_err();
-    assert!(d.message.ends_with("it ends without an error and writes nothing"), "{}", d.message);
+    assert!(d.message.ends_with("it succeeds, but writes nothing"), "{}", d.message);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn the_real_one_gives_the_same_bytes_again() {
     assert_eq!(first.report.assembler, ptxas.version);
     assert_eq!(assemble(&kernel(STORE), &ptxas).unwrap(), first);
     let d = assemble(&kernel(&STORE.replace("%tid.x", "%nothing")), &ptxas).unwrap_err();
-    assert!(d.message.contains("refuses kernel `k`"), "{}", d.message);
+    assert!(d.message.contains("rejects kernel `k`"), "{}", d.message);
     let d = assemble(&kernel(&STORE.replace("8.5", "99.0")), &ptxas).unwrap_err();
     assert!(d.message.contains("is too old"), "{}", d.message);
 }

@@ -28,7 +28,7 @@ function! TkIndent() abort
   if getline(v:lnum) =~# '^\s*[]})]'
     let l:indent -= shiftwidth()
   elseif getline(v:lnum) =~# '^\s*{\s*$' && s:code(l:before) =~# '^\s\+\%([)}]\|' . s:clause . '\s*(.*)\)\s*$'
-    " The body behind the clauses.
+    " The body after the clauses.
     let l:indent -= shiftwidth()
   endif
   return max([l:indent, 0])

@@ -1,4 +1,4 @@
-// Owns the way from a text to its scopes, by the engine that VS Code uses.
+// Computes the scopes of a text, with the engine that VS Code uses.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// Owns a second reading of the language's tokens, after `lang/syntax/src/token.rs`: what the grammar's colours are
+// A second reading of the language's tokens, after `lang/syntax/src/token.rs`: what the grammar's colours are
 // compared with. Guarantees pieces `{ kind, text, start, end }` in order, where `kind` is one of those in `KINDS`.
 
 export const KEYWORDS = new Set(
@@ -41,8 +41,8 @@ export function lex(text) {
 const ITEM_WORDS = new Set(["kernel", "fn", "struct", "export"]);
 
 /**
- * The square brackets of compile-time parameters and arguments, by the rules of the language: behind the name of a
- * definition or an `export`, behind a type (structs are CamelCase), with a named argument, and in front of a call.
+ * The square brackets of compile-time parameters and arguments, by the rules of the language: after the name of a
+ * definition or an `export`, after a type (structs are CamelCase), with a named argument, and before a call.
  */
 export function compileTimeBrackets(tokens) {
   const code = tokens.filter((token) => !["doc", "comment"].includes(token.kind));

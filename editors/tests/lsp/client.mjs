@@ -1,4 +1,4 @@
-// Owns one conversation with `tk lsp` by the protocol's own client library, on a copy of `workspace/`.
+// One conversation with `tk lsp` by the protocol's own client library, on a copy of `workspace/`.
 
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -179,7 +179,7 @@ export class Document {
     return this.text.slice(this.offset(range.start), this.offset(range.end));
   }
 
-  /** The text behind edits. */
+  /** The text after edits. */
   with(edits) {
     const last = [...edits].sort((a, b) => this.offset(b.range.start) - this.offset(a.range.start));
     return last.reduce(

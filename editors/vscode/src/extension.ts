@@ -1,4 +1,4 @@
-// Owns what runs inside of VS Code: the client of `tk lsp`, its restart, and the tests behind a code lens.
+// The extension for VS Code: the client of `tk lsp`, its restart, and the tests of a code lens.
 //
 // Everything about the language comes from the server; nothing is sent anywhere else. Guarantees that there is at most
 // one server, and that no program of a folder that is not trusted is run.
@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import * as vscode from "vscode";
 import { LanguageClient } from "vscode-languageclient/node";
 
-/** What the server gives to the command behind the lens of a kernel; see `lsp/src/server/look.rs`. */
+/** What the server gives to the command of the lens of a kernel; see `lsp/src/server/look.rs`. */
 interface Tests {
   uri: string;
   /** Part of the names of the tests; all of the file when it is empty or missing. */

@@ -1,4 +1,4 @@
-//! Owns the command line: what may be given, its defaults, and which numbers make no sense.
+//! The command line: what may be given, its defaults, and which numbers make no sense.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ pub struct Choice {
     #[arg(long, value_name = "F", default_value_t = 0.8, value_parser = temperature, allow_negative_numbers = true)]
     pub temperature: f32,
     // 40 is what the authors of GPT-2 drew their samples with.
-    /// Choose among so many of the likeliest tokens; 0 for all.
+    /// Choose among the N likeliest tokens; 0 for all.
     #[arg(long, value_name = "N", default_value_t = 40, allow_negative_numbers = true)]
     pub top_k: u32,
     /// Choose among the likeliest tokens that have this probability together; 1 for all.
@@ -110,10 +110,10 @@ pub struct Bench {
     /// Tokens of a prompt.
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..))]
     pub prompt_tokens: u32,
-    /// Tokens to write behind it.
+    /// Tokens to write after it.
     #[arg(long, value_name = "N", default_value_t = 128, value_parser = clap::value_parser!(u32).range(1..))]
     pub tokens: u32,
-    /// How often to measure, behind one run that is not counted.
+    /// How often to measure, after one run that is not counted.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub repetitions: u32,
     /// Sequences together.

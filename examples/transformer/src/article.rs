@@ -1,7 +1,7 @@
-//! Owns the command `article`: the model of the article that the language was made for, with random weights.
+//! The command `article`: the model of the article that the language was made for, with random weights.
 //!
-//! Its norms stand behind the sums, its attention has no mask, its linear layers no bias, and everything is f16. The
-//! layer norm is part of the product in front of it, so that a block of the model is five kernels.
+//! Its norms are after the sums, its attention has no mask, its linear layers no bias, and everything is f16. The
+//! layer norm is part of the product before it, so that a block of the model is five kernels.
 
 use std::path::Path;
 

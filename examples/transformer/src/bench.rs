@@ -1,4 +1,4 @@
-//! Owns the command `bench`: how many tokens a second are read and written, as mean and standard deviation.
+//! The command `bench`: how many tokens a second are read and written, as mean and standard deviation.
 //!
 //! Guarantees the same work each time: prompts follow from a fixed sequence, the likeliest token is always taken, and
 //! no token ends a sequence.
@@ -53,7 +53,7 @@ pub fn run(args: &Bench) -> Result<()> {
         memory: engine.memory(),
     };
     if let Some(path) = &args.trace {
-        // The cache is full behind a measurement, and a step in the middle is like most others.
+        // The cache is full after a measurement, and a step in the middle is like most others.
         engine.prefill(&prompts, &Sampling::greedy())?;
         trace::write(path, &engine.trace()?)?;
     }

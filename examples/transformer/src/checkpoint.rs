@@ -1,4 +1,4 @@
-//! Owns a model on disk: `config.json` with `model.safetensors`, or with the shards of `model.safetensors.index.json`.
+//! A model on disk: `config.json` with `model.safetensors`, or with the shards of `model.safetensors.index.json`.
 //!
 //! May assume nothing about the folder. Guarantees, once open, that every tensor that the configuration asks for is
 //! there with its shape and with elements of a type that the engine takes, and that no file outside of the folder was
@@ -21,7 +21,7 @@ const WHOLE: &str = "model.safetensors";
 /// The file that says which shard has which tensor.
 const INDEX: &str = "model.safetensors.index.json";
 
-/// What some programs write in front of every name.
+/// What some programs write before every name.
 const PREFIX: &str = "transformer.";
 
 /// A model on disk, mapped into memory.

@@ -1,4 +1,4 @@
-//! Owns the command `compare`: the logits of a text against those that another program computed.
+//! The command `compare`: the logits of a text against those that another program computed.
 //!
 //! Guarantees that what is not a number never passes, on either side.
 

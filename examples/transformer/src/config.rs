@@ -1,4 +1,4 @@
-//! Owns `config.json`: the shape of a model in the layout of GPT-2.
+//! `config.json`: the shape of a model in the layout of GPT-2.
 //!
 //! May assume nothing about the file. Guarantees that every size is positive and bounded, so that products of a few of
 //! them cannot overflow, that heads divide the width, and that a setting which would change what the model computes is
@@ -36,7 +36,7 @@ pub struct Config {
     pub epsilon: f32,
     /// The token that ends a text.
     pub end: Option<u32>,
-    /// The token in front of a text.
+    /// The token before a text.
     pub begin: Option<u32>,
     /// Whether the output uses the matrix of the token embedding.
     pub tied: bool,
@@ -123,7 +123,7 @@ pub fn read_json(path: &Path) -> Result<Value> {
         .map_err(|error| Failure::mistake(format!("{} is not valid JSON: {error}", path.display())))
 }
 
-/// A field that is there; `null` stands for none.
+/// A field that is present; `null` means absent.
 fn given<'f>(fields: &'f Map<String, Value>, name: &str) -> Option<&'f Value> {
     fields.get(name).filter(|value| !value.is_null())
 }

@@ -1,4 +1,4 @@
-//! Owns what a run can end with when it does not end well: one sentence and, where there is one, a thing to try.
+//! Errors of a run: one sentence and, where there is one, a suggestion.
 //!
 //! Guarantees that each failure has one exit code: 2 after a mistake in arguments, files or a device, 1 after a
 //! comparison that failed, 0 when whoever read the output went away, which is nobody's mistake.

@@ -1,4 +1,4 @@
-//! Owns the command `generate`: text that appears while it is computed, and what it took.
+//! The command `generate`: text that appears while it is computed, and what it took.
 //!
 //! Guarantees that no sequence gets more tokens than there is room for, and that an interrupt during the text ends with the
 //! statistics of what there is. An interrupt while the model is loaded ends the program at once.
@@ -125,7 +125,7 @@ struct Writing<'t> {
     end: Option<u32>,
     most: usize,
     context: usize,
-    /// Tokens that each sequence got, those behind its end included.
+    /// Tokens that each sequence got, those after its end included.
     rounds: usize,
     /// Whether the context ended a text.
     full: bool,

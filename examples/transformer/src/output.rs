@@ -1,4 +1,4 @@
-//! Owns what reaches the terminal: results on standard output, notes on standard error, and how quantities look.
+//! Terminal output: results on standard output, notes on standard error, and the format of quantities.
 //!
 //! Guarantees that a reader that went away ends the program quietly, which `println!` would not.
 
@@ -20,7 +20,7 @@ pub fn print(text: &str) -> Result<()> {
     })
 }
 
-/// Writes a line to standard error. That nobody reads it is no reason to stop.
+/// Writes a line to standard error. A closed standard error is no reason to stop.
 pub fn note(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! Owns what is to be continued: from arguments or a file, through UTF-8, to tokens that fit into the context.
+//! Prompts: from arguments or a file, through UTF-8, to tokens that fit in the context.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ pub fn encode(texts: &[String], tokenizer: &Tokenizer, config: &Config) -> Resul
 fn from_file(path: &Path) -> Result<String> {
     let bytes = crate::failure::read(path).map_err(|error| Failure::file("read", path, &error))?;
     let mut text = utf8(&bytes, &path.display().to_string())?;
-    // Editors end a file with a line end that nobody meant as a part of the prompt.
+    // Editors end a file with a line break that is not meant as part of the prompt.
     if text.ends_with('\n') {
         text.pop();
         if text.ends_with('\r') {

@@ -1,4 +1,4 @@
-//! Owns the words in which the program and its engine speak: what is asked of an engine, and what it tells of itself.
+//! The interface of the program and its engine: requests to an engine, and its description of itself.
 
 use std::fmt;
 
@@ -73,7 +73,7 @@ impl fmt::Display for Dtype {
 pub struct Sampling {
     /// 0 takes the likeliest token; else finite and positive.
     pub temperature: f32,
-    /// Only so many of the likeliest tokens; 0 is all.
+    /// Only the likeliest tokens, this many; 0 is all.
     pub top_k: u32,
     /// Only the likeliest tokens that have this probability together; 1 is all.
     pub top_p: f32,

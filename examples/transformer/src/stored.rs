@@ -1,6 +1,6 @@
-//! Owns one memory-mapped `.safetensors` file: its header and the bytes of its tensors.
+//! One memory-mapped `.safetensors` file: its header and the bytes of its tensors.
 //!
-//! May assume nothing about the bytes. The crate `safetensors` verifies that the tensors lie one behind the other
+//! May assume nothing about the bytes. The crate `safetensors` verifies that the tensors lie one after the other
 //! without gap or overlap, each as long as its shape says. Guarantees that whatever is wrong is one sentence with the
 //! file's name, found when the file is opened. A file that another program shortens afterwards is not defended against.
 
@@ -13,7 +13,7 @@ use safetensors::tensor::Metadata;
 
 use crate::failure::{Failure, Result};
 
-/// Bytes of the number in front of the header, which is its length.
+/// Bytes of the number before the header, which is its length.
 const LENGTH: usize = 8;
 
 /// The longest header that the crate `safetensors` itself reads.
@@ -104,7 +104,7 @@ fn header(file: &[u8]) -> std::result::Result<(usize, Metadata), String> {
         ));
     }
     if there > announced {
-        return Err(format!("has {} bytes behind its last tensor", there - announced));
+        return Err(format!("has {} bytes after its last tensor", there - announced));
     }
     Ok((LENGTH + length, metadata))
 }

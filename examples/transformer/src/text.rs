@@ -1,4 +1,4 @@
-//! Owns the way between text and tokens: `tokenizer.json`, and text that appears token by token.
+//! Converts between text and tokens: `tokenizer.json`, and streamed text.
 //!
 //! Guarantees that every token it makes is one of the model's vocabulary, and that text which is handed out consists
 //! of whole characters, although a token may be a part of one.
@@ -25,7 +25,7 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Reads the tokenizer in a model's folder, for a model with so many tokens.
+    /// Reads the tokenizer in a model's folder, for a model with that many tokens.
     pub fn open(folder: &Path, vocabulary: usize) -> Result<Tokenizer> {
         let path = folder.join(FILE);
         let bytes = crate::failure::read(&path).map_err(|error| {
@@ -119,7 +119,7 @@ fn guarded<T>(call: impl FnOnce() -> T) -> std::result::Result<T, String> {
 
 /// Text that grows.
 ///
-/// How a token reads may depend on the one in front of it, so the tokens of the last piece are decoded again with each
+/// How a token reads may depend on the one before it, so the tokens of the last piece are decoded again with each
 /// new one, and the piece is cut off.
 pub struct Stream<'t> {
     tokenizer: &'t Tokenizer,
@@ -156,7 +156,7 @@ impl Stream<'_> {
         Ok(Some(new).filter(|new| !new.is_empty()))
     }
 
-    /// The text behind the last piece.
+    /// The text after the last piece.
     fn pending(&self) -> Result<String> {
         let old = self.tokenizer.decode(self.tokens.get(..self.given).unwrap_or_default())?;
         let all = self.tokenizer.decode(&self.tokens)?;

@@ -1,4 +1,4 @@
-//! Owns the file that shows the kernels of a step on a line of time, in the format of chrome://tracing.
+//! The file that shows the kernels of a step on a line of time, in the format of chrome://tracing.
 //!
 //! Guarantees that the file is either written as a whole or not touched.
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Result};
 use crate::setup::Span;
 
-/// Looks whether the file can be written later on, so that nobody waits for a text first.
+/// Checks whether the file can be written, before a text is generated.
 pub fn check(path: &Path) -> Result<()> {
     let Some(name) = path.file_name() else {
         return Err(Failure::mistake(format!("{} is not the name of a file", path.display())));

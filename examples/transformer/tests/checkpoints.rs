@@ -100,7 +100,7 @@ fn files_that_are_cut_or_none() {
     let data = whole.len() - 8 - header as usize;
     let sentence = format!("is truncated: its header announces {data} bytes of data, {} are there", data - 1);
     wrong_weights(&whole[..whole.len() - 1], &sentence);
-    wrong_weights(&[&whole[..], b"ab"].concat(), "has 2 bytes behind its last tensor");
+    wrong_weights(&[&whole[..], b"ab"].concat(), "has 2 bytes after its last tensor");
     wrong_weights(&[0x7f; 64], "is not a .safetensors file: its header would have 9187201950435737471 bytes");
 }
 

@@ -1,7 +1,7 @@
-//! Owns which lines the one layout changes.
+//! The lines that formatting changes.
 //!
 //! Assumes that both texts are the same but for blanks, line breaks and commas. So lines belong together where as many
-//! other characters are in front of their ends, and the time is linear, which a diff of arbitrary texts is not.
+//! other characters are before their ends, and the time is linear, which a diff of arbitrary texts is not.
 
 use std::ops::Range;
 

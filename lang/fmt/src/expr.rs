@@ -1,4 +1,4 @@
-//! Owns the layout of expressions, types and patterns.
+//! The layout of expressions, types and patterns.
 
 use crate::layout::{Keep, Layout, LineKind};
 use tk_syntax::Span;
@@ -136,7 +136,7 @@ impl Layout<'_> {
         self.expr(b);
     }
 
-    /// An expression in front of a block. The brace of a condition of several lines stands alone.
+    /// An expression before a block. The brace of a condition of several lines is alone.
     pub fn head(&mut self, e: &Expr) {
         if matches!(e.kind, ExprKind::Binary(..)) && self.own_parens(e.span, false) == 0 {
             self.open();
@@ -191,7 +191,7 @@ impl Layout<'_> {
     /// laid out as if there were none around it.
     pub fn list<T>(&mut self, items: &[T], edges: Edges, each: fn(&mut Self, &T), hugs: fn(&T) -> bool) {
         let (first, close) = (self.next + 1, self.source.partner(self.next));
-        // What is in front of a comma that goes comes together with what is behind it.
+        // What is before a comma that goes comes together with what is after it.
         let last = close - usize::from(close > 0 && self.source.tok(close - 1) == Some(Tok::Comma));
         let free = !self.own_lines_in(first..first) && !self.own_lines_in(last..close);
         let (edge, between) = match edges {

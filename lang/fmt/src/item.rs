@@ -1,4 +1,4 @@
-//! Owns the layout of items: signatures, clauses, structs.
+//! The layout of items: signatures, clauses, structs.
 
 use crate::expr::Edges;
 use crate::layout::{Keep, Layout, LineKind};
@@ -172,7 +172,7 @@ impl Layout<'_> {
         self.close();
     }
 
-    /// The comma behind a row or field that has a line of its own.
+    /// The comma after a row or field that has a line of its own.
     fn separator(&mut self) {
         match self.peek() {
             Some(Tok::Comma) => self.token(),

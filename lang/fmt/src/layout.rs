@@ -1,13 +1,13 @@
-//! Owns the document: tokens and comments in the order of the text, with the places where a line may end and the
+//! The document: tokens and comments in the order of the text, with the places where a line may end and the
 //! groups that decide about them.
 //!
 //! A group is laid out flat, on one line, if it fits; otherwise its lines end. [`crate::print`] decides.
 //! Guarantees that every token and comment is in the document, in its order: the walk over the tree only says what
-//! stands between them. The one exception is a comma in front of a closing bracket.
+//! is between them. The one exception is a comma before a closing bracket.
 //!
-//! Where comments go: one that shares its line with what is in front of it stays at the end of a line, that is, it
-//! moves behind what follows it up to the next place where a line may end, and makes the line end there. Any other has a line of
-//! its own. A comment in front of `,` or `;` comes behind it. None of this depends on anything that the formatter
+//! Where comments go: one that shares its line with what is before it stays at the end of a line, that is, it
+//! moves after what follows it up to the next place where a line may end, and makes the line end there. Any other has a line of
+//! its own. A comment before `,` or `;` comes after it. None of this depends on anything that the formatter
 //! changes, so formatting twice gives the same as formatting once.
 
 use crate::source::Source;
@@ -36,7 +36,7 @@ pub enum Op {
     Dedent,
     /// A comment at the end of a line, which ends at the next place where it may.
     Trailing(usize),
-    /// A comment that has its line for itself; it stands between two lines that end.
+    /// A comment that has its line for itself; it is between two lines that end.
     Comment(usize),
 }
 
@@ -69,14 +69,14 @@ pub enum LineKind {
 pub enum Keep {
     /// Nowhere.
     Nowhere,
-    /// In front of comments and of what follows them.
+    /// Before comments and what follows them.
     Everywhere,
     /// As `Everywhere`, but not directly here: this is the start of a block.
     Behind,
 }
 
 impl Keep {
-    /// Whether a line is empty that may be, in front of the first thing of a gap or of a later one.
+    /// Whether a line is empty that may be, before the first thing of a gap or of a later one.
     fn keeps(self, empty: bool, first: bool) -> bool {
         match self {
             Keep::Nowhere => false,
@@ -108,7 +108,7 @@ pub struct Layout<'s> {
     next_comment: usize,
     /// Where in `ops` the last token ends.
     gap: usize,
-    /// The last block that is no part of an `if` and not empty: its group, and the token behind it.
+    /// The last block that is no part of an `if` and not empty: its group, and the token after it.
     pub last_block: Option<(usize, usize)>,
     /// The tokens of each list of statements or items, with the tokens of each of them.
     pub lists: Vec<(Range<usize>, Vec<Range<usize>>)>,
@@ -225,7 +225,7 @@ impl<'s> Layout<'s> {
         self.ops.push(Op::Dedent);
     }
 
-    /// The end of what is between brackets: comments in front of the closing one, which stand as far right as the rest,
+    /// The end of what is between brackets: comments before the closing one, which stand as far right as the rest,
     /// then a place where a line may end.
     pub fn last_line(&mut self, kind: LineKind, keep: Keep) {
         let forced = self.own_lines(keep) || matches!(kind, LineKind::Hard(_));
@@ -233,7 +233,7 @@ impl<'s> Layout<'s> {
         self.ops.push(Op::Line(Line { kind, forced, empty: false }));
     }
 
-    /// Puts the comments in front of the next token; whether one of them has a line of its own.
+    /// Puts the comments before the next token; whether one of them has a line of its own.
     fn own_lines(&mut self, keep: Keep) -> bool {
         let comments = self.trailing(self.comments());
         for at in comments.clone() {
@@ -252,7 +252,7 @@ impl<'s> Layout<'s> {
         self.own_lines(if self.ops.is_empty() { Keep::Behind } else { Keep::Everywhere });
     }
 
-    /// The comments in front of the next token that are not in the document yet.
+    /// The comments before the next token that are not in the document yet.
     pub fn comments(&self) -> Range<usize> {
         let end = self.at();
         let rest = self.source.comments.get(self.next_comment..).unwrap_or(&[]);
@@ -260,7 +260,7 @@ impl<'s> Layout<'s> {
         self.next_comment..self.next_comment + count
     }
 
-    /// Whether a comment needs a line of its own that stands in front of one token, or from there to another.
+    /// Whether a comment needs a line of its own that precedes one token, or from there to another.
     pub fn own_lines_in(&self, tokens: Range<usize>) -> bool {
         let (first, last) =
             (self.source.comments_before(tokens.start), self.source.comments_before(tokens.end));
@@ -279,7 +279,7 @@ impl<'s> Layout<'s> {
         comments
     }
 
-    /// Puts comments into the gap in front of the next token, and decides whether empty lines are kept.
+    /// Puts comments into the gap before the next token, and decides whether empty lines are kept.
     fn finish_gap(&mut self, comments: Range<usize>) {
         let comments = self.trailing(comments);
         let gap = self.ops.get(self.gap..).unwrap_or(&[]);

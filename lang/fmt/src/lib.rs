@@ -56,7 +56,7 @@ fn laid_out<'s>(source: &'s Source<'s>, file: &File) -> Layout<'s> {
     layout
 }
 
-/// The text in the one layout. `None` if that would be another program, which would be a mistake of this crate: an editor that
+/// The text in the one layout. `None` if that would be another program, which would be a bug in this crate: an editor that
 /// formats on saving must not destroy anything.
 fn printed(layout: &Layout<'_>) -> Option<Printed> {
     let printed = print(layout);
@@ -65,7 +65,7 @@ fn printed(layout: &Layout<'_>) -> Option<Printed> {
     same.then_some(printed)
 }
 
-/// Whether two texts have the same tokens, but for commas in front of closing brackets, and the same comments.
+/// Whether two texts have the same tokens, but for commas before closing brackets, and the same comments.
 fn same(a: &Source<'_>, b: &Source<'_>) -> bool {
     let comments =
         |s: &Source<'_>| (0..s.comments.len()).map(|i| s.comment_text(i).to_string()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Owns the decision where lines end, and the text that results.
+//! The decision where lines end, and the text that results.
 //!
 //! A group is flat if it fits into the rest of the line together with what follows it up to the next place where a line may
 //! end. Guarantees time linear in the length of the document: widths are sums that are made once.
@@ -53,7 +53,7 @@ pub fn print(layout: &Layout<'_>) -> Printed {
     out
 }
 
-/// What is known of each part before anything is printed. Sums run over the parts in front of the part.
+/// What is known of each part before anything is printed. Sums run over the parts before the part.
 struct Measures {
     /// The parts; places where a line ends because of a comment are forced.
     ops: Vec<Op>,
@@ -63,7 +63,7 @@ struct Measures {
     forced: Vec<usize>,
     /// Commas that are there only when lines end.
     commas: Vec<usize>,
-    /// The next place where a line may end, here or behind.
+    /// The next place where a line may end, here or later.
     next_line: Vec<usize>,
     /// Of a `Fill`: the next place of the same group. Of `Open`: its `Close`.
     end: Vec<usize>,
@@ -212,7 +212,7 @@ struct Printer<'a> {
     /// Lines so far.
     lines: usize,
     indent: usize,
-    /// Columns in front of the current line.
+    /// Columns before the current line.
     margin: usize,
     /// Whether a blank comes before the next token.
     space: bool,
@@ -365,7 +365,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether a new line starts in front of an element: it does not fit, or the one before it took several lines.
+    /// Whether a new line starts before an element: it does not fit, or the one before it took several lines.
     fn fill_ends(&self, at: usize) -> bool {
         let m = &self.measures;
         let end = m.end(at);

@@ -1,7 +1,7 @@
-//! Owns formatting of a part of a file: which statements or items a range touches, and the piece of the laid out file
+//! Formatting of a part of a file: which statements or items a range touches, and the piece of the laid out file
 //! that takes their place.
 //!
-//! A statement comes with the comments in front of it and the one that ends its last line, and with the line breaks in
+//! A statement comes with the comments before it and the one that ends its last line, and with the line breaks in
 //! front of these. So a piece of the laid out file fits wherever the same piece of the text was.
 
 use crate::layout::Layout;
@@ -41,7 +41,7 @@ pub fn replacement(
     (source.text.get(from..to)? != text).then(|| (from..to, text.to_string()))
 }
 
-/// Where what is in front of a token ends, with the comment at the end of its line: in the text, and laid out.
+/// Where what is before a token ends, with the comment at the end of its line: in the text, and laid out.
 fn boundary(source: &Source<'_>, printed: &Printed, token: usize) -> (usize, usize) {
     let Some(before) = token.checked_sub(1) else { return (0, 0) };
     let comments = source.comments_before(token);
@@ -52,7 +52,7 @@ fn boundary(source: &Source<'_>, printed: &Printed, token: usize) -> (usize, usi
         Some(c) if trails => c.span.end as usize,
         Some(_) | None => source.end(before),
     };
-    // A comment that was in front of the token may have moved behind it.
+    // A comment that was before the token may have moved after it.
     let laid_out = |ends: &[usize], at: Option<usize>| at.and_then(|at| ends.get(at)).copied().unwrap_or(0);
     (end, laid_out(&printed.token_ends, Some(before)).max(laid_out(&printed.comment_ends, comment)))
 }

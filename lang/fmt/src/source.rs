@@ -1,4 +1,4 @@
-//! Owns the text that is formatted, as tokens with the comments and the line breaks between them.
+//! The text that is formatted, as tokens with the comments and the line breaks between them.
 //!
 //! Assumes that the text parses without an error, so that brackets are paired.
 
@@ -16,7 +16,7 @@ pub struct Source<'s> {
     pub comments: Vec<Comment>,
     /// For each bracket the other one of its pair; for other tokens the token itself.
     partners: Vec<usize>,
-    /// Line breaks between a token and the token or comment in front of it, at most 2.
+    /// Line breaks between a token and the token or comment before it, at most 2.
     breaks_before_token: Vec<u8>,
     /// The same for comments. The first thing of a file counts as the first of a line.
     breaks_before_comment: Vec<u8>,
@@ -66,7 +66,7 @@ impl<'s> Source<'s> {
         self.tokens.get(at).map(|t| t.tok)
     }
 
-    /// Where token `at` starts; the end of the text behind the last one.
+    /// Where token `at` starts; the end of the text after the last one.
     pub fn start(&self, at: usize) -> usize {
         self.tokens.get(at).map_or(usize::MAX, |t| t.start)
     }
@@ -92,24 +92,24 @@ impl<'s> Source<'s> {
         self.partners.get(at).copied().unwrap_or(at)
     }
 
-    /// The comments directly in front of token `at`.
+    /// The comments directly before token `at`.
     pub fn comments_before(&self, at: usize) -> std::ops::Range<usize> {
         let from = if at == 0 { 0 } else { self.end(at - 1) };
         let index = |place: usize| self.comments.partition_point(|c| (c.span.start as usize) < place);
         index(from)..index(self.start(at))
     }
 
-    /// Whether an empty line stands in front of token `at`.
+    /// Whether an empty line precedes token `at`.
     pub fn empty_line_before_token(&self, at: usize) -> bool {
         self.breaks_before_token.get(at).is_some_and(|b| *b > 1)
     }
 
-    /// Whether an empty line stands in front of comment `at`.
+    /// Whether an empty line precedes comment `at`.
     pub fn empty_line_before_comment(&self, at: usize) -> bool {
         self.breaks_before_comment.get(at).is_some_and(|b| *b > 1)
     }
 
-    /// Whether a comment shares its line with what is in front of it. A doc comment belongs to what follows.
+    /// Whether a comment shares its line with what is before it. A doc comment belongs to what follows.
     pub fn trails(&self, comment: usize) -> bool {
         let same_line = self.breaks_before_comment.get(comment).is_some_and(|b| *b == 0);
         same_line && self.comments.get(comment).is_some_and(|c| !c.doc)

@@ -1,4 +1,4 @@
-//! Owns the layout of blocks and statements.
+//! The layout of blocks and statements.
 //!
 //! A block that was written on one line stays on one line if it fits and holds at most one statement or value. All blocks of an
 //! `if` with its `else`s are laid out alike.
@@ -117,7 +117,7 @@ impl Layout<'_> {
         self.token();
     }
 
-    /// What stands in front of a statement.
+    /// The text before a statement.
     fn between(&mut self, flat: bool, first: bool) {
         self.line(match (flat, first) {
             (true, _) => LineKind::Blank,

@@ -1,4 +1,4 @@
-//! The `tk` blocks of the specification are laid out as `tk fmt` does it. `TK_BLESS=1` writes them anew.
+//! The `tk` blocks of the specification are laid out as `tk fmt` does it. `TK_BLESS=1` rewrites them.
 //!
 //! A block that shows a syntax error stays as it is.
 
@@ -11,7 +11,7 @@ use std::fs;
 
 /// A block as the page should have it. A `fragment` holds statements.
 fn laid_out(info: &str, text: &str) -> Option<String> {
-    // Some are found behind the parser.
+    // Some are found after the parser.
     if text.contains("// error: E01") {
         return None;
     }

@@ -72,7 +72,7 @@ fn other_line_breaks_give_the_same() {
     }
 }
 
-/// A comment at the boundary in front of a token, in three ways.
+/// A comment at the boundary before a token, in three ways.
 fn with_comment(text: &str, at: usize, way: usize, name: &str) -> String {
     let (before, after) = text.split_at(at);
     match way {

@@ -1,4 +1,4 @@
-//! Owns [`Buf`]: many values of one element type, as the interpreter and the constant folder hold them.
+//! [`Buf`]: many values of one element type, as the interpreter and the constant folder hold them.
 //!
 //! May assume nothing about indices and bytes. Guarantees that reading out of range gives zero, that writing out of
 //! range does nothing, and that `to_le_bytes` and `from_le_bytes` are inverse. The packed type `e2m1` takes a whole

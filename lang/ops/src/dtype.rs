@@ -1,4 +1,4 @@
-//! Owns the element types: [`DType`], sets of them, and what each is (width, class, limits).
+//! The element types: [`DType`], sets of them, and what each is (width, class, limits).
 
 use std::fmt;
 
@@ -120,7 +120,7 @@ impl DType {
         }
     }
 
-    /// The type to which factors of these types are rounded behind their scales: of bf16, f32 and f64 the first one that
+    /// The type to which factors of these types are rounded after their scales: of bf16, f32 and f64 the first one that
     /// has all bits of both.
     pub fn scaled(self, other: DType) -> DType {
         match (self, other) {

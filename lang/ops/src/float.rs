@@ -1,4 +1,4 @@
-//! Owns the bit forms of the float types and the one rounding that leads into each.
+//! The bit forms of the float types and the one rounding that leads into each.
 //!
 //! May assume nothing about its arguments. Guarantees that every conversion rounds to nearest, ties to even, exactly
 //! once, that the saturating types (fp8 and `e2m1`) never overflow, and that decoding is exact.

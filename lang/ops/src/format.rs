@@ -1,4 +1,4 @@
-//! Owns the table of binary float formats: what evaluation, code generation and the limits of the language read of each.
+//! The table of binary float formats: what evaluation, code generation and the limits of the language read of each.
 
 use crate::dtype::DType;
 

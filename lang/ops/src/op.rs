@@ -1,4 +1,4 @@
-//! Owns the operations of the tile IR: [`Op`], one enum per class, so that every match stays short.
+//! The operations of the tile IR: [`Op`], one enum per class, so that every match stays short.
 //!
 //! What a user can write is a row of the table ([`crate::table`]); each row names the `Op` that carries its
 //! meaning. Several rows may share an `Op` (`zeros` and `full`), and internal operations have no row.
@@ -72,7 +72,7 @@ ops! {
         Arange = "arange",
         /// A tile filled with a scalar operand (numbers, bool, pointers).
         Splat = "splat",
-        /// Any value of the type; reading it is a mistake of the compiler. Any type.
+        /// Any value of the type; reading it is a compiler bug. Any type.
         Undef = "undef",
     }
 }
@@ -263,7 +263,7 @@ ops! {
     HostOp {
         /// A tile becomes a contiguous tensor in device memory: result is a mut view.
         Buffer = "host_buffer",
-        /// A contiguous tensor that nobody has written: result is a mut view. Attribute `shape`.
+        /// An uninitialized contiguous tensor: result is a mut view. Attribute `shape`.
         Empty = "host_empty",
         /// A table of the addresses of its operands, views of one element type: result is a mut view of pointers.
         Pointers = "host_pointers",
@@ -288,14 +288,14 @@ ops! {
 
 ops! {
     /// What only the code of a machine has; passes of `codegen/gpu` bring it in, and no tile module holds it. Shared
-    /// memory is in buffers of the scheduled kernel; attribute `buffer` is the number of one. An element of a tile lies at
+    /// memory is in buffers of the scheduled kernel; attribute `buffer` is the number of one. An element of a tile is at
     /// `start` + the sum of its coordinates times `strides`, or where `bases` says: the exclusive or of one entry for
     /// each bit of its coordinates. With `buffer_stages`, one number for each buffer, a buffer has that many equal stages, and
     /// the last operand is the number of the piece, i32.
     MachineOp {
         /// The same tile, its elements in other registers and lanes.
         Convert = "convert",
-        /// `shared_store(v)`. `chunked`: what stands in front of it loads `v`, for it alone, and the elements go from memory to
+        /// `shared_store(v)`. `chunked`: what precedes it loads `v`, for it alone, and the elements go from memory to
         /// the buffer piece by piece, so that a lane does not hold all of them.
         SharedStore = "shared_store",
         /// `shared_load()`.
@@ -312,7 +312,7 @@ ops! {
         /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
         SharedDot = "shared_dot",
         /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp or of a warpgroup. A factor is an
-        /// operand, or it lies in the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes
+        /// operand, or it is in the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes
         /// `k`, `elem`. `async`: a group only begins it. A group finds what was written to the buffers before the last `proxy_fence` of who wrote it.
         Mma = "mma",
         /// `mma_wait(v)`: all products of groups of this thread but the last `pending` are done, with the attribute `async`
@@ -324,15 +324,15 @@ ops! {
         Fragments = "fragments",
         /// What `load` or `view_load` of the same operands gives goes to a buffer, at any time before the thread that
         /// copies it has waited; elements that are masked or outside are 0. The result says which thread copies what,
-        /// and holds nothing. `ahead`: a copy that runs ahead in a loop, where a barrier stands between it and what the
-        /// trip before read. `when`: nothing happens unless the operand in front of the piece, a bool, is true. `own`: threads only read what they have copied themselves.
+        /// and holds nothing. `ahead`: a copy that runs ahead in a loop, where a barrier is between it and what the
+        /// iteration before read. `when`: nothing happens unless the operand before the piece, a bool, is true. `own`: threads only read what they have copied themselves.
         AsyncCopy = "async_copy",
         /// The copies of a thread since the last one are a group.
         AsyncCommit = "async_commit",
         /// All groups of a thread but the last `pending` have arrived, for this thread.
         AsyncWait = "async_wait",
-        /// Whether this warp is the one that brings tiles: `buffers` are the barriers of channels, with so many `pipeline_stages`, which
-        /// are ready then. The warps of the program go the other way. `warps`: there are so many that go this way, the first
+        /// Whether this warp is the one that brings tiles: `buffers` are the barriers of channels, with that many `pipeline_stages`, which
+        /// are ready then. The warps of the program go the other way. `warps`: there are that many that go this way, the first
         /// of which brings tiles.
         IsProducerWarp = "is_producer_warp",
         /// True in one thread of the warp.
@@ -355,7 +355,7 @@ ops! {
         /// the operand is true.
         ConsumerRelease = "consumer_release",
         /// What this thread has written to shared memory before is there for instructions of warpgroups that others call
-        /// behind a barrier.
+        /// after a barrier.
         ProxyFence = "proxy_fence",
         /// All threads of the program have arrived, and what they wrote to shared memory is visible.
         Barrier = "barrier",

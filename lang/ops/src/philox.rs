@@ -1,4 +1,4 @@
-//! Owns the random numbers of the language: Philox-4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as
+//! The random numbers of the language: Philox-4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as
 //! easy as 1, 2, 3", 2011) and what is made of its words.
 //!
 //! May assume nothing. Guarantees that a number depends on seed and offset only, the same on every machine.

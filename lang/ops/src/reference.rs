@@ -1,5 +1,5 @@
-//! Owns how a row is shown to a user: its signature and its example. The generated reference and the editor show the
-//! same text.
+//! The text of a row for users: its signature and its example. The generated reference and the editor show the same
+//! text.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use crate::table::{Param, ParamKind, Receiver, Row};
 pub struct Signature {
     /// `v.load(at: [int, ..], shape: shape = none, other = 0)`
     pub text: String,
-    /// The bytes of each parameter behind the receiver; empty for operators.
+    /// The bytes of each parameter after the receiver; empty for operators.
     pub params: Vec<Range<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Owns [`Scalar`]: one value of one element type, by its bits.
+//! [`Scalar`]: one value of one element type, by its bits.
 //!
 //! May assume nothing. Guarantees that the bits above the width of the type are zero, that constructors round at most
 //! once, and that the text form reads back to the same bits.

@@ -1,4 +1,4 @@
-//! Owns the typing facts of elementwise operations and reductions: operand count, element types, result type.
+//! The typing facts of elementwise operations and reductions: operand count, element types, result type.
 //!
 //! The verifier of the tile IR and the evaluation read the same facts here, so that they cannot disagree.
 

@@ -1,4 +1,4 @@
-//! Owns the shape of **the op table**: one [`Row`] for each builtin that a user can write.
+//! The shape of **the op table**: one [`Row`] for each builtin that a user can write.
 //!
 //! From the rows follow type checking, hover, completion, the reference in `spec/ops.md` and its tests. The rows
 //! stand in `rows/`, a file per class.

@@ -38,7 +38,7 @@ fn each<T: Copy + Default>(v: &[T], l: Lines, f: impl Fn(Vec<T>) -> Vec<T>) -> V
     out
 }
 
-/// The order of sorting, by comparisons: -0 before +0, NaN behind everything.
+/// The order of sorting, by comparisons: -0 before +0, NaN after everything.
 fn compare(a: f64, b: f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (true, true) => Ordering::Equal,

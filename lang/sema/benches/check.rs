@@ -21,7 +21,7 @@ impl Loader for One {
     }
 }
 
-/// A file of at least so many lines.
+/// A file of at least that many lines.
 fn file(lines: usize) -> One {
     let mut text = HEAD.to_string();
     for i in 0.. {

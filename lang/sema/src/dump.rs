@@ -1,4 +1,4 @@
-//! Owns the readable text of a checked program, for `--emit hir`: typed, names resolved, in source order.
+//! The readable text of a checked program, for `--emit hir`: typed, names resolved, in source order.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

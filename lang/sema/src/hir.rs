@@ -1,4 +1,4 @@
-//! Owns the HIR: what a checked program says, generic and typed.
+//! The HIR: what a checked program says, generic and typed.
 //!
 //! Names are resolved, arguments stand in the order of their parameters, operators and builtins are rows of the op
 //! table, implicit lossless conversions are explicit casts. Broadcasting stays implicit: the result type of a
@@ -268,7 +268,7 @@ pub struct HExpr {
     pub kind: HKind,
     /// Its type.
     pub ty: Ty,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
     /// Whether its value is known at specialization.
     pub konst: bool,
@@ -430,7 +430,7 @@ pub enum HArg {
     Word(&'static str),
 }
 
-/// One entry between the brackets behind a tile.
+/// One entry between the brackets after a tile.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HIndex {
     /// `None`: a new dimension of 1.
@@ -443,7 +443,7 @@ pub enum HIndex {
     At(Box<HExpr>),
 }
 
-/// One entry between the brackets behind a view.
+/// One entry between the brackets after a view.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HSlice {
     /// `:`
@@ -481,7 +481,7 @@ pub enum HPat {
 pub struct HStmt {
     /// What it is.
     pub kind: HStmtKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 

@@ -1,4 +1,4 @@
-//! Owns what an editor asks of a checked program: what each name means and which type each expression has.
+//! Queries of an editor on a checked program: the meaning of each name and the type of each expression.
 //!
 //! It is filled while checking ([`crate::check_indexed`]). A function with errors still has entries for all that was
 //! understood.

@@ -1,4 +1,4 @@
-//! Owns symbolic integers: the normal form in which extents are compared.
+//! Symbolic integers: the normal form in which extents are compared.
 //!
 //! A [`Poly`] is an integer polynomial over atoms: compile-time parameters, and opaque applications of `/`, `%`,
 //! `cdiv`, `minimum`, `maximum`, `next_pow2`, and choices `if a == b { c } else { d }`. Equal normal forms are equal

@@ -1,4 +1,4 @@
-//! Owns the text of types in messages: the words and names that the user wrote.
+//! The text of types in messages: the words and names that the user wrote.
 
 use crate::hir::{CKind, Hir};
 use crate::poly::{Atom, Poly};

@@ -1,4 +1,4 @@
-//! Owns specialization: a kernel or test and the values of its compile-time parameters become a module of the tile
+//! Specialization: a kernel or test and the values of its compile-time parameters become a module of the tile
 //! IR, with every function that it calls.
 //!
 //! May assume that the program was checked. Guarantees that the module passes the verifier, that the same input gives

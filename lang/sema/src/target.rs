@@ -1,4 +1,4 @@
-//! Owns the facts that a program may ask about the machine that it is compiled for (`target.x`) and the machine that
+//! The facts that a program may ask about the machine that it is compiled for (`target.x`) and the machine that
 //! runs it (`device.x`).
 //!
 //! Guarantees one list for the checker, the evaluator and the messages. A fact says what a machine can do, never who
@@ -61,7 +61,7 @@ impl Default for Target {
 /// A fact about the target.
 #[derive(Debug)]
 pub struct TargetFact {
-    /// Its name behind `target.`.
+    /// Its name after `target.`.
     pub name: &'static str,
     /// What it says.
     pub doc: &'static str,
@@ -110,42 +110,42 @@ pub const CPU_SMEM: u32 = 227 * 1024;
 pub static TARGET: &[TargetFact] = &[
     TargetFact {
         name: "has_async_copy",
-        doc: "copies to shared memory run beside the program",
+        doc: "copies to shared memory are asynchronous",
         on: |t| FactValue::Bool(t.has_async_copy),
     },
     TargetFact {
         name: "has_tma",
-        doc: "whole tiles are copied to and from shared memory by one instruction",
+        doc: "one instruction copies a whole tile to or from shared memory",
         on: |t| FactValue::Bool(t.has_tma),
     },
     TargetFact {
         name: "has_mma",
-        doc: "`dot` of f16 and bf16 has instructions of its own",
+        doc: "matrix instructions for `dot` of f16 and bf16",
         on: |t| FactValue::Bool(t.has_mma),
     },
     TargetFact {
         name: "has_async_mma",
-        doc: "these run beside the program, on operands in shared memory",
+        doc: "these are asynchronous, on operands in shared memory",
         on: |t| FactValue::Bool(t.has_async_mma),
     },
     TargetFact {
         name: "has_tf32",
-        doc: "`dot` of f32 has instructions that round to tf32",
+        doc: "matrix instructions for `dot` of f32, which round to tf32",
         on: |t| FactValue::Bool(t.has_tf32),
     },
     TargetFact {
         name: "has_f8",
-        doc: "`dot` of fp8 has instructions of its own",
+        doc: "matrix instructions for `dot` of fp8",
         on: |t| FactValue::Bool(t.has_f8),
     },
     TargetFact {
         name: "has_scaled_mma",
-        doc: "`dot_scaled` has instructions of its own",
+        doc: "matrix instructions for `dot_scaled`",
         on: |t| FactValue::Bool(t.has_scaled_mma),
     },
     TargetFact {
         name: "has_clusters",
-        doc: "a program may be divided among several blocks, by `launch(ctas = n)`",
+        doc: "a program can be split over several blocks by `launch(ctas = n)`",
         on: |t| FactValue::Bool(t.has_clusters),
     },
     TargetFact { name: "has_ptx", doc: "`inline_asm` takes PTX", on: |t| FactValue::Bool(t.has_ptx) },
@@ -156,12 +156,12 @@ pub static TARGET: &[TargetFact] = &[
     },
     TargetFact {
         name: "warp_size",
-        doc: "how many lanes execute one instruction",
+        doc: "the number of lanes of a warp",
         on: |t| FactValue::Int(t.warp_size),
     },
     TargetFact {
         name: "smem",
-        doc: "bytes of shared memory that one program may have",
+        doc: "bytes of shared memory available to one program",
         on: |t| FactValue::Int(t.smem),
     },
 ];
@@ -175,7 +175,7 @@ impl DeviceFact {
     /// All of them.
     pub const ALL: [DeviceFact; 2] = [DeviceFact::Sms, DeviceFact::Smem];
 
-    /// Its name behind `device.`.
+    /// Its name after `device.`.
     pub fn name(self) -> &'static str {
         match self {
             DeviceFact::Sms => "sms",

@@ -1,4 +1,4 @@
-//! Owns the types of the language as the checker sees them: generic, with symbolic extents.
+//! The types of the language as the checker sees them: generic, with symbolic extents.
 
 use tk_ops::DType;
 

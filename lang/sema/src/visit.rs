@@ -1,4 +1,4 @@
-//! Owns the walk over HIR expressions: one place that knows where expressions stand in expressions.
+//! The walk over HIR expressions: the one place that knows the subexpressions of each expression.
 
 use crate::hir::{HArg, HBlock, HExpr, HIndex, HKind, HSlice, HStmtKind, StaticIter};
 use crate::types::CTerm;

@@ -1,4 +1,4 @@
-//! Owns the tests of lowering: `tests/lower/NAME.tk` becomes the tile IR in `tests/lower/NAME.tir`.
+//! The tests of lowering: `tests/lower/NAME.tk` becomes the tile IR in `tests/lower/NAME.tir`.
 //!
 //! A line `// lower: KERNEL NAME=VALUE ..` of the source plans a launch (tensors as `x=f32[4,8]`, absent arguments as
 //! `x=None`) and lowers it; `// lower: test "NAME"` lowers a test; `// hir` shows the checked program.

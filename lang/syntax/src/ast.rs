@@ -1,4 +1,4 @@
-//! Owns the syntax tree: what the user wrote, with holes where it could not be read.
+//! The syntax tree: what the user wrote, with holes where it could not be read.
 //!
 //! The parser always returns a tree. A hole is [`ExprKind::Err`], [`StmtKind::Err`], [`ItemKind::Err`] or an
 //! empty name; every hole stands for a syntax error that has been reported. The depth of a tree is limited
@@ -13,7 +13,7 @@ use crate::span::Span;
 pub struct Name {
     /// The text.
     pub text: String,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -42,14 +42,14 @@ pub struct Comment {
     pub span: Span,
     /// Whether it is a `///` comment.
     pub doc: bool,
-    /// The text behind the slashes.
+    /// The text after the slashes.
     pub text: String,
 }
 
 /// `@fast`, `@noinline`, ...
 #[derive(Clone, Debug)]
 pub struct Attr {
-    /// The name behind `@`.
+    /// The name after `@`.
     pub name: Name,
     /// The arguments, if any.
     pub args: Vec<Arg>,
@@ -60,9 +60,9 @@ pub struct Attr {
 /// An item of a file.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// Attributes in front of it.
+    /// Attributes before it.
     pub attrs: Vec<Attr>,
-    /// The doc comment in front of it: lines joined by line breaks, empty if there is none.
+    /// The doc comment before it: lines joined by line breaks, empty if there is none.
     pub doc: String,
     /// What it is.
     pub kind: ItemKind,
@@ -159,7 +159,7 @@ pub struct Export {
 pub struct Test {
     /// The text between the quotes, escapes resolved.
     pub name: String,
-    /// Where the name stands.
+    /// The position of the name.
     pub name_span: Span,
     /// The body.
     pub body: Block,
@@ -181,17 +181,17 @@ pub struct CParam {
 /// A run-time parameter or struct field.
 #[derive(Clone, Debug)]
 pub struct Param {
-    /// Attributes in front of it.
+    /// Attributes before it.
     pub attrs: Vec<Attr>,
     /// Its name; `self` is a name too.
     pub name: Name,
     /// Its type; absent for `self`.
     pub ty: Option<Type>,
-    /// `axis: const i32`: a compile-time parameter that stands in `(..)`.
+    /// `axis: const i32`: a compile-time parameter in `(..)`.
     pub konst: bool,
     /// Its default.
     pub default: Option<Expr>,
-    /// The doc comment in front of it.
+    /// The doc comment before it.
     pub doc: String,
     /// The whole parameter.
     pub span: Span,
@@ -226,7 +226,7 @@ pub struct TuneRow {
 pub struct Type {
     /// What it is.
     pub kind: TypeKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -239,7 +239,7 @@ pub enum TypeKind {
         path: Path,
         /// `.acc`, if written.
         member: Option<Name>,
-        /// What stands in the brackets.
+        /// The contents of the brackets.
         args: Option<Vec<Index>>,
     },
     /// `*T`, `*mut T`
@@ -266,7 +266,7 @@ pub enum TypeKind {
 pub struct Pat {
     /// What it is.
     pub kind: PatKind,
-    /// Where it stands.
+    /// Its span.
     pub span: Span,
 }
 
@@ -359,7 +359,7 @@ pub enum StmtKind {
     AssertError {
         /// The code.
         code: String,
-        /// Where the code stands.
+        /// The position of the code.
         code_span: Span,
         /// The body.
         body: Block,
@@ -373,7 +373,7 @@ pub enum StmtKind {
 pub struct Expr {
     /// What it is.
     pub kind: ExprKind,
-    /// Where it stands; parentheses around it belong to it.
+    /// Its span, including parentheses around it.
     pub span: Span,
 }
 
@@ -424,7 +424,7 @@ pub enum ExprKind {
     Err,
 }
 
-/// What stands between brackets behind a value or a type.
+/// The contents of brackets after a value or a type.
 #[derive(Clone, Debug)]
 pub enum Index {
     /// `e`

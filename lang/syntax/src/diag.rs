@@ -1,4 +1,4 @@
-//! Owns the shape of a message to the user: [`Diagnostic`], its labels and its fixes.
+//! The shape of a message to the user: [`Diagnostic`], its labels and its fixes.
 //!
 //! The codes live in [`crate::codes`], the terminal rendering in [`crate::render`]; the command line and the
 //! language server show the same diagnostics.
@@ -35,7 +35,7 @@ pub struct Edit {
     pub text: String,
 }
 
-/// Edits that together mend what the diagnostic reports.
+/// Edits that together fix what the diagnostic reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// What the fix does, as an imperative sentence without full stop.

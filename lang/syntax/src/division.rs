@@ -12,7 +12,7 @@ use crate::span::FileId;
 use crate::token::{Lexed, Tok, Token, lex};
 
 /// How often the text is read again: what a division hides, such as the bracket that closes an argument list, hides
-/// the mistakes of the statements behind it.
+/// the mistakes of the statements after it.
 pub const ROUNDS: usize = 4;
 
 /// Where the `//` of such comments begin.

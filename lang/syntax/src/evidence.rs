@@ -1,4 +1,4 @@
-//! Owns what tokens tell about brackets: where a `{` is due, and what cannot stand inside a bracket.
+//! Evidence about brackets from tokens: where a `{` is expected, and what cannot be inside a bracket.
 //!
 //! Plain functions and one small state; [`crate::repair`] acts on them.
 
@@ -16,7 +16,7 @@ pub enum Heading {
     Generic,
     /// A signature with its run-time parameters: clauses or the body follow.
     Signed,
-    /// The same behind `tune(..)`: rows may follow.
+    /// The same after `tune(..)`: rows may follow.
     Tune,
     /// `for`, `while` or `if` at the start of a statement.
     Statement,
@@ -40,7 +40,7 @@ pub fn statement_word(tok: Tok<'_>) -> bool {
     }
 }
 
-/// Whether a statement word behind `last` starts a statement, and not `if let` or `x: const i32`.
+/// Whether a statement word after `last` starts a statement, and not `if let` or `x: const i32`.
 pub fn starts_statement(word: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     match last {
         Some(Tok::If) => word != Tok::Let,
@@ -49,7 +49,7 @@ pub fn starts_statement(word: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     }
 }
 
-/// Whether a token behind `last` on the line before can be the first of a statement.
+/// Whether a token after `last` on the line before can be the first of a statement.
 pub fn may_start(tok: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     let complete = match last {
         Some(Tok::Id(_) | Tok::RParen | Tok::RBracket | Tok::Int(_) | Tok::Float(_) | Tok::Str(_)) => true,
@@ -59,7 +59,7 @@ pub fn may_start(tok: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     complete && (statement_word(tok) || matches!(tok, Tok::Id(_) | Tok::If))
 }
 
-/// Whether a `{` behind `last` can be a block expression inside parentheses, where no `if` waits for it.
+/// Whether a `{` after `last` can be a block expression inside parentheses, where no `if` waits for it.
 pub fn block_fits(last: Option<Tok<'_>>, in_params: bool) -> bool {
     match last {
         Some(Tok::Id(_) | Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Int(_) | Tok::Float(_)) => false,
@@ -69,7 +69,7 @@ pub fn block_fits(last: Option<Tok<'_>>, in_params: bool) -> bool {
     }
 }
 
-/// How many parentheses and brackets of `tokens` have no partner when those of `open` stand in front of them.
+/// How many parentheses and brackets of `tokens` have no partner when those of `open` precede them.
 pub fn unmatched(open: &[Tok<'_>], tokens: &[Token<'_>]) -> usize {
     // Longer lists are rare, and the answer only chooses between messages.
     const REACH: usize = 200;
@@ -123,7 +123,7 @@ pub fn starts_item(tokens: &[Token<'_>]) -> bool {
             Tok::Id(_) => {}
             Tok::Kernel | Tok::Struct => return true,
             Tok::Use => return first.indent == 0,
-            // A method stands inside the braces of its struct, but not at the start of a line.
+            // A method is inside the braces of its struct, but not at the start of a line.
             Tok::Fn => return first.indent == 0 && matches!(next, Some(Tok::Id(_))),
             _other if i == 0 => return false,
             _other => {}
@@ -132,7 +132,7 @@ pub fn starts_item(tokens: &[Token<'_>]) -> bool {
     false
 }
 
-/// Whether rows of `tune` stand behind a `{`: `{ NAME = value, ..`, which is no block, there `;` would follow.
+/// Whether rows of `tune` are after a `{`: `{ NAME = value, ..`, which is no block, there `;` would follow.
 pub fn opens_rows(tokens: &[Token<'_>]) -> bool {
     let at = |i: usize| tokens.get(i).map(|t| t.tok);
     if !matches!((at(0), at(1), at(2)), (Some(Tok::LBrace), Some(Tok::Id(_)), Some(Tok::Assign))) {

@@ -1,4 +1,4 @@
-//! Owns the words of syntax errors: from the place where the parser stopped to one sentence for the user.
+//! Messages of syntax errors: from the position where the parser stopped to one sentence for the user.
 //!
 //! What the grammar expects is only used to tell contexts apart; it is never listed.
 
@@ -28,7 +28,7 @@ pub struct Stop<'a, 's> {
 }
 
 impl<'s> Stop<'_, 's> {
-    /// The token `offset` places behind the one that did not fit.
+    /// The token `offset` places after the one that did not fit.
     pub fn peek(&self, offset: isize) -> Option<Tok<'s>> {
         self.token(offset).map(|t| t.tok)
     }
@@ -204,7 +204,7 @@ impl<'s> Stop<'_, 's> {
         let label = match self.token(0) {
             Some(t) if t.tok != Tok::Semi => format!("found {}", self.shown(t)),
             Some(_) => String::new(),
-            None => "this is all there is".to_string(),
+            None => "input ends here".to_string(),
         };
         Diagnostic::error(SYNTAX, self.span(), message, label)
     }
@@ -248,17 +248,15 @@ impl<'s> Stop<'_, 's> {
     fn start_of_unit(&self) -> Diagnostic {
         let quoted = matches!(self.peek(1), Some(Tok::Id(_) | Tok::Block(_)));
         match (self.start, self.peek(0)) {
-            (Tok::StartItem, Some(Tok::Id("test"))) if quoted => {
-                self.error("the name of a test stands in quotes")
-            }
+            (Tok::StartItem, Some(Tok::Id("test"))) if quoted => self.error("a test name must be quoted"),
             (Tok::StartItem, None) => self.error("expected an item after this attribute"),
             (Tok::StartItem, _) => self
                 .error("expected an item here: `kernel`, `fn`, `struct`, `const`, `use`, `export` or `test`"),
             (Tok::StartRow, _) => self.error("a row of `tune` is written `{ NAME = value, .. }`"),
             (Tok::StartField, _) => self.error("a field is written `name: type`"),
-            (_, Some(Tok::Else)) => self.error("this `else` belongs to no `if`"),
-            (_, Some(Tok::At)) => self.error("attributes stand in front of loops and items"),
-            (_, Some(_) | None) => self.error("a statement cannot start like this"),
+            (_, Some(Tok::Else)) => self.error("`else` without `if`"),
+            (_, Some(Tok::At)) => self.error("attributes must precede a loop or an item"),
+            (_, Some(_) | None) => self.error("expected a statement"),
         }
     }
 
@@ -276,8 +274,8 @@ impl<'s> Stop<'_, 's> {
         if !self.wants("id") || !word || !named {
             return None;
         }
-        let d = self.error(format!("`{text}` is a word of the language and cannot be a name"));
-        Some(d.fix(format!("call it `{text}_`"), self.place(token), format!("{text}_")))
+        let d = self.error(format!("`{text}` is a keyword and cannot be a name"));
+        Some(d.fix(format!("rename it to `{text}_`"), self.place(token), format!("{text}_")))
     }
 
     /// Something is complete, and neither a separator nor the closing bracket follows.
@@ -325,10 +323,10 @@ impl<'s> Stop<'_, 's> {
         match self.peek(0) {
             None | Some(Tok::Semi) => self.error(format!("this {what} has no body, `{{ .. }}`")),
             Some(Tok::Id(_)) if self.wants("->") && !kernel => {
-                self.error("the type of a result stands behind `->`, and a clause has parentheses")
+                self.error("a result type follows `->`, and a clause has parentheses")
             }
             Some(Tok::Id(_)) if self.wants("clause") => {
-                self.error("a clause is a word with parentheses, such as `grid(..)`")
+                self.error("a clause is a name with parentheses, such as `grid(..)`")
             }
             Some(_) if self.wants("block") => {
                 self.error(format!("expected a clause or the body of the {what}{}", self.after()))
@@ -342,14 +340,14 @@ impl<'s> Stop<'_, 's> {
             let what = match (self.head(), self.start) {
                 (_, _) if self.peek(-1) == Some(Tok::Else) => "after `else`".to_string(),
                 (Some(Tok::AssertError), _) => "after the code".to_string(),
-                (Some(Tok::For), _) => "after what is looped over".to_string(),
+                (Some(Tok::For), _) => "after the loop header".to_string(),
                 (_, Tok::StartItem) => self.after().trim_start().to_string(),
                 (_, _) => "after the condition".to_string(),
             };
             return self.error(format!("expected `{{` {what}"));
         }
         if self.wants("in") {
-            return self.error("expected `in` after the pattern of the loop");
+            return self.error("expected `in` after the loop pattern");
         }
         if self.start == Tok::StartField {
             return self.error("expected `,` after this field").fix("insert `,`", self.gap(), ",");
@@ -373,16 +371,16 @@ impl<'s> Stop<'_, 's> {
             return self.error("expected `,` or `if` and a condition after this row");
         }
         if self.wants("str") {
-            return self.error(format!("expected a name in quotes{}", self.after()));
+            return self.error(format!("expected a quoted name{}", self.after()));
         }
         self.unexpected()
     }
 
     fn unexpected(&self) -> Diagnostic {
         let Some(token) = self.token(0) else {
-            return self.error("this ends too early");
+            return self.error("unexpected end of input");
         };
         let after = self.after();
-        Diagnostic::error(SYNTAX, self.span(), format!("{} cannot stand here{after}", self.shown(token)), "")
+        Diagnostic::error(SYNTAX, self.span(), format!("unexpected {}{after}", self.shown(token)), "")
     }
 }

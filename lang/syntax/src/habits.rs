@@ -1,4 +1,4 @@
-//! Owns the syntax errors that come from other languages: what was meant is clear, so the message can say it.
+//! The syntax errors that come from other languages: what was meant is clear, so the message can say it.
 
 use crate::diag::{Diagnostic, Edit};
 use crate::explain::Stop;
@@ -25,16 +25,16 @@ fn python(s: &Stop<'_, '_>) -> Option<Diagnostic> {
             Some(s.error("the condition comes first, `if c { a } else { b }`"))
         }
         (Some(_), Some(Tok::Id("is"))) if s.after_operand() => {
-            Some(s.error("`is` does not exist; whether a view is there is asked by `if let v = x { .. }`"))
+            Some(s.error("there is no `is`; test an optional view with `if let v = x { .. }`"))
         }
         (Some(Tok::LBracket | Tok::Comma), Some(Tok::Dot)) if s.peek(1) == Some(Tok::Dot) => {
-            Some(s.error("there is no `...`; write a `:` for each dimension that stays"))
+            Some(s.error("there is no `...`; write a `:` for each dimension to keep"))
         }
         _other => None,
     }
 }
 
-/// `lambda a, b: a + b`, where the parser stopped behind the word.
+/// `lambda a, b: a + b`, where the parser stopped after the word.
 fn lambda(s: &Stop<'_, '_>) -> Diagnostic {
     let d = s.error("a lambda is written `|a, b| a + b`");
     let parameters = (0..).take_while(|&i| matches!(s.peek(i), Some(Tok::Id(_) | Tok::Comma))).count();
@@ -45,7 +45,7 @@ fn lambda(s: &Stop<'_, '_>) -> Diagnostic {
                 Edit { span: begin, text: "|".to_string() },
                 Edit { span: s.place(colon), text: "|".to_string() },
             ];
-            d.fix_all("write it so", edits)
+            d.fix_all("write it with `|`", edits)
         }
         (_, _) => d,
     }
@@ -58,7 +58,7 @@ fn python_items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
     }
     match (s.peek(-2), s.peek(-1), s.peek(0)?) {
         (None, None, Tok::Id("def" | "func" | "function" | "void" | "__global__" | "__device__")) => {
-            Some(s.error("a function is written `fn f(x: f32) -> f32 { .. }`, and what is launched `kernel k(..) grid(..) { .. }`"))
+            Some(s.error("a function is written `fn f(x: f32) -> f32 { .. }`, and a kernel `kernel k(..) grid(..) { .. }`"))
         }
         (None, None, Tok::Id(word @ ("import" | "from"))) => {
             Some(s.error(format!("`{word}` is written `use`, as in `use std::math;`; builtins need no import")))
@@ -69,7 +69,7 @@ fn python_items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
             let d = s.error("there are no decorators; a kernel is written `kernel k(..) grid(..) { .. }`");
             // Arguments, such as those of `autotune`, have no other place to go.
             let bare = matches!(s.peek(1)?, Tok::Id(_)) && s.peek(2) != Some(Tok::LParen);
-            Some(if bare { d.fix("leave it out", whole, "") } else { d })
+            Some(if bare { d.fix("remove it", whole, "") } else { d })
         }
         _other => None,
     }
@@ -84,10 +84,10 @@ fn assignment(s: &Stop<'_, '_>) -> Option<Diagnostic> {
         return Some(s.error("`=` assigns; a condition compares with `==`").fix("compare", s.span(), "=="));
     }
     if s.bracket().is_none() && s.is_statement() && s.wants(";") {
-        return Some(s.error("assignments do not chain"));
+        return Some(s.error("assignments cannot be chained"));
     }
     if s.bracket() == Some(Tok::LParen) {
-        let d = s.error("only a name can stand in front of `=` here, to name an argument");
+        let d = s.error("only a parameter name can precede `=` here, to name an argument");
         return Some(d.fix("compare", s.span(), "=="));
     }
     None
@@ -115,7 +115,7 @@ fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
         }
         _operand if powers(s, -2) => Some(power(s)),
         Tok::At if s.after_operand() => {
-            Some(s.error("there is no `@` operator; a product of matrices is `dot(a, b)`"))
+            Some(s.error("there is no `@` operator; a matrix product is `dot(a, b)`"))
         }
         Tok::PathSep if s.bracket() == Some(Tok::LBracket) => {
             Some(s.error("slices have no step; they are written `a:b`"))
@@ -129,7 +129,7 @@ fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
         Tok::Plus if s.wants_operand() => {
             Some(s.error("there is no prefix `+`").fix("remove the `+`", s.span(), ""))
         }
-        Tok::Question if s.after_operand() => Some(s.error("`?` only follows the type of a parameter")),
+        Tok::Question if s.after_operand() => Some(s.error("`?` can only follow a parameter type")),
         _other => None,
     }
 }
@@ -214,25 +214,25 @@ fn items(s: &Stop<'_, '_>) -> Option<Diagnostic> {
     }
     match s.peek(0)? {
         Tok::Lt if matches!(s.peek(-2), Some(Tok::Fn | Tok::Kernel | Tok::Struct)) => {
-            Some(s.error("compile-time parameters stand in brackets, `[T: float]`"))
+            Some(s.error("compile-time parameters go in brackets: `[T: float]`"))
         }
         Tok::Colon if s.bracket().is_none() && s.peek(-1) == Some(Tok::RParen) => {
-            Some(s.error("the type of the result stands behind `->`").fix("write `->`", s.span(), " ->"))
+            Some(s.error("the result type follows `->`").fix("write `->`", s.span(), " ->"))
         }
         Tok::Arrow if s.wants("block") && !s.wants("->") => {
-            Some(s.error("the type of the result stands in front of the clauses"))
+            Some(s.error("the result type comes before the clauses"))
         }
         Tok::Const if s.bracket() == Some(Tok::LParen) => {
-            Some(s.error("`const` stands in front of the type, `n: const i32`"))
+            Some(s.error("`const` comes before the type: `n: const i32`"))
         }
         Tok::LParen if s.head() == Some(Tok::Export) => {
-            Some(s.error("the values to ship stand in brackets, `export k[T = f16];`"))
+            Some(s.error("exported values go in brackets: `export k[T = f16];`"))
         }
         Tok::As if s.head() == Some(Tok::Use) && s.bracket() == Some(Tok::LBrace) => {
             Some(s.error("a group has no `as`; write `use path::name as other;` on its own"))
         }
         Tok::Dot if s.head() == Some(Tok::Use) => {
-            Some(s.error("the parts of a path are joined by `::`").fix("write `::`", s.span(), "::"))
+            Some(s.error("path segments are separated by `::`").fix("write `::`", s.span(), "::"))
         }
         Tok::Semi if s.is_field() && s.bracket().is_none() => {
             Some(s.error("fields are separated by `,`").fix("write `,`", s.span(), ","))
@@ -256,7 +256,7 @@ fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
                 return matches!(before, Some(Tok::If | Tok::While | Tok::In))
                     .then(|| s.error(format!("expected {what} before `{{`")));
             }
-            Some(s.error(format!("{what} cannot be an operand; give it a name with `let` first")))
+            Some(s.error(format!("{what} cannot be an operand; bind it with `let` first")))
         }
         Tok::Block(_) if s.is_statement() && struct_name(s) && !s.wants("block") => {
             Some(s.error("a struct is built with parentheses, `S(field = value)`"))
@@ -268,24 +268,24 @@ fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
             Some(s.error("each variable has its own `let`"))
         }
         Tok::Comma if s.bracket().is_none() && s.after_operand() && s.is_statement() => {
-            Some(s.error("a tuple stands between parentheses, `(a, b)`"))
+            Some(s.error("a tuple needs parentheses: `(a, b)`"))
         }
         _other if s.head() == Some(Tok::At) && s.is_statement() && s.wants("for") => {
-            Some(s.error("attributes stand in front of loops and items"))
+            Some(s.error("attributes must precede a loop or an item"))
         }
         Tok::Colon if s.wants("block") && s.after_operand() && s.is_statement() => {
-            Some(s.error("expected `{` after the condition; a body stands between braces"))
+            Some(s.error("expected `{` after the condition; a body needs braces"))
         }
         Tok::Colon if s.is_statement() && s.peek(-2).is_none() && matches!(s.peek(-1), Some(Tok::Id(_))) => {
             let place = s.place(s.token(-1)?).before();
             Some(s.error("a variable is declared with `let`").fix("insert `let`", place, "let "))
         }
         Tok::LBracket | Tok::LParen if s.peek(-2) == Some(Tok::As) => {
-            Some(s.error("a cast that is indexed or called stands in parentheses"))
+            Some(s.error("a cast needs parentheses to be indexed or called"))
         }
         Tok::Arrow if s.peek(-1) == Some(Tok::Bar) => Some(s.error("a lambda has no result type")),
         tok if matches!(s.peek(-1), Some(Tok::Block(_))) && infix(tok) && !s.wants_operand() => {
-            Some(s.error("a block or `if` cannot be an operand; give it a name with `let` first"))
+            Some(s.error("a block or `if` cannot be an operand; bind it with `let` first"))
         }
         _other => None,
     }

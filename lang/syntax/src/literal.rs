@@ -1,4 +1,4 @@
-//! Owns the values of literals: integers, floats and strings as written.
+//! The values of literals: integers, floats and strings as written.
 //!
 //! Assumes text that the lexer accepted, and survives any other.
 

@@ -1,4 +1,4 @@
-//! Owns the construction of tree nodes: spans, and the limit on depth.
+//! The construction of tree nodes: spans, and the limit on depth.
 //!
 //! Every constructor knows how deep its children are ([`D`]) and builds a hole in place of a node that would be
 //! deeper than [`MAX_DEPTH`]; so nothing deeper ever exists, not even for the moment of dropping it.
@@ -75,7 +75,7 @@ pub struct Cx<'s> {
     pub file: FileId,
     /// Its text.
     pub text: &'s str,
-    /// Doc comments by the start of the token behind them.
+    /// Doc comments by the start of the token after them.
     pub docs: &'s [(usize, String)],
     /// What has been reported.
     pub diags: Vec<Diagnostic>,
@@ -139,7 +139,7 @@ impl Cx<'_> {
             let message = format!("this is nested more than {MAX_DEPTH} levels deep");
             self.diags.push(
                 Diagnostic::error(TOO_DEEP, span.after(), message, "its end")
-                    .note("Give a part of it a name with `let`."),
+                    .note("Bind a part of it with `let`."),
             );
         }
         false
@@ -150,7 +150,7 @@ impl Cx<'_> {
         Name { text: text.to_string(), span: self.span(l, r) }
     }
 
-    /// The doc comment in front of the token at `start`.
+    /// The doc comment before the token at `start`.
     pub fn doc(&self, start: usize) -> String {
         let at = self.docs.binary_search_by_key(&start, |d| d.0);
         at.ok().and_then(|i| self.docs.get(i)).map(|d| d.1.clone()).unwrap_or_default()
@@ -181,7 +181,7 @@ impl Cx<'_> {
         let value = literal::int(text);
         if value.is_none() {
             let span = self.span(l, r);
-            self.diags.push(Diagnostic::error(BAD_LITERAL, span, "this number is larger than 128 bits", ""));
+            self.diags.push(Diagnostic::error(BAD_LITERAL, span, "this number does not fit in 128 bits", ""));
         }
         self.expr(l, ExprKind::Int(value), 0, r)
     }
@@ -203,8 +203,8 @@ impl Cx<'_> {
         for range in bad {
             let span = self.span(l + range.start, l + range.end);
             self.diags.push(
-                Diagnostic::error(BAD_LITERAL, span, "there is no such escape", "")
-                    .note("The escapes are \\n, \\t, \\r, \\0, \\\\, \\\" and \\u{..}."),
+                Diagnostic::error(BAD_LITERAL, span, "unknown escape sequence", "")
+                    .note("The escape sequences are \\n, \\t, \\r, \\0, \\\\, \\\" and \\u{..}."),
             );
         }
         out
@@ -238,7 +238,7 @@ impl Cx<'_> {
         let mut d = Diagnostic::error(
             SYNTAX,
             middle.to(third.node.span),
-            format!("comparisons do not chain: `{}` follows `{}`", next.symbol(), op.symbol()),
+            format!("comparisons cannot be chained: `{}` follows `{}`", next.symbol(), op.symbol()),
             "",
         );
         let shared = self.text.get(middle.start as usize..middle.end as usize).unwrap_or("");
@@ -311,7 +311,7 @@ impl Cx<'_> {
         D { node: Index::Slice(a.node, b.node, self.span(l, r)), depth }
     }
 
-    /// A type where an expression stands.
+    /// A type in place of an expression.
     pub fn expr_type(&mut self, l: usize, t: D<Type>, r: usize) -> D<Expr> {
         self.expr(l, ExprKind::Type(Box::new(t.node)), t.depth, r)
     }
@@ -447,7 +447,7 @@ impl Cx<'_> {
     }
 }
 
-/// A block that could not be read; its value is a hole, so that nobody asks for its type.
+/// A block that could not be read; its value is a hole, so that its type is not queried.
 pub fn hole_block(span: Span) -> D<Block> {
     let tail = Expr { kind: ExprKind::Err, span };
     D { node: Block { stmts: vec![], tail: Some(Box::new(tail)), span }, depth: 2 }

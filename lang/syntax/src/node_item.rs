@@ -1,4 +1,4 @@
-//! Owns the construction of statements and items, in the same way as [`crate::node`] does for the rest.
+//! The construction of statements and items, in the same way as [`crate::node`] does for the rest.
 
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ impl Cx<'_> {
         let mut ret = option(ret).node;
         if let Some(ty) = ret.take_if(|_| kernel) {
             self.diags.push(
-                Diagnostic::error(SYNTAX, ty.span, "a kernel returns nothing", "")
+                Diagnostic::error(SYNTAX, ty.span, "a kernel cannot return a value", "")
                     .note("Results are stored into `*mut` pointers or `mut view`s."),
             );
         }
@@ -168,7 +168,7 @@ impl Cx<'_> {
             let message = format!("`{}` has no type", name.text);
             self.diags.push(
                 Diagnostic::error(SYNTAX, name.span, message, "")
-                    .note("A type stands behind a colon, as in `n: i32`."),
+                    .note("A type follows a colon, as in `n: i32`."),
             );
         }
         Type { kind: TypeKind::Err, span: name.span }

@@ -1,5 +1,5 @@
-//! Owns the way from text to tree: cuts the repaired tokens into statements, items, rows and fields, innermost
-//! braces first, and has each read by the generated parser.
+//! Parses text to a tree: cuts the repaired tokens into statements, items, rows and fields, innermost braces first, and
+//! has each read by the generated parser.
 //!
 //! Assumes that the brackets are paired ([`crate::repair`]). Guarantees a tree for every text, at most one syntax
 //! error for each statement, and time linear in the length of the text: an error stays inside its statement.
@@ -50,7 +50,7 @@ pub fn parse_expr(file: FileId, text: &str) -> (Expr, Vec<Diagnostic>) {
             Tok::LParen | Tok::LBracket | Tok::LBrace => depth += 1,
             Tok::RParen | Tok::RBracket | Tok::RBrace => depth = depth.saturating_sub(1),
             Tok::Semi if depth == 0 => {
-                let message = "this is one expression, which a `;` does not end";
+                let message = "expected one expression, without `;`";
                 let d = Diagnostic::error(codes::SYNTAX, Span::new(file, t.start, t.end), message, "");
                 return (Expr { kind: ExprKind::Err, span: whole }, vec![d]);
             }
@@ -68,7 +68,7 @@ pub fn parse_expr(file: FileId, text: &str) -> (Expr, Vec<Diagnostic>) {
         (_, _) => Expr { kind: ExprKind::Err, span: whole },
     };
     if matches!(value.kind, ExprKind::Err) && diags.is_empty() {
-        diags.push(Diagnostic::error(codes::SYNTAX, whole, "this is not one expression", ""));
+        diags.push(Diagnostic::error(codes::SYNTAX, whole, "expected one expression", ""));
     }
     (value, diags)
 }
@@ -118,7 +118,7 @@ enum Head {
     Simple,
     /// A statement that ends with its block.
     Loop,
-    /// A statement that ends with a block without `else` behind it.
+    /// A statement that ends with a block without `else` after it.
     If,
     /// An item that ends with `;`.
     Line,
@@ -139,7 +139,7 @@ enum Head {
 pub enum End {
     /// At its separator or block.
     Whole,
-    /// In front of the closing brace.
+    /// Before the closing brace.
     Last,
 }
 
@@ -155,7 +155,7 @@ pub struct Frame<'s> {
     nest: usize,
     /// Of a function: whether its first list of parameters is complete.
     signed: bool,
-    /// Of a function: whether the last clause is `tune`; only looked at behind a clause.
+    /// Of a function: whether the last clause is `tune`; only looked at after a clause.
     tune: bool,
     /// Of rows: whether one could not be read. Of items: whether the last one was none.
     broken: bool,
@@ -270,7 +270,7 @@ impl<'s> Cutter<'s> {
         self.frame.unit.last().map(|t| t.tok)
     }
 
-    /// Whether a token belongs to attributes in front of the unit's first word.
+    /// Whether a token belongs to attributes before the unit's first word.
     fn in_attribute(&self, tok: Tok<'s>) -> bool {
         let before = |i: usize| self.frame.unit.iter().rev().nth(i).map(|t| t.tok);
         match tok {
@@ -332,7 +332,7 @@ impl<'s> Cutter<'s> {
             Body::Block(_) => match token.tok {
                 Tok::Let => last != Some(Tok::If),
                 Tok::For | Tok::While | Tok::Return | Tok::Break | Tok::Continue | Tok::Const => true,
-                // `a @ b` is a product elsewhere; an attribute stands at the beginning of something.
+                // `a @ b` is a product elsewhere; an attribute is at the start of something.
                 Tok::At => {
                     let operand = matches!(last, Some(Tok::Id(_) | Tok::Int(_) | Tok::Float(_)))
                         || matches!(last, Some(Tok::RParen | Tok::RBracket));
@@ -407,7 +407,7 @@ impl<'s> Cutter<'s> {
             // Only the outermost frame holds a file, and it is never closed.
             Body::File(_) => return,
         };
-        // An error at the opening brace is no error of what stands around the block.
+        // An error at the opening brace is not an error of the code around the block.
         let reported = brace.reported;
         self.frame.unit.push(Token { tok, start: inner.open, reported, ..brace });
         if self.frame.nest == 0 {
@@ -482,7 +482,7 @@ fn wants_name(tok: Option<Tok<'_>>) -> bool {
     )
 }
 
-/// Whether a token behind a block on the same line shows that the block was meant as an operand: infix operators
+/// Whether a token after a block on the same line shows that the block was meant as an operand: infix operators
 /// that start nothing.
 fn continues(tok: Tok<'_>) -> bool {
     match tok {

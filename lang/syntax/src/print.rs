@@ -1,4 +1,4 @@
-//! Owns the dump of a tree for people: one node a line, indented by depth, without spans.
+//! The dump of a tree for people: one node a line, indented by depth, without spans.
 //!
 //! The same tree gives the same text. Holes print as `?`.
 

@@ -1,5 +1,5 @@
-//! Owns what happens to one unit once it is cut out: it is read, with holes if need be, reported and filed in the
-//! frame around it. The continuation of [`crate::parse`].
+//! Processes one unit that was cut out: parses it, with holes if need be, reports errors, and adds it to the frame
+//! around it. The continuation of [`crate::parse`].
 //!
 //! Guarantees at most one syntax error for each statement, and that a quiet unit (something in it
 //! has been reported)
@@ -27,7 +27,7 @@ impl<'s> Cutter<'s> {
         node
     }
 
-    /// Reads a unit that stands alone, with holes if need be.
+    /// Reads a unit that is alone, with holes if need be.
     pub fn read(&mut self, start: Tok<'s>, unit: &[Token<'s>], quiet: bool) -> Option<Unit> {
         match self.run(start, unit, quiet) {
             Ok(node) => Some(node),
@@ -100,7 +100,7 @@ impl<'s> Cutter<'s> {
             | ItemKind::Test(_) => false,
         };
         if matches!(self.frame.body, Body::Struct(..)) && !method {
-            let message = "only fields and functions stand in a struct";
+            let message = "a struct contains only fields and functions";
             self.cx.diags.push(Diagnostic::error(SYNTAX, span, message, ""));
             kind = ItemKind::Err;
         }
@@ -146,7 +146,7 @@ impl<'s> Cutter<'s> {
             self.cx.diags.push(Diagnostic::error(
                 SYNTAX,
                 at,
-                format!("`{word}` cannot stand inside a block; move it to the outermost level of the file"),
+                format!("`{word}` is not allowed in a block; move it to the top level of the file"),
                 "",
             ));
         }

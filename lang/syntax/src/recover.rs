@@ -1,4 +1,4 @@
-//! Owns what becomes of a unit that cannot be read: as little of it as possible is replaced by a hole.
+//! Recovers from a unit that cannot be parsed: replaces as little of it as possible by a hole.
 //!
 //! The error has been reported. Every attempt is a whole run over the unit and there is a fixed number of them, so
 //! the time stays linear. First the missing operand or name is put in, then the element of the innermost list
@@ -51,7 +51,7 @@ fn attempts<'s>(cx: &mut Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>], fail: Fai
     if let Ok(unit) = run(cx, start, &replaced(&tokens, range.clone())) {
         return Some(unit);
     }
-    // Everything between the separator in front of the error and the end of the statement, or the block.
+    // Everything between the separator before the error and the end of the statement, or the block.
     let to = (range.start..tokens.len()).find(|&i| {
         matches!(tokens.get(i).map(|t| t.tok), Some(Tok::Block(_))) || i + 1 == tokens.len() && ends(&tokens)
     });

@@ -1,4 +1,4 @@
-//! Owns how a diagnostic looks in a terminal: the source with its labels, then notes and fixes.
+//! Renders a diagnostic for a terminal: the source with its labels, then notes and fixes.
 //!
 //! Accepts any span, also outside its file: it is clipped to the text, so nothing panics. A [`Renderer`] prepares each
 //! file once, so that a million diagnostics of a long file take time in proportion.
@@ -92,7 +92,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Whether a span lies in a known file, in lines that a terminal can show. Prepares the file.
+    /// Whether a span is in a known file, in lines that a terminal can show. Prepares the file.
     fn can_show(&mut self, span: Span) -> bool {
         let Some(source) = self.sources.get(span.file) else { return false };
         let text = &source.text;

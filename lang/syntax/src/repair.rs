@@ -1,4 +1,4 @@
-//! Owns the brackets: turns any list of tokens into one in which every bracket has its partner.
+//! The brackets: turns any list of tokens into one in which every bracket has its partner.
 //!
 //! Runs between lexer and parser. Guarantees that the brackets of the result are properly nested, and that every
 //! change has been reported once. Missing semicolons are found later, where statements are cut apart.
@@ -72,7 +72,7 @@ struct Repair<'s> {
 
 struct Open<'s> {
     token: Token<'s>,
-    /// The line that it stands on.
+    /// Its line.
     line: usize,
     /// What the heading is once it is closed.
     after: Heading,
@@ -188,11 +188,11 @@ impl<'s> Repair<'s> {
         (self.heading, self.body) = (heading, None);
     }
 
-    /// A statement where the `{` in front of it is missing.
+    /// A statement where the `{` before it is missing.
     fn missing_body(&mut self, token: Token<'s>, word: bool) {
         let what = match self.heading {
-            Heading::Signed | Heading::Tune => "expected `{` in front of the body",
-            Heading::Statement => "expected `{` in front of what this repeats or depends on",
+            Heading::Signed | Heading::Tune => "expected `{` before the body",
+            Heading::Statement => "expected `{` before the body of this statement",
             Heading::None | Heading::Function | Heading::Generic | Heading::Struct => return,
         };
         let at = if word { Some(self.out.len()) } else { self.body };
@@ -225,7 +225,7 @@ impl<'s> Repair<'s> {
         }
     }
 
-    /// A method inside something that stands in a struct: the method before was not closed.
+    /// A method inside something in a struct: the method before was not closed.
     fn method(&mut self, token: Token<'s>) {
         if let Some(body) = self.open.iter().rposition(|o| o.fields && o.token.indent < token.indent) {
             self.close_to(body + 1, token);
@@ -356,7 +356,7 @@ impl<'s> Repair<'s> {
         let message = format!("`{}` is closed by `{}`", text(was.tok), text(token.tok));
         self.diags.push(
             Diagnostic::error(UNCLOSED, place, message, "")
-                .label(self.span(was), format!("expected `{}` for this", text(want)))
+                .label(self.span(was), format!("expected `{}` to close this", text(want)))
                 .fix(format!("write `{}`", text(want)), place, text(want)),
         );
         self.pop();
@@ -398,10 +398,11 @@ impl<'s> Repair<'s> {
         let span = self.span(token);
         let t = text(token.tok);
         self.unsure |= token.tok == Tok::RBrace;
-        self.diags.push(
-            Diagnostic::error(UNOPENED, span, format!("nothing is open that this `{t}` could close"), "")
-                .fix(format!("remove the `{t}`"), span, ""),
-        );
+        self.diags.push(Diagnostic::error(UNOPENED, span, format!("unmatched `{t}`"), "").fix(
+            format!("remove the `{t}`"),
+            span,
+            "",
+        ));
         self.drop_token(token);
     }
 
@@ -453,7 +454,7 @@ impl<'s> Repair<'s> {
         let mut closed = closed.into_iter();
         let Some(inner) = closed.next() else { return };
         let place = Span::new(self.file, at, at);
-        let message = format!("this `{}` is never closed", text(inner.tok));
+        let message = format!("unclosed `{}`", text(inner.tok));
         let mut d = Diagnostic::error(UNCLOSED, self.span(inner), message, "opened here");
         let want = text(closer(inner.tok));
         d = match why.tok {
@@ -461,7 +462,7 @@ impl<'s> Repair<'s> {
             _other => d.label(self.span(why), format!("expected `{want}` before this")),
         };
         for open in closed {
-            d = d.label(self.span(open), "this one is not closed either");
+            d = d.label(self.span(open), "also unclosed");
         }
         if statement_word(why.tok) && !missing.ends_with('}') {
             missing.push(';');

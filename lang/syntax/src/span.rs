@@ -1,4 +1,4 @@
-//! Owns source positions: files, byte spans, lines.
+//! Source positions: files, byte spans, lines.
 //!
 //! A [`Span`] is only meaningful together with the [`SourceMap`] that issued its [`FileId`].
 
@@ -95,7 +95,7 @@ impl SourceMap {
         self.files.iter().enumerate().map(|(i, s)| (FileId(i as u32), s))
     }
 
-    /// The text of a span; empty when the span lies outside its file.
+    /// The text of a span; empty if the span is outside its file.
     pub fn text(&self, span: Span) -> &str {
         self.get(span.file).and_then(|s| s.text.get(span.start as usize..span.end as usize)).unwrap_or("")
     }

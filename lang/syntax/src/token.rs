@@ -1,4 +1,4 @@
-//! Owns the tokens of the language and the lexer.
+//! The tokens of the language and the lexer.
 //!
 //! Assumes nothing: any text gives tokens. Guarantees that tokens are in order and do not overlap, that comments
 //! are kept beside them, and that every piece of text that is no token has been reported and stands in the list
@@ -15,7 +15,7 @@ use crate::span::{FileId, Span};
 use logos::Logos;
 use std::collections::BTreeSet;
 
-/// What a token is. The variants behind [`Tok::Bad`] never come from the lexer.
+/// What a token is. The variants after [`Tok::Bad`] never come from the lexer.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the attribute beside a variant is its text")]
 #[logos(skip "[ \t\r\n\u{C}\u{FEFF}]+")]
@@ -169,11 +169,11 @@ pub enum Tok<'s> {
     Bad,
     /// Something that has been reported and stands for an expression, type, pattern or parameter.
     Hole,
-    /// `test` in front of a string.
+    /// `test` before a string.
     Test,
     /// `export` at the start of an item.
     Export,
-    /// `assert_error` in front of a string.
+    /// `assert_error` before a string.
     AssertError,
     /// The word of a clause.
     Clause(&'s str),
@@ -217,7 +217,7 @@ pub struct Lexed<'s> {
     pub tokens: Vec<Token<'s>>,
     /// The comments in order.
     pub comments: Vec<Comment>,
-    /// Doc comments by the start of the token that they stand in front of, in order.
+    /// Doc comments by the start of the token that they precede, in order.
     pub docs: Vec<(usize, String)>,
     /// What is no token.
     pub diags: Vec<Diagnostic>,
@@ -233,7 +233,7 @@ pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>)
     let mut out = Lexed::default();
     let (mut end, mut indent, mut first) = (0, 0, true);
     let mut doc: Option<String> = None;
-    // Where the text of the lexer begins: behind the last division.
+    // Where the text of the lexer begins: after the last division.
     let (mut base, mut lexer) = (0, Tok::lexer(text));
     while let Some(tok) = lexer.next() {
         let range = base + lexer.span().start..base + lexer.span().end;
@@ -294,7 +294,7 @@ pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>)
     out
 }
 
-/// Whether the comment that begins at `start` stands behind a division on its line, which ends at `base`, and divides
+/// Whether the comment that begins at `start` is after a division on its line, which ends at `base`, and divides
 /// too, as in `a // 2 // b`.
 fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
     let line = base > 0 && text.get(base..start).is_some_and(|gap| !gap.contains('\n'));
@@ -315,12 +315,12 @@ fn bad_literal(tok: Tok<'_>, span: Span, slice: &str) -> Option<Diagnostic> {
             // What ends the line is hardly part of the string.
             let inside = slice.trim_end_matches([';', ',', ')', ' ', '\r']).len().max(1) as u32;
             let at = Span { start: span.start + inside, end: span.start + inside, ..span };
-            let d = Diagnostic::error(BAD_LITERAL, span, "this string is not closed on its line", "");
+            let d = Diagnostic::error(BAD_LITERAL, span, "unterminated string", "");
             Some(d.fix("close the string", at, "\""))
         }
         Tok::SingleQuoted => {
             let text = slice.trim_matches('\'').replace('"', "\\\"");
-            let d = Diagnostic::error(BAD_TOKEN, span, "a string stands between double quotes", "");
+            let d = Diagnostic::error(BAD_TOKEN, span, "strings use double quotes", "");
             Some(d.fix("use double quotes", span, format!("\"{text}\"")))
         }
         _other => None,
@@ -341,7 +341,7 @@ fn float_without_digits(out: &mut Lexed<'_>, file: FileId, dot: usize, text: &st
     }
     (last.tok, last.end, last.reported) = (Tok::Hole, dot + 1, true);
     let span = Span::new(file, last.start, last.end);
-    out.diags.push(Diagnostic::error(BAD_LITERAL, span, "a float needs a digit behind the point", "").fix(
+    out.diags.push(Diagnostic::error(BAD_LITERAL, span, "a float needs a digit after the point", "").fix(
         "add a zero",
         span.after(),
         "0",
@@ -376,9 +376,14 @@ fn bad_number(span: Span, slice: &str) -> Diagnostic {
         .find(|s| slice.ends_with(*s) && !slice.starts_with("0x"));
     if let Some(suffix) = suffix {
         let number = slice.strip_suffix(suffix).unwrap_or(slice).trim_end_matches('_');
-        return Diagnostic::error(BAD_LITERAL, span, format!("`{slice}`: a number has no suffix"), "")
-            .note("A literal takes its type from its context.")
-            .fix("cast the number", span, format!("({number} as {suffix})"));
+        return Diagnostic::error(
+            BAD_LITERAL,
+            span,
+            format!("`{slice}`: a number literal has no suffix"),
+            "",
+        )
+        .note("A literal takes its type from its context.")
+        .fix("cast the number", span, format!("({number} as {suffix})"));
     }
     let d = Diagnostic::error(BAD_LITERAL, span, format!("`{slice}` is not a number"), "");
     if digits > 0 && digits < slice.len() {
@@ -397,13 +402,13 @@ fn bad_text(out: &mut Lexed<'_>, span: Span, slice: &str) -> bool {
         last.end = span.end as usize;
         if let Some(d) = out.diags.last_mut() {
             d.primary.span.end = span.end;
-            d.message = "these characters have no meaning here".to_string();
+            d.message = "unexpected characters".to_string();
             d.fixes.clear();
         }
         return true;
     }
     let shown: String = slice.chars().take(8).map(shown).collect();
-    let d = Diagnostic::error(BAD_TOKEN, span, format!("`{shown}` has no meaning here"), "");
+    let d = Diagnostic::error(BAD_TOKEN, span, format!("unexpected character `{shown}`"), "");
     out.diags.push(match replacement(slice) {
         Some((title, text)) => d.fix(title, span, text),
         None => d,

@@ -1,6 +1,6 @@
-//! Owns one run of the generated parser over one unit: a statement, item, row or field.
+//! One run of the generated parser over one unit: a statement, item, row or field.
 //!
-//! A run either gives a node or the place where it stopped; a run that stopped leaves no diagnostics behind.
+//! A run either gives a node or the place where it stopped; a run that stopped leaves no diagnostics.
 
 use crate::grammar::UnitParser;
 use crate::node::{Cx, Unit};
@@ -50,7 +50,7 @@ pub fn run<'s>(cx: &mut Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>]) -> Result<
     Err(fail)
 }
 
-/// How many brackets are open in front of the token at `at`, as positions of the opening ones.
+/// How many brackets are open before the token at `at`, as positions of the opening ones.
 pub fn open_brackets(tokens: &[Token<'_>], at: usize) -> Vec<usize> {
     let mut open = vec![];
     for (i, t) in tokens.iter().enumerate().take(at) {

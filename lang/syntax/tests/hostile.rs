@@ -41,7 +41,7 @@ fn every_missing_token_gives_few_messages() {
     assert!(counts[3..].iter().sum::<usize>() < 15, "{counts:?}");
 }
 
-/// Constructs of which any number can be put around or behind another: before, middle, after.
+/// Constructs of which any number can be put around or after another: before, middle, after.
 const NESTS: [(&str, &str, &str); 39] = [
     ("(", "1", ")"),
     ("[", "1", "]"),

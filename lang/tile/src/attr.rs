@@ -1,4 +1,4 @@
-//! Owns attributes: the compile-time facts of an instruction, a short list sorted by name.
+//! Attributes: the compile-time facts of an instruction, a short list sorted by name.
 
 use tk_ops::scalar::Scalar;
 

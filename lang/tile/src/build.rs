@@ -1,4 +1,4 @@
-//! Owns the construction of functions: [`Builder`] appends instructions to the block that is open.
+//! The construction of functions: [`Builder`] appends instructions to the block that is open.
 //!
 //! May assume that the values it gets belong to its function. It guarantees only that ids are consistent; whether
 //! what was built is meaningful is decided by [`crate::verify`].
@@ -222,7 +222,7 @@ impl<'a> Builder<'a> {
         self.one(op, &[v], attrs, ty)
     }
 
-    /// Any value of a type; reading it is a mistake of the compiler.
+    /// Any value of a type; reading it is a compiler bug.
     pub fn undef(&mut self, ty: Type) -> ValueId {
         self.one(Op::Create(CreateOp::Undef), &[], Attrs::new(), ty)
     }

@@ -1,4 +1,4 @@
-//! Owns who calls whom.
+//! The call graph.
 //!
 //! May assume blocks that are owned once; a call whose callee does not exist is left out. Guarantees an order that
 //! depends only on the module, and no recursion of its own.
@@ -44,7 +44,7 @@ impl CallGraph {
         self.callees.get(f.index()).map_or(&[], |c| c)
     }
 
-    /// Every function behind all that it calls; `Err` names one that reaches itself.
+    /// Every function after all that it calls; `Err` names one that reaches itself.
     pub fn bottom_up(&self) -> Result<Vec<FuncId>, FuncId> {
         let mut callers: Vec<Vec<FuncId>> = vec![vec![]; self.callees.len()];
         let mut missing: Vec<usize> = self.callees.iter().map(Vec::len).collect();

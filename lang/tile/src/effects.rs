@@ -1,4 +1,4 @@
-//! Owns what each operation does besides giving values.
+//! The side effects of each operation.
 //!
 //! May assume a verified function for [`of_inst`]. Guarantees an answer for every operation, internal ones too; the
 //! rows of the op table must agree for those that a user can write (there is a test).
@@ -97,7 +97,7 @@ fn memory(op: MemoryOp) -> Effects {
 fn control(op: ControlOp) -> Effects {
     match op {
         ControlOp::ProgramId | ControlOp::NumPrograms => Effects::Pure,
-        // The effects of these are those of their blocks. A loop without effects whose results nobody wants may go,
+        // The effects of these are those of their blocks. A loop without effects whose results are unused may go,
         // whether it ends or not.
         ControlOp::For | ControlOp::While | ControlOp::If | ControlOp::Map => Effects::Pure,
         ControlOp::MultipleOf | ControlOp::MaxContiguous => Effects::Pure,

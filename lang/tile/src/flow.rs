@@ -1,4 +1,4 @@
-//! Owns the kinds of instructions that own blocks, so that what walks blocks need not list every operation.
+//! The kinds of instructions that own blocks, so that what walks blocks need not list every operation.
 //!
 //! May assume nothing. A new operation with blocks gets its kind here; all matches on [`Flow`] are exhaustive.
 
@@ -9,7 +9,7 @@ use tk_ops::{ControlOp, HostOp, Op, ReduceOp, ScanOp};
 pub enum Flow {
     /// It has none.
     Plain,
-    /// `for`: one block, once per trip.
+    /// `for`: one block, once per iteration.
     For,
     /// `while`: a block that decides and a block that runs, in turn.
     While,

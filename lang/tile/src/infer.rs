@@ -1,4 +1,4 @@
-//! Owns the result types that follow from the operand types alone.
+//! The result types that follow from the operand types alone.
 //!
 //! May assume nothing about its input: it gives `None` where no type follows. The builder, the passes and the
 //! verifier use the same functions, so they cannot disagree.

@@ -1,8 +1,8 @@
-//! Owns the data structure of the tile IR: a [`Module`] of [`Func`]s in typed-id arenas.
+//! The data structure of the tile IR: a [`Module`] of [`Func`]s in typed-id arenas.
 //!
 //! The IR is in SSA form with structured control flow: an instruction may own blocks (`for`, `while`, `if`, `map`),
 //! each a straight list of instructions that ends in a terminator. A value is defined by one instruction or is an
-//! argument of one block and is visible to everything behind it, blocks inside included. Aggregates do not exist:
+//! argument of one block and is visible to everything after it, blocks inside included. Aggregates do not exist:
 //! tuples and structs have been flattened. What else holds is numbered in [`crate::verify`].
 
 use std::collections::BTreeMap;

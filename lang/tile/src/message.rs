@@ -1,5 +1,5 @@
-//! Owns what a compiled kernel says while it runs, which is `print` and a failed `assert`: [`Message`], to which a record in
-//! memory refers by its number, and the form of such a record ([`control`], [`record`]).
+//! The messages of a running kernel, which are `print` and a failed `assert`: [`Message`], to which a record in memory
+//! refers by its number, and the format of such a record ([`control`], [`record`]).
 //!
 //! The emitter of a target makes the list, and whoever launches the kernel turns records into text; both take every
 //! number of the form from here. Guarantees that it names elements as the interpreter does.
@@ -15,7 +15,7 @@ pub struct Message {
     pub text: String,
     /// Which of the two.
     pub kind: Kind,
-    /// Where it stands.
+    /// Its span.
     pub loc: Option<Loc>,
 }
 
@@ -40,7 +40,7 @@ pub enum Form {
     },
     /// Addresses.
     Pointers {
-        /// The bytes of an element behind each.
+        /// The bytes of an element after each.
         bytes: u32,
         /// The extents.
         shape: Vec<u32>,
@@ -88,7 +88,7 @@ pub fn is_cut(shape: &[u32]) -> bool {
 }
 
 /// Memory of the device through which a launch and its programs know of each other, at offsets in bytes. A kernel that
-/// says something, or whose programs meet, gets its address behind all other parameters.
+/// says something, or whose programs meet, gets its address after all other parameters.
 pub mod control {
     /// u64: bytes of records that printing threads have asked for.
     pub const PRINTED: i64 = 0;
@@ -112,7 +112,7 @@ pub mod control {
     pub const BYTES: usize = 64;
 }
 
-/// A record: words of 64 bits. A comma stands between the two halves of one, the low half first.
+/// A record: words of 64 bits. A comma is between the two halves of one, the low half first.
 ///
 /// ```text
 /// number of the message + 1, number of the line    written last, so that 0 is no record yet

@@ -1,4 +1,4 @@
-//! Owns the order of the target-independent passes.
+//! The order of the target-independent passes.
 //!
 //! May assume a verified module. Guarantees a verified module, or the name of the pass that broke it.
 
@@ -10,16 +10,16 @@ use crate::verify::{TileModule, VerifyError, verify};
 
 /// The passes, in order.
 pub const PASSES: &[Pass] = &[
-    // First: everything behind it sees whole kernels.
+    // First: everything after it sees whole kernels.
     inline::PASS,
     // Decides what specialization left open, so that a `map` shows whether it is elementwise.
     fold::PASS,
     vectorize_map::PASS,
     // Again: tiles of constants and choices between equal tiles come out of `vectorize_map`.
     fold::PASS,
-    // Behind folding: equal operands have equal names then.
+    // After folding: equal operands have equal names then.
     cse::PASS,
-    // Behind `cse`: what a loop computes anew although it is known outside has no operand inside any more.
+    // After `cse`: what a loop recomputes although it is known outside has no operand inside any more.
     hoist::PASS,
     // Again: what left two loops, or two arms of an `if`, may be equal.
     cse::PASS,
@@ -31,7 +31,7 @@ pub const PASSES: &[Pass] = &[
 /// which arithmetic becomes the offset of a pointer.
 pub const CHECKED: &[Pass] = &[inline::PASS];
 
-/// A pass that broke the IR: a mistake of the compiler.
+/// A pass that broke the IR: a compiler bug.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassError {
     /// The name of the pass; of the last one where only the end is verified.
@@ -48,7 +48,7 @@ impl fmt::Display for PassError {
 
 impl std::error::Error for PassError {}
 
-/// What is called with the name of each pass and the module behind it.
+/// What is called with the name of each pass and the module after it.
 pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Module);
 
 /// Runs every pass. Debug builds verify after each; release builds at the end.

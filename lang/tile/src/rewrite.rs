@@ -1,4 +1,4 @@
-//! Owns what several passes need to change a function in place: replacing values, and asking for constants.
+//! Helpers of passes that change a function in place: replacing values, and querying constants.
 //!
 //! May assume a verified function that is walked in the order of its text, so that a value is replaced before the
 //! first use of it is looked at.

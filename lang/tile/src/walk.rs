@@ -1,4 +1,4 @@
-//! Owns the order in which instructions stand in the text.
+//! The order in which instructions stand in the text.
 //!
 //! May assume a function whose blocks are owned once. Guarantees text order without recursion.
 

@@ -1,4 +1,4 @@
-//! Owns the changes that an editor offers for a place.
+//! The changes that an editor offers for a place.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use super::{Analysis, TextEdit, Workspace};
 /// What an action is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ActionKind {
-    /// It mends a diagnostic.
+    /// It fixes a diagnostic.
     QuickFix,
     /// It changes the form.
     Refactor,
@@ -31,7 +31,7 @@ pub struct Action {
     pub kind: ActionKind,
     /// The changes, not overlapping.
     pub edits: Vec<TextEdit>,
-    /// The diagnostic that it mends, by its number in [`super::diagnostics::diagnostics`].
+    /// The diagnostic that it fixes, by its number in [`super::diagnostics::diagnostics`].
     pub diagnostic: Option<usize>,
 }
 
@@ -195,7 +195,7 @@ fn base_and_offsets(e: &Expr) -> Option<(&Expr, &Expr)> {
     }
 }
 
-/// `load(x + (start + arange(0, N)), offsets < n)` as `view(x, [n], [1]).load([start], [N])`. What lies past the end
+/// `load(x + (start + arange(0, N)), offsets < n)` as `view(x, [n], [1]).load([start], [N])`. Elements past the end
 /// reads 0 and is not written, as with the mask.
 fn to_view(a: &Analysis, call: &MemoryCall) -> Option<Action> {
     let (base, offsets) = base_and_offsets(call.pointer)?;
@@ -221,7 +221,7 @@ fn to_view(a: &Analysis, call: &MemoryCall) -> Option<Action> {
         format!("{view}.load([{start}], [{extent}]{other})")
     };
     let edits = vec![TextEdit { place: a.place(call.whole), text: new }];
-    let title = "go through a view, which masks itself".to_string();
+    let title = "use a view, which masks automatically".to_string();
     Some(Action { title, kind: ActionKind::Refactor, edits, diagnostic: None })
 }
 

@@ -1,4 +1,4 @@
-//! Owns who calls whom, launches of kernels included. A test is a caller too.
+//! The call hierarchy, including launches of kernels. A test is a caller too.
 
 use tk_sema::index::SymbolKind as What;
 use tk_syntax::Span;
@@ -16,7 +16,7 @@ pub struct Call {
     pub places: Vec<Place>,
 }
 
-/// The function that an offset names or lies in.
+/// The function that an offset names or is in.
 pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Option<Symbol> {
     let a = ws.analysis(path);
     if let Some(found) = a.index.reference_at(Analysis::ROOT, a.offset(offset)?)
@@ -28,7 +28,7 @@ pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Option<Symbol> 
     caller(&a, a.offset(offset)?)
 }
 
-/// Who calls the function whose name stands at a place.
+/// Who calls the function whose name is at a position.
 pub fn incoming(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Call> {
     let mut out: Vec<Call> = vec![];
     for place in navigate::references(ws, path, offset, false) {
@@ -39,7 +39,7 @@ pub fn incoming(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Call> {
     out
 }
 
-/// Whom the function whose name stands at a place calls.
+/// Whom the function whose name is at a position calls.
 pub fn outgoing(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Call> {
     let Some(from) = prepare(ws, path, offset) else { return vec![] };
     let a = ws.analysis(&from.place.path);
@@ -64,7 +64,7 @@ fn add(out: &mut Vec<Call>, symbol: Symbol, place: Place) {
     }
 }
 
-/// The function whose name stands at a place.
+/// The function whose name is at a position.
 fn named(a: &Analysis, name: Span) -> Option<Symbol> {
     let (item, _) = describe::item_fn(a, name)?;
     let method =

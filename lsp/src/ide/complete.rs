@@ -1,4 +1,4 @@
-//! Owns what can be written at a place.
+//! Completion at a position.
 //!
 //! The context is read from the tokens ([`super::site`]), what exists from the analysis; so there is an answer in the
 //! middle of a line that cannot be read yet. An editor filters by what is typed: all names of a context are given.
@@ -174,7 +174,7 @@ fn kind(a: &Analysis, s: &Symbol) -> CompletionKind {
     }
 }
 
-/// Where the `use` begins that the place lies in.
+/// Where the `use` begins that contains the position.
 fn in_use(site: &Site) -> Option<usize> {
     let ahead = site.tokens.get(..site.before)?;
     let start = ahead.iter().rposition(|t| matches!(t.tok, Tok::Use | Tok::Semi))?;
@@ -295,7 +295,7 @@ pub(super) fn add_use(a: &Analysis, path: &str, what: &str) -> TextEdit {
     if let Some(last) = last {
         return TextEdit { place: place(last.span.end as usize), text: format!("\nuse {what};") };
     }
-    // Behind the comment that begins the file and is about nothing below it.
+    // After the comment that begins the file and is about nothing below it.
     let first = a.root().and_then(|f| f.items.first()).map_or(0, |i| i.span.start as usize);
     let head = a.root_text().get(..first).unwrap_or("");
     let at = head.find("\n\n").filter(|_| head.trim_start().starts_with("//")).map_or(0, |i| i + 2);

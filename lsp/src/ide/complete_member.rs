@@ -1,4 +1,4 @@
-//! Owns what can be written behind a dot.
+//! Completion after a dot.
 
 use tk_sema::index::SymbolKind;
 use tk_sema::types::Ty;
@@ -8,7 +8,7 @@ use super::complete::{CompletionKind, List, receiver};
 use super::site::Site;
 use super::{Analysis, Workspace, describe};
 
-/// The members of what stands in front of the dot.
+/// The members of the value before the dot.
 pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut List) {
     let Some(dot) = site.before.checked_sub(1).and_then(|i| site.tokens.get(i)).map(|t| t.start) else {
         return;
@@ -20,7 +20,7 @@ pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut Li
     if let Some(t) = type_before(a, dot) {
         return members(a, &t, list);
     }
-    // The line cannot be read: with a name behind the dot it may be.
+    // The line cannot be read: with a name after the dot it may be.
     let mut text = a.root_text().to_string();
     if site.start <= text.len() && text.is_char_boundary(site.start) && text.is_char_boundary(site.end) {
         text.replace_range(site.start..site.end, "shape;");
@@ -32,7 +32,7 @@ pub(super) fn after_dot(ws: &Workspace, a: &Analysis, site: &Site, list: &mut Li
     }
 }
 
-/// The single name in front of a dot.
+/// The single name before a dot.
 fn base_word(a: &Analysis, dot: usize) -> Option<&str> {
     let text = a.root_text().get(..dot)?;
     let start = text.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |i| i + 1);

@@ -1,5 +1,4 @@
-//! Owns what can be written where a word of its own begins: an item, a clause, a statement, an argument, a type, a
-//! value.
+//! Completion of a name at the start of an item, a clause, a statement, an argument, a type or a value.
 
 use std::collections::BTreeSet;
 
@@ -24,13 +23,13 @@ const LAUNCH: &[&str] = &["warps", "stages", "ctas", "max_regs", "occupancy", "c
 
 /// The clauses of a kernel, and what each says.
 const CLAUSES: &[(&str, &str, &str)] = &[
-    ("grid", "how many programs there are, on 1 to 3 axes", "grid($0)"),
+    ("grid", "number of programs, on 1 to 3 axes", "grid($0)"),
     ("launch", "warps, stages and other options of a launch", "launch(warps = $0)"),
-    ("require", "conditions without which there is no launch", "require($0)"),
-    ("prefer", "conditions for which there is a binary of its own", "prefer($0)"),
+    ("require", "conditions that a launch must meet", "require($0)"),
+    ("prefer", "conditions with a binary of their own", "prefer($0)"),
     ("alias", "parameters that may reach the same memory", "alias($0)"),
-    ("scratch", "memory that the launcher provides", "scratch(${1:name}: *mut ${2:u32}, $0)"),
-    ("tune", "values to choose from", "tune(key = ($1)) {\n    { $0 },\n}"),
+    ("scratch", "workspaces that the launcher provides", "scratch(${1:name}: *mut ${2:u32}, $0)"),
+    ("tune", "candidate values", "tune(key = ($1)) {\n    { $0 },\n}"),
 ];
 
 pub(super) fn names(ws: &mut Workspace, a: &Analysis, path: &str, site: &Site, list: &mut List) {
@@ -84,7 +83,7 @@ fn argument(a: &Analysis, site: &Site, c: &CallSite, list: &mut List) -> bool {
     }
     let Some(d) = Declared::of(a, symbol) else { return false };
     let range = if c.open == Tok::LParen { d.run.clone() } else { d.fixed.clone() };
-    // Those in front of the place may be given by position.
+    // Those before the place may be given by position.
     let passed =
         range.start + if c.open == Tok::LParen { c.position.saturating_sub(c.given.len()) } else { 0 };
     for i in range.filter(|i| c.named.is_none() && *i >= passed) {
@@ -104,7 +103,7 @@ fn arguments(names: impl Iterator<Item = &'static str>, c: &CallSite, list: &mut
     }
 }
 
-/// Outside of braces: items, and behind a signature clauses.
+/// Outside of braces: items, and after a signature clauses.
 fn item(site: &Site, list: &mut List) {
     if matches!(site.back(1), Some(Tok::RParen)) {
         for (name, doc, body) in CLAUSES {
@@ -142,7 +141,7 @@ fn statement(s: &Scope, list: &mut List) {
     list.snippet("if", "a condition", "if ${1:condition} {\n    $0\n}");
 }
 
-/// Whether a type is meant: behind `:`, `->`, `as`, `*`, or first in the brackets of `tile` and `view`.
+/// Whether a type is meant: after `:`, `->`, `as`, `*`, or first in the brackets of `tile` and `view`.
 fn wants_type(a: &Analysis, site: &Site, call: Option<&CallSite>) -> bool {
     let text = |i: usize| site.tokens.get(i).and_then(|t| a.root_text().get(t.start..t.end)).unwrap_or("");
     let first = call.is_some_and(|c| {

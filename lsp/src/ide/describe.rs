@@ -1,4 +1,4 @@
-//! Owns the words for symbols: their declaration on one line, their documentation, what stands behind a dot.
+//! Descriptions of symbols: their declaration on one line, their documentation, members.
 
 use tk_ops::reference;
 use tk_ops::rows::is_operator;
@@ -87,12 +87,12 @@ pub fn words(a: &Analysis, s: &Symbol) -> Words {
     Words { code, doc }
 }
 
-/// The name of a file behind `use`.
+/// The name of a file after `use`.
 pub fn module_name(key: &str) -> &str {
     if key.starts_with("std::") { key } else { key.rsplit('/').next().unwrap_or(key).trim_end_matches(".tk") }
 }
 
-/// The function or kernel whose name stands at a place, with its item.
+/// The function or kernel whose name is at a position, with its item.
 pub fn item_fn(a: &Analysis, name: Span) -> Option<(&Item, &Fn)> {
     find_fn(&a.index.file(name.file)?.tree.items, name)
 }
@@ -145,7 +145,7 @@ fn strukt(a: &Analysis, s: &Symbol) -> Option<String> {
     })
 }
 
-/// Whose parameter it is, in front of its own documentation.
+/// Whose parameter it is, before its own documentation.
 fn said(what: &str, a: &Analysis, s: &Symbol, doc: &str) -> String {
     let owner = s.owner.and_then(|o| a.index.symbol(o));
     let of = owner.map(|o| format!("{what} of `{}`.", o.name)).unwrap_or_default();
@@ -206,7 +206,7 @@ pub fn row_param(row: &Row, i: usize) -> String {
     range.and_then(|r| s.text.get(r)).map_or_else(|| row.name.to_string(), str::to_string)
 }
 
-/// Whether the first parameter is what stands in front of the dot.
+/// Whether the first parameter is the value before the dot.
 pub fn has_receiver(row: &Row) -> bool {
     match row.receiver {
         Receiver::None | Receiver::Test => false,
@@ -238,12 +238,12 @@ pub fn param_words(kind: ParamKind) -> &'static [&'static str] {
     }
 }
 
-/// What stands behind the dot of a value without brackets: name, type, meaning.
+/// The members of a value without brackets: name, type, meaning.
 pub fn properties(ty: &Ty) -> &'static [(&'static str, &'static str, &'static str)] {
     match ty {
         Ty::View { .. } => &[
             ("shape", "(i32, ..)", "The extents, one for each dimension."),
-            ("strides", "(i64, ..)", "The distances of neighbours in elements, one for each dimension."),
+            ("strides", "(i64, ..)", "The strides in elements, one for each dimension."),
             ("ptr", "pointer", "The pointer to its first element."),
             ("T", "view", "The same memory with the dimensions in reverse order."),
         ],
@@ -269,26 +269,26 @@ pub fn properties(ty: &Ty) -> &'static [(&'static str, &'static str, &'static st
     }
 }
 
-/// What stands behind the dot of an element type.
+/// The members of an element type.
 pub const DTYPE_FACTS: &[(&str, &str, &str)] = &[
-    ("bits", "i32", "How many bits an element has."),
+    ("bits", "i32", "The number of bits of an element."),
     ("min", "T", "The least finite value."),
     ("max", "T", "The greatest finite value."),
     (
         "acc",
         "dtype",
-        "In which type sums are formed: f32 for narrow floats, i32 for narrow integers, else the type itself.",
+        "The type of accumulators: f32 for narrow floats, i32 for narrow integers, else the type itself.",
     ),
 ];
 
-/// What stands behind `target.` and `device.`: name, type, meaning.
+/// The facts of `target.` and `device.`: name, type, meaning.
 pub fn facts(of: &str) -> Vec<(&'static str, &'static str, &'static str)> {
     let ty = |v: FactValue| match v {
         FactValue::Bool(_) => "bool",
         FactValue::Int(_) => "i32",
     };
     let device = |f: DeviceFact| match f {
-        DeviceFact::Sms => (f.name(), "i32", "How many multiprocessors it has; threads on the CPU."),
+        DeviceFact::Sms => (f.name(), "i32", "The number of multiprocessors; of threads on the CPU."),
         DeviceFact::Smem => (f.name(), "i32", "Bytes of shared memory of one program."),
     };
     match of {

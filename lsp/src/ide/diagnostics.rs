@@ -1,4 +1,4 @@
-//! Owns the messages about one file.
+//! The messages about one file.
 
 use tk_syntax::Diagnostic;
 

@@ -1,4 +1,4 @@
-//! Owns what of a file can be folded away.
+//! Folding ranges of a file.
 
 use tk_syntax::ast::ItemKind;
 use tk_syntax::token::{Tok, lex};
@@ -42,7 +42,7 @@ pub fn folding(ws: &mut Workspace, path: &str) -> Vec<Fold> {
     out
 }
 
-/// What stands between brackets.
+/// The contents of brackets.
 fn brackets(text: &str) -> Vec<Fold> {
     let mut open: Vec<(usize, Tok)> = vec![];
     let mut out = vec![];

@@ -1,4 +1,4 @@
-//! Owns what is shown between the words: inferred types and compile-time arguments.
+//! Inlay hints: inferred types and compile-time arguments.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Owns what is shown of the thing under the pointer.
+//! Hover: the text for the symbol under the pointer.
 
 use tk_ops::DType;
 use tk_sema::index::{SymbolKind, value_at};

@@ -1,4 +1,4 @@
-//! Owns the lines that are shown above kernels and tests.
+//! The lines that are shown above kernels and tests.
 
 use tk_syntax::ast::{Item, ItemKind};
 

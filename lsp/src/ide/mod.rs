@@ -1,4 +1,4 @@
-//! Owns the answers to what an editor asks: one file per feature, plain data in and out.
+//! The answers to what an editor asks: one file per feature, plain data in and out.
 //!
 //! Places are paths and bytes. An offset may lie anywhere, also outside of the text or inside a character; then the
 //! answer is empty. Nothing here panics, reads files by itself or runs code of a program.

@@ -1,4 +1,4 @@
-//! Owns the ways from a name to its definition and its uses.
+//! Navigation from a name to its definition and its uses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) fn key(a: &Analysis, s: &Symbol) -> Option<Key> {
     })
 }
 
-/// Where what stands at an offset is defined.
+/// Where the symbol at an offset is defined.
 pub fn definition(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
     let a = ws.analysis(path);
     let found = a.symbol_at(offset).and_then(|(_, s)| declared(&a, s));
@@ -63,7 +63,7 @@ fn declared(a: &Analysis, s: &Symbol) -> Option<Place> {
     }
 }
 
-/// Where the struct is defined that is the type of what stands at an offset.
+/// Where the struct is defined that is the type of the symbol at an offset.
 pub fn type_definition(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
     let a = ws.analysis(path);
     let Some(at) = a.offset(offset) else { return vec![] };
@@ -107,7 +107,7 @@ fn structs_of(t: &Ty, out: &mut Vec<tk_sema::hir::StructId>) {
     }
 }
 
-/// Every use of what stands at an offset, in all files of the workspace.
+/// Every use of the symbol at an offset, in all files of the workspace.
 pub fn references(ws: &mut Workspace, path: &str, offset: usize, with_declaration: bool) -> Vec<Place> {
     let a = ws.analysis(path);
     let Some((_, symbol)) = a.symbol_at(offset) else { return vec![] };

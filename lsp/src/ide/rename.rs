@@ -1,4 +1,4 @@
-//! Owns renaming, and when it is refused.
+//! Renaming, and when it is refused.
 //!
 //! What a new name would break is not guessed: the edited texts are checked, and every name must mean what it meant.
 
@@ -18,7 +18,7 @@ const TAKEN: &[&str] = &["_", "self", "std"];
 pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Result<Place, String> {
     let a = ws.analysis(path);
     let Some((span, symbol)) = a.symbol_at(offset) else {
-        return Err("there is no name here that the program declares".into());
+        return Err("no name that the program declares here".into());
     };
     renamable(&a, symbol)?;
     Ok(a.place(span))
@@ -33,7 +33,7 @@ fn renamable(a: &Analysis, s: &Symbol) -> Result<(), String> {
         Some(Key::Declared(_)) | None => return Err(format!("`{}` belongs to the standard library", s.name)),
     }
     if s.name == "self" {
-        return Err("`self` is how a method names its value".into());
+        return Err("`self` cannot be renamed".into());
     }
     Ok(())
 }
@@ -46,12 +46,12 @@ fn valid(name: &str) -> Result<(), String> {
         return Err(format!("`{name}` is not a name"));
     }
     if TAKEN.contains(&name) {
-        return Err(format!("`{name}` has a meaning of its own"));
+        return Err(format!("`{name}` has a meaning in the language"));
     }
     Ok(())
 }
 
-/// The edits that give what stands at an offset another name; `Err` is a sentence why that would break something.
+/// The edits that give the symbol at an offset another name; `Err` is a sentence why that would break something.
 pub fn rename(
     ws: &mut Workspace,
     path: &str,
@@ -145,14 +145,14 @@ fn unchanged(before: &Analysis, after: &Analysis, moved: &Moved, new_name: &str)
         messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
     let new: Vec<Message> =
         messages(after, &Place::clone).into_iter().filter(|m| !old.contains(&m.0)).collect();
-    let wrong = |m: &Message| Err(format!("with the name `{new_name}` the program is wrong: {}", m.1));
+    let wrong = |m: &Message| Err(format!("with the name `{new_name}` the program has an error: {}", m.1));
     if let Some(m) = new.iter().find(|m| m.2) {
         return wrong(m);
     }
     let was = meanings(before).map(|(p, k)| (moved.place(&p), moved.key(k)));
     if !was.eq(meanings(after)) {
         return Err(format!(
-            "`{new_name}` would change what a name means: something here is called that already"
+            "`{new_name}` is already declared here: the renaming would change what a name means"
         ));
     }
     new.first().map_or(Ok(()), wrong)

@@ -1,10 +1,10 @@
-//! Owns the names that a body sees at a place, in the order in which they were declared.
+//! The names that a body sees at a place, in the order in which they were declared.
 
 use tk_syntax::ast::{ExprKind, File, ItemKind, Name, Pat, PatKind, StmtKind};
 
 use super::walk::{Node, around};
 
-/// What stands around a place.
+/// The context of a position.
 pub struct Scope<'a> {
     /// The names of parameters, variables and local constants, a later one hides an earlier one.
     pub names: Vec<&'a Name>,

@@ -1,10 +1,10 @@
-//! Owns growing a selection along the syntax tree.
+//! Growing a selection along the syntax tree.
 
 use super::hover::token_at;
 use super::walk::around;
 use super::{Analysis, Place, Workspace};
 
-/// What stands around an offset, innermost first; each place contains the one before it.
+/// The nodes around an offset, innermost first; each place contains the one before it.
 pub fn selection(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
     let a = ws.analysis(path);
     let Some(at) = a.offset(offset) else { return vec![] };

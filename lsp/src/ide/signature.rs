@@ -1,4 +1,4 @@
-//! Owns help on the arguments of the call around a place.
+//! Help on the arguments of the call around a place.
 
 use std::ops::Range;
 

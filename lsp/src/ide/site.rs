@@ -1,5 +1,5 @@
-//! Owns what the tokens say of a place: the word being written, and the call around it. It does not need a tree, so it
-//! works in the middle of a line that cannot be read yet.
+//! The context of a position from the tokens: the word being written, and the call around it. It does not need a tree,
+//! so it works in the middle of a line that does not parse yet.
 
 use tk_syntax::token::{Tok, Token, lex};
 
@@ -13,7 +13,7 @@ pub struct Site<'s> {
     pub before: usize,
     /// The word being written, up to the place; it may be empty.
     pub start: usize,
-    /// Where the word ends that the place lies in.
+    /// Where the word ends that contains the position.
     pub end: usize,
     /// Whether it begins a line.
     pub new_line: bool,
@@ -26,9 +26,9 @@ pub struct CallSite<'s> {
     pub open: Tok<'s>,
     /// The number of the token that names what is called.
     pub callee: usize,
-    /// How many arguments stand in front of the place.
+    /// How many arguments precede the position.
     pub position: usize,
-    /// The name of the argument that the place lies in, if it has one.
+    /// The name of the argument that contains the position, if it has one.
     pub named: Option<&'s str>,
     /// Whether the place is at the start of an argument.
     pub fresh: bool,
@@ -59,7 +59,7 @@ impl<'s> Site<'s> {
         Some(Site { tokens: lexed.tokens, before, start, end, new_line })
     }
 
-    /// The token so many before the word.
+    /// The token this many before the word.
     pub fn back(&self, n: usize) -> Option<Tok<'s>> {
         self.before.checked_sub(n).and_then(|i| self.tokens.get(i)).map(|t| t.tok)
     }

@@ -1,4 +1,4 @@
-//! Owns the outline of a file and the search for names.
+//! The outline of a file and the search for names.
 
 use tk_syntax::ast::{CParam, Fn, Item, ItemKind, Param};
 use tk_syntax::{FileId, SourceMap, Span};

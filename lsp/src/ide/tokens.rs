@@ -1,4 +1,4 @@
-//! Owns the meaning of each token, for colours.
+//! The meaning of each token, for colours.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Owns the walk over syntax trees: the one place of this crate that knows what stands in what.
+//! The walk over syntax trees: the one place of this crate that knows the children of each node.
 
 use tk_syntax::Span;
 use tk_syntax::ast::{
@@ -26,7 +26,7 @@ pub enum Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Where it stands.
+    /// Its span.
     pub fn span(self) -> Span {
         match self {
             Node::Item(n) => n.span,
@@ -44,13 +44,13 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether an offset lies in it or at its end.
+    /// Whether an offset is in it or at its end.
     pub fn touches(self, offset: u32) -> bool {
         let s = self.span();
         s.start <= offset && offset <= s.end
     }
 
-    /// Calls `f` for what stands directly in it, in order.
+    /// Calls `f` for its direct children, in order.
     pub fn children(self, f: &mut dyn FnMut(Node<'a>)) {
         match self {
             Node::Item(i) => item(i, f),
@@ -99,7 +99,7 @@ pub fn each<'a>(file: &'a File, f: &mut dyn FnMut(Node<'a>)) {
     file.items.iter().for_each(|i| Node::Item(i).each(f));
 }
 
-/// What stands around an offset, outermost first.
+/// The nodes around an offset, outermost first.
 pub fn around(file: &File, offset: u32) -> Vec<Node<'_>> {
     fn go<'a>(n: Node<'a>, offset: u32, out: &mut Vec<Node<'a>>) {
         out.push(n);

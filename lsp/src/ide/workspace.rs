@@ -1,4 +1,4 @@
-//! Owns the open files over those of the disk, and the analyses of them.
+//! The open files over those of the disk, and the analyses of them.
 //!
 //! An analysis is kept until a file changes that it read. Whatever the files hold, there is an analysis: of a file that
 //! cannot be read, an empty one with the reason.
@@ -16,7 +16,7 @@ use super::Place;
 /// How many analyses of files that are not open are kept; a search through a workspace makes one of each file.
 const MAX_KEPT: usize = 256;
 
-/// In front of the names of the standard library's files, which have no place on a disk.
+/// Before the names of the standard library's files, which have no place on a disk.
 const STD: &str = "std:/";
 
 /// The files below the open ones.
@@ -47,7 +47,7 @@ impl Analysis {
     /// The file that was asked for.
     pub const ROOT: FileId = FileId(0);
 
-    /// Where a span stands.
+    /// The position of a span.
     pub fn place(&self, span: Span) -> Place {
         let path = self.checked.sources.get(span.file).map(|s| s.name.to_string()).unwrap_or_default();
         Place { path, start: span.start as usize, end: span.end as usize }
@@ -68,12 +68,12 @@ impl Analysis {
         self.index.file(Self::ROOT).map(|f| &*f.tree)
     }
 
-    /// The offset if it lies in the text, at the start of a character.
+    /// The offset if it is in the text, at the start of a character.
     pub fn offset(&self, offset: usize) -> Option<u32> {
         self.root_text().is_char_boundary(offset).then(|| u32::try_from(offset).ok()).flatten()
     }
 
-    /// The symbol that stands at an offset and its name there.
+    /// The symbol at an offset and its name there.
     pub fn symbol_at(&self, offset: usize) -> Option<(Span, &Symbol)> {
         let r = self.index.reference_at(Self::ROOT, self.offset(offset)?)?;
         Some((r.span, self.index.symbol(r.symbol)?))
@@ -114,7 +114,7 @@ impl Loader for Files<'_> {
     fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
         if self.ws.disk.leads_out(path, from) {
             self.read.borrow_mut().insert(path.to_string());
-            return Err(Some(format!("`{path}` is a link that leads out of the folder of the program")));
+            return Err(Some(format!("`{path}` is a link that leads out of the program's folder")));
         }
         self.load(path).map_err(|_| None)
     }

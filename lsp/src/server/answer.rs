@@ -1,4 +1,4 @@
-//! Owns what an answer is: a result, or a code and a sentence why there is none.
+//! Answers: a result, or a code and a sentence with the reason for its absence.
 
 use gen_lsp_types as lsp;
 use lsp_server::{ErrorCode, ResponseError};

@@ -1,4 +1,4 @@
-//! Owns what the server says of itself when the connection begins, and the words for colours.
+//! The capabilities of the server at initialization, and the names of semantic tokens.
 
 use gen_lsp_types as lsp;
 

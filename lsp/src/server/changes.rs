@@ -1,4 +1,4 @@
-//! Owns what the client says about files: opened, changed, closed, changed on the disk.
+//! Notifications about files: opened, changed, closed, changed on disk.
 
 use std::collections::BTreeSet;
 

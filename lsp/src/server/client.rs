@@ -1,4 +1,4 @@
-//! Owns what the client said of itself when the connection began.
+//! The capabilities of the client at initialization.
 //!
 //! May assume nothing about its shape: what is not understood counts as not said, so that no client is turned away.
 

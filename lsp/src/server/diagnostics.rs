@@ -1,4 +1,4 @@
-//! Owns how diagnostics reach the client: sent when nothing else is to do, or asked for.
+//! Delivers diagnostics to the client: pushed when idle, or pulled.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 

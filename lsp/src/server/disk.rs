@@ -1,7 +1,7 @@
-//! Owns how the server reads the file system.
+//! Reads the file system for the server.
 //!
 //! Guarantees that what is no regular file is not read (a pipe would never end) and that a search in a folder ends soon
-//! whatever lies in it.
+//! whatever it contains.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl Disk for Files {
             // Beside text without a file lie no files.
             None => uri::is_file(path).then(|| PathBuf::from(path)),
         };
-        let place = place.ok_or_else(|| format!("{path} is no file"))?;
+        let place = place.ok_or_else(|| format!("{path} is not a file"))?;
         let regular = fs::metadata(&place).is_ok_and(|m| m.is_file());
         match regular.then(|| fs::read(&place)) {
             Some(Ok(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),

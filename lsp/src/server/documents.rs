@@ -1,4 +1,4 @@
-//! Owns the open files, and the lines of files that an answer names.
+//! The open files, and the lines of files that an answer names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Owns formatting: the edits between a text and its one layout.
+//! Formatting: the edits between a text and its one layout.
 //!
 //! Guarantees small edits, line by line, so that an editor keeps the cursor and its marks. A text with mistakes in its
 //! syntax has no layout; then there are no edits, and the diagnostics say why.

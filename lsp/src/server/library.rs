@@ -1,4 +1,4 @@
-//! Owns where an editor opens what is part of the program: the standard library and the pages of the diagnostic codes.
+//! Locates files that are part of the program: the standard library and the pages of diagnostic codes.
 //!
 //! Guarantees a real file with exactly the text that the program means, since no editor can open anything else: one that
 //! was installed with the program, or a copy in the user's cache that is written when it is first needed.

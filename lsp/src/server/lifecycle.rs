@@ -1,4 +1,4 @@
-//! Owns the life of a connection: what waits, what is cancelled, what happens when something breaks, and the end.
+//! The life of a connection: what waits, what is cancelled, what happens when something breaks, and the end.
 //!
 //! Guarantees that messages are handled in the order in which they came, and that diagnostics are made only when nothing
 //! waits: somebody who types fast is not shown the past.
@@ -126,7 +126,7 @@ impl Server {
             Message::Request(Request { id, method, params }) => {
                 let result = self.guarded(&method, |s| s.request(&method, params));
                 let broken =
-                    || Err(Refusal::new(ErrorCode::InternalError, format!("{method} broke; see the log")));
+                    || Err(Refusal::new(ErrorCode::InternalError, format!("{method} failed; see the log")));
                 self.answer(id, result.unwrap_or_else(broken));
             }
             Message::Notification(Notification { method, params }) => {
@@ -145,10 +145,10 @@ impl Server {
         match (self.phase, method) {
             (Phase::New, "initialize") => self.initialize(&params),
             (Phase::New, _) => {
-                Err(Refusal::new(ErrorCode::ServerNotInitialized, "`initialize` has to come first"))
+                Err(Refusal::new(ErrorCode::ServerNotInitialized, "`initialize` must come first"))
             }
             (Phase::Running, "initialize") => {
-                Err(Refusal::new(ErrorCode::InvalidRequest, "`initialize` has come before"))
+                Err(Refusal::new(ErrorCode::InvalidRequest, "`initialize` was received already"))
             }
             (Phase::Running, "shutdown") => {
                 self.phase = Phase::Down;
@@ -187,7 +187,7 @@ impl Server {
         Ok(())
     }
 
-    /// Asks for changes of source files that nobody has opened.
+    /// Asks for changes of source files that are not open.
     fn watch(&mut self) {
         if self.client.watches {
             let options = json!({ "watchers": [{ "globPattern": "**/*.tk" }] });
@@ -198,7 +198,7 @@ impl Server {
         }
     }
 
-    /// Makes the workspace anew, from the open files and the disk.
+    /// Rebuilds the workspace from the open files and the disk.
     pub fn rebuild(&mut self) {
         let disk = Box::new(Shared(self.config.disk.clone()));
         self.ws = Workspace::new(disk, self.client.folders.clone());
@@ -208,7 +208,7 @@ impl Server {
         self.due = self.documents.iter().map(|(path, _)| path.clone()).collect();
     }
 
-    /// Does something that may panic: that is a mistake of the compiler, and the log of the client hears of it.
+    /// Does something that may panic: that is a compiler bug, and the log of the client hears of it.
     fn guarded<T>(&mut self, what: &str, work: impl FnOnce(&mut Server) -> T) -> Option<T> {
         match catch_unwind(AssertUnwindSafe(|| work(self))) {
             Ok(result) => Some(result),

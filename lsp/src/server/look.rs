@@ -1,4 +1,4 @@
-//! Owns the answers about what is shown around the text: hover, completion, signatures, hints, colours, folds, lenses,
+//! The answers about what is shown around the text: hover, completion, signatures, hints, colours, folds, lenses,
 //! actions.
 
 use gen_lsp_types as lsp;

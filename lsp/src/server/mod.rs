@@ -1,7 +1,7 @@
 //! The protocol: how editors ask [`crate::ide`] and hear the answers. Nothing else of the compiler knows it.
 //!
 //! May assume nothing about the client. Guarantees an answer to every request, in the order of the requests and for the
-//! newest text; that a mistake of the compiler is an error for one request and nothing more; and that no code of a
+//! newest text; that a compiler bug is an error for one request and nothing more; and that no code of a
 //! program is run.
 
 mod answer;

@@ -1,4 +1,4 @@
-//! Owns the answers about names: where they are defined and used, other names, outlines, calls.
+//! The answers about names: where they are defined and used, other names, outlines, calls.
 
 use gen_lsp_types as lsp;
 use lsp_server::ErrorCode;

@@ -1,4 +1,4 @@
-//! Owns the way between what a client names (URIs, positions) and what [`crate::ide`] names (paths, bytes).
+//! Converts between URIs and positions of a client and paths and bytes of [`crate::ide`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::position::Lines;
 use super::uri;
 use crate::ide::{Place, TextEdit};
 
-/// In front of the paths of the standard library.
+/// Before the paths of the standard library.
 const STD: &str = "std:/";
 
 impl Server {

@@ -1,7 +1,7 @@
-//! Owns the lines of a text, and the way between its bytes and the positions of an editor.
+//! The lines of a text, and the way between its bytes and the positions of an editor.
 //!
-//! Guarantees that every position has a byte and every byte a position: what lies outside is moved to the nearest end of
-//! its line or of the text, what lies inside of a character to the character's start.
+//! Guarantees that every position has a byte and every byte a position: positions outside are moved to the nearest end of
+//! its line or of the text, those inside of a character to the character's start.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub enum Encoding {
     Utf16,
 }
 
-/// Bytes between two entries of [`Lines::marks`]: what is counted anew for each position. With 256 the table needs 1.6 %
+/// Bytes between two entries of [`Lines::marks`]: what is counted again for each position. With 256 the table needs 1.6 %
 /// of the text and a position in a line of 10 MB takes below a microsecond.
 const STEP: usize = 256;
 
@@ -178,7 +178,7 @@ mod tests {
         let z = text.find('z').unwrap();
         assert_eq!((bytes.position(z), units.position(z)), (at(0, 7), at(0, 4)));
         assert_eq!((bytes.offset(at(0, 7)), units.offset(at(0, 4))), (z, z));
-        // Inside of the pair, behind the end of the line, of the text, and far away.
+        // Inside of the pair, after the end of the line, of the text, and far away.
         assert_eq!(units.offset(at(0, 3)), 3);
         assert_eq!(bytes.offset(at(0, 5)), 3);
         assert_eq!(units.offset(at(0, 99)), z + 1);

@@ -1,4 +1,4 @@
-//! Owns the table of requests: which method is answered by which function.
+//! The table of requests: which method is answered by which function.
 
 use gen_lsp_types::{self as lsp, Request};
 use lsp_server::ErrorCode;
@@ -53,7 +53,7 @@ impl Server {
             "textDocument/rangeFormatting" => {
                 self.on::<lsp::DocumentRangeFormattingRequest>(given, Server::format_range)
             }
-            _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("there is no method `{method}`"))),
+            _ => Err(Refusal::new(ErrorCode::MethodNotFound, format!("unknown method `{method}`"))),
         }
     }
 

@@ -1,6 +1,6 @@
-//! Owns how messages are read from a stream and written to one.
+//! Reads messages from a stream and writes them to one.
 //!
-//! May assume nothing about what arrives. Guarantees that reading goes on behind what is malformed, and that whoever sent
+//! May assume nothing about what arrives. Guarantees that reading goes on after what is malformed, and that whoever sent
 //! it hears of it: the answer to what has no id that could be answered carries `null` or what stood there.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -86,7 +86,7 @@ fn write_value(output: &mut impl Write, value: &Value) -> std::io::Result<()> {
     output.flush()
 }
 
-/// Reads the next message. Behind something malformed it goes on at the next `Content-Length`, wherever that stands.
+/// Reads the next message. After something malformed it goes on at the next `Content-Length`, wherever that is.
 pub fn read_frame(input: &mut impl BufRead) -> Frame {
     let mut length = None;
     let mut garbage = false;
@@ -108,14 +108,14 @@ pub fn read_frame(input: &mut impl BufRead) -> Frame {
         }
         match length {
             Some(Some(length)) => return body(input, length),
-            Some(None) => return Frame::Malformed("the Content-Length is no number of bytes".into()),
+            Some(None) => return Frame::Malformed("the Content-Length is not a number of bytes".into()),
             None if garbage => return Frame::Malformed("a message without Content-Length".into()),
             None => {}
         }
     }
 }
 
-/// The number behind the last `Content-Length:` of a line; `Some(None)` when it is none.
+/// The number after the last `Content-Length:` of a line; `Some(None)` when it is none.
 fn length_of(line: &[u8]) -> Option<Option<usize>> {
     let at = line.windows(LENGTH.len()).rposition(|w| w.eq_ignore_ascii_case(LENGTH))?;
     let digits = std::str::from_utf8(line.get(at + LENGTH.len()..)?).unwrap_or("");
@@ -136,10 +136,10 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
         Ok(value) => value,
         // Half of a surrogate pair is what an editor sends whose text holds one, and it is no JSON.
         Err(first) => serde_json::from_str(&whole_pairs(&String::from_utf8_lossy(bytes)))
-            .map_err(|_| (Value::Null, ErrorCode::ParseError, format!("no JSON: {first}")))?,
+            .map_err(|_| (Value::Null, ErrorCode::ParseError, format!("invalid JSON: {first}")))?,
     };
     let Value::Object(mut fields) = value else {
-        return Err((Value::Null, ErrorCode::InvalidRequest, "a message is an object".into()));
+        return Err((Value::Null, ErrorCode::InvalidRequest, "a message must be an object".into()));
     };
     let params = fields.remove("params").unwrap_or_default();
     let id = fields.remove("id");
@@ -148,7 +148,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
         (Some(Value::String(method)), Some(id)) => match serde_json::from_value::<RequestId>(id.clone()) {
             Ok(id) => Ok(Message::Request(Request { id, method, params })),
             Err(_) => {
-                let why = "an id is a string or a number of 32 bits";
+                let why = "an id must be a string or a 32-bit number";
                 Err((id, ErrorCode::InvalidRequest, why.into()))
             }
         },
@@ -156,7 +156,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message, Rejection> {
         (None, Some(_)) if fields.contains_key("result") || fields.contains_key("error") => {
             Ok(Message::Notification(Notification { method: ANSWER.into(), params: Value::Null }))
         }
-        (_, id) => Err((id.unwrap_or_default(), ErrorCode::InvalidRequest, "there is no method".into())),
+        (_, id) => Err((id.unwrap_or_default(), ErrorCode::InvalidRequest, "the method is missing".into())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owns the way between the URIs of a client and the paths of [`crate::ide`].
+//! Converts between URIs of a client and paths of [`crate::ide`].
 //!
 //! A file is its absolute path, with `/` on every system. What has no file, such as `untitled:Untitled-1`, is its URI.
 

@@ -1,4 +1,4 @@
-//! Owns a client that drives the server over a connection in memory, and a disk in memory.
+//! A client that drives the server over a connection in memory, and a disk in memory.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tk_lsp::ide::Disk;
 use tk_lsp::server::{Config, Library, run};
 
-/// Files in memory. Reading `boom.tk` panics, as a mistake of the compiler would.
+/// Files in memory. Reading `boom.tk` panics, as a compiler bug would.
 #[derive(Clone, Default)]
 pub struct Memory(pub Arc<Mutex<BTreeMap<String, String>>>);
 

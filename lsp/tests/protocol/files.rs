@@ -19,7 +19,7 @@ fn positions_in_both_encodings() {
         let found = client.at("textDocument/definition", URI, position(text, "b\r", 0, utf8));
         assert_eq!(found[0]["range"]["start"], position(text, "b = ", 0, utf8));
 
-        // Behind the emoji one letter more, and one that replaces half of the emoji, which is all of it.
+        // After the emoji one letter more, and one that replaces half of the emoji, which is all of it.
         let at = position(text, "b\r", 0, utf8);
         let line = |character: u64| json!({ "line": 1, "character": character });
         let insert = json!({ "range": { "start": at, "end": at }, "text": "a + " });

@@ -74,7 +74,7 @@ const PIECES: &[&str] = &[
 /// The offset of a position in units of 16 bits that the test made itself.
 fn position(text: &str, at: usize) -> serde_json::Value {
     let before = &text[..at];
-    // A carriage return in front of a line feed belongs to it.
+    // A carriage return before a line feed belongs to it.
     let (mut line, mut start) = (0, 0);
     for (i, b) in before.bytes().enumerate() {
         if b == b'\n' || (b == b'\r' && text.as_bytes().get(i + 1) != Some(&b'\n')) {

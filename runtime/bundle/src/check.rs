@@ -1,4 +1,4 @@
-//! Owns what a reader of a manifest may rely on and its types do not say: [`Manifest::check`].
+//! Checks the invariants of a manifest that its types do not express: [`Manifest::check`].
 
 use std::collections::BTreeSet;
 

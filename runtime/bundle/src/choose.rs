@@ -1,4 +1,4 @@
-//! Owns which variant a launch takes, and the sentence where it takes none.
+//! Chooses the variant of a launch, or explains why there is none.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Owns the file: sections with checksums, written by [`Writer`], read by [`Bundle`].
+//! The file: sections with checksums, written by [`Writer`], read by [`Bundle`].
 //!
 //! Guarantees that reading is total: a file that is cut off, damaged or made up is an [`Error`]. What is read is compared
 //! with its checksum each time, in a copy, since somebody may change a mapped file.
@@ -148,7 +148,8 @@ impl Bundle {
 
     fn read(bytes: Bytes) -> Result<Bundle, Error> {
         let all = bytes.get();
-        let rest = all.strip_prefix(MAGIC).ok_or_else(|| Error::new("this is no bundle of kernels", ""))?;
+        let rest =
+            all.strip_prefix(MAGIC).ok_or_else(|| Error::new("this is not a bundle of kernels", ""))?;
         let (format, rest) = number(rest).ok_or_else(damaged)?;
         let (version, _) = rest.split_at_checked(VERSION).ok_or_else(damaged)?;
         if format != FORMAT {

@@ -1,4 +1,4 @@
-//! Owns what can be wrong with an artifact, or with a launch by one.
+//! Errors of an artifact, or of a launch by one.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Owns closed expressions: [`Expr`], its value for a launch, and how it reads.
+//! Closed expressions: [`Expr`], its value for a launch, and how it reads.
 //!
 //! Guarantees that evaluation ends, uses no more stack than the reader of JSON allows for nesting, and that whatever has
 //! no value (a division by zero, a number that does not fit its type) is an error.
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub enum Expr {
     /// A number or bool.
     Int(i64),
-    /// A floating-point number, which only comparisons take.
+    /// A floating-point number, only allowed in comparisons.
     Float(f64),
     /// The value of a number or bool argument.
     Number(u32),
@@ -44,7 +44,7 @@ pub enum DeviceFact {
 /// An operation on the values of its operands.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
-    /// Which one.
+    /// The operator.
     pub op: Kind,
     /// The bits of the signed integers that it computes with: 8, 16, 32 or 64. A result that does not fit is an error.
     pub bits: u32,
@@ -64,7 +64,7 @@ pub enum Kind {
     Mul,
     /// `a / b`, towards zero.
     Div,
-    /// What is left by `div`.
+    /// The remainder of `div`.
     Rem,
     /// `a / b`, towards plus infinity.
     CeilDiv,
@@ -74,7 +74,7 @@ pub enum Kind {
     Max,
     /// `-a`
     Neg,
-    /// Without its sign.
+    /// The absolute value.
     Abs,
     /// The smallest power of two that is not less, at least 1.
     NextPow2,
@@ -100,7 +100,7 @@ pub enum Kind {
     Or,
     /// `!a`
     Not,
-    /// `a ? b : c`: only the one that is chosen is evaluated.
+    /// `a ? b : c`: only the chosen one is evaluated.
     Select,
 }
 
@@ -175,7 +175,7 @@ impl fmt::Display for ExprError {
         f.write_str(match self {
             ExprError::Zero => "it divides by zero",
             ExprError::Overflow => "a number in it does not fit its type",
-            ExprError::Unknown => "it asks for what this launch does not have",
+            ExprError::Unknown => "it needs a value that this launch does not have",
         })
     }
 }

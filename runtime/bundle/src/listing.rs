@@ -1,4 +1,4 @@
-//! Owns what a person reads of a compiled kernel: its source and each form that it went through, line by line.
+//! The listing of a compiled kernel: its source and each intermediate form, line by line.
 
 use serde::{Deserialize, Serialize};
 

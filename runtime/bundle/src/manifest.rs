@@ -1,4 +1,4 @@
-//! Owns the form of the manifest: what there is, what it needs, how it is launched.
+//! The form of the manifest: what there is, what it needs, how it is launched.
 //!
 //! The same form stands as JSON in a file of its own and as the first section of a bundle. Names keep their meaning within
 //! a format; a new one is added only where readers may leave it out.
@@ -19,7 +19,7 @@ pub struct Manifest {
     pub kernels: Vec<Kernel>,
 }
 
-/// Versions of what took part.
+/// The versions of the tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
     /// Of `tk`.
@@ -40,9 +40,9 @@ pub struct Kernel {
     pub doc: String,
     /// Its arguments, in the order of a launch.
     pub params: Vec<Param>,
-    /// Compile-time parameters that whoever launches gives by name, because nothing else decides them.
+    /// Compile-time parameters that a launch gives by name, because nothing else determines them.
     pub choices: Vec<Choice>,
-    /// What was compiled. A launch takes the first whose guard holds on a device that runs its target.
+    /// The compiled variants. A launch takes the first whose guard holds on a device that runs its target.
     pub variants: Vec<Variant>,
 }
 
@@ -51,11 +51,11 @@ pub struct Kernel {
 pub struct Param {
     /// Its name: `x`, `state.m`.
     pub name: String,
-    /// What it takes.
+    /// Its kind.
     pub kind: ParamKind,
     /// Whether it may be absent.
     pub optional: bool,
-    /// The value of a number that is not given, as the language writes it.
+    /// The default of a number, in the syntax of the language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
     /// What its elements lead to, if they are addresses in device memory: their element type is then `u64`.
@@ -72,13 +72,13 @@ pub struct Table {
     pub mutable: bool,
 }
 
-/// What an argument is.
+/// The kind of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ParamKind {
     /// A tensor with extents and strides.
     View {
-        /// How many of each.
+        /// Its rank.
         rank: u32,
         /// Whether the kernel may write to it.
         mutable: bool,
@@ -99,28 +99,28 @@ pub enum ParamKind {
 pub struct Choice {
     /// Its name.
     pub name: String,
-    /// The values that are shipped, as the language writes them.
+    /// The shipped values, in the syntax of the language.
     pub values: Vec<String>,
 }
 
 /// One compiled form of a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Variant {
-    /// What it was compiled for: `sm_90a`.
+    /// Its target: `sm_90a`.
     pub target: String,
     /// The values of the compile-time parameters.
     pub values: Vec<Value>,
     /// The element type of each argument, such as `f16`; none for an optional one that is absent.
     pub dtypes: Vec<Option<String>>,
-    /// The element type that the addresses in each argument lead to, such as `f16`; none for what is no table. Empty if
-    /// there is no table.
+    /// The element type that the addresses in each argument lead to, such as `f16`; none for other arguments. Empty without
+    /// tables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<Option<String>>,
-    /// What is given by name, in the order of [`Kernel::choices`].
+    /// The values given by name, in the order of [`Kernel::choices`].
     pub given: Vec<Given>,
-    /// When it is the one to take, all of them.
+    /// The conditions for this variant; all must hold.
     pub guard: Vec<Guard>,
-    /// What must hold of a launch, in the words of the source.
+    /// The requirements of a launch, as source text.
     pub require: Vec<Requirement>,
     /// The programs on each axis.
     pub grid: [Expr; 3],
@@ -130,40 +130,40 @@ pub struct Variant {
     pub threads: u32,
     /// Blocks of a program, next to each other on axis 0.
     pub blocks_per_program: u32,
-    /// Dynamic shared memory of a block, in bytes, which the launch asks for.
+    /// Dynamic shared memory of a block, in bytes, requested by the launch.
     pub shared_bytes: u32,
     /// Whether all programs must run at the same time.
     pub cooperative: bool,
     /// What the function is passed, in order. Three numbers of 32 bits follow, the programs on each axis, and then, with
     /// [`Variant::control`], an address.
     pub passed: Vec<Machine>,
-    /// What is described to the copy engine; the descriptions are the very last parameters, 128 bytes each.
+    /// The tensor maps, which are the very last parameters, 128 bytes each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub maps: Vec<TensorMap>,
     /// Workspaces, which [`Machine::Scratch`] names.
     pub scratch: Vec<Scratch>,
-    /// The bytes of zeroed memory that the kernel needs for what it says and for meeting; 0 if it does neither.
+    /// The bytes of zeroed memory that the kernel needs for messages and grid barriers; 0 if it has neither.
     pub control: u32,
-    /// What it may say while it runs.
+    /// Its messages at run time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Message>,
     /// Registers of a thread.
     pub registers: u32,
-    /// Shared memory that the binary has by itself, in bytes.
+    /// Static shared memory of the binary, in bytes.
     pub static_shared_bytes: u32,
-    /// Memory of a thread beside its registers, in bytes.
+    /// Local memory of a thread, in bytes.
     pub stack_bytes: u32,
     /// Blocks that one multiprocessor of the target runs at once.
     pub blocks_per_sm: u32,
-    /// Bytes of registers that are written to memory for want of registers.
+    /// Bytes of spill stores.
     pub spill_store_bytes: u32,
-    /// Bytes of registers that are read back.
+    /// Bytes of spill loads.
     pub spill_load_bytes: u32,
     /// The machine code.
     pub binary: Blob,
-    /// The portable tile IR that it was made of.
+    /// The portable tile IR from which it was compiled.
     pub tile: Blob,
-    /// What it went through, a [`crate::Listing`] as JSON, where that was asked for.
+    /// Its intermediate forms, a [`crate::Listing`] as JSON, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listing: Option<Blob>,
 }
@@ -173,7 +173,7 @@ pub struct Variant {
 pub struct Value {
     /// Its name.
     pub name: String,
-    /// Its value, as the language writes it.
+    /// Its value, in the syntax of the language.
     pub value: String,
 }
 
@@ -182,16 +182,16 @@ pub struct Value {
 pub struct Given {
     /// Which of [`Choice::values`].
     pub value: u32,
-    /// Whether it is meant where none is given.
+    /// Whether it is the default.
     pub default: bool,
 }
 
-/// A condition on the arguments under which a variant is right.
+/// A condition on the arguments under which a variant is valid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Guard {
     /// The condition.
     pub condition: Expr,
-    /// The compile-time parameter whose value it decides; none if it only speeds things up.
+    /// The compile-time parameter whose value it determines; none if it only enables optimizations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decides: Option<String>,
 }
@@ -201,11 +201,11 @@ pub struct Guard {
 pub struct Requirement {
     /// The condition.
     pub condition: Expr,
-    /// As it stands in the source.
+    /// Its source text.
     pub text: String,
 }
 
-/// What a function is passed.
+/// A value that is passed to a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Machine {
@@ -221,7 +221,7 @@ pub enum Machine {
     Scratch(u32),
 }
 
-/// A tensor that is described to the copy engine of a GPU, as `cuTensorMapEncodeTiled` does it.
+/// A tensor map for TMA, as `cuTensorMapEncodeTiled` encodes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TensorMap {
     /// The number of its address in [`Variant::passed`].
@@ -240,9 +240,9 @@ pub struct TensorMap {
 /// A dimension of a [`TensorMap`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Dimension {
-    /// How long it is.
+    /// Its length.
     pub extent: Word,
-    /// Elements from one to the next; 1 in the first dimension.
+    /// Its stride in elements; 1 in the first dimension.
     pub stride: Word,
     /// The map begins one extent of this dimension before the address.
     pub before: bool,
@@ -254,14 +254,14 @@ pub struct Dimension {
 pub enum Word {
     /// This one of [`Variant::passed`].
     Passed(u32),
-    /// It is always the same.
+    /// A constant.
     Value(i64),
 }
 
-/// Memory for the time of a launch.
+/// Memory for the duration of a launch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scratch {
-    /// How many elements.
+    /// The number of elements.
     pub count: Expr,
     /// Bytes of an element.
     pub element_bytes: u32,
@@ -269,19 +269,19 @@ pub struct Scratch {
     pub zeroed: bool,
 }
 
-/// Something that a kernel may say.
+/// A message of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     /// The text, with `{}` for each value of a print.
     pub text: String,
-    /// What it is.
+    /// Its kind.
     pub kind: MessageKind,
-    /// Where it stands.
+    /// Its source position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
 }
 
-/// Where something stands in a source file.
+/// A position in a source file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Place {
     /// The name of the file.
@@ -292,7 +292,7 @@ pub struct Place {
     pub column: u32,
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageKind {
@@ -329,7 +329,7 @@ pub enum MessageForm {
     },
 }
 
-/// Bytes that stand elsewhere: in a section of the same bundle, or in a file beside the manifest.
+/// Bytes stored elsewhere: in a section of the same bundle, or in a file next to the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Blob {
     /// The number of the section in a bundle.
@@ -338,7 +338,7 @@ pub struct Blob {
     /// The name of the file, if it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
     /// Their BLAKE3 hash, in hexadecimal.
     pub blake3: String,

@@ -1,6 +1,6 @@
 //! Opens files that somebody else may have put there: regular ones only.
 //!
-//! Opening a pipe waits for a writer, a device may have no end, and both may hide behind a link. Guarantees that neither is
+//! Opening a pipe waits for a writer, a device may have no end, and both may be the target of a link. Guarantees that neither is
 //! waited for, also if the file is replaced meanwhile.
 
 use std::fs::{self, File, Metadata};

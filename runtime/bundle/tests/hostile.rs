@@ -247,7 +247,7 @@ fn another_format_says_which_tk_reads_it() {
         "{e}"
     );
     let e = Bundle::from_vec(b"\x7fELF".to_vec()).unwrap_err().to_string();
-    assert_eq!(e, "this is no bundle of kernels");
+    assert_eq!(e, "this is not a bundle of kernels");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Owns what is computed once per launch: [`Code`], the functions that a launch reaches, with dense register slots and
-//! the last use of every value.
+//! Computed once per launch: [`Code`], the functions that a launch reaches, with dense register slots and the last use
+//! of every value.
 //!
 //! May assume a verified module. Guarantees that a value is marked as used for the last time only where no later
 //! instruction, and no later iteration of a loop around it, reads it: the machine may move it out of its slot.
@@ -74,7 +74,7 @@ pub(crate) struct Step<'m> {
 pub(crate) struct Use<'m> {
     /// Its register.
     pub slot: Slot,
-    /// Whether nobody reads the register after this.
+    /// Whether the register is dead after this.
     pub last: bool,
     /// Its type.
     pub ty: &'m Type,
@@ -84,7 +84,7 @@ pub(crate) struct Use<'m> {
 pub(crate) struct Def<'m> {
     /// Its register.
     pub slot: Slot,
-    /// Whether nobody reads it.
+    /// Whether it is never read.
     pub dead: bool,
     /// Its type.
     pub ty: &'m Type,
@@ -341,7 +341,7 @@ impl<'m> Compiler<'m> {
                 live.union(&self.reads(*b)?);
             }
         }
-        // A fault in the middle of `host_expect_error` leaves some of what it reads in place: freed behind it.
+        // A fault in the middle of `host_expect_error` leaves some of what it reads in place: freed after it.
         let after = live.clone();
         let mut out = Vec::with_capacity(inst.blocks.len());
         for b in &inst.blocks {

@@ -1,4 +1,4 @@
-//! Owns `assert_close`: when two tiles are close, and what is told if they are not.
+//! `assert_close`: the comparison of two tiles, and its message.
 
 use tk_ops::buf::Buf;
 use tk_ops::scalar::Scalar;
@@ -66,8 +66,7 @@ fn message(a: &Buf, b: &Buf, i: usize, shape: &[u32], off: usize, (rtol, atol): 
     let place = if shape.is_empty() { String::new() } else { format!(" at {}", index_text(i, shape)) };
     let (a, b) = (a.get(i), b.get(i));
     format!(
-        "values are not close: {a} instead of {b}{place}, the worst of {off} of {n} elements that are off \
-         (allowed: {atol:?} + {rtol:?} * |expected|)"
+        "values are not close: {a} instead of {b}{place}, the worst mismatch of {off} in {n} elements (allowed: {atol:?} + {rtol:?} * |expected|)"
     )
 }
 

@@ -1,4 +1,4 @@
-//! Owns control flow, program ids, hints and assertions: the steps that move a [`Machine`] between blocks.
+//! Control flow, program ids, hints and assertions: the steps that move a [`Machine`] between blocks.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -188,8 +188,7 @@ impl<'c, 'm> Machine<'c, 'm> {
             Region::Expect => {
                 let owner = self.cursor()?.owner;
                 let code = owner.and_then(|o| o.attrs.str("code")).unwrap_or_default();
-                let fault =
-                    Fault::new("E0901", format!("error {code} is expected here, but everything went well"));
+                let fault = Fault::new("E0901", format!("expected error {code}, but no error occurred"));
                 // Out of the block first: it must not catch its own failure.
                 self.finish(vec![])?;
                 Err(fault.at(owner.and_then(|o| o.loc), None))

@@ -1,4 +1,4 @@
-//! Owns [`Fault`]: why a launch or a test stopped.
+//! [`Fault`]: why a launch or a test stopped.
 //!
 //! Guarantees that a fault names its place: the machine adds source location and program where they are missing.
 
@@ -12,7 +12,7 @@ use tk_tile::Loc;
 pub struct Fault {
     /// The diagnostic code: `E0708` for what a program did, `E0709` to `E0716` for what only checked mode reports, `E0701` to `E0705` for a launch that is refused,
     /// `E0901` for an error that was expected and did not come, `E0002` for what is not supported yet, `E0001` for
-    /// a mistake of the compiler, or what a host launch reported.
+    /// a compiler bug, or what a host launch reported.
     pub code: &'static str,
     /// What happened.
     pub message: String,

@@ -1,4 +1,4 @@
-//! Owns what `test` blocks do on the host: [`Host`], the way out of the interpreter, and the host operations.
+//! Host operations of `test` blocks, and [`Host`], the interface out of the interpreter.
 
 use std::sync::Arc;
 
@@ -186,17 +186,17 @@ fn npy(args: &mut Args<'_, '_>, host: HostContext<'_>) -> Result<(), Fault> {
     if dtype != wanted.0 {
         return Err(Fault::new(
             "E0302",
-            format!("`{path}` holds `{dtype}`, but `{}` is asked for", wanted.0),
+            format!("`{path}` holds `{dtype}`, but `{}` is requested", wanted.0),
         ));
     }
     if shape != extents(ty) {
         return Err(Fault::new(
             "E0304",
-            format!("`{path}` has shape {shape:?}, but {:?} is asked for", extents(ty)),
+            format!("`{path}` has shape {shape:?}, but {:?} is requested", extents(ty)),
         ));
     }
     let buf = Buf::from_le_bytes(dtype, &bytes).filter(|b| with_buf!(b, v => v.len()) == wanted.1);
-    let buf = buf.ok_or_else(|| Fault::new("E0003", format!("`{path}` is cut off")))?;
+    let buf = buf.ok_or_else(|| Fault::new("E0003", format!("`{path}` is truncated")))?;
     args.put(0, Value::tile(buf))
 }
 

@@ -1,4 +1,4 @@
-//! Owns launching: binding arguments, and running a test.
+//! Launching: binding arguments, and running a test.
 //!
 //! Guarantees that a program gets values of the types that it asks for.
 
@@ -29,7 +29,7 @@ pub enum Arg {
     Ptr {
         /// The buffer.
         buffer: BufferId,
-        /// Elements behind its start.
+        /// Elements after its start.
         offset: i64,
     },
     /// A pointer to nothing.
@@ -78,7 +78,7 @@ pub fn launch(
 
 fn kernel_of(module: &TileModule, kernel: FuncId) -> Result<&Func, Fault> {
     let func = module.funcs.get(kernel).filter(|f| f.kind == FuncKind::Kernel);
-    func.ok_or_else(|| Fault::new("E0701", "what is launched is not a kernel"))
+    func.ok_or_else(|| Fault::new("E0701", "only kernels can be launched"))
 }
 
 fn run_grid(
@@ -187,7 +187,7 @@ fn bind_one(
     start: &mut dyn FnMut(BufferId) -> Option<Pointer>,
 ) -> Result<Value, (&'static str, String)> {
     let freed = || ("E0701", "its buffer was freed".to_string());
-    let wrong = |found: &str| Err(("E0702", format!("`{ty}` is asked for, not {found}")));
+    let wrong = |found: &str| Err(("E0702", format!("expected `{ty}`, found {found}")));
     match (ty, arg) {
         (Type::Tile { elem: Elem::Scalar(d), .. }, Arg::Scalar(s)) if s.dtype() == *d => Ok(Value::Splat(*s)),
         (Type::Tile { elem: Elem::Ptr { .. }, .. }, Arg::Null) => Ok(Value::Ptr(Pointer::NULL)),
@@ -198,7 +198,7 @@ fn bind_one(
             if shape.len() != *rank as usize || strides.len() != shape.len() {
                 return Err((
                     "E0703",
-                    format!("a view of rank {rank} is asked for, not of rank {}", shape.len()),
+                    format!("expected a view of rank {rank}, not of rank {}", shape.len()),
                 ));
             }
             let most = if *wide { i64::MAX } else { i64::from(i32::MAX) };

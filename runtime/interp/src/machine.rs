@@ -1,4 +1,4 @@
-//! Owns [`Machine`]: one program that is being run, as an explicit stack of frames.
+//! [`Machine`]: one program that is being run, as an explicit stack of frames.
 //!
 //! Guarantees that a program can be left between any two instructions and taken up again, and that neither calls nor
 //! loops of the program use the stack of the host.
@@ -13,7 +13,7 @@ use crate::host::HostContext;
 use crate::value::Value;
 use tk_tile::{FuncId, Loc};
 
-/// Where a program stands.
+/// The position of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     /// It has returned.
@@ -22,7 +22,7 @@ pub(crate) enum Status {
     Paused,
     /// It has done [`TURN`] atomics and may be waiting for another program.
     Turn,
-    /// It stands behind a `grid_barrier`.
+    /// It is after a `grid_barrier`.
     Barrier,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct Machine<'c, 'm> {
     spare: Vec<Vec<Value>>,
     /// Atomics since the last turn.
     atomics: u32,
-    /// Why it stops behind this instruction.
+    /// Why it stops after this instruction.
     pause: Option<Status>,
 }
 
@@ -116,7 +116,7 @@ impl<'c, 'm> Machine<'c, 'm> {
         Ok(if self.frames.is_empty() { Status::Done } else { Status::Paused })
     }
 
-    /// Stops behind this instruction.
+    /// Stops after this instruction.
     pub fn pause(&mut self, why: Status) {
         self.pause = Some(why);
     }
@@ -287,7 +287,7 @@ impl<'c, 'm> Machine<'c, 'm> {
                 return Ok(());
             }
             let message =
-                format!("error {code} is expected here, but {} came: {}", fault.code, fault.message);
+                format!("expected error {code}, but {} was reported: {}", fault.code, fault.message);
             fault = Fault::new("E0901", message).at(fault.loc.or(owner.loc), fault.program);
         }
     }
@@ -309,7 +309,7 @@ fn assign(slots: &mut [Value], to: &[Slot], values: Vec<Value>) -> Result<(), Fa
     Ok(())
 }
 
-/// Sets the results of a step and drops what nobody reads after it.
+/// Sets the results of a step and drops what is dead after it.
 fn define(slots: &mut [Value], step: &Step<'_>, results: Vec<Value>) -> Result<(), Fault> {
     if step.defs.len() != results.len() {
         return Err(Fault::internal(format_args!("`{}` gives another number of results", step.op.name())));

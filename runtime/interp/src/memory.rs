@@ -1,4 +1,4 @@
-//! Owns device memory: buffers of bytes that programs and the host share.
+//! Device memory: buffers of bytes that programs and the host share.
 //!
 //! Guarantees that no access leaves the allocation that it was checked against. Programs may race on the bytes. No
 //! reference to them is ever formed: they lie in `UnsafeCell<u8>` and are moved by raw copies to and from memory
@@ -16,13 +16,13 @@ use crate::space::Space;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(u32);
 
-/// The first virtual address; what lies below is never valid, null included.
+/// The first virtual address; addresses below, including null, are never valid.
 const FIRST_ADDRESS: u64 = 1 << 32;
-/// Bases are multiples of this and at least this far behind the end of the buffer before, so that an address a little
+/// Bases are multiples of this and at least this far after the end of the buffer before, so that an address a little
 /// outside of a buffer is in no other one.
 const GAP: u64 = 1 << 12;
 
-/// What memory holds that nobody wrote: NaN in every float type and -1 in every integer, which shows.
+/// The contents of uninitialized memory: NaN in every float type and -1 in every integer, which shows.
 const UNWRITTEN: u8 = 0xff;
 
 /// The bytes of one buffer.
@@ -62,7 +62,7 @@ impl Allocation {
         }
     }
 
-    /// The first of these bytes that nobody wrote.
+    /// The first uninitialized one of these bytes.
     pub fn unwritten(&self, bytes: Range<usize>) -> Option<usize> {
         let written = self.written.as_ref()?.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         written.missing(bytes)
@@ -143,7 +143,7 @@ impl Memory {
         self.add(bytes, false)
     }
 
-    /// A new buffer of so many bytes that nobody wrote: reading one of them is reported in checked mode.
+    /// A new uninitialized buffer of that many bytes: reading one of them is reported in checked mode.
     pub fn alloc_unwritten(&self, len: usize) -> BufferId {
         self.add(vec![UNWRITTEN; len], true)
     }
@@ -169,7 +169,7 @@ impl Memory {
         self.find(id).map(|a| a.copy())
     }
 
-    /// The first byte that nobody wrote; only known of what ran in checked mode.
+    /// The first uninitialized byte; only known of what ran in checked mode.
     pub fn unwritten(&self, id: BufferId) -> Option<usize> {
         let buffer = self.find(id)?;
         buffer.unwritten(0..buffer.len())
@@ -205,7 +205,7 @@ impl Memory {
 #[derive(Clone)]
 pub struct Buffers(Vec<Arc<Allocation>>);
 
-/// Where a buffer lies.
+/// The position of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The buffer.
@@ -230,18 +230,18 @@ impl Buffers {
         self.0.binary_search_by_key(&id, |a| a.id).ok().and_then(|i| self.0.get(i)).map(|a| place(a))
     }
 
-    /// The buffer that an address points into, or just behind.
+    /// The buffer that an address points into, or just past it.
     pub fn at(&self, address: u64) -> Option<Place> {
         let after = self.0.partition_point(|a| a.base <= address);
         let found = after.checked_sub(1).and_then(|i| self.0.get(i));
         found.filter(|a| address - a.base <= a.len() as u64).map(|a| place(a))
     }
 
-    /// Where `bytes` bytes behind a virtual address lie in host memory; `None` unless all are in one buffer.
+    /// Where `bytes` bytes after a virtual address are in host memory; `None` unless all are in one buffer.
     pub fn resolve(&self, address: u64, bytes: usize) -> Option<*mut u8> {
         let place = self.at(address)?;
         let offset = usize::try_from(address - place.address).ok()?;
-        // SAFETY: the offset is not behind the end of the allocation.
+        // SAFETY: the offset is not after the end of the allocation.
         (place.len - offset >= bytes).then(|| unsafe { place.start.add(offset) })
     }
 

@@ -1,4 +1,4 @@
-//! Owns what programs print: the text of values, and the order of lines.
+//! Output of `print`: the text of values, and the order of lines.
 //!
 //! What is public lets a device that is not the interpreter say the same.
 //!
@@ -55,7 +55,7 @@ impl Printed {
         lines.running.push((number, format!("program {i}, {j}, {k}: {text}\n")));
     }
 
-    /// Lines were printed that nobody kept.
+    /// Lines were printed that were not kept.
     pub fn lost(&self, lines: usize) {
         self.lines().left_out += lines;
     }
@@ -68,7 +68,7 @@ impl Printed {
         running.iter().for_each(|(_, line)| lines.ended.push_str(line));
         let left_out = std::mem::take(&mut lines.left_out);
         if left_out > 0 {
-            lines.ended.push_str(&format!("{left_out} more lines were printed and are left out\n"));
+            lines.ended.push_str(&format!("{left_out} more lines are omitted\n"));
         }
     }
 }
@@ -179,7 +179,7 @@ pub(crate) fn pointer(p: &Pointer, size: usize, space: &Space) -> String {
     address(name, bytes, size, space.address(p, size))
 }
 
-/// `x + 5`: a place `bytes` behind the start of the buffer of the parameter `name`, in elements of `size` bytes; an
+/// `x + 5`: a place `bytes` after the start of the buffer of the parameter `name`, in elements of `size` bytes; an
 /// address where the buffer has no name.
 pub fn address(name: Option<&str>, bytes: i64, size: usize, address: u64) -> String {
     let size = size.max(1) as i64;

@@ -1,4 +1,4 @@
-//! Owns [`Ramp`]: a tile of consecutive integers that is not written out.
+//! [`Ramp`]: a tile of consecutive integers that is not written out.
 //!
 //! Offsets of most programs are `base + arange`, their masks `offsets < n`: kept in this form, they cost nothing and
 //! their pointers are known to be consecutive. Guarantees that every operation that stays in this form gives what the

@@ -1,4 +1,4 @@
-//! Owns the order in which the programs of a grid run: in parallel, and by turns where they may wait for each other.
+//! The order in which the programs of a grid run: in parallel, and by turns where they may wait for each other.
 //!
 //! Guarantees that a program that has started goes on whatever the others do. Programs start in linear order (x
 //! fastest). One that does many atomics may be waiting: others take their turn, and every second turn is that of a
@@ -52,7 +52,7 @@ impl Deadline {
         if start.elapsed() < limit {
             return Ok(());
         }
-        let message = format!("it is still running after {limit:?}, the time limit; a loop may never end");
+        let message = format!("it is still running after the time limit of {limit:?}; a loop may never end");
         let program = if machine.host.is_none() { Some(machine.context.program) } else { None };
         Err(Fault::run(message).at(machine.loc(), program))
     }
@@ -157,7 +157,7 @@ struct Worker<'g, 'c, 'm> {
     taken: Range<u64>,
     /// Programs that wait for their turn.
     waiting: VecDeque<Running<'c, 'm>>,
-    /// Programs that stand behind a `grid_barrier`.
+    /// Programs after a `grid_barrier`.
     met: Vec<Running<'c, 'm>>,
     /// The lowest program that has ended.
     ended: Option<u64>,
@@ -206,7 +206,7 @@ impl<'g, 'c, 'm> Worker<'g, 'c, 'm> {
                 return;
             }
             if let (Some(p), Some(other)) = (self.ended, self.met.first()) {
-                let message = "this program ended without coming to the `grid_barrier` where the others wait";
+                let message = "this program ended without reaching the `grid_barrier` where the others wait";
                 let fault = Fault::run(message).at(other.machine.last_loc(), Some(self.grid.place(p)));
                 return self.grid.failed(p, fault);
             }

@@ -1,4 +1,4 @@
-//! Owns the way from a pointer to bytes: [`Space`], the buffers that a launch can reach, and through which parameter.
+//! Resolves a pointer to bytes: [`Space`], the buffers that a launch can reach, and through which parameter.
 //!
 //! Every access of a program goes through [`Space::locate_run`] or [`Space::locate_hull`], which decide whether it is
 //! inside a buffer; in checked mode what it touches there is noted and compared with what others did.
@@ -60,11 +60,14 @@ impl Denied {
             Denied::Outside(o) => o,
         };
         Fault::run(match o.buffer {
-            None if o.element == 0 => format!("{what} goes through a null pointer"),
-            None => format!("{what} goes to the address {:#x}, which is in no buffer", o.element),
+            None if o.element == 0 => format!("{what} through a null pointer"),
+            None => format!("{what} accesses the address {:#x}, which is in no buffer", o.element),
             Some((name, len)) => {
                 let place = if o.element < 0 { "before the start" } else { "past the end" };
-                format!("{what} touches element {} of {name} of {len} `{elem}`, {place}; {advice}", o.element)
+                format!(
+                    "{what} accesses element {} of {name} of {len} `{elem}`, {place}; {advice}",
+                    o.element
+                )
             }
         })
     }
@@ -170,7 +173,7 @@ impl Space {
         }
     }
 
-    /// Where in host memory `count` consecutive elements lie, from `first` behind `p` on. `count` is at least 1.
+    /// Where in host memory `count` consecutive elements lie, from `first` after `p` on. `count` is at least 1.
     ///
     /// The result is valid for copies of these elements while `self` lives.
     pub fn locate_run(
@@ -220,7 +223,7 @@ impl Space {
         if start < 0 || end < start || end as u64 > a.len() as u64 {
             return None;
         }
-        // SAFETY: `start` is not behind the end of the allocation.
+        // SAFETY: `start` is not after the end of the allocation.
         Some((unsafe { a.start().add(start as usize) }, start as usize))
     }
 

@@ -1,4 +1,4 @@
-//! Owns [`Value`]: what a register of a program holds.
+//! [`Value`]: what a register of a program holds.
 //!
 //! Guarantees that copies are cheap (elements are shared), that a tile of one element is held as [`Value::Splat`] or
 //! [`Value::Ptr`], and that the element count of a shared form is the one of the value's type.
@@ -69,7 +69,7 @@ pub(crate) enum Value {
     Ramp(Ramp),
     /// A pointer, or a tile whose elements are all this.
     Ptr(Pointer),
-    /// A tile of so many pointers to consecutive elements.
+    /// A tile of that many pointers to consecutive elements.
     Run(Pointer, usize),
     /// A tile of pointers: a base, and integers of any type to add to it.
     Offsets(Pointer, Arc<Buf>),
@@ -171,7 +171,7 @@ impl Value {
         }
     }
 
-    /// The elements, `n` of them, to be changed; in place if nobody else holds them.
+    /// The elements, `n` of them, to be changed; in place if they are not shared.
     pub fn owned(self, n: usize) -> Result<Buf, Fault> {
         Ok(Arc::try_unwrap(self.buf(n)?).unwrap_or_else(|shared| Buf::clone(&shared)))
     }

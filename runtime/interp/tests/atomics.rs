@@ -173,7 +173,7 @@ fn accesses_are_checked() {
     assert_eq!(fault.code, "E0708");
     assert_eq!(
         fault.message,
-        "`atomic_add` touches element 2 of the buffer `x` of 2 `i32`, past the end; limit it with a mask"
+        "`atomic_add` accesses element 2 of the buffer `x` of 2 `i32`, past the end; limit it with a mask"
     );
     let fault = run(&m, text, &[Arg::Null], [1, 1, 1]).unwrap_err();
     assert_eq!(fault.code, "E0708");
@@ -290,7 +290,7 @@ fn look_back_ends_in_both_directions() {
     }
 }
 
-/// Program p writes x[p] and, behind the barrier, reads x[n - 1 - p]; twice. Those from `last` on leave before it.
+/// Program p writes x[p] and, after the barrier, reads x[n - 1 - p]; twice. Those from `last` on leave before it.
 const MEET: &str = r#"kernel @k(v0 "x": *mut i32, v1 "last": i32) {
   v2 = program_id {axis = 0} : i32
   v3 = num_programs {axis = 0} : i32
@@ -326,7 +326,7 @@ fn programs_meet_at_a_barrier() {
         assert_eq!(fault.program, Some([70, 0, 0]));
         assert_eq!(
             fault.message,
-            "this program ended without coming to the `grid_barrier` where the others wait"
+            "this program ended without reaching the `grid_barrier` where the others wait"
         );
     }
     let m = Memory::new();

@@ -33,7 +33,7 @@ fn arguments_are_checked() {
     assert_eq!(with(1, tensor(x, &[-1, 4])), "E0701");
     assert_eq!(with(1, tensor(x, &[1 << 31, 1])), "E0701");
     let message = run(&m, text, &[int(1), tensor(x, &[2, 2]), int(1)], [1, 1, 1]).unwrap_err().message;
-    assert_eq!(message, "argument `p` of kernel `k`: `*f32` is asked for, not a number of type `i32`");
+    assert_eq!(message, "argument `p` of kernel `k`: expected `*f32`, found a number of type `i32`");
 }
 
 #[test]

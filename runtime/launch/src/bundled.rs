@@ -1,5 +1,5 @@
-//! Owns kernels of a bundle without a program behind them: numbers in the types of their parameters, and launches on the
-//! CPU by the portable tile IR.
+//! Kernels of a bundle without their program: numbers in the types of their parameters, and launches on the CPU by the
+//! portable tile IR.
 
 use tk_bundle::{
     Argument, Bundle, Error, Facts, Kernel, MessageForm, MessageKind, Number, ParamKind, Variant,

@@ -1,4 +1,4 @@
-//! Owns the way from the arguments of a launch to the machine parameters of a kernel.
+//! Converts the arguments of a launch to the machine parameters of a kernel.
 //!
 //! May assume nothing. Guarantees values in the order of [`crate::compile::params`], or a fault that names the argument.
 
@@ -57,7 +57,7 @@ impl<'a> Call<'a> {
             let fits = flatten(ty, &mut kinds).is_some() && pack(ty, arg, there, &mut values).is_some();
             if !fits {
                 let name = self.name(i);
-                let message = format!("argument `{name}` of kernel `{}` is no `{ty}`", self.func.name);
+                let message = format!("argument `{name}` of kernel `{}` is not a `{ty}`", self.func.name);
                 return Err(Fault::new(codes::LAUNCH_DTYPE.0, message));
             }
         }

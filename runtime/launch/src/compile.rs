@@ -1,4 +1,4 @@
-//! Owns the border to the code generator: [`Compile`] turns a specialization into a binary for a device.
+//! The interface to the code generator: [`Compile`] turns a specialization into a binary for a device.
 //!
 //! The code generator implements it, so that this crate links no LLVM. Both sides take the order of a kernel's
 //! machine parameters from [`params`]: what the one reads is what the other passes.
@@ -105,7 +105,7 @@ pub struct Binary {
     /// The parameters. Three more follow them, each an `i32`: the grid as the program sees it; and then the address of
     /// control memory ([`tk_tile::message::control`]) if the kernel says something or its programs meet.
     pub params: Vec<ParamKind>,
-    /// What is described to the copy engine; the descriptions are the very last parameters.
+    /// The tensor maps, which are the very last parameters.
     pub maps: Vec<TensorMap>,
     /// What it may say.
     pub messages: Arc<[Message]>,

@@ -1,4 +1,4 @@
-//! Owns the border to devices: [`Device`] runs a specialization where a [`crate::Session`] was told to.
+//! The interface to devices: [`Device`] runs a specialization for a [`crate::Session`].
 //!
 //! Without a device the interpreter runs it. A device sees the same host memory as the interpreter: buffers of a
 //! [`Memory`], in which a stored pointer is a virtual address of that memory.

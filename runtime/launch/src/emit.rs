@@ -1,4 +1,4 @@
-//! Owns specialization without a launch: the tile IR of a kernel whose compile-time parameters have values.
+//! Specialization without a launch: the tile IR of a kernel whose compile-time parameters have values.
 
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ fn samples(hir: &Hir, ty: &Ty, sets: &[(String, SetValue)], out: &mut Vec<HostAr
     }
 }
 
-/// The rank of a view that nobody passes: its number, or that of the parameter that it is.
+/// The rank of a view that is not passed: its number, or the value of the parameter in it.
 fn sample_rank(hir: &Hir, rank: &Poly, sets: &[(String, SetValue)]) -> usize {
     let known = rank.as_int().or_else(|| {
         let (id, more) = rank.as_param_plus()?;
@@ -144,7 +144,7 @@ fn sample_rank(hir: &Hir, rank: &Poly, sets: &[(String, SetValue)]) -> usize {
     known.and_then(|n| usize::try_from(n).ok()).unwrap_or(1)
 }
 
-/// The element types of an argument that nobody passes: those of the default of its type, if there is one.
+/// The element types of an argument that is not passed: those of the default of its type, if there is one.
 fn chosen(hir: &Hir, elem: &Elem, sets: &[(String, SetValue)]) -> DTypeSet {
     let (Elem::D(DTerm::Param(id)) | Elem::D(DTerm::Acc(id))) = elem else {
         return element_types(hir, elem, sets);
@@ -152,7 +152,7 @@ fn chosen(hir: &Hir, elem: &Elem, sets: &[(String, SetValue)]) -> DTypeSet {
     let c = hir.cvar(*id);
     let given = sets.iter().any(|(n, _)| *n == c.name);
     let types = match c.default.as_ref().map(|h| &h.kind) {
-        // A default names a type or a parameter in front of it.
+        // A default names a type or a parameter before it.
         Some(HKind::DType(term)) if !given => chosen(hir, &Elem::D(*term), sets),
         Some(_) | None => variable_types(hir, *id, sets),
     };

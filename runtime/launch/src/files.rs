@@ -1,7 +1,7 @@
-//! Owns how source text and data get from the file system to the compiler and back.
+//! Reads source text and data from the file system, and writes results.
 //!
 //! May assume nothing about paths and contents. Guarantees that every failure is one sentence without codes of the
-//! operating system, and that [`write_all`] leaves either every file complete or none behind.
+//! operating system, and that [`write_all`] writes either every file completely or none.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// With the standard library that lies beside the running program, if there is one.
+    /// With the standard library next to the running program, if there is one.
     ///
     /// That is `stdlib` in the program's folder, `../share/tk/stdlib` of an installation, or `../../stdlib` of a build
     /// inside of the repository.
@@ -48,7 +48,7 @@ impl Loader for Files {
 
     fn used(&self, path: &str, from: &str) -> Result<String, Option<String>> {
         if leads_out(Path::new(path), Path::new(from)) {
-            return Err(Some(format!("`{path}` is a link that leads out of the folder of the program")));
+            return Err(Some(format!("`{path}` is a link that leads out of the program's folder")));
         }
         // Whatever is there and cannot be read is told from a name that does not exist.
         self.load(path).map_err(|why| fs::symlink_metadata(path).is_ok().then_some(why))
@@ -98,7 +98,7 @@ impl Input {
 
     /// The next bytes: fewer at the end of the file.
     pub fn take(&mut self, count: usize) -> Result<Vec<u8>, String> {
-        // A regular file has no more than its length, so nobody can ask for memory that nothing backs.
+        // A regular file has no more than its length, so no allocation can exceed it.
         let there = self.length.saturating_sub(self.at);
         let mut bytes = Vec::with_capacity(count.min(there));
         (&mut self.file).take(count as u64).read_to_end(&mut bytes).map_err(unreadable)?;
@@ -140,7 +140,7 @@ pub fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
     }
     for (path, bytes) in files {
         if fs::metadata(path).is_ok_and(|m| !m.is_file()) {
-            return Err(format!("cannot write {}: it is no regular file", path.display()));
+            return Err(format!("cannot write {}: not a regular file", path.display()));
         }
         let (file, lock) = beside(path, bytes).map_err(|e| cannot(path, &e))?;
         written.push((file, lock, path));

@@ -1,4 +1,4 @@
-//! Owns what `test` blocks need from outside of the interpreter: launches, `.npy` files, printed text.
+//! Services for `test` blocks from outside of the interpreter: launches, `.npy` files, printed text.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,4 @@
-//! Owns arrays that are described instead of stored: `zeros:f16[512,512]`, `randn:f16[64]@3`, `arange:i32[10]`.
+//! Arrays from descriptions: `zeros:f16[512,512]`, `randn:f16[64]@3`, `arange:i32[10]`.
 //!
 //! May assume nothing about the text. Guarantees the same bits for the same text on every machine, and an error
 //! instead of an attempt to allocate what does not fit in memory, or of values that the element type does not reach.
@@ -131,7 +131,7 @@ impl Description {
         room::bytes(&self.shape, self.dtype.bytes()).unwrap_or(usize::MAX)
     }
 
-    /// Makes the bytes of the array; `None` if nobody has written them.
+    /// Makes the bytes of the array; `None` if they are uninitialized.
     pub fn make(&self) -> Option<Vec<u8>> {
         let size = self.bytes();
         let count = size / self.dtype.bytes().max(1);

@@ -1,4 +1,4 @@
-//! Owns the `.npy` file format: reading into and writing from contiguous row-major [`Array`]s.
+//! The `.npy` file format: reading into and writing from contiguous row-major [`Array`]s.
 //!
 //! May assume nothing about the bytes: a header of any length, nesting or extents gives one sentence, never a panic
 //! and never an allocation that the file does not back. That is why the header, a dictionary of three known keys, is
@@ -125,7 +125,7 @@ impl Typed {
         if there >= self.size {
             return Ok(());
         }
-        Err(format!("is truncated: its header announces {} bytes of data, {there} are there", self.size))
+        Err(format!("is truncated: its header declares {} bytes of data, found {there}", self.size))
     }
 
     fn array(self, data: Vec<u8>) -> Result<Array, String> {
@@ -150,14 +150,14 @@ fn header_length(bytes: &[u8]) -> Result<usize, String> {
     let width = match major {
         1 => 2,
         2 | 3 => 4,
-        other => return Err(format!("has version {other} of the .npy format; 1 to 3 are known")),
+        other => return Err(format!("has version {other} of the .npy format; 1 to 3 are supported")),
     };
     let before = MAGIC.len() + 2;
     let digits = bytes.get(before..before + width).ok_or(CUT)?;
     Ok(before + width + digits.iter().rev().fold(0usize, |n, b| n << 8 | usize::from(*b)))
 }
 
-/// The header's text and what stands behind it.
+/// The header's text and what is after it.
 fn split(bytes: &[u8]) -> Result<(&[u8], &[u8]), String> {
     let (header, data) = bytes.split_at_checked(header_length(bytes)?).ok_or(CUT)?;
     let width = if header.get(MAGIC.len()) == Some(&1) { 2 } else { 4 };

@@ -1,4 +1,4 @@
-//! Owns the name of the pass that runs now, for the message after an internal error.
+//! The name of the running pass, for the message of an internal error.
 //!
 //! One name for the whole process is enough: a `tk` compiles and runs one thing at a time, and the threads of the
 //! interpreter work for the pass that started them.

@@ -1,4 +1,4 @@
-//! Owns the question whether something fits in memory, asked before it is allocated.
+//! Checks whether something fits in memory, before it is allocated.
 //!
 //! Without it a large array would be refused late, or not at all: the system hands out memory that it does not have, and
 //! ends the program when it is used. Guarantees an answer without allocating, and a sentence with both numbers.

@@ -1,4 +1,4 @@
-//! Owns a launch from the host: values to device memory, the launch, results back.
+//! A launch from the host: values to device memory, the launch, results back.
 
 use tk_interp::{Arg, BufferId, Memory};
 use tk_ops::{DType, Scalar};
@@ -136,7 +136,7 @@ impl Session {
 }
 
 impl Session {
-    /// Reports an element of a result that nobody has written.
+    /// Reports an uninitialized element of a result.
     fn written(&self, kernel: FnId, (name, output): &(String, Output), memory: &Memory) -> Result<(), Wrong> {
         let Some(byte) = memory.unwritten(output.buffer) else { return Ok(()) };
         let element = byte / output.dtype.bytes().max(1);

@@ -1,7 +1,7 @@
-//! Owns the `.safetensors` file format, for reading: one tensor of a file as an [`Array`].
+//! The `.safetensors` file format, for reading: one tensor of a file as an [`Array`].
 //!
 //! May assume nothing about the bytes. The crate `safetensors` reads the header and verifies that the tensors lie one
-//! behind the other without gap or overlap, each as long as its shape says. Guarantees that only the header and the
+//! after the other without gap or overlap, each as long as its shape says. Guarantees that only the header and the
 //! bytes of the one tensor are read, since these files are often larger than memory, and that whatever is wrong is one
 //! sentence.
 
@@ -15,7 +15,7 @@ use crate::files::Input;
 use crate::npy::Array;
 use crate::room;
 
-/// Bytes of the number in front of the header, which is its length.
+/// Bytes of the number before the header, which is its length.
 const LENGTH: usize = 8;
 
 /// The longest header that the crate itself reads.
@@ -36,12 +36,10 @@ fn from_file(mut file: Input, path: &Path, key: Option<&str>) -> Result<Array, S
     let there = length.saturating_sub(begin);
     let announced = metadata.data_len();
     if there < announced {
-        return Err(format!(
-            "is truncated: its header announces {announced} bytes of data, {there} are there"
-        ));
+        return Err(format!("is truncated: its header declares {announced} bytes of data, found {there}"));
     }
     if there > announced {
-        return Err(format!("has {} bytes behind its last tensor", there - announced));
+        return Err(format!("has {} bytes after its last tensor", there - announced));
     }
     let (key, info) = choose(path, &metadata, key)?;
     let dtype = element_type(info.dtype)

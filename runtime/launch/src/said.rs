@@ -1,4 +1,4 @@
-//! Owns how what a compiled kernel says becomes text: the same lines, and the same faults, as the interpreter's.
+//! Turns the messages of a compiled kernel into text: the same lines, and the same faults, as the interpreter's.
 //!
 //! Every thread of a program comes by a `print` as often as the others, each with the parts of the values that are its
 //! own. A line is there when all parts have come.
@@ -63,7 +63,7 @@ impl Records {
 pub struct Shown<'a> {
     /// What the kernel may say.
     pub messages: &'a [Message],
-    /// The text of an address of elements of so many bytes.
+    /// The text of an address of elements of that many bytes.
     pub pointer: &'a dyn Fn(u64, usize) -> String,
 }
 

@@ -1,4 +1,4 @@
-//! Owns the one way from a kernel to its results: plan, specialize, passes, then the interpreter or a device.
+//! The one path from a kernel to its results: plan, specialize, passes, then the interpreter or a device.
 //!
 //! A [`Session`] is a checked program together with its specializations, each compiled once. May assume that the
 //! program has no errors. Guarantees that a launch of the command line and one of a `test` block go through the same
@@ -55,7 +55,7 @@ pub struct Compiled {
     pub notes: Vec<Diagnostic>,
 }
 
-/// Where an argument of a launch lies: a number has no place.
+/// The memory of an argument of a launch: a number has no place.
 #[derive(Clone, Debug)]
 pub struct Argument {
     /// What the launch contract sees.
@@ -252,7 +252,7 @@ impl Session {
             }
         };
         dump("specialize", &module);
-        // The observer is called behind a pass: what begins then is the next one.
+        // The observer is called after a pass: what begins then is the next one.
         let mut next = pipeline::PASSES.iter().skip(1).map(|p| p.name);
         pass::enter(pipeline::PASSES.first().map_or("verify", |p| p.name));
         let mut observer = |stage: &'static str, module: &Module| {
@@ -327,7 +327,7 @@ pub(crate) fn meeting(module: &Module, plan: &Plan, kernel: Span) -> Result<(), 
     let Some(inst) = module.funcs.iter().find_map(|(_, f)| inside(f)) else { return Ok(()) };
     let span = inst.loc.map_or(kernel, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
     let message = "`grid_barrier` needs a launch whose programs all run at the same time";
-    let label = "the kernel does not say `launch(cooperative = true)`";
+    let label = "the kernel does not declare `launch(cooperative = true)`";
     Err(vec![Diagnostic::error(codes::CLAUSE, span, message, label)])
 }
 

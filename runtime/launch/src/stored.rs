@@ -1,4 +1,4 @@
-//! Owns which file format a name means: `data.npy`, or `model.safetensors#key` for one tensor of several.
+//! The file format of a name: `data.npy`, or `model.safetensors#key` for one tensor of several.
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ mod on_gpu;
 
 use on_gpu::support::{info, say};
 
-/// The tests in their order: behind a kernel that failed, a GPU may be lost to the process.
+/// The tests in their order: after a kernel that failed, a GPU may be lost to the process.
 const TESTS: &[(&str, fn())] = &[
     ("memory", on_gpu::device::memory_is_copied_there_and_back),
     ("arguments", on_gpu::device::a_kernel_gets_its_arguments_and_the_grid),

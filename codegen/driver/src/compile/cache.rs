@@ -94,7 +94,9 @@ impl Cache {
             None => (LIMIT, None),
             Some(text) => match size(&text) {
                 Some(limit) => (limit, None),
-                None => (LIMIT, Some(format!("TK_CACHE_SIZE={text} is no size such as 500M; it is ignored"))),
+                None => {
+                    (LIMIT, Some(format!("TK_CACHE_SIZE={text} is not a size such as 500M; it is ignored")))
+                }
             },
         };
         let folder = if set("TK_CACHE").is_some_and(|v| v == "off") {
@@ -102,7 +104,7 @@ impl Cache {
         } else if let Some(folder) = set("TK_CACHE_DIR") {
             Ok(PathBuf::from(folder))
         } else {
-            let why = "there is no home folder to put it in; TK_CACHE_DIR names another one";
+            let why = "there is no home folder to put it in; set TK_CACHE_DIR to another one";
             dirs::cache_dir().map(|folder| folder.join("tk").join("kernels")).ok_or_else(|| why.to_string())
         };
         Cache { folder, limit, remark }
@@ -319,7 +321,7 @@ fn others(folder: &Path) -> io::Result<Option<String>> {
         return Ok(Some(format!("it belongs to another user (number {})", metadata.uid())));
     }
     if metadata.mode() & (OTHERS_WRITE | GROUP_WRITES) != 0 {
-        return Ok(Some(format!("others can write there; `chmod go-w {shown}` makes it yours")));
+        return Ok(Some(format!("others can write to it; run `chmod go-w {shown}`")));
     }
     // Who can rename a folder above can put another one in its place. In a sticky one such as /tmp only owners can.
     for above in folder.ancestors().skip(1) {

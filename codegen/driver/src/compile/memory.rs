@@ -35,7 +35,7 @@ pub(crate) fn fits(kernel: &Kernel, needed: u32) -> Result<(), Vec<Diagnostic>> 
     }
     for s in &kernel.shortages {
         if let Remedy::Stages { asked, fits } = s.remedy {
-            d = d.note(format!("a loop was asked for {asked} stages and has {fits}: that is not enough"));
+            d = d.note(format!("a loop requests {asked} stages and has {fits}: that is not enough"));
         }
     }
     let part = needed.div_ceil(there.max(1)).next_power_of_two();

@@ -183,8 +183,8 @@ pub fn stopped(stop: &Stop, request: &Request<'_>) -> Diagnostic {
         }
         Stop::Refused(what) => {
             let name = request.module.funcs.get(request.entry).map_or("", |f| f.name.as_str());
-            let message = format!("LLVM refuses kernel `{name}`: {what}");
-            let note = "if the kernel has no `inline_asm`, this is a mistake in tk: please report it";
+            let message = format!("LLVM rejects kernel `{name}`: {what}");
+            let note = "if the kernel has no `inline_asm`, this is a bug in tk: please report it";
             Diagnostic::error(codes::ASSEMBLER, Span::default(), message, "").note(note)
         }
         Stop::Unsupported { what, loc } => {

@@ -167,7 +167,7 @@ impl Shipping<'_> {
         if optional.len() > MAX_OPTIONAL {
             let n = optional.len();
             let message = format!(
-                "kernel `{}` has {n} optional arguments, and one that is shipped has at most {MAX_OPTIONAL}",
+                "kernel `{}` has {n} optional arguments, and a shipped kernel has at most {MAX_OPTIONAL}",
                 special.name
             );
             return Err(vec![Diagnostic::error(codes::NOT_SHIPPED, special.place, message, "")]);
@@ -268,10 +268,10 @@ impl Shipping<'_> {
             return Err(vec![Diagnostic::error(codes::INTERNAL, place, message, "")]);
         }
         if kernel.meets && !special.cooperative {
-            let message = format!("`{}` meets its programs in `grid_barrier`", special.name);
+            let message = format!("`{}` synchronizes its programs with `grid_barrier`", special.name);
             let d = Diagnostic::error(codes::CLAUSE, place, message, "");
             return Err(vec![
-                d.note("say `launch(cooperative = true)`: all programs then run at the same time"),
+                d.note("add `launch(cooperative = true)`: all programs then run at the same time"),
             ]);
         }
         let Choices { mut guard, named, values } = self.choices(special, bindings, contract)?;

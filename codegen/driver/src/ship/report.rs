@@ -138,23 +138,22 @@ pub fn shortages(name: &str, kernel: &Kernel, place: Span) -> Vec<Diagnostic> {
             Remedy::Stages { asked, fits } => (
                 codes::SHALLOW,
                 format!(
-                    "a loop of `{name}` has {fits} of {asked} stages: the shared memory of `{target}` has room for no more"
+                    "a loop of `{name}` has {fits} of {asked} stages: no more fit in the shared memory of `{target}`"
                 ),
-                "smaller tiles, or fewer stages, say what fits",
+                "use smaller tiles or fewer stages",
             ),
             Remedy::Chunks { k, chunk } => (
                 codes::OPERANDS,
                 format!(
-                    "a product of `{name}` is computed in {} chunks along K: the shared memory of `{target}` has no room \
-                     for its operands",
+                    "a product of `{name}` is computed in {} chunks along K: its operands do not fit in the shared memory of `{target}`",
                     k.div_ceil(chunk.max(1))
                 ),
-                "a smaller tile along K says what fits",
+                "use a smaller tile along K",
             ),
             Remedy::Registers => (
                 codes::OPERANDS,
                 format!(
-                    "an operand of `{name}` stays in registers: the shared memory of `{target}` has no room for it"
+                    "an operand of `{name}` stays in registers: it does not fit in the shared memory of `{target}`"
                 ),
                 "each warp that multiplies it loads it; smaller tiles need fewer registers",
             ),
@@ -171,11 +170,10 @@ pub fn spilled(name: &str, built: &Built, place: Span) -> Option<Diagnostic> {
         return None;
     }
     let message = format!(
-        "`{name}` needs more registers than a lane of `{}` has: {} bytes are written to memory and {} read back",
+        "`{name}` needs more registers than a lane of `{}` has: {} bytes are spilled to memory and {} reloaded",
         built.kernel.target.name, r.spill_store_bytes, r.spill_load_bytes
     );
     let d = Diagnostic::error(codes::SPILLS, place, message, "");
-    let note = "more warps for one program, or smaller tiles, leave each lane with less to hold; `max_regs` and \
-                `occupancy` of its launch limit registers, too";
+    let note = "use more warps for one program, or smaller tiles; `max_regs` and `occupancy` of its launch limit registers, too";
     Some(d.severity(Severity::Warning).note(note))
 }

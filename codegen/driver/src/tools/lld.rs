@@ -19,7 +19,7 @@ use crate::tools::find::{Environment, Found};
 use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
 /// How to get it.
-const INSTALL: &str = "install it with `apt install lld-19`, or let TK_LLD name one";
+const INSTALL: &str = "install it with `apt install lld-19`, or set TK_LLD to its path";
 
 /// The type of the note that holds the metadata of kernels, and whose note it is: LLVM's guide to the AMDGPU target, "Code
 /// Object V3 and above Note Records".
@@ -41,7 +41,7 @@ impl Lld {
     /// Finds the linker and asks for its version; the answer is kept in the cache.
     pub fn find(environment: &Environment, cache: &Cache) -> Result<Lld, ToolError> {
         let Some(Found { path, from }) = environment.lld() else {
-            let message = "there is no `ld.lld`, the linker of LLVM, which makes code objects for AMD GPUs";
+            let message = "`ld.lld` not found; LLVM's linker makes code objects for AMD GPUs";
             return Err(ToolError::new(codes::NO_ASSEMBLER, message, INSTALL));
         };
         let version = version("lld version", &path, cache, ask_version)?;
@@ -66,12 +66,13 @@ pub fn link(kernel: &Kernel, lld: &Lld) -> Result<Cubin, ToolError> {
         let said = said(&output);
         let line = said.lines().map(str::trim).find(|l| !l.is_empty());
         let what = line.map_or_else(|| ending(output.status), ToString::to_string);
-        let message = format!("ld.lld {} refuses kernel `{}`: {what}", lld.version, kernel.name);
-        let note = "if the kernel has no `inline_asm`, this is a mistake in tk: please report it";
+        let message = format!("ld.lld {} rejects kernel `{}`: {what}", lld.version, kernel.name);
+        let note = "if the kernel has no `inline_asm`, this is a bug in tk: please report it";
         return Err(ToolError::new(codes::ASSEMBLER, message, note));
     }
-    let bytes = fs::read(&target).map_err(|_| broken("it ends without an error and writes nothing"))?;
-    let report = resources(&bytes).ok_or_else(|| broken("its code object says nothing about the kernel"))?;
+    let bytes = fs::read(&target).map_err(|_| broken("it succeeds, but writes nothing"))?;
+    let report =
+        resources(&bytes).ok_or_else(|| broken("its code object has no metadata about the kernel"))?;
     Ok(Cubin { bytes, report: Resources { assembler: format!("lld {}", lld.version), ..report } })
 }
 
@@ -86,7 +87,7 @@ fn ask_version(path: &Path) -> Result<String, ToolError> {
     // The same program links for other systems under other names.
     let is_gnu = said.contains("compatible with GNU linkers");
     let version = behind.filter(|v| is_gnu && v.starts_with(|c: char| c.is_ascii_digit()));
-    version.map(ToString::to_string).ok_or_else(|| broken(path, "its answer to --version is not that of lld"))
+    version.map(ToString::to_string).ok_or_else(|| broken(path, "its --version output is not that of lld"))
 }
 
 fn broken(path: &Path, what: &str) -> ToolError {

@@ -15,11 +15,10 @@ use crate::tools::find::{Environment, Found};
 use crate::tools::tool::{Files, ToolError, ending, reason, said, version};
 
 /// How to get it: the package with the smallest download that has it.
-const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name one";
+const INSTALL: &str = "install it with `pip install nvidia-cuda-nvcc-cu12`, or set TK_PTXAS to its path";
 
 /// How to get another one.
-const REPLACE: &str =
-    "install another one with `pip install nvidia-cuda-nvcc-cu12`, or let TK_PTXAS name a different one";
+const REPLACE: &str = "install another one with `pip install nvidia-cuda-nvcc-cu12`, or set TK_PTXAS to the path of another one";
 
 /// An assembler that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ impl Ptxas {
     /// Finds the assembler and asks for its version; the answer is kept in the cache, as starting it costs about 10 ms.
     pub fn find(environment: &Environment, cache: &Cache) -> Result<Ptxas, ToolError> {
         let Some(Found { path, from }) = environment.ptxas() else {
-            let message = "there is no `ptxas`, the assembler of NVIDIA, which makes machine code of PTX";
+            let message = "`ptxas` not found; NVIDIA's assembler makes machine code from PTX";
             let mut error = ToolError::new(codes::NO_ASSEMBLER, message, INSTALL);
             error.notes.extend(environment.ignored_ptxas().map(|ignored| ignored.note()));
             return Err(error);
@@ -66,7 +65,7 @@ pub fn assemble(kernel: &Kernel, ptxas: &Ptxas) -> Result<Cubin, ToolError> {
     if !output.status.success() {
         return Err(refused(kernel, ptxas, &said, output.status));
     }
-    let bytes = fs::read(&target).map_err(|_| ptxas.broken("it ends without an error and writes nothing"))?;
+    let bytes = fs::read(&target).map_err(|_| ptxas.broken("it succeeds, but writes nothing"))?;
     let report = Resources { assembler: ptxas.version.clone(), ..resources(&said) };
     Ok(Cubin { bytes, report })
 }
@@ -82,7 +81,7 @@ fn ask_version(path: &Path) -> Result<String, ToolError> {
         let number = word.strip_prefix('V')?;
         number.starts_with(|c: char| c.is_ascii_digit()).then(|| number.to_string())
     });
-    version.ok_or_else(|| broken(path, "its answer to --version is not that of ptxas"))
+    version.ok_or_else(|| broken(path, "its --version output is not that of ptxas"))
 }
 
 fn broken(path: &Path, what: &str) -> ToolError {
@@ -102,8 +101,8 @@ fn refused(kernel: &Kernel, ptxas: &Ptxas, said: &str, status: ExitStatus) -> To
     let Some(error) = first_error(said) else {
         return ptxas.broken(&ending(status));
     };
-    let message = format!("ptxas {version} refuses kernel `{}`: {error}", kernel.name);
-    let note = "if the kernel has no `inline_asm`, this is a mistake in tk: please report it";
+    let message = format!("ptxas {version} rejects kernel `{}`: {error}", kernel.name);
+    let note = "if the kernel has no `inline_asm`, this is a bug in tk: please report it";
     ToolError::new(codes::ASSEMBLER, message, note)
 }
 

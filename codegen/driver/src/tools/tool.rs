@@ -116,5 +116,5 @@ pub(crate) fn said(output: &Output) -> String {
 
 /// How a program ended that said nothing.
 pub(crate) fn ending(status: ExitStatus) -> String {
-    status.code().map_or("it was killed".to_string(), |code| format!("it ends with exit code {code}"))
+    status.code().map_or("it was killed".to_string(), |code| format!("it exits with code {code}"))
 }

@@ -1,4 +1,4 @@
--- Owns the way from a buffer of the language to its server, and the command behind the lens of a kernel.
+-- Starts the server for buffers of the language, and implements the command of the lens of a kernel.
 --
 -- Works with Neovim 0.7 and newer. Guarantees one server for each root folder, shared by its buffers. With 0.11 and
 -- newer `vim.lsp.enable("tk")` does the same by `lsp/tk.lua`; do not use both.

@@ -1,4 +1,4 @@
-//! Owns arrays on the device whose element type and rank are known when the program runs: [`Array`] owns memory, [`View`]
+//! Arrays on the device whose element type and rank are known when the program runs: [`Array`] owns memory, [`View`]
 //! is what a kernel takes.
 //!
 //! The typed tensors of the library would do for one element type; a model is loaded in any of three.
@@ -16,7 +16,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// Memory that nobody has written.
+    /// Uninitialized memory.
     pub fn new(device: &Device, dtype: DType, shape: &[usize]) -> Result<Array> {
         let buffer = device.alloc(bytes(dtype, shape) as usize)?;
         Ok(Array { buffer, dtype, shape: shape.iter().map(|n| *n as i64).collect() })
@@ -60,7 +60,7 @@ pub struct View {
 }
 
 impl View {
-    /// The same memory from so many elements on, with another shape and strides in elements.
+    /// The same memory from that many elements on, with another shape and strides in elements.
     pub fn part(&self, elements: usize, shape: &[usize], strides: &[usize]) -> View {
         let skip = elements * self.dtype.bytes();
         let signed = |list: &[usize]| list.iter().map(|n| *n as i64).collect();
@@ -73,7 +73,7 @@ impl View {
         }
     }
 
-    /// The same memory from so many elements on, with another shape, row-major.
+    /// The same memory from that many elements on, with another shape, row-major.
     pub fn shaped(&self, elements: usize, shape: &[usize]) -> View {
         View { strides: None, ..self.part(elements, shape, &[]) }
     }

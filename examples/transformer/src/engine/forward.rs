@@ -1,4 +1,4 @@
-//! Owns the order of kernels in a forward pass: [`Forward`], on [`Rows`] of activations.
+//! The order of kernels in a forward pass: [`Forward`], on [`Rows`] of activations.
 //!
 //! A row is a token. Few rows, as in a step of generation, take as long as reading the weights does, and go through kernels
 //! that read them once; many go through tiles.
@@ -28,7 +28,7 @@ pub struct Rows {
     pub count: usize,
     /// The residual stream, `[count, width]`.
     pub h: Array,
-    /// `h` behind a layer norm, where a product does not do that itself.
+    /// `h` after a layer norm, where a product does not do that itself.
     normed: Array,
     /// Queries, keys and values of each row, side by side.
     qkv: Array,
@@ -39,7 +39,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Room for so many rows.
+    /// Room for that many rows.
     pub fn new(machine: &Machine, config: &Config, to: DType, count: usize) -> Result<Rows> {
         let array = |dtype, columns| machine.array(dtype, &[count, columns]);
         Ok(Rows {

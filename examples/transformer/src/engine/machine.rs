@@ -1,4 +1,4 @@
-//! Owns the device and the kernels on it: [`Machine`] launches them, and measures each if that is asked for.
+//! The device and the kernels on it: [`Machine`] launches them, and measures each if that is asked for.
 
 use std::cell::RefCell;
 
@@ -50,7 +50,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Launches a kernel on views, behind which there are numbers.
+    /// Launches a kernel on views, after which there are numbers.
     pub fn launch_on(
         &self,
         kernel: &str,
@@ -68,7 +68,7 @@ impl Machine {
         self.stream.capture(work)
     }
 
-    /// Does work with a look at the clock of the device behind each kernel. What the stream has to do before should take
+    /// Does work with a look at the clock of the device after each kernel. What the stream has to do before should take
     /// longer than launching the work, or the device waits for the host between two kernels.
     pub fn measured(&self, work: impl FnOnce() -> Result<()>) -> Result<Vec<Span>> {
         *self.marks.borrow_mut() = Some(vec![]);

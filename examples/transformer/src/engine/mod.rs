@@ -1,4 +1,4 @@
-//! Owns a model on a device: [`Engine`] reads prompts, generates, and gives logits.
+//! A model on a device: [`Engine`] reads prompts, generates, and gives logits.
 //!
 //! ```text
 //! Machine: the device and its kernels ─┬─ Weights: from a checkpoint, or random
@@ -201,7 +201,7 @@ impl Engine {
         Err(Failure::mistake(sentence).advise("`--dtype f32` holds the largest numbers."))
     }
 
-    /// The logits behind each of the tokens, `[tokens, vocabulary]`. What was generated before is forgotten.
+    /// The logits after each of the tokens, `[tokens, vocabulary]`. What was generated before is forgotten.
     pub fn logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         if tokens.is_empty() || tokens.len() > self.setup.capacity {
             let most = self.setup.capacity;

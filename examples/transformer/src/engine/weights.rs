@@ -1,4 +1,4 @@
-//! Owns the weights of a model on the device: read from a checkpoint, or random.
+//! The weights of a model on the device: read from a checkpoint, or random.
 //!
 //! Files of GPT-2 keep matrices as `[inputs, outputs]`, kernels take `[outputs, inputs]`. A kernel turns them around and
 //! converts them, a piece of [`PIECE`] bytes after the other, so loading needs little memory beside the model.

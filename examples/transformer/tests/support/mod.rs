@@ -1,4 +1,4 @@
-//! Owns what the tests of the program share: small models in folders of their own, and a run of the program.
+//! Shared code of the tests: small models in separate folders, and a run of the program.
 //!
 //! Guarantees that a folder is gone when its test ends.
 

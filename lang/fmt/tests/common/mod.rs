@@ -9,7 +9,7 @@ use tk_syntax::ast::{File, Item, ItemKind, Param};
 use tk_syntax::token::{Tok, lex};
 use tk_syntax::{FileId, dump, parse};
 
-/// Formats, and checks that nothing but blanks, line breaks and commas in front of closing brackets has changed, and
+/// Formats, and checks that nothing but blanks, line breaks and commas before closing brackets has changed, and
 /// that the result stays as it is.
 pub fn formatted(text: &str) -> String {
     let once = tk_fmt::format(text).unwrap_or_else(|d| panic!("{d:#?}\n{text}"));

@@ -1,4 +1,4 @@
-//! Owns `as`: the conversion between element types.
+//! `as`: the conversion between element types.
 //!
 //! May assume nothing. Guarantees: integers keep the low bits, a float becomes an integer by truncation with
 //! saturation (NaN is 0), everything that rounds does so to nearest even and once, fp8 saturates.

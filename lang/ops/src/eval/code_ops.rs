@@ -1,4 +1,4 @@
-//! Owns what is done to fp8 elements without leaving them: signs, and the larger or smaller of two.
+//! Operations directly on fp8 codes: signs, and the larger or smaller of two.
 //!
 //! May assume nothing. Guarantees that the result is one of the operands (its sign aside), so that infinities, which no
 //! conversion gives, and the payloads of NaN stay.

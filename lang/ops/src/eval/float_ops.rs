@@ -1,4 +1,4 @@
-//! Owns elementwise operations on floats: f32 and f64 directly, f16 and bf16 in f32 with one rounding at the end.
+//! Elementwise operations on floats: f32 and f64 directly, f16 and bf16 in f32 with one rounding at the end.
 //!
 //! May assume what `elementwise` checked. Guarantees correctly rounded `+ - * /`, `sqrt` and `fma` for all four:
 //! f32 has more than twice the bits of the narrow types and two to spare, with which rounding twice is as rounding

@@ -1,4 +1,4 @@
-//! Owns the floating-point functions on single values.
+//! The floating-point functions on single values.
 //!
 //! May assume nothing. Guarantees that `+ - * /`, `sqrt`, `fma` and the roundings are exact or rounded once, that the
 //! others keep the bound of their row in the table, and the same bits on every machine: what is not an IEEE operation

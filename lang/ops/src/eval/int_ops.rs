@@ -1,4 +1,4 @@
-//! Owns integer and bool arithmetic: wrapping, division and shifts with a defined result for every operand.
+//! Integer and bool arithmetic: wrapping, division and shifts with a defined result for every operand.
 //!
 //! May assume what `elementwise` checked. Guarantees that no operand panics or is undefined.
 

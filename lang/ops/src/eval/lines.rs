@@ -1,4 +1,4 @@
-//! Owns [`Lines`]: a tile seen as lines along one of its dimensions, for what works on one line after the other.
+//! [`Lines`]: a tile seen as lines along one of its dimensions, for what works on one line after the other.
 //!
 //! May assume nothing. Guarantees that places are in row-major order of the tile.
 
@@ -12,7 +12,7 @@ pub struct Lines {
     pub outer: usize,
     /// The extent of the dimension.
     pub len: usize,
-    /// The product of the extents behind the dimension.
+    /// The product of the extents after the dimension.
     pub inner: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Owns the loops: one function per operand count, over slices and repeated values, written so that they vectorise.
+//! The loops: one function per operand count, over slices and repeated values, written so that they vectorise.
 //!
 //! May assume that all slices have `n` elements (the caller checked). Guarantees `n` results.
 

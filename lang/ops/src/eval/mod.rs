@@ -1,4 +1,4 @@
-//! Owns the meaning of the operations without memory and control flow on slices, for the constant folder and the
+//! The meaning of the operations without memory and control flow on slices, for the constant folder and the
 //! interpreter.
 //!
 //! May assume nothing: operand counts, types and lengths are checked. Guarantees that nothing panics, that the same
@@ -259,7 +259,7 @@ fn select(cond: Operand<'_>, a: Operand<'_>, b: Operand<'_>, n: usize) -> Result
     pick!(Bool I8 I16 I32 I64 U8 U16 U32 U64 F8E4M3 F8E5M2 F8E4M3FNUZ F8E5M2FNUZ F16 BF16 F32 F64 E2M1 E8M0)
 }
 
-/// What memory holds behind an atomic operation that finds `old` there; `None` if it stays as it is. `compare` is looked
+/// What memory holds after an atomic operation that finds `old` there; `None` if it stays as it is. `compare` is looked
 /// at by `cas` alone, which compares bits.
 pub fn atomic(
     op: AtomicOp,

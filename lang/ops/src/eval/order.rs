@@ -1,5 +1,4 @@
-//! Owns what follows from the order of elements and from their values as positions: sorting, the largest few, counting
-//! and picking.
+//! Operations by the order of elements or with values as positions: sorting, top-k, counting and gathering.
 //!
 //! May assume nothing. Guarantees the one total order of the language, in which -0 comes before +0, and that equal
 //! elements keep their order.

@@ -1,4 +1,4 @@
-//! Owns the random numbers of a program; the generator is in [`crate::philox`].
+//! The random numbers of a program; the generator is in [`crate::philox`].
 //!
 //! May assume nothing. Guarantees that a number depends on the seed and its own offset only.
 

@@ -1,4 +1,4 @@
-//! Owns the named reductions along one dimension.
+//! The named reductions along one dimension.
 //!
 //! May assume nothing. Guarantees an order of combination that depends on the extents only, and sums and products whose
 //! error grows with the logarithm of the length: blocks are folded into partial results, these pairwise.

@@ -1,4 +1,4 @@
-//! Owns running sums and products along one dimension.
+//! Running sums and products along one dimension.
 //!
 //! May assume nothing. Guarantees an order of combination that depends on the length only, and results whose error grows
 //! with the logarithm of the length: halves are scanned each for itself, then the second is put on top of the first.

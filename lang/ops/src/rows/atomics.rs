@@ -1,4 +1,4 @@
-//! Owns the rows of atomics, on pointers and on views.
+//! The rows of atomics, on pointers and on views.
 
 use super::{ORDER, SCOPE, opt, req};
 use crate::op::{AtomicOp, Op};
@@ -40,8 +40,8 @@ const OF_VIEW: Row = Row { receiver: Receiver::View, params: UPDATE_VIEW, ..ATOM
 pub(super) const ROWS: &[Row] = &[
     Row {
         name: "atomic_add",
-        doc: "Adds to memory in one step and gives the value before. Pointers and values broadcast; each \
-              element acts once. Masked-off lanes give zero.",
+        doc: "Adds to memory in one step and returns the old value. Pointers and values broadcast; each element acts \
+              once. Masked-off lanes give zero.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -60,8 +60,8 @@ test \"atomic_add\" {
     Row {
         name: "atomic_max",
         op: Op::Atomic(AtomicOp::Max),
-        doc: "Keeps the larger of memory and value (by the total order of floats) and gives the value \
-              before. Pointers and values broadcast; each element acts once. Masked-off lanes give zero.",
+        doc: "Stores the larger of memory and value (by the total order of floats) and returns the old value. Pointers \
+              and values broadcast; each element acts once. Masked-off lanes give zero.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -79,8 +79,8 @@ test \"atomic_max\" {
     Row {
         name: "atomic_min",
         op: Op::Atomic(AtomicOp::Min),
-        doc: "Keeps the smaller of memory and value (by the total order of floats) and gives the value \
-              before. Pointers and values broadcast; each element acts once. Masked-off lanes give zero.",
+        doc: "Stores the smaller of memory and value (by the total order of floats) and returns the old value. \
+              Pointers and values broadcast; each element acts once. Masked-off lanes give zero.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -98,8 +98,8 @@ test \"atomic_min\" {
     Row {
         name: "atomic_and",
         op: Op::Atomic(AtomicOp::And),
-        doc: "Clears the bits of memory that are not set in the value and gives the bits before. Pointers \
-              and values broadcast; each element acts once. Masked-off lanes give zero.",
+        doc: "Clears the bits of memory that are not set in the value and returns the old bits. Pointers and values \
+              broadcast; each element acts once. Masked-off lanes give zero.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -117,8 +117,8 @@ test \"atomic_and\" {
     Row {
         name: "atomic_or",
         op: Op::Atomic(AtomicOp::Or),
-        doc: "Sets the bits of memory that are set in the value and gives the bits before. Pointers and \
-              values broadcast; each element acts once. Masked-off lanes give zero.",
+        doc: "Sets the bits of memory that are set in the value and returns the old bits. Pointers and values \
+              broadcast; each element acts once. Masked-off lanes give zero.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -136,8 +136,8 @@ test \"atomic_or\" {
     Row {
         name: "atomic_xor",
         op: Op::Atomic(AtomicOp::Xor),
-        doc: "Flips the bits of memory that are set in the value and gives the bits before. Pointers and \
-              values broadcast; each element acts once. Masked-off lanes give zero.",
+        doc: "Flips the bits of memory that are set in the value and returns the old bits. Pointers and values \
+              broadcast; each element acts once. Masked-off lanes give zero.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -155,8 +155,8 @@ test \"atomic_xor\" {
     Row {
         name: "atomic_xchg",
         op: Op::Atomic(AtomicOp::Xchg),
-        doc: "Writes the value and gives the one before. Pointers and values broadcast; each element acts \
-              once. Masked-off lanes give zero.",
+        doc: "Writes the value and returns the old one. Pointers and values broadcast; each element acts once. \
+              Masked-off lanes give zero.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -182,8 +182,8 @@ test \"atomic_xchg\" {
             opt("scope", SCOPE, "device"),
         ],
         op: Op::Atomic(AtomicOp::Cas),
-        doc: "Writes the value where memory equals `compare`, in one step, and gives the value before. The \
-              comparison is by bits. Masked-off lanes give zero.",
+        doc: "Writes the value where memory equals `compare`, in one step, and returns the old value. The comparison \
+              is by bits. Masked-off lanes give zero.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -208,7 +208,7 @@ test \"atomic_cas\" {
             opt("scope", SCOPE, "device"),
         ],
         op: Op::Atomic(AtomicOp::Load),
-        doc: "Reads memory that other programs write at the same time; `other` where the mask is false.",
+        doc: "Reads memory that other programs write concurrently; `other` where the mask is false.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -226,7 +226,7 @@ test \"atomic_load\" {
     Row {
         name: "atomic_store",
         op: Op::Atomic(AtomicOp::Store),
-        doc: "Writes memory that other programs read at the same time.",
+        doc: "Writes memory that other programs read concurrently.",
         example: "kernel update(y: *mut i32)
     grid(4)
 {
@@ -243,8 +243,8 @@ test \"atomic_store\" {
     },
     Row {
         name: "atomic_add",
-        doc: "Adds to memory in one step and gives the value before at these positions of the view. What \
-              is outside or masked off is left alone and gives zero.",
+        doc: "Adds to memory in one step and returns the old value at these positions of the view. Positions that are \
+              out of bounds or masked off are not modified and give zero.",
         example: "kernel update(y: mut view[i32, 1])
     grid(4)
 {
@@ -263,9 +263,8 @@ test \"view.atomic_add\" {
     Row {
         name: "atomic_max",
         op: Op::Atomic(AtomicOp::Max),
-        doc: "Keeps the larger of memory and value (by the total order of floats) and gives the value \
-              before at these positions of the view. What is outside or masked off is left alone and gives \
-              zero.",
+        doc: "Stores the larger of memory and value (by the total order of floats) and returns the old value at these \
+              positions of the view. Positions that are out of bounds or masked off are not modified and give zero.",
         example: "kernel update(y: mut view[i32, 1])
     grid(4)
 {
@@ -283,9 +282,8 @@ test \"view.atomic_max\" {
     Row {
         name: "atomic_min",
         op: Op::Atomic(AtomicOp::Min),
-        doc: "Keeps the smaller of memory and value (by the total order of floats) and gives the value \
-              before at these positions of the view. What is outside or masked off is left alone and gives \
-              zero.",
+        doc: "Stores the smaller of memory and value (by the total order of floats) and returns the old value at these \
+              positions of the view. Positions that are out of bounds or masked off are not modified and give zero.",
         example: "kernel update(y: mut view[i32, 1])
     grid(4)
 {
@@ -303,8 +301,8 @@ test \"view.atomic_min\" {
     Row {
         name: "atomic_and",
         op: Op::Atomic(AtomicOp::And),
-        doc: "Clears the bits of memory that are not set in the value and gives the bits before at these \
-              positions of the view. What is outside or masked off is left alone and gives zero.",
+        doc: "Clears the bits of memory that are not set in the value and returns the old bits at these positions of \
+              the view. Positions that are out of bounds or masked off are not modified and give zero.",
         example: "kernel update(y: mut view[i32, 1])
     grid(4)
 {
@@ -322,8 +320,8 @@ test \"view.atomic_and\" {
     Row {
         name: "atomic_or",
         op: Op::Atomic(AtomicOp::Or),
-        doc: "Sets the bits of memory that are set in the value and gives the bits before at these \
-              positions of the view. What is outside or masked off is left alone and gives zero.",
+        doc: "Sets the bits of memory that are set in the value and returns the old bits at these positions of the \
+              view. Positions that are out of bounds or masked off are not modified and give zero.",
         example: "kernel update(y: mut view[i32, 1])
     grid(4)
 {
@@ -341,8 +339,8 @@ test \"view.atomic_or\" {
     Row {
         name: "atomic_xor",
         op: Op::Atomic(AtomicOp::Xor),
-        doc: "Flips the bits of memory that are set in the value and gives the bits before at these \
-              positions of the view. What is outside or masked off is left alone and gives zero.",
+        doc: "Flips the bits of memory that are set in the value and returns the old bits at these positions of the \
+              view. Positions that are out of bounds or masked off are not modified and give zero.",
         example: "kernel update(y: mut view[i32, 1])
     grid(4)
 {
@@ -360,8 +358,8 @@ test \"view.atomic_xor\" {
     Row {
         name: "atomic_xchg",
         op: Op::Atomic(AtomicOp::Xchg),
-        doc: "Writes the value and gives the one before at these positions of the view. What is outside or \
-              masked off is left alone and gives zero.",
+        doc: "Writes the value and returns the old one at these positions of the view. Positions that are out of \
+              bounds or masked off are not modified and give zero.",
         example: "kernel update(y: mut view[i32, 1])
     grid(4)
 {
@@ -388,8 +386,8 @@ test \"view.atomic_xchg\" {
             opt("scope", SCOPE, "device"),
         ],
         op: Op::Atomic(AtomicOp::Cas),
-        doc: "Writes the value where the element equals `compare`, in one step, and gives the value \
-              before. What is outside or masked off is left alone and gives zero.",
+        doc: "Writes the value where the element equals `compare`, in one step, and returns the old value. Positions \
+              that are out of bounds or masked off are not modified and give zero.",
         example: "kernel update(y: mut view[i32, 1])
     grid(4)
 {

@@ -1,4 +1,4 @@
-//! Owns the rows of the program model, control flow, hints, debugging and the machine.
+//! The rows of the program model, control flow, hints, debugging and the machine.
 
 use super::{opt, req};
 use crate::op::{ControlOp, Op};
@@ -69,10 +69,10 @@ pub(super) const FLOW: &[Row] = &[
             opt("flatten", ParamKind::ConstBool, "false"),
             opt("specialize", ParamKind::ConstBool, "false"),
         ],
-        doc: "What a `for` loop runs over: `start, start + step, ..` before `end`. A negative step must be known at \
-              compile time. `stages` is how many iterations are in flight, `unroll` how many are written out, both at least 1; \
-              `flatten` joins a nest of two loops into one, `specialize` gives loads and arithmetic warps of their \
-              own; devices for which either is faster do it without being asked. None of them changes a result.",
+        doc: "The range of a `for` loop: `start, start + step, ..` up to but excluding `end`. A negative step must be \
+              known at compile time. `stages` is the number of iterations in flight, `unroll` the unroll factor, both \
+              at least 1; `flatten` fuses a nest of two loops into one, `specialize` gives loads and arithmetic \
+              separate warps; devices for which either is faster do it by default. None of them changes a result.",
         example: "let mut s = 0;
 for i in range(0, 10, 3) {
     s = s * 10 + i;
@@ -91,7 +91,7 @@ assert(s == 372);",
             req("end", ParamKind::ConstInt),
             opt("step", ParamKind::ConstInt, "1"),
         ],
-        doc: "What a `for` loop runs over that is written out at compile time: the variable is a compile-time value.",
+        doc: "The range of a `for` loop that is unrolled at compile time: the variable is a compile-time value.",
         example: "let mut s = 0;
 for i in static_range(1, 4) {
     s += sum(full([i], i, i32));
@@ -103,7 +103,7 @@ assert(s == 14);",
         name: "map",
         params: &[req("f", ParamKind::Fn), req("x", ParamKind::Rest)],
         op: Op::Control(ControlOp::Map),
-        doc: "A function of scalars, branches included, applied to every element of one or more tiles, which \
+        doc: "Applies a function of scalars, including branches, to every element of one or more tiles, which \
               broadcast. It may return a tuple, which gives a tuple of tiles.",
         example: "let x = map(|a, b| a * a + b, arange(0, 4), 1);
 assert(all(x == arange(0, 4) * arange(0, 4) + 1));",
@@ -141,8 +141,8 @@ assert(multiple_of(n, 16) == 48);",
         name: "max_contiguous",
         params: PROMISE,
         op: Op::Control(ControlOp::MaxContiguous),
-        doc: "The same tile with the promise that each aligned run of so many elements along the last dimension counts \
-              up by one. Checked mode verifies it.",
+        doc: "The same tile with the promise that each aligned run of that many elements along the last dimension \
+              counts up by one. Checked mode verifies it.",
         example: "assert(all(max_contiguous(arange(0, 8), 8) == arange(0, 8)));",
         effects: Effects::Pure,
         ..CONTROL
@@ -175,8 +175,8 @@ assert(sum(full([N], 1, i32)) == 8);",
         name: "print",
         params: &[req("values", ParamKind::Rest)],
         op: Op::Control(ControlOp::Print),
-        doc: "Prints values of each program, with its ids; string literals stand for themselves. Lines come in the order of \
-              the programs when the launch ends.",
+        doc: "Prints values of each program, with its ids; string literals are printed verbatim. Lines appear in the \
+              order of the programs when the launch ends.",
         example: "kernel show(x: view[i32, 1])
     grid(1)
 {
@@ -207,7 +207,7 @@ pub(super) const MACHINE: &[Row] = &[
     Row {
         name: "grid_barrier",
         op: Op::Control(ControlOp::GridBarrier),
-        doc: "Waits until every program of the grid has come here; what each did before is seen by all after. Needs \
+        doc: "Waits until every program of the grid has arrived; afterwards all see what each did before. Needs \
               `launch(cooperative = true)`.",
         example: "kernel turn(x: mut view[i32, 1], y: mut view[i32, 1])
     grid(4)
@@ -229,8 +229,8 @@ test \"grid_barrier\" {
     Row {
         name: "globaltimer",
         op: Op::Control(ControlOp::GlobalTimer),
-        doc: "Nanoseconds of a clock that all programs share, a `u64`, when the program comes here. How often the clock \
-              moves is a matter of the machine: on NVIDIA GPUs every 32 ns to 1 µs, on AMD GPUs every 10 or 40 ns.",
+        doc: "The nanoseconds of a clock that all programs share, a `u64`. The resolution depends on the device: on \
+              NVIDIA GPUs every 32 ns to 1 µs, on AMD GPUs every 10 or 40 ns.",
         example: "kernel took(y: mut view[u64, 1])
     grid(1)
 {
@@ -248,8 +248,8 @@ test \"globaltimer\" {
     Row {
         name: "smid",
         op: Op::Control(ControlOp::SmId),
-        doc: "The number of the multiprocessor that runs this program, an `i32`, for looking at how programs are \
-              distributed: numbers may leave gaps. On the CPU it is 0.",
+        doc: "The number of the multiprocessor that runs this program, an `i32`, to observe how programs are \
+              distributed: numbers may have gaps. On the CPU it is 0.",
         example: "kernel places(y: mut view[i32, 1])
     grid(4)
 {

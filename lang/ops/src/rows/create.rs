@@ -1,4 +1,4 @@
-//! Owns the rows that make tiles from nothing.
+//! The rows that make tiles from nothing.
 
 use super::req;
 use crate::op::{CreateOp, Op};
@@ -42,7 +42,7 @@ assert(sum(x + 1.0) == 6.0);",
             req("value", ParamKind::Value),
             req("dtype", ParamKind::DType),
         ],
-        doc: "A tile with the same value everywhere.",
+        doc: "A tile filled with one value.",
         example: "let x = full([4], 2.5, f32);
 assert(all(x == 2.5));
 assert(sum(x) == 10.0);",

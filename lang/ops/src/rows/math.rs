@@ -1,4 +1,4 @@
-//! Owns the rows of elementwise functions.
+//! The rows of elementwise functions.
 //!
 //! A bound in ulp holds for every device: the evaluation here stays within one unit and a half, the margin is that of
 //! the device libraries.
@@ -247,7 +247,7 @@ assert(all(minnum(full([4], nan, f32), 1.0) == 1.0));",
         name: "mulhi",
         params: AB,
         op: Op::Elementwise(ElementwiseOp::MulHi),
-        doc: "The upper half of the product of two integers, signed or unsigned as their type is.",
+        doc: "The upper half of the product of two integers, signed or unsigned according to their type.",
         example: "assert(all(mulhi(full([4], -2147483648, i32), 3) == -2));
 assert(all(mulhi(full([4], 255, u8), 255) == 254));",
         ..INTEGER
@@ -300,7 +300,7 @@ assert(!any(isfinite(full([4], nan, f32))));",
         scheme: Scheme::Special,
         op: Op::Elementwise(ElementwiseOp::Bitcast),
         doc: "The same bits as another element type of the same width. Between bytes and `e2m1` the last dimension is \
-              doubled or halved: a byte holds two, the low half first.",
+              doubled or halved: two per byte, the low half first.",
         example: "assert(all(bitcast(full([4], 1.0, f32), u32) == 1065353216));
 assert(all(bitcast(full([4], 255, u8), i8) == -1));
 assert(all(bitcast(full([4], 0x44, u8), e2m1) as f32 == full([8], 2.0, f32)));",
@@ -316,10 +316,11 @@ assert(all(bitcast(full([4], 0x44, u8), e2m1) as f32 == full([8], 2.0, f32)));",
         ],
         scheme: Scheme::Special,
         op: Op::Elementwise(ElementwiseOp::Cast),
-        doc: "A float as another float type, rounded as asked. `nearest` is `as`. `toward_zero` never grows. `stochastic` is \
-              one of the two neighbours, the farther one with the probability of how near it is, decided by the upper 24 \
-              of the random `bits` (`u32`, such as `randint(seed, offset)`): the mean of many is the value. What lies \
-              beyond the largest finite value becomes that value, unless it is an infinity.",
+        doc: "A float as another float type, with the given rounding. `nearest` is `as`. `toward_zero` never increases \
+              the magnitude. `stochastic` gives one of the two neighbours, each with a probability that depends on its \
+              distance, decided by the upper 24 of the random `bits` (`u32`, such as `randint(seed, offset)`), so that \
+              the expected value is the value itself. Values beyond the largest finite one become that one, except \
+              infinities.",
         example: "let x = full([4], 1.00390625, f32);
 assert(all(cast(x * 1.5, bf16, rounding = toward_zero) == 1.5));
 assert(all(cast(-x * 1.99, f8e4m3, rounding = toward_zero) == -1.875));

@@ -1,4 +1,4 @@
-//! Owns the rows that read and write device memory: through pointers, and through views.
+//! The rows that read and write device memory: through pointers, and through views.
 
 use super::{EVICT, LOAD_CACHE, STORE_CACHE, opt, req};
 use crate::op::{MemoryOp, Op};
@@ -30,12 +30,12 @@ pub(super) const ROWS: &[Row] = &[
             opt("cache", LOAD_CACHE, "all"),
             opt("evict", EVICT, "normal"),
         ],
-        doc: "The values at the pointers where the mask is true, `other` elsewhere. Masked-off lanes are not read. `cache` \
-              and `evict` change no result. What is read stays in all caches, only in the one that all programs share \
-              (`global`), or where it is in nobody's way since it is read once (`streaming`); a `volatile` load is done \
-              each time that the text says, for what other programs write by atomics meanwhile. What `evict` says leaves the shared \
-              cache before (`first`) or behind (`last`) other things. Where a target has no such instruction, hints do \
-              nothing.",
+        doc: "The values at the pointers where the mask is true, `other` elsewhere. Masked-off lanes are not read. \
+              `cache` and `evict` do not change results. Data is cached in all caches, only in the one that all \
+              programs share (`global`), or as data that is read once (`streaming`); a `volatile` load is never merged \
+              or removed, for memory that other programs write concurrently by atomics. `evict` makes data leave the \
+              shared cache before (`first`) or after (`last`) other data. Targets without such instructions ignore the \
+              hints.",
         example: "kernel part(x: *i32, y: *mut i32, n: i32)
     grid(1)
 {
@@ -61,8 +61,8 @@ test \"load\" {
             opt("evict", EVICT, "normal"),
         ],
         op: Op::Memory(MemoryOp::Store),
-        doc: "Writes the values where the mask is true. Of several lanes with one address one wins, unspecified \
-              which. `cache` and `evict` are hints as those of `load`; `through` writes to memory at once, too.",
+        doc: "Writes the values where the mask is true. If several lanes have the same address, it is unspecified \
+              which one wins. `cache` and `evict` are hints as in `load`; `through` also writes to memory at once.",
         example: "kernel fill(y: *mut i32, n: i32)
     grid(1)
 {
@@ -86,8 +86,8 @@ test \"store\" {
             opt("cache", LOAD_CACHE, "all"),
         ],
         op: Op::Memory(MemoryOp::Prefetch),
-        doc: "Asks for the memory at the pointers to be brought into the caches, or with another `cache` than `all` into \
-              the one that all programs share. A hint without a result; GPUs of AMD leave it alone.",
+        doc: "Prefetches the memory at the pointers into the caches, or, with a `cache` other than `all`, into the one \
+              that all programs share. A hint without a result; ignored on AMD GPUs.",
         example: "kernel copy(x: *i32, y: *mut i32)
     grid(1)
 {
@@ -112,7 +112,7 @@ test \"prefetch\" {
             req("strides", ParamKind::Position),
         ],
         op: Op::Memory(MemoryOp::View),
-        doc: "A view of memory with this shape and these strides, counted in elements; `mut` when the pointer is.",
+        doc: "A view of memory with this shape and these strides, counted in elements; `mut` if the pointer is.",
         example: "kernel transpose(x: *i32, y: *mut i32)
     grid(1)
 {
@@ -140,8 +140,8 @@ test \"view\" {
             opt("evict", EVICT, "normal"),
         ],
         op: Op::Memory(MemoryOp::ViewLoad),
-        doc: "The box of this shape that starts at `at`, or without `shape` the one element there. Positions outside \
-              the view, negative ones too, read `other`.",
+        doc: "The box of this shape that starts at `at`, or without `shape` the element there. Positions outside the \
+              view, including negative ones, read `other`.",
         example: "kernel shifted(x: view[i32, 1], y: mut view[i32, 1])
     grid(1)
 {
@@ -166,8 +166,8 @@ test \"view.load\" {
             opt("evict", EVICT, "normal"),
         ],
         op: Op::Memory(MemoryOp::ViewStore),
-        doc: "Writes a tile to the box that starts at `at`, or a scalar to the one element there. Positions outside \
-              the view are not written.",
+        doc: "Writes a tile to the box that starts at `at`, or a scalar to the element there. Positions outside the \
+              view are not written.",
         example: "kernel corner(y: mut view[i32, 2])
     grid(1)
 {
@@ -208,8 +208,8 @@ test \"view.inside\" {
         name: "permute",
         params: &[req("v", ParamKind::View), req("order", ParamKind::ConstInts)],
         op: Op::Memory(MemoryOp::ViewPermute),
-        doc: "The view with its dimensions in another order: dimension `i` is dimension `order[i]`. Nothing is \
-              copied; `v.T` is the order `[1, 0]`.",
+        doc: "The view with its dimensions in another order: dimension `i` is dimension `order[i]`, without a copy; \
+              `v.T` is the order `[1, 0]`.",
         example: "kernel turn(x: view[i32, 2], y: mut view[i32, 2])
     grid(1)
 {

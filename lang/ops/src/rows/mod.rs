@@ -1,4 +1,4 @@
-//! Owns **the op table**: every builtin, a file per class.
+//! **the op table**: every builtin, a file per class.
 //!
 //! Guarantees (tested) that names are unique per receiver, that every row has documentation and an example, and that
 //! every default can stand where its parameter is.

@@ -1,4 +1,4 @@
-//! Owns the rows of the operators, which the checker finds by their symbol.
+//! The rows of the operators, which the checker finds by their symbol.
 
 use super::req;
 use crate::dtype::DTypeSet;
@@ -94,7 +94,7 @@ assert(all(full([2], -5.5, f32) % 2.0 == -1.5));",
         params: X,
         scheme: Scheme::Elementwise(DTypeSet::ORDERED, ElemResult::Same),
         op: Op::Elementwise(ElementwiseOp::Neg),
-        doc: "Negation. Integers wrap; a float changes its sign, zero and NaN too.",
+        doc: "Negation. Integers wrap; a float changes its sign, including zero and NaN.",
         example: "let x = arange(0, 3);
 assert(all(-x + x == 0) && min(-x) == -2);
 assert(all(1.0 / -zeros([2], f32) == -inf));",
@@ -104,21 +104,21 @@ assert(all(1.0 / -zeros([2], f32) == -inf));",
     Row {
         name: "&",
         op: Op::Elementwise(ElementwiseOp::And),
-        doc: "Bits that are set in both.",
+        doc: "Bitwise and.",
         example: "assert(all(full([2], 12, i32) & 10 == 8));",
         ..BITS
     },
     Row {
         name: "|",
         op: Op::Elementwise(ElementwiseOp::Or),
-        doc: "Bits that are set in either.",
+        doc: "Bitwise or.",
         example: "assert(all((full([2], 12, i32) | 10) == 14));",
         ..BITS
     },
     Row {
         name: "^",
         op: Op::Elementwise(ElementwiseOp::Xor),
-        doc: "Bits that differ.",
+        doc: "Bitwise exclusive or.",
         example: "assert(all((full([2], 12, i32) ^ 10) == 6));",
         ..BITS
     },
@@ -137,9 +137,8 @@ assert(all((full([2], 1, i32) << -1) == 0));",
         name: ">>",
         scheme: Scheme::Special,
         op: Op::Elementwise(ElementwiseOp::Shr),
-        doc: "Shift to the right: the sign of a signed integer is repeated, zeros come into an unsigned one. An \
-              amount of the width or more, or a negative one, leaves only those; the amount may be of another \
-              integer type.",
+        doc: "Shift to the right: arithmetic for signed integers, logical for unsigned ones. An amount of the width or \
+              more, or a negative one, gives only sign bits or zeros; the amount may be of another integer type.",
         example: "assert(all((full([2], -8, i32) >> 1) == -4));
 assert(all((full([2], -8, i32) >> 40) == -1));
 assert(all((full([2], 128, u8) >> 7) == 1));
@@ -231,9 +230,9 @@ assert(sum(!(i < 2)) == 4);",
         params: &[req("x", ParamKind::Value), req("dtype", ParamKind::DType)],
         scheme: Scheme::Special,
         op: Op::Elementwise(ElementwiseOp::Cast),
-        doc: "The value as another element type. Integers keep the low bits, a bool gives 0 or 1, a float becomes \
-              an integer by truncation with saturation (NaN gives 0); what becomes a float rounds to nearest even, \
-              fp8 and `e2m1` saturate. There is no cast to bool: write `x != 0`.",
+        doc: "The value as another element type. Integers keep the low bits, a bool gives 0 or 1, a float becomes an \
+              integer by truncation with saturation (NaN gives 0); conversions to floats round to nearest even, fp8 \
+              and `e2m1` saturate. There is no cast to bool: write `x != 0`.",
         example: "assert(all(full([2], 300, i32) as u8 == 44));
 assert(all(full([2], -2.75, f32) as i32 == -2));
 assert(all(full([2], 1000.0, f32) as i8 == 127));

@@ -1,4 +1,4 @@
-//! Owns the rows of random numbers on the device.
+//! The rows of random numbers on the device.
 
 use super::req;
 use crate::op::{Op, RandomOp};

@@ -1,4 +1,4 @@
-//! Owns the rows of reductions.
+//! The rows of reductions.
 
 use super::{opt, req};
 use crate::dtype::DTypeSet;
@@ -58,7 +58,7 @@ assert(sum(full([4], 100, i8)) == 400);",
     Row {
         name: "prod",
         op: Op::Reduce(ReduceOp::Prod),
-        doc: "The product along `axis`, or of all elements, typed as `sum` is.",
+        doc: "The product along `axis`, or of all elements, with the type rules of `sum`.",
         example: "assert(prod(arange(1, 6)) == 120);
 assert(prod(full([3], 100, i8)) == 1000000);",
         ..SUM
@@ -131,7 +131,7 @@ assert(all(x < 4) && !all(x < 3));",
         name: "xor_sum",
         scheme: Scheme::Reduce(DTypeSet::INT, ElemResult::Same),
         op: Op::Reduce(ReduceOp::XorSum),
-        doc: "The exclusive or of all integers along `axis`, or of all.",
+        doc: "The exclusive or of the integers along `axis`, or of all.",
         example: "assert(xor_sum(arange(0, 6)) == 1);",
         ..LOGIC
     },
@@ -139,7 +139,7 @@ assert(all(x < 4) && !all(x < 3));",
         name: "reduce_or",
         scheme: Scheme::Reduce(DTypeSet::INT, ElemResult::Same),
         op: Op::Reduce(ReduceOp::Or),
-        doc: "The bits that are set in any integer along `axis`, or in any of all.",
+        doc: "The bitwise or of the integers along `axis`, or of all.",
         example: "let x = reshape(arange(0, 6), [2, 3]);
 assert(reduce_or(x) == 7);
 assert(all(
@@ -158,8 +158,8 @@ assert(all(
         scheme: Scheme::Special,
         // What it counts padding for: `-inf` is left out. The value is made of other operations.
         op: Op::Reduce(ReduceOp::Max),
-        doc: "`exp(x - max(x)) / sum(exp(x - max(x)))` along `axis`, a tile of the shape and type of `x`; f16 and bf16 are \
-              computed in f32 and rounded once. A line of nothing but `-inf` gives NaN, as does one with NaN or `inf`.",
+        doc: "`exp(x - max(x)) / sum(exp(x - max(x)))` along `axis`, a tile of the shape and type of `x`; f16 and bf16 \
+              are computed in f32 and rounded once. A line of only `-inf` gives NaN, as does one with NaN or `inf`.",
         example: "let x = reshape(arange(0, 8), [2, 4]) as f32;
 assert_close(softmax(x)[1], softmax(x)[0]);
 assert_close(sum(softmax(x, axis = 0), axis = 0), full([4], 1.0, f32));
@@ -178,7 +178,7 @@ assert(all(softmax(full([4], 7.0, f16)) == 0.25));",
         ],
         scheme: Scheme::Special,
         op: Op::Reduce(ReduceOp::Custom),
-        doc: "Folds `axis` with a function of two values, which is taken to be associative, and commutative unless \
+        doc: "Folds `axis` with a function of two values, which is assumed to be associative, and commutative unless \
               `ordered`. `x` may be a tuple or struct of tiles; the function then takes and returns such values of \
               scalars.",
         example: "let x = reshape(arange(0, 6), [2, 3]);

@@ -1,4 +1,4 @@
-//! Owns the rows of running folds, sorting and counting.
+//! The rows of running folds, sorting and counting.
 
 use super::{opt, req};
 use crate::op::{Op, ScanOp};
@@ -66,7 +66,7 @@ assert(all(x == arange(0, 4) * arange(1, 5) / 2));",
         ],
         op: Op::Scan(ScanOp::Sort),
         doc: "The keys in ascending order along `axis`, or the keys and their values as a tuple. Stable in both \
-              directions; NaN comes last in both, -0 is below +0.",
+              directions; NaN is last in both, and -0 < +0.",
         example: "assert(all(sort(3 - arange(0, 4)) == arange(0, 4)));
 let (k, v) = sort(3 - arange(0, 4), values = arange(0, 4));
 assert(all(k == arange(0, 4)) && all(v == 3 - arange(0, 4)));",
@@ -76,8 +76,8 @@ assert(all(k == arange(0, 4)) && all(v == 3 - arange(0, 4)));",
         name: "topk",
         params: &[req("x", ParamKind::Value), req("k", ParamKind::ConstInt)],
         op: Op::Scan(ScanOp::TopK),
-        doc: "The `k` largest elements along the last dimension, largest first, and their `i32` positions, as a \
-              tuple. As in `argmax`, NaN counts as the largest and of equals the first comes first.",
+        doc: "The `k` largest elements along the last dimension, largest first, and their `i32` positions, as a tuple. \
+              As in `argmax`, NaN counts as the largest, and equal elements keep their order.",
         example: "let (v, i) = topk(arange(0, 8) * 2, 2);
 assert(all(v == 14 - arange(0, 2) * 2) && all(i == 7 - arange(0, 2)));",
         ..SCAN
@@ -90,8 +90,8 @@ assert(all(v == 14 - arange(0, 2) * 2) && all(i == 7 - arange(0, 2)));",
             opt("mask", ParamKind::Mask, "true"),
         ],
         op: Op::Scan(ScanOp::Histogram),
-        doc: "How often each of the values `0, .., bins - 1` occurs where the mask is true, as an `i32` tile; other \
-              values are ignored.",
+        doc: "The number of occurrences of each value `0, .., bins - 1` where the mask is true, as an `i32` tile; \
+              other values are ignored.",
         example: "let h = histogram(arange(0, 10) / 2, 4);
 assert(all(h == 2));",
         ..SCAN
@@ -104,9 +104,9 @@ assert(all(h == 2));",
             opt("axis", ParamKind::Axis, "0"),
         ],
         op: Op::Scan(ScanOp::Gather),
-        doc: "The elements of `x` at these positions along `axis`. Other extents of `index` are those of `x`; when \
-              `x` has rank 1, `index` has any shape. `x` may be a compile-time list of numbers: a lookup table. A \
-              position outside is an error in checked mode and gives an unspecified element otherwise.",
+        doc: "The elements of `x` at these positions along `axis`. Other extents of `index` are those of `x`; if `x` \
+              has rank 1, `index` has any shape. `x` may be a compile-time list of numbers: a lookup table. A position \
+              out of bounds is an error in checked mode and gives an unspecified element otherwise.",
         example: "assert(all(gather(arange(0, 4) * 10, 3 - arange(0, 4)) == 30 - arange(0, 4) * 10));
 const SQUARES = [0, 1, 4, 9];
 assert(sum(gather(SQUARES, arange(0, 4))) == 14);",

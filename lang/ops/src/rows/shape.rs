@@ -1,4 +1,4 @@
-//! Owns the rows that rearrange elements.
+//! The rows that rearrange elements.
 
 use super::{opt, req};
 use crate::op::{Op, ShapeOp};
@@ -20,7 +20,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "reshape",
         params: &[req("x", ParamKind::Value), req("shape", ParamKind::Shape)],
-        doc: "The same elements in row-major order with another shape of as many elements.",
+        doc: "The same elements in row-major order with another shape of the same size.",
         example: "let x = reshape(arange(0, 6), [2, 3]);
 assert(all(sum(x, axis = 1) == arange(0, 2) * 9 + 3));",
         ..SHAPE
@@ -110,7 +110,7 @@ assert(all(b == arange(0, 2) * 2 + 1));",
         name: "interleave",
         params: &[req("a", ParamKind::Value), req("b", ParamKind::Value)],
         op: Op::Shape(ShapeOp::Interleave),
-        doc: "Elements of two tiles of one shape in turn along the last dimension.",
+        doc: "Alternating elements of two tiles of one shape along the last dimension.",
         example: "assert(all(interleave(arange(0, 2) * 2, arange(0, 2) * 2 + 1) == arange(0, 4)));",
         ..SHAPE
     },

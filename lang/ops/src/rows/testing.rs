@@ -1,4 +1,4 @@
-//! Owns the rows that only `test` blocks know.
+//! The rows that only `test` blocks know.
 
 use super::{opt, req};
 use crate::op::{HostOp, Op};
@@ -20,7 +20,7 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         name: "buffer",
         params: &[req("x", ParamKind::Value)],
-        doc: "A contiguous tensor in device memory with the elements of a tile: what a test passes to a kernel.",
+        doc: "A contiguous tensor in device memory with the elements of a tile, as an argument for a kernel.",
         example: "let x = buffer(arange(0, 4));
 assert(all(x.tile() == arange(0, 4)));",
         ..HOST
@@ -29,8 +29,8 @@ assert(all(x.tile() == arange(0, 4)));",
         name: "empty",
         params: &[req("shape", ParamKind::Shape), req("dtype", ParamKind::DType)],
         op: Op::Host(HostOp::Empty),
-        doc: "A contiguous tensor in device memory that nobody has written: what a kernel fills. In checked mode reading \
-              an element before it is written is E0709, in the kernel and by `tile`.",
+        doc: "An uninitialized contiguous tensor in device memory, for results of a kernel. In checked mode reading an \
+              element before it is written is E0709, in the kernel and by `tile`.",
         example: "kernel fill(x: mut view[i32, 1])
     grid(1)
 {
@@ -70,7 +70,7 @@ test \"pointers\" {
         receiver: Receiver::Buffer,
         params: &[req("x", ParamKind::View)],
         op: Op::Host(HostOp::Tile),
-        doc: "The elements that the buffer has now, as a tile.",
+        doc: "The current elements of the buffer, as a tile.",
         example: "let x = buffer(reshape(arange(0, 6), [2, 3]));
 assert(all(sum(x.tile(), axis = 1) == arange(0, 2) * 9 + 3));",
         ..HOST
@@ -83,7 +83,7 @@ assert(all(sum(x.tile(), axis = 1) == arange(0, 2) * 9 + 3));",
             req("seed", ParamKind::ConstInt),
         ],
         op: Op::Host(HostOp::Randn),
-        doc: "Normal numbers that depend on the seed only: element i is that of offset i of the device function \
+        doc: "Normal numbers that depend only on the seed: element i is that of offset i of the device function \
               `randn`, computed in f64 and rounded to the element type.",
         example: "let x = randn([1024], f32, seed = 7);
 assert(abs(sum(where(arange(0, 1024) == 1, x, 0.0)) - 0.37640346) < 0.000001);
@@ -100,7 +100,7 @@ assert(abs(sum(x) / 1024.0) < 0.2 && abs(sum(x * x) / 1024.0 - 1.0) < 0.2);",
             req("seed", ParamKind::ConstInt),
         ],
         op: Op::Host(HostOp::Uniform),
-        doc: "Uniform numbers in [low, high) that depend on the seed only; integers are rounded down.",
+        doc: "Uniform numbers in [low, high) that depend only on the seed; integers are rounded down.",
         example: "let x = uniform([1024], -2.0, 2.0, f32, seed = 7);
 assert(all(x >= -2.0 && x < 2.0));
 assert(abs(sum(x) / 1024.0) < 0.2);
@@ -116,8 +116,9 @@ assert(min(i) == 0 && max(i) == 3);",
             req("dtype", ParamKind::DType),
         ],
         op: Op::Host(HostOp::Npy),
-        doc: "The contents of an `.npy` file beside the test, or of a tensor of a `.safetensors` file (`model.safetensors#key`); shape and element type must be those of the file. The \
-              file of the example holds `arange(0, 6)` as `[2, 3]`.",
+        doc: "The contents of an `.npy` file next to the test, or of a tensor of a `.safetensors` file \
+              (`model.safetensors#key`); shape and element type must be those of the file. The file of the example \
+              contains `arange(0, 6)` as `[2, 3]`.",
         example: "let x = npy(\"arange.npy\", [2, 3], i32);
 assert(all(x == reshape(arange(0, 6), [2, 3])));",
         ..HOST

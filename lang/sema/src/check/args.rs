@@ -1,4 +1,4 @@
-//! Owns matching of arguments to parameters by position and by name.
+//! Matching of arguments to parameters by position and by name.
 
 use tk_syntax::ast;
 use tk_syntax::{Code, Diagnostic, Span, codes};
@@ -31,7 +31,7 @@ impl Params<'_> {
 }
 
 impl Cx<'_, '_> {
-    /// Arguments by parameter; with `rest`, those behind the last parameter are returned apart. Reports wrong counts,
+    /// Arguments by parameter; with `rest`, those after the last parameter are returned apart. Reports wrong counts,
     /// unknown and repeated names, and gives `None` then.
     pub fn match_args<'e>(
         &mut self,
@@ -82,11 +82,11 @@ impl Cx<'_, '_> {
         ok.then_some((slots, rest))
     }
 
-    /// Reports an argument without a name behind one with a name.
+    /// Reports an argument without a name after one with a name.
     fn unnamed_behind(&mut self, ps: &Params, named: Span, value: &ast::Expr) {
-        let message = "arguments without a name come before those with one";
-        let d = Diagnostic::error(ps.name_code(), value.span, message, "this has no name");
-        self.report(d.label(named, "this one has a name"));
+        let message = "positional arguments come before named ones";
+        let d = Diagnostic::error(ps.name_code(), value.span, message, "positional argument");
+        self.report(d.label(named, "named argument"));
     }
 
     /// Reports an argument that is only given by name.
@@ -94,7 +94,7 @@ impl Cx<'_, '_> {
         let span = value.span;
         let name = ps.names.get(i).copied().unwrap_or_default();
         let message = format!("{} takes `{name}` by name", ps.what);
-        let d = Diagnostic::error(ps.name_code(), span, message, "this has no name");
+        let d = Diagnostic::error(ps.name_code(), span, message, "positional argument");
         let choice = matches!(ps.what.as_str(), "`max`" | "`min`");
         self.report(match &value.kind {
             ast::ExprKind::Int(_) | ast::ExprKind::Unary(..) | ast::ExprKind::Lambda(..) => {
@@ -140,7 +140,7 @@ impl Cx<'_, '_> {
                     ps.name_code(),
                     n.span,
                     format!("`{}` is given twice", n.text),
-                    "again here",
+                    "second value",
                 )
                 .label(before.span, "first given here");
                 self.report(d);

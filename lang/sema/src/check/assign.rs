@@ -1,4 +1,4 @@
-//! Owns assignments: to variables and their parts, and of the parts of a tuple to several of them.
+//! Assignments: to variables and their parts, and of the parts of a tuple to several of them.
 
 use tk_syntax::ast::{self, BinOp, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -115,10 +115,10 @@ impl Cx<'_, '_> {
     }
 
     fn no_place(&mut self, e: &ast::Expr) -> Option<Place> {
-        let mut d = Diagnostic::error(codes::NOT_ASSIGNABLE, e.span, "nothing can be assigned to this", "")
+        let mut d = Diagnostic::error(codes::NOT_ASSIGNABLE, e.span, "cannot assign to this", "")
             .note("variables, fields of structs and elements of tuples can be assigned to");
         if matches!(e.kind, ExprKind::Index(..)) {
-            d = d.note("memory is written by `view.store(at, value)` and `store(pointer, value, mask)`");
+            d = d.note("write memory with `view.store(at, value)` or `store(pointer, value, mask)`");
         }
         self.report(d);
         None
@@ -164,13 +164,13 @@ impl Cx<'_, '_> {
             let mut d = Diagnostic::error(
                 codes::NOT_MUT,
                 place.span,
-                format!("`{name}` is assigned again, but it is not `mut`"),
+                format!("cannot assign to `{name}`, which is not `mut`"),
                 "assigned here",
             )
             .label(at, "declared here");
             if (id.0 as usize) < params {
                 d = d.note(format!(
-                    "a parameter keeps its value; `let mut {name} = {name};` makes a variable of it"
+                    "a parameter cannot change; `let mut {name} = {name};` declares a variable"
                 ));
             } else {
                 d = d.fix("declare it with `let mut`", at.before(), "mut ");

@@ -1,4 +1,4 @@
-//! Owns axes of tiles: numbers, or compile-time parameters whose value each specialization decides.
+//! Axes of tiles: numbers, or compile-time parameters whose value each specialization decides.
 //!
 //! What an operation along a symbolic axis gives has an extent `if AXIS == 0 { .. } else { .. }` for each dimension.
 
@@ -59,7 +59,7 @@ impl Cx<'_, '_> {
         } else {
             format!("axes go from 0 to {}, or from -1 to -{rank} from the end", rank - 1)
         };
-        self.error(codes::AXIS, e.span, format!("there is no axis {n} in a tile of rank {rank}"), label);
+        self.error(codes::AXIS, e.span, format!("axis {n} is out of range for a tile of rank {rank}"), label);
         None
     }
 
@@ -69,7 +69,7 @@ impl Cx<'_, '_> {
         self.axes.iter().filter(|(x, _)| *x == id).map(|(_, rank)| *rank).min().map(|rank| (id, rank))
     }
 
-    /// The extents behind an operation along an axis, which are `of` for each axis that there is.
+    /// The extents after an operation along an axis, which are `of` for each axis that there is.
     pub(super) fn dims_along(
         &self,
         axis: &Axis,

@@ -1,4 +1,4 @@
-//! Owns blocks and statements: variables, jumps, returns.
+//! Blocks and statements: variables, jumps, returns.
 
 use tk_syntax::ast::{self, ExprKind, PatKind, StmtKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -39,7 +39,7 @@ impl Cx<'_, '_> {
     fn stmt(&mut self, s: &ast::Stmt) -> HStmtKind {
         if !s.attrs.is_empty() && !matches!(s.kind, StmtKind::For { .. } | StmtKind::While { .. }) {
             for a in &s.attrs {
-                self.error(codes::UNKNOWN_ATTRIBUTE, a.span, "an attribute belongs to an item or a loop", "");
+                self.error(codes::UNKNOWN_ATTRIBUTE, a.span, "an attribute applies to an item or a loop", "");
             }
         }
         match &s.kind {
@@ -84,7 +84,7 @@ impl Cx<'_, '_> {
         let word = if is_break { "break" } else { "continue" };
         match self.loops.last() {
             None => {
-                self.error(codes::NOT_IN_LOOP, span, format!("`{word}` stands outside a loop"), "");
+                self.error(codes::NOT_IN_LOOP, span, format!("`{word}` outside of a loop"), "");
             }
             Some(l) if l.is_static => {
                 let d = Diagnostic::error(
@@ -103,7 +103,7 @@ impl Cx<'_, '_> {
         if is_break { HStmtKind::Break } else { HStmtKind::Continue }
     }
 
-    /// Reports what leaves from inside an operand. A loop that stands in the operand may be left.
+    /// Reports what leaves from inside an operand. A loop in the operand may be left.
     /// Gives whether it did.
     pub fn leaves(&mut self, word: &str, span: Span) -> bool {
         match self.operand {
@@ -117,9 +117,9 @@ impl Cx<'_, '_> {
                 true
             }
             Some(loops) if word == "return" || self.loops.len() <= loops => {
-                let message = format!("`{word}` cannot stand in the middle of an expression");
+                let message = format!("`{word}` is not allowed in the middle of an expression");
                 let d = Diagnostic::error(codes::HALF_DONE, span, message, "");
-                self.report(d.note("give this part of the expression a name with `let` before it is used"));
+                self.report(d.note("bind this part of the expression with `let` first"));
                 true
             }
             Some(_) | None => false,
@@ -170,7 +170,7 @@ impl Cx<'_, '_> {
                 let d = Diagnostic::error(
                     codes::NOT_A_VALUE,
                     h.span,
-                    format!("`{shown}` is a compile-time value and cannot be kept in a variable"),
+                    format!("`{shown}` is a compile-time value and cannot be stored in a variable"),
                     "",
                 )
                 .note("use `const NAME = ..;` for compile-time values");
@@ -226,7 +226,7 @@ impl Cx<'_, '_> {
     /// `assert_error "E0304" { .. }`: what checking reports in the body counts.
     fn assert_error(&mut self, code: &str, span: Span, body: &ast::Block) -> HStmtKind {
         if !self.in_test {
-            self.error(codes::TEST_ONLY, span, "`assert_error` stands in tests only", "");
+            self.error(codes::TEST_ONLY, span, "`assert_error` is only allowed in tests", "");
         }
         if codes::find(code).is_none() {
             self.error(codes::TEST_EXPECTED, span, format!("there is no diagnostic `{code}`"), "");
@@ -267,7 +267,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Takes away the block of the `assert_error` that stands there: its diagnostic has been found.
+/// Takes away the block of the `assert_error` there: its diagnostic has been found.
 fn meet(b: &mut HBlock, at: Span) {
     for s in &mut b.stmts {
         match &mut s.kind {

@@ -1,4 +1,4 @@
-//! Owns calls: functions with their compile-time arguments inferred, methods, calls of function values.
+//! Calls: functions with their compile-time arguments inferred, methods, calls of function values.
 
 use tk_ops::table::{ParamKind, Receiver};
 use tk_syntax::ast::{self, ExprKind, Index};
@@ -28,7 +28,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether brackets behind this hold compile-time arguments: a function, struct or method.
+    /// Whether brackets after this hold compile-time arguments: a function, struct or method.
     fn names_item(&self, e: &ast::Expr) -> bool {
         match &e.kind {
             ExprKind::Path(p) => match p.segments.as_slice() {
@@ -116,7 +116,12 @@ impl Cx<'_, '_> {
         }
         self.check_rest(args);
         if tk_ops::rows::find(&n.text, tk_ops::table::Receiver::Test).is_some() {
-            return self.error(codes::TEST_ONLY, n.span, format!("`{}` exists in tests only", n.text), "");
+            return self.error(
+                codes::TEST_ONLY,
+                n.span,
+                format!("`{}` is only available in tests", n.text),
+                "",
+            );
         }
         if ["inf", "nan", "target", "device"].contains(&n.text.as_str()) {
             return self.error(codes::NOT_CALLABLE, n.span, format!("`{}` is not a function", n.text), "");
@@ -491,7 +496,7 @@ impl Cx<'_, '_> {
                             let d = Diagnostic::error(
                                 codes::CANNOT_INFER,
                                 span,
-                                format!("`{cname}` of `{name}` does not follow from the arguments"),
+                                format!("cannot infer `{cname}` in call to `{name}`"),
                                 "",
                             )
                             .label(at, "this compile-time parameter")

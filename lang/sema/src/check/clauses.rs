@@ -1,4 +1,4 @@
-//! Owns the clauses of a kernel: grid, launch options, requirements, preferences, tuning space, aliases, workspaces.
+//! The clauses of a kernel: grid, launch options, requirements, preferences, tuning space, aliases, workspaces.
 
 use tk_ops::{DType, Op};
 use tk_syntax::ast::{self, ExprKind};
@@ -31,7 +31,7 @@ impl Cx<'_, '_> {
                 let mut d = Diagnostic::error(
                     codes::UNKNOWN_ATTRIBUTE,
                     c.name.span,
-                    format!("there is no clause `{name}`"),
+                    format!("unknown clause `{name}`"),
                     "",
                 );
                 if let Some(s) = closest(name, CLAUSES.iter().copied()) {
@@ -44,7 +44,7 @@ impl Cx<'_, '_> {
                 self.error(
                     codes::CLAUSE,
                     c.span,
-                    format!("`{name}` belongs to kernels"),
+                    format!("`{name}` is only allowed on kernels"),
                     "a function is not launched",
                 );
                 continue;
@@ -67,7 +67,7 @@ impl Cx<'_, '_> {
                         self.error(
                             codes::NOT_CONST,
                             span,
-                            "a function requires what is known at compile time",
+                            "`require` of a function needs a compile-time condition",
                             "this is only known at run time",
                         );
                     }
@@ -107,7 +107,7 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::CLAUSE,
                 h.span,
-                "a clause is computed before the launch and cannot use this",
+                "a clause is evaluated before the launch and cannot use this",
                 "",
             )
             .note("it may use parameters, shapes, `device.*`, arithmetic and functions of these");
@@ -149,7 +149,7 @@ impl Cx<'_, '_> {
             };
             if let Some((_, first)) = names.iter().find(|x| x.0 == *name) {
                 let message = format!("`{name}` is given twice");
-                let d = Diagnostic::error(codes::CLAUSE, n.span, message, "the second time");
+                let d = Diagnostic::error(codes::CLAUSE, n.span, message, "second value");
                 self.report(d.label(*first, "first given here"));
                 continue;
             }
@@ -179,7 +179,7 @@ impl Cx<'_, '_> {
 
     fn unknown_option(&mut self, n: &ast::Name) {
         let mut d =
-            Diagnostic::error(codes::CLAUSE, n.span, format!("there is no launch option `{}`", n.text), "");
+            Diagnostic::error(codes::CLAUSE, n.span, format!("unknown launch option `{}`", n.text), "");
         if let Some(s) = closest(&n.text, LAUNCH.iter().map(|l| l.0)) {
             d = d.fix(format!("use `{s}`"), n.span, s);
         } else {
@@ -235,7 +235,7 @@ impl Cx<'_, '_> {
             }
         }
         if named.len() < 2 && self.p.diags.len() == before {
-            self.error(codes::CLAUSE, c.span, "`alias` names two parameters or more", "");
+            self.error(codes::CLAUSE, c.span, "`alias` needs at least two parameters", "");
         }
         for (i, (x, _)) in named.iter().enumerate() {
             for (y, _) in named.iter().skip(i + 1) {
@@ -339,12 +339,12 @@ impl Cx<'_, '_> {
         let mut names: Vec<(&str, Span)> = vec![];
         for a in &r.entries {
             let Some(n) = &a.name else {
-                self.error(codes::CLAUSE, a.value.span, "an entry of a tuning row has a name", "");
+                self.error(codes::CLAUSE, a.value.span, "an entry of a tuning row needs a name", "");
                 continue;
             };
             if let Some((_, first)) = names.iter().find(|x| x.0 == n.text) {
                 let message = format!("`{}` is given twice in this row", n.text);
-                let d = Diagnostic::error(codes::CLAUSE, n.span, message, "the second time");
+                let d = Diagnostic::error(codes::CLAUSE, n.span, message, "second value");
                 self.report(d.label(*first, "first given here"));
                 continue;
             }
@@ -379,7 +379,7 @@ impl Cx<'_, '_> {
     fn follows_from_arguments(&mut self, id: FnId, c: CVarId, span: Span) {
         let f = self.hir().func(id);
         let Some(p) = f.params.iter().find(|p| contract::elem_param(&p.ty) == Some(c)) else { return };
-        let message = format!("`{}` follows from the argument `{}`", self.hir().cvar(c).name, p.name);
+        let message = format!("`{}` is determined by the argument `{}`", self.hir().cvar(c).name, p.name);
         let d = Diagnostic::error(codes::CLAUSE, span, message, "a tuner cannot choose it");
         let d = d.label(p.span, "declared here");
         self.report(d);

@@ -1,4 +1,4 @@
-//! Owns what fits where: a value in the place of a type, with lossless conversions, and the message when it does not.
+//! Coercion of a value to a type, with lossless conversions, and the message when they do not match.
 
 use tk_syntax::{Code, Diagnostic, Span, codes};
 

@@ -1,4 +1,4 @@
-//! Owns `if` and `if let`: conditions, what a compile-time condition says of its arms, the common type of two arms.
+//! `if` and `if let`: conditions, what a compile-time condition says of its arms, the common type of two arms.
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};
@@ -109,7 +109,7 @@ impl Cx<'_, '_> {
                     codes::BRANCHES,
                     at,
                     format!("this arm has the value `{shown}`, but there is no `else`"),
-                    "add an `else` with a value, or `;` if the value is not meant",
+                    "add an `else` with a value, or `;` to discard the value",
                 );
                 return (then, None, Ty::Err);
             }
@@ -165,7 +165,7 @@ impl Cx<'_, '_> {
                 self.error(
                     codes::TYPE_MISMATCH,
                     opt.span,
-                    format!("`if let` asks whether an optional view is there, but this is `{shown}`"),
+                    format!("`if let` tests an optional view, but this is `{shown}`"),
                     "",
                 );
                 Ty::Err
@@ -200,11 +200,11 @@ impl Cx<'_, '_> {
                 let d = Diagnostic::error(
                     codes::CONDITION,
                     h.span,
-                    format!("a condition is one bool, not `{shown}`"),
+                    format!("a condition must be one bool, not `{shown}`"),
                     "a tile of bools",
                 )
-                .fix("ask whether any element is true", h.span, format!("any({text})"))
-                .fix("ask whether all elements are true", h.span, format!("all({text})"));
+                .fix("test whether any element is true", h.span, format!("any({text})"))
+                .fix("test whether all elements are true", h.span, format!("all({text})"));
                 self.fail(d)
             }
             t if t.is_err() => h,
@@ -214,7 +214,7 @@ impl Cx<'_, '_> {
                 let mut d = Diagnostic::error(
                     codes::CONDITION,
                     h.span,
-                    format!("a condition is a bool, not `{shown}`"),
+                    format!("a condition must be a bool, not `{shown}`"),
                     format!("this is `{shown}`"),
                 );
                 if let Ty::Tile { elem: Elem::D(_), shape } = other
@@ -267,7 +267,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// The state behind an `if`: what one of the arms leaves open; an arm that does not come back leaves nothing open.
+/// The state after an `if`: what one of the arms leaves open; an arm that does not come back leaves nothing open.
 pub(crate) fn merge(a: Flow, b: Flow) -> Flow {
     match (a.1, b.1) {
         (true, true) => (a.0.union(&b.0).copied().collect(), true),

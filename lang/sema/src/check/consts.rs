@@ -1,4 +1,4 @@
-//! Owns compile-time expressions while checking: extents, symbolic integers, compile-time arguments, constants.
+//! Compile-time expressions while checking: extents, symbolic integers, compile-time arguments, constants.
 
 use tk_ops::DType;
 use tk_syntax::ast;
@@ -49,14 +49,10 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
                 h.span,
-                format!("an integer is needed here, not `{shown}`"),
+                format!("expected an integer, found `{shown}`"),
                 format!("this is `{shown}`"),
             );
-            let d = if text == "None" {
-                d.note("`None` makes a dimension between index brackets only")
-            } else {
-                d
-            };
+            let d = if text == "None" { d.note("`None` adds a dimension in index brackets only") } else { d };
             self.report(d);
         }
         ok
@@ -70,7 +66,7 @@ impl Cx<'_, '_> {
         let mut d = Diagnostic::error(
             codes::NOT_CONST,
             h.span,
-            "a compile-time value is needed here",
+            "expected a compile-time value",
             "this is only known at run time",
         );
         if let HKind::Local(id) = &h.kind {
@@ -239,7 +235,7 @@ impl Cx<'_, '_> {
         self.error(
             codes::UNKNOWN_EXTENT,
             e.span,
-            format!("{what} must be a number that is known where it is written"),
+            format!("{what} must be a number known before specialization"),
             "",
         );
         None
@@ -311,7 +307,7 @@ impl Cx<'_, '_> {
         CTerm::Err
     }
 
-    /// Whether a dtype lies in the set of a parameter; reports otherwise.
+    /// Whether a dtype is in the set of a parameter; reports otherwise.
     pub fn in_bound(&mut self, param: CVarId, d: DTerm, span: Span) -> bool {
         let CKind::DType(set) = self.hir().cvar(param).kind.clone() else { return true };
         let ok = match self.set_of(d) {
@@ -337,7 +333,7 @@ impl Cx<'_, '_> {
                 codes::NOT_STATIC_ARG,
                 span,
                 format!("`{name}` must be {set}, but is `{shown}` here"),
-                format!("this makes `{name}` be `{shown}`"),
+                format!("this sets `{name}` to `{shown}`"),
             )
             .label(at, "the bound");
             d.notes.extend(note);
@@ -347,7 +343,7 @@ impl Cx<'_, '_> {
     }
 
     /// The default of a compile-time parameter as an argument, where it needs no run-time value; it may use parameters
-    /// in front of it.
+    /// before it.
     pub fn default_in(&mut self, param: CVarId, earlier: &Subst) -> Option<CTerm> {
         let default = self.hir().cvar(param).default.clone()?;
         if default.ty.is_err() {
@@ -407,7 +403,7 @@ impl Cx<'_, '_> {
             let mut d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
                 e.span,
-                format!("a shape is needed here, not `{shown}`"),
+                format!("expected a shape, found `{shown}`"),
                 "",
             );
             if shown.starts_with('i') {
@@ -431,7 +427,7 @@ impl Cx<'_, '_> {
             CTerm::Err => None,
             _ if crate::visit::has_hole(h) => None,
             CTerm::Int(_) | CTerm::DType(_) | CTerm::Expr(_) => {
-                let message = "the shape must be known where it is written";
+                let message = "the shape must be known before specialization";
                 let d = Diagnostic::error(
                     codes::UNKNOWN_EXTENT,
                     h.span,

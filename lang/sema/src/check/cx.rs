@@ -1,4 +1,4 @@
-//! Owns the state of checking one body: scopes, variables, literal types, what is known of parameters.
+//! The state of checking one body: scopes, variables, literal types, what is known of parameters.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -69,7 +69,7 @@ impl Vars {
         (self.all.len(), self.before.len())
     }
 
-    /// Takes back what came behind a mark.
+    /// Takes back what came after a mark.
     pub fn reset(&mut self, (count, changes): (usize, usize)) {
         while self.before.len() > changes {
             if let Some((v, var)) = self.before.pop()
@@ -86,7 +86,7 @@ impl Vars {
 #[derive(Clone, Default)]
 pub(crate) struct Scope {
     entries: Vec<(String, Sym)>,
-    /// Where each name stands in `entries`, the latest last.
+    /// The position of each name in `entries`, the latest last.
     places: HashMap<String, Vec<usize>>,
 }
 
@@ -123,7 +123,7 @@ impl Scope {
 
 /// What holds at a place of a body: the variables that are not assigned on every path to it, and whether none reaches
 /// it. Nearly all variables are declared with a value, so this set stays small where its complement would grow with
-/// the body and make each branch cost as much as all that stands before it.
+/// the body and make each branch cost as much as everything before it.
 pub(crate) type Flow = (BTreeSet<LocalId>, bool);
 
 /// Facts about a loop that is being checked.
@@ -158,7 +158,7 @@ pub(crate) struct Cx<'p, 'a> {
     pub loops: Vec<LoopCx>,
     /// In a condition of a launch: the optional parameters whose extents it asks for.
     pub optionals: Option<Vec<LocalId>>,
-    /// How many loops are around the operand in which this stands.
+    /// How many loops are around the operand that contains this.
     pub operand: Option<usize>,
     pub in_test: bool,
     /// Blocks of `assert_error` that have shown nothing so far, and the codes that they wait for.
@@ -279,7 +279,7 @@ impl<'p, 'a> Cx<'p, 'a> {
         Some(sym)
     }
 
-    /// What is bound to a text that stands nowhere.
+    /// What is bound to a text that is nowhere.
     pub fn meaning(&self, name: &str) -> Option<Sym> {
         self.scopes.iter().rev().find_map(|s| s.get(name))
     }
@@ -340,7 +340,7 @@ impl<'p, 'a> Cx<'p, 'a> {
 
     pub fn need_value(&mut self, h: HExpr) -> HExpr {
         if h.ty == Ty::Unit && h.kind != HKind::Unit {
-            return self.error(codes::TYPE_MISMATCH, h.span, "this has no value", "a value is needed here");
+            return self.error(codes::TYPE_MISMATCH, h.span, "this has no value", "expected a value");
         }
         h
     }

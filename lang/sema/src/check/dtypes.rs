@@ -1,4 +1,4 @@
-//! Owns element types: what a literal becomes, which members a dtype variable has here, and when two agree.
+//! Element types: what a literal becomes, which members a dtype variable has here, and when two agree.
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -44,10 +44,10 @@ impl Cx<'_, '_> {
         let d = Diagnostic::error(
             codes::UNKNOWN_EXTENT,
             h.span,
-            "the element type must be known where it is written",
+            "the element type must be known before specialization",
             "this depends on compile-time parameters",
         )
-        .note("put the code that depends on it into the arms of a compile-time `if`");
+        .note("move the code that depends on it into the arms of a compile-time `if`");
         self.report(d);
         None
     }
@@ -249,14 +249,14 @@ impl Cx<'_, '_> {
         .label(a.1, format!("this is `{ta}`"));
         if self.literal(b.0) == Some(Lit::Float) {
             let cast = self.cast_text(a.1, &tb);
-            d = d.note(format!("a float literal does not become `{ta}`")).fix(
+            d = d.note(format!("a float literal cannot become `{ta}`")).fix(
                 "cast the other side to f32",
                 a.1,
                 cast,
             );
         } else if self.literal(a.0) == Some(Lit::Float) {
             let cast = self.cast_text(b.1, &ta);
-            d = d.note(format!("a float literal does not become `{tb}`")).fix(
+            d = d.note(format!("a float literal cannot become `{tb}`")).fix(
                 "cast the other side to f32",
                 b.1,
                 cast,
@@ -273,7 +273,7 @@ impl Cx<'_, '_> {
         self.set_of(to).is_some_and(|s| s.and(DTypeSet::BOOL) == DTypeSet::EMPTY)
     }
 
-    /// The source text of an expression with a cast behind it, in parentheses where precedence asks for them.
+    /// The source text of an expression with a cast after it, in parentheses where precedence requires them.
     pub fn cast_text(&self, span: Span, to: &str) -> String {
         let text = self.text(span);
         if self.is_postfix(&text) { format!("{text} as {to}") } else { format!("({text}) as {to}") }

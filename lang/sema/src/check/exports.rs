@@ -1,4 +1,4 @@
-//! Owns `export`, and the lists of values that `export` and `tune` give to compile-time parameters.
+//! `export`, and the lists of values that `export` and `tune` give to compile-time parameters.
 //!
 //! Guarantees that what an `export` names can be specialized as far as parameters and `require` say.
 
@@ -19,7 +19,12 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
     let Some(Def::Fn(id)) = cx.resolve_path(&e.path) else { return };
     if cx.hir().func(id).kind != FnKind::Kernel {
         let text = cx.text(e.path.span);
-        cx.error(codes::CLAUSE, e.path.span, format!("`{text}` is not a kernel"), "kernels are exported");
+        cx.error(
+            codes::CLAUSE,
+            e.path.span,
+            format!("`{text}` is not a kernel"),
+            "only kernels can be exported",
+        );
         return;
     }
     let before = cx.p.diags.len();
@@ -38,9 +43,9 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
         let Some(c) = cx.exported_param(id, n) else { continue };
         if let Some((_, first)) = names.iter().find(|x| x.0 == c) {
             let message = format!("`{}` is given twice", n.text);
-            let d = Diagnostic::error(codes::ARGUMENT_NAME, n.span, message, "the second time");
+            let d = Diagnostic::error(codes::ARGUMENT_NAME, n.span, message, "second value");
             cx.report(
-                d.label(*first, "first given here").note("several values stand in one list: `[16, 32]`"),
+                d.label(*first, "first given here").note("write several values as one list: `[16, 32]`"),
             );
             continue;
         }
@@ -62,7 +67,7 @@ pub(super) fn export(p: &mut Program, file: usize, e: &ast::Export) {
                         .is_ok_and(|y| list.iter().all(|i| y.contains(i)))
             };
             if let Some(first) = hir.exports.iter().find(same).map(|x| x.span) {
-                let message = "what this exports is exported already";
+                let message = "these instances are already exported";
                 let d = Diagnostic::error(codes::CLAUSE, e.path.span, message, "the same instances");
                 cx.report(d.label(first, "exported here"));
             }
@@ -123,14 +128,14 @@ impl Cx<'_, '_> {
     /// Reports a list of values without any.
     pub fn no_empty_list(&mut self, len: usize, span: Span) {
         if len == 0 {
-            self.error(codes::CLAUSE, span, "this list has no values, so nothing is chosen", "");
+            self.error(codes::CLAUSE, span, "this list is empty, so no value is chosen", "");
         }
     }
 
-    /// Reports a value that stands in a list twice.
+    /// Reports a value that occurs in a list twice.
     pub fn repeated_value(&mut self, span: Span, first: Span) {
-        let d = Diagnostic::error(codes::CLAUSE, span, "this value is in the list already", "");
-        self.report(d.label(first, "it stands here"));
+        let d = Diagnostic::error(codes::CLAUSE, span, "duplicate value in this list", "");
+        self.report(d.label(first, "first occurrence"));
     }
 
     /// A compile-time argument as an expression.

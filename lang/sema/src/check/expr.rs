@@ -1,4 +1,4 @@
-//! Owns expressions: literals, names, casts, conditionals, blocks, and and the flow through conditionals.
+//! Expressions: literals, names, casts, conditionals, blocks, and and the flow through conditionals.
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind};
@@ -16,7 +16,7 @@ const MAX_COMPARED: usize = 2_000_000;
 
 impl Cx<'_, '_> {
     /// An operand; `want` is what its place would like, for lambdas, functions and `None`. Nothing may leave from
-    /// inside of it, since what stands around it would be half done.
+    /// inside of it, since the surrounding expression would be half evaluated.
     pub fn expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> HExpr {
         let outer = self.operand.replace(self.loops.len());
         let h = self.open_expr(e, want);
@@ -37,7 +37,7 @@ impl Cx<'_, '_> {
             ExprKind::Err => HExpr::err(span),
             ExprKind::Int(Some(n)) => match i128::try_from(*n) {
                 Ok(n) => self.lit(HKind::Int(n), Lit::Int, span),
-                Err(_) => self.error(codes::LITERAL_RANGE, span, "this number fits no type", ""),
+                Err(_) => self.error(codes::LITERAL_RANGE, span, "this number does not fit in any type", ""),
             },
             ExprKind::Int(None) => HExpr::err(span),
             ExprKind::Float(text) => match text.parse::<f64>() {
@@ -103,8 +103,8 @@ impl Cx<'_, '_> {
             _ => self.error(
                 codes::NOT_A_VALUE,
                 span,
-                "`None` is no value here",
-                "it stands for an absent optional view, or between index brackets",
+                "`None` is not a value here",
+                "it means an absent optional view, or is used in index brackets",
             ),
         }
     }
@@ -182,7 +182,7 @@ impl Cx<'_, '_> {
                 return self.error(
                     codes::NOT_A_VALUE,
                     span,
-                    format!("`{}` is no value by itself", n.text),
+                    format!("`{}` is not a value by itself", n.text),
                     "name a property of it",
                 );
             }
@@ -215,7 +215,7 @@ impl Cx<'_, '_> {
         let mut d = Diagnostic::error(
             codes::UNKNOWN_NAME,
             n.span,
-            format!("there is no `{}` here", n.text),
+            format!("cannot find `{}`", n.text),
             "unknown name",
         );
         if let Some(hint) = self.foreign_hint(d.clone(), &n.text, n.span) {
@@ -273,7 +273,7 @@ impl Cx<'_, '_> {
                     self.error(
                         codes::NOT_A_VALUE,
                         m.span,
-                        format!("`{}` is not a file, nothing can follow `::`", m.text),
+                        format!("`{}` is not a file, so nothing can follow `::`", m.text),
                         "",
                     );
                     None
@@ -283,7 +283,7 @@ impl Cx<'_, '_> {
                     let mut d = Diagnostic::error(
                         codes::UNKNOWN_NAME,
                         m.span,
-                        format!("there is no file `{}` imported here", m.text),
+                        format!("no file `{}` is imported", m.text),
                         "",
                     );
                     if ["grid", "math"].contains(&m.text.as_str()) {
@@ -299,7 +299,7 @@ impl Cx<'_, '_> {
                 }
             },
             _ => {
-                self.error(codes::UNKNOWN_NAME, p.span, "a path names a file and an item of it", "");
+                self.error(codes::UNKNOWN_NAME, p.span, "a path consists of a file and an item", "");
                 None
             }
         }
@@ -378,7 +378,7 @@ impl Cx<'_, '_> {
         if to_set.has(DType::Bool) && to_set.single().is_some() {
             let text = self.text(h.span);
             let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-            let d = Diagnostic::error(codes::BAD_CAST, span, "nothing is cast to `bool`", "").fix(
+            let d = Diagnostic::error(codes::BAD_CAST, span, "cannot cast to `bool`", "").fix(
                 "compare with 0",
                 span,
                 format!("{text} != 0"),

@@ -1,4 +1,4 @@
-//! Owns files and imports: loads what `use` reaches, collects the names of each file, resolves imports.
+//! Files and imports: loads what `use` reaches, collects the names of each file, resolves imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -152,7 +152,7 @@ fn add_fn(
                 let d = Diagnostic::error(
                     codes::UNKNOWN_ATTRIBUTE,
                     a.span,
-                    format!("there is no attribute `@{other}` for functions"),
+                    format!("unknown attribute `@{other}` on a function"),
                     "",
                 )
                 .note("functions and kernels take `@fast` and `@noinline`");
@@ -305,7 +305,7 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
                 format!("`{}` is private to `{shown}`", name.text),
                 "",
             )
-            .label(span, "a leading `_` keeps a name in its file");
+            .label(span, "a leading `_` makes a name private to its file");
             p.report(d);
             None
         }
@@ -344,14 +344,14 @@ fn open_std(p: &mut Program, name: &str) -> Option<usize> {
     Some(add_file(p, key, &format!("std/{name}.tk"), text))
 }
 
-/// That a `use` names a file that does not exist; `rest` are the segments behind its name.
+/// That a `use` names a file that does not exist; `rest` are the segments after its name.
 fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
     let shown: Vec<&str> = segs.iter().take(segs.len() - rest.len()).map(|s| s.text.as_str()).collect();
     let is_std = shown.first() == Some(&"std");
     let what = if is_std {
         format!("the standard library has no file `{}`", shown.join("::"))
     } else {
-        format!("there is no file `{}.tk` beside this one", shown.join("::"))
+        format!("there is no file `{}.tk` next to this one", shown.join("::"))
     };
     let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, span, what, "");
     if is_std {

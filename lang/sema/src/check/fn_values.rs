@@ -1,4 +1,4 @@
-//! Owns functions as compile-time values: names of functions and builtins, lambdas.
+//! Functions as compile-time values: names of functions and builtins, lambdas.
 
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -15,7 +15,7 @@ pub(crate) struct Named {
     body: ast::Expr,
     /// The names that stand before it.
     scopes: Vec<Scope>,
-    /// Where the name stands.
+    /// The position of the name.
     pub span: Span,
     /// Whether a use showed a mistake in it, which others do not repeat.
     broken: bool,
@@ -70,7 +70,7 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
                 span,
-                format!("a function of {m} arguments is needed, but `{}` takes {n}", f.name),
+                format!("expected a function of {m} arguments, but `{}` takes {n}", f.name),
                 "",
             )
             .label(f.span, "declared here");
@@ -149,7 +149,7 @@ impl Cx<'_, '_> {
             return self.error(
                 codes::NOT_CALLABLE,
                 e.span,
-                format!("a function is needed here, not `{shown}`"),
+                format!("expected a function, found `{shown}`"),
                 "",
             );
         };
@@ -185,8 +185,8 @@ impl Cx<'_, '_> {
             return self.error(
                 codes::CANNOT_INFER,
                 span,
-                "the types of this lambda's parameters are not known here",
-                "write them: `|x: f32| ..`",
+                "cannot infer the parameter types of this lambda",
+                "annotate them: `|x: f32| ..`",
             );
         }
         let ps: Vec<Ty> = params.iter().filter_map(|p| p.1.as_ref()).map(|t| self.ty(t)).collect();
@@ -205,7 +205,7 @@ impl Cx<'_, '_> {
             return self.error(
                 codes::TYPE_MISMATCH,
                 span,
-                format!("a function of {n} arguments is needed, but this lambda takes {m}"),
+                format!("expected a function of {n} arguments, but this lambda takes {m}"),
                 "",
             );
         }
@@ -380,12 +380,12 @@ impl Cx<'_, '_> {
         let (message, note) = if (id.0 as usize) < self.visible_from {
             (
                 format!("a lambda that is a compile-time argument cannot use the run-time variable `{name}`"),
-                "it captures compile-time values; pass what is known at run time as an argument".to_string(),
+                "it captures only compile-time values; pass run-time values as arguments".to_string(),
             )
         } else if mutable {
             (
                 format!("a lambda cannot use `{name}`, which may change"),
-                format!("`let {name} = {name};` before the lambda gives its value a name"),
+                format!("bind its value before the lambda: `let {name} = {name};`"),
             )
         } else {
             (

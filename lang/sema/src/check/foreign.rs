@@ -18,7 +18,7 @@ enum Here {
 
 use Here::{Form, Name};
 
-/// Names of Triton's language behind `tl.`, and of Python. A name that is the same here is not in it.
+/// Names of Triton's language after `tl.`, and of Python. A name that is the same here is not in it.
 const NAMES: &[(&str, Here)] = &[
     ("float16", Name("f16")),
     ("bfloat16", Name("bf16")),
@@ -46,8 +46,8 @@ const NAMES: &[(&str, Here)] = &[
     ("False", Name("false")),
     ("newaxis", Name("None")),
     ("device_print", Name("print")),
-    ("constexpr", Form("compile-time parameters stand in brackets: `kernel k[BLOCK: i32](..)`")),
-    ("trans", Form("a tile is transposed by `x.T`, and its dimensions are ordered by `permute(x, [..])`")),
+    ("constexpr", Form("compile-time parameters go in brackets: `kernel k[BLOCK: i32](..)`")),
+    ("trans", Form("`x.T` transposes a tile, and `permute(x, [..])` reorders its dimensions")),
     ("expand_dims", Form("`x[:, None]` adds a dimension, and so does `expand(x, axis)`")),
     ("cast", Form("a cast is written `x as f32`")),
     ("fdiv", Form("a division is written `a / b`")),
@@ -58,8 +58,8 @@ const NAMES: &[(&str, Here)] = &[
         "make_tensor_descriptor",
         Form("a kernel takes views: `x: view[f32, 2]` and `x.load([row, column], [BM, BN])`"),
     ),
-    ("swizzle2d", Form("`use std::grid;` has an order of programs in groups")),
-    ("debug_barrier", Form("barriers are placed by the compiler")),
+    ("swizzle2d", Form("`use std::grid;` orders programs in groups")),
+    ("debug_barrier", Form("the compiler inserts barriers")),
     ("softmax", Form("`exp(x - max(x, axis = 1, keep = true))`, divided by its `sum`")),
     (
         "tensor",
@@ -82,7 +82,7 @@ impl Cx<'_, '_> {
     /// Says what is written here for a name that does not exist.
     pub fn foreign_hint(&self, d: Diagnostic, name: &str, span: Span) -> Option<Diagnostic> {
         if MODULES.contains(&name) {
-            return Some(d.note("there are no modules of Python; builtins are called by their names alone"));
+            return Some(d.note("there are no Python modules; builtins are called by name"));
         }
         Some(match here(name)? {
             Name(ours) => d.fix(format!("use `{ours}`"), span, ours),
@@ -112,16 +112,16 @@ impl Cx<'_, '_> {
         let word = name.text.as_str();
         let known = self.find_row(word).is_some() || tk_ops::DType::parse(word).is_some();
         let library = ["gelu", "silu", "relu", "sigmoid"].contains(&word);
-        let d = Diagnostic::error(codes::UNKNOWN_NAME, module, format!("there is no `{root}` here"), "");
+        let d = Diagnostic::error(codes::UNKNOWN_NAME, module, format!("cannot find `{root}`"), "");
         match here(word) {
             Some(Name(ours)) => d.fix(format!("use `{ours}`"), whole, ours),
             Some(Form(sentence)) => d.note(sentence),
             None if known => {
-                let title = format!("leave out `{}.`", self.text(module));
-                d.note(format!("builtins stand in no module: `{word}` is one")).fix(title, whole, word)
+                let title = format!("remove `{}.`", self.text(module));
+                d.note(format!("builtins are not in a module: `{word}` is one")).fix(title, whole, word)
             }
             None if library => d.note(format!("it is `math::{word}`, after `use std::math;`")),
-            None => d.note(format!("builtins stand in no module, and `{word}` is none")),
+            None => d.note(format!("builtins are not in a module, and `{word}` is not a builtin")),
         }
     }
 

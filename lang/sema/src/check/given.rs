@@ -1,4 +1,4 @@
-//! Owns lambdas that options of the command give to kernels: `--set 'ACT=|v| v + v'`.
+//! Lambdas that options of the command give to kernels: `--set 'ACT=|v| v + v'`.
 //!
 //! Each is a source of its own, `<--set ACT>`, which sees the names of the main file. It is checked for each kernel with a
 //! function-valued parameter of that name, since the types of its parameters come from there.

@@ -1,4 +1,4 @@
-//! Owns brackets behind a value: tile indexing, sub-views, slices of buffers, elements of tuples.
+//! Index expressions: tile indexing, sub-views, slices of buffers, elements of tuples.
 
 use tk_syntax::ast::{self, ExprKind, Index};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -14,9 +14,10 @@ impl Cx<'_, '_> {
         match b.ty.clone() {
             Ty::Tile { elem: Elem::Ptr { .. }, shape } if shape.is_scalar() => {
                 let text = self.text(base.span);
-                let d = Diagnostic::error(codes::INDEX, span, "a pointer is not indexed", "").note(format!(
-                    "memory is read by `load({text} + i)` and written by `store({text} + i, value)`"
-                ));
+                let d =
+                    Diagnostic::error(codes::INDEX, span, "a pointer cannot be indexed", "").note(format!(
+                        "read memory with `load({text} + i)` and write it with `store({text} + i, value)`"
+                    ));
                 self.fail(d)
             }
             Ty::Tile { elem, shape } => self.tile_index(b, &elem, &shape, items, span),
@@ -49,7 +50,7 @@ impl Cx<'_, '_> {
             Ty::Option(_) => {
                 let text = self.text(base.span);
                 let d = Diagnostic::error(codes::INDEX, span, format!("`{text}` may be absent"), "")
-                    .note(format!("ask for it first: `if let v = {text} {{ .. }}`"));
+                    .note(format!("test it first: `if let v = {text} {{ .. }}`"));
                 self.fail(d)
             }
             t if t.is_err() => HExpr::err(span),
@@ -62,11 +63,11 @@ impl Cx<'_, '_> {
 
     /// A constant position `n` that a tuple or list at `base` does not have.
     pub fn no_element(&mut self, base: Span, len: usize, n: i128, at: Span) -> HExpr {
-        // A name or two; more than that stands in the line that is shown.
+        // A name or two; anything longer is in the line that is shown.
         const SHOWN: usize = 24;
         let text = Some(self.text(base)).filter(|t| t.len() <= SHOWN && !t.contains('\n'));
         let what = text.map_or_else(|| "this".to_string(), |t| format!("`{t}`"));
-        self.error(codes::INDEX, at, format!("there is no element {n}: {what} has {len}"), "counted from 0")
+        self.error(codes::INDEX, at, format!("index {n} is out of range: {what} has {len}"), "counted from 0")
     }
 
     /// An entry of a list, whose length each specialization knows.
@@ -118,7 +119,7 @@ impl Cx<'_, '_> {
             return self.error(
                 codes::UNKNOWN_EXTENT,
                 i.span,
-                "the position in a tuple must be a number that is known where it is written",
+                "the position in a tuple must be a number known before specialization",
                 "the parts differ in type",
             );
         };
@@ -182,14 +183,14 @@ impl Cx<'_, '_> {
                     self.error(
                         codes::AXIS,
                         i.span,
-                        format!("the shape has {len} dimensions, there is no number {n}"),
+                        format!("index {n} is out of range: the shape has {len} dimensions"),
                         "",
                     )
                 }
             };
         }
         let Ok(n) = u32::try_from(n) else {
-            return self.error(codes::AXIS, i.span, "a position is not negative", "");
+            return self.error(codes::AXIS, i.span, "a position cannot be negative", "");
         };
         self.mk(HKind::Field(Box::new(b), n), Ty::i32(), span, true)
     }
@@ -247,14 +248,14 @@ impl Cx<'_, '_> {
                         return self.error(
                             codes::INDEX,
                             e.span,
-                            format!("there is no element {n} in a dimension of {ext}"),
+                            format!("index {n} is out of range for a dimension of {ext}"),
                             "counted from 0",
                         );
                     }
                     out.push(HIndex::At(Box::new(i)));
                 }
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", "");
+                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
                 }
             }
         }
@@ -284,7 +285,7 @@ impl Cx<'_, '_> {
             return None;
         }
         if !h.konst {
-            let d = Diagnostic::error(codes::NOT_CONST, h.span, "a tile is indexed by compile-time values only", "known at run time only")
+            let d = Diagnostic::error(codes::NOT_CONST, h.span, "a tile can only be indexed by compile-time values", "only known at run time")
                 .note("a tile lives in registers; use `gather(x, index)` for run-time positions, or load from memory");
             self.report(d);
             return None;
@@ -456,7 +457,7 @@ impl Cx<'_, '_> {
                     None => return HExpr::err(span),
                 },
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", "");
+                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
                 }
             }
         }
@@ -520,7 +521,7 @@ impl Cx<'_, '_> {
                     removed += 1;
                 }
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index has no name", "");
+                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
                 }
             }
         }
@@ -536,7 +537,7 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::VIEW_INDEX,
                 span,
-                "a view is not read by indexing",
+                "a view cannot be read by indexing",
                 "an integer for every axis leaves no view",
             )
             .fix("load the element", span, format!("{base}.load([{}])", inner.join(", ")));

@@ -1,4 +1,4 @@
-//! Owns the making of an [`Index`] from what was remembered while checking ([`super::record`]).
+//! Builds an [`Index`] from the records of checking ([`super::record`]).
 //!
 //! A symbol is known by the place of its name: what was checked twice, or stands in a tree that was copied, is one
 //! symbol.
@@ -66,7 +66,7 @@ pub(super) fn index(p: &mut Program) -> Index {
 }
 
 impl Builder {
-    /// Adds a symbol; one whose name stands at a place that has a symbol is that one.
+    /// Adds a symbol; one whose name is at a position that has a symbol is that one.
     fn add(
         &mut self,
         kind: SymbolKind,

@@ -1,4 +1,4 @@
-//! Owns inference of compile-time arguments: what parameters must be for a parameter type to take an argument.
+//! Inference of compile-time arguments: what parameters must be for a parameter type to take an argument.
 
 use super::cx::Cx;
 use super::subst::Subst;

@@ -1,4 +1,4 @@
-//! Owns items: signatures of structs, functions and kernels, then their bodies and constants.
+//! Items: signatures of structs, functions and kernels, then their bodies and constants.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -176,7 +176,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Reports a default that uses its own parameter or one behind it: those have no value yet.
+    /// Reports a default that uses its own parameter or one after it: those have no value yet.
     fn only_earlier(&mut self, id: CVarId, from_here: &[ast::CParam]) {
         let later: Vec<CVarId> = from_here.iter().filter_map(|c| self.cvar_named(&c.name.text)).collect();
         let mut todo: Vec<&HExpr> = self.hir().cvar(id).default.iter().collect();
@@ -191,12 +191,12 @@ impl Cx<'_, '_> {
         }
         let Some((used, span)) = found else { return };
         let name = self.hir().cvar(used).name.clone();
-        let message = format!("a default uses the parameters in front of it, and `{name}` has no value yet");
+        let message = format!("a default can only use earlier parameters, and `{name}` has no value yet");
         self.error(codes::UNKNOWN_NAME, span, message, "");
         self.p.hir.cvars[id.0 as usize].default = Some(HExpr::err(span));
     }
 
-    /// A default that is wrong is a hole, so that nobody misses it.
+    /// A default that is wrong is a hole, so that it is not missed.
     fn mark_default(&mut self, id: CVarId, e: &ast::Expr) {
         if let Some(c) = self.p.hir.cvars.get_mut(id.0 as usize)
             && c.default.is_none()
@@ -289,7 +289,7 @@ fn fn_signature(p: &mut Program, id: FnId) {
     if f.kernel
         && let Some(t) = &f.ret
     {
-        cx.error(codes::RETURN_TYPE, t.span, "a kernel returns nothing", "results go to memory");
+        cx.error(codes::RETURN_TYPE, t.span, "a kernel cannot return a value", "results go to memory");
     }
     if sig.owner.is_some() && !f.kernel && f.params.first().is_none_or(|p| p.name.text != "self") {
         let message = format!("`{}` is called on a value, so its first parameter is `self`", f.name.text);
@@ -356,7 +356,7 @@ fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) 
                         codes::NOT_CONST,
                         t.span,
                         format!("a `{shown}` is a compile-time value"),
-                        "a run-time parameter stands here",
+                        "used as a run-time parameter",
                     )
                     .fix("mark it `const`", t.span.before(), "const ");
                     cx.report(d);
@@ -452,8 +452,8 @@ fn user_body(p: &mut Program, id: FnId, sig: &Sig, f: &Arc<ast::Fn>) {
         let mut d = Diagnostic::error(
             codes::MISSING_RETURN,
             end,
-            format!("`{}` returns `{shown}`, but this end of it has no value", f.name.text),
-            "no value here",
+            format!("`{}` returns `{shown}`, but not every path returns a value", f.name.text),
+            "ends without a value",
         )
         .label(cx.ret_span, "declared here");
         if let Some(last) = body.stmts.last()

@@ -1,4 +1,4 @@
-//! Owns launches of kernels, which only `test` blocks contain: arguments are buffers and scalars.
+//! Launches of kernels, which only `test` blocks contain: arguments are buffers and scalars.
 
 use tk_syntax::ast::{self, ExprKind, Index};
 use tk_syntax::{Diagnostic, Span, codes};

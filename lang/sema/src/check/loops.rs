@@ -1,4 +1,4 @@
-//! Owns `for` loops: ranges, loops over lists and `static_range`, and what the body of a loop is.
+//! `for` loops: ranges, loops over lists and `static_range`, and what the body of a loop is.
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind, PatKind};
@@ -17,10 +17,10 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::UNKNOWN_ATTRIBUTE,
                 a.span,
-                format!("there is no attribute `@{name}` for loops"),
+                format!("unknown attribute `@{name}` on a loop"),
                 "",
             )
-            .note("loops are steered by arguments: `range(0, n, stages = 3, unroll = 2)`");
+            .note("loops are configured by arguments: `range(0, n, stages = 3, unroll = 2)`");
             self.report(d);
         }
     }

@@ -1,4 +1,4 @@
-//! Owns dots behind a value: fields, properties of tiles, views and element types, facts of targets and devices.
+//! Member access: fields, properties of tiles, views and element types, facts of targets and devices.
 
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -127,7 +127,7 @@ impl Cx<'_, '_> {
             d = d.fix(format!("use `{s}`"), name.span, s);
         } else if matches!(ty, Ty::Option(_)) {
             let text = self.text(base.span);
-            d = d.note(format!("it may be absent; ask first: `if let v = {text} {{ .. }}`"));
+            d = d.note(format!("it may be absent; test it first: `if let v = {text} {{ .. }}`"));
         } else if !names.is_empty() {
             let list: Vec<String> = names.iter().map(|n| format!("`{n}`")).collect();
             d = d.note(format!("it has {}", list.join(", ")));
@@ -232,7 +232,7 @@ impl Cx<'_, '_> {
                 return self.error(
                     codes::NOT_A_VALUE,
                     span,
-                    "`device` is known to the clauses of a kernel only",
+                    "`device` is only available in the clauses of a kernel",
                     "pass it as a parameter",
                 );
             }

@@ -1,4 +1,4 @@
-//! Owns checking: syntax trees to typed HIR with diagnostics.
+//! Checking: syntax trees to typed HIR with diagnostics.
 //!
 //! Order: files are loaded along `use` and their names collected ([`files`]); signatures of structs, functions and
 //! kernels are read ([`items`]); then bodies are checked one by one ([`body`], [`expr`] and their friends), each

@@ -1,4 +1,4 @@
-//! Owns spelling suggestions.
+//! Spelling suggestions.
 
 use std::cmp::Reverse;
 

@@ -1,4 +1,4 @@
-//! Owns operators: arithmetic, comparisons, logic, pointer arithmetic. Each is a row of the op table.
+//! Operators: arithmetic, comparisons, logic, pointer arithmetic. Each is a row of the op table.
 
 use tk_ops::DTypeSet;
 use tk_ops::table::{Receiver, Row};
@@ -166,7 +166,7 @@ impl Cx<'_, '_> {
         let d = Diagnostic::error(
             codes::SIGNEDNESS,
             span,
-            format!("a signed and an unsigned integer are compared: `{ta}` and `{tb}`"),
+            format!("comparison of a signed and an unsigned integer: `{ta}` and `{tb}`"),
             "",
         )
         .label(l.span, format!("this is `{ta}`"))

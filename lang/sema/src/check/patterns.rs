@@ -1,4 +1,4 @@
-//! Owns patterns: what a `let`, a loop or a lambda binds.
+//! Patterns: what a `let`, a loop or a lambda binds.
 
 use tk_syntax::ast::{self, PatKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -29,7 +29,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// The types of the parts that a pattern of so many parts takes a value apart into.
+    /// The types of the parts that a pattern of that many parts takes a value apart into.
     pub fn pattern_types(&mut self, span: Span, parts: usize, ty: &Ty) -> Vec<Ty> {
         match ty {
             Ty::Tuple(ts) if ts.len() == parts => ts.clone(),
@@ -50,8 +50,8 @@ impl Cx<'_, '_> {
                 self.error(
                     codes::PATTERN,
                     span,
-                    format!("`{shown}` cannot be taken apart"),
-                    "this needs a tuple",
+                    format!("`{shown}` cannot be destructured"),
+                    "expected a tuple",
                 );
                 vec![Ty::Err; parts]
             }

@@ -1,4 +1,4 @@
-//! Owns positions in views: integers of any type, as the type that the view counts in.
+//! Positions in views: integers of any type, as the type that the view counts in.
 
 use tk_ops::DType;
 use tk_syntax::ast;

@@ -1,4 +1,4 @@
-//! Owns what is remembered for an editor while checking: which name means what, and the type of each expression.
+//! Records for editors while checking: the meaning of each name, and the type of each expression.
 //!
 //! Costs nothing unless it is asked for. A name that is looked up is remembered where it is looked up, so there is one
 //! way of resolving names. A part of a body that is checked twice is remembered twice; [`super::indexed`] puts it right.
@@ -84,7 +84,7 @@ impl Pending {
         (self.types.len(), self.calls.len())
     }
 
-    /// Forgets what came behind a mark.
+    /// Forgets what came after a mark.
     pub fn reset(&mut self, (types, calls): (usize, usize)) {
         self.types.truncate(types);
         self.calls.truncate(calls);

@@ -1,4 +1,4 @@
-//! Owns the call graph: recursion is an error, since functions become part of their callers.
+//! The call graph: recursion is an error, since functions are inlined.
 
 use tk_ops::table::{Effects, Receiver};
 use tk_ops::{ControlOp, Op};
@@ -54,20 +54,15 @@ fn set(state: &mut [u8], i: usize, v: u8) {
 }
 
 fn report(p: &mut Program, path: &[usize], callee: FnId, at: tk_syntax::Span) {
-    let names: Vec<String> =
-        path.iter().filter_map(|i| p.hir.fns.get(*i)).map(|f| format!("`{}`", f.name)).collect();
+    let names: Vec<&str> = path.iter().filter_map(|i| p.hir.fns.get(*i)).map(|f| f.name.as_str()).collect();
     let f = p.hir.func(callee);
-    let mut d = Diagnostic::error(
-        codes::RECURSION,
-        at,
-        format!("`{}` calls itself", f.name),
-        "this call closes the circle",
-    )
-    .label(f.span, "declared here");
+    let mut d =
+        Diagnostic::error(codes::RECURSION, at, format!("`{}` calls itself", f.name), "recursive call")
+            .label(f.span, "declared here");
     if names.len() > 1 {
-        d = d.note(format!("the way round is {} and back", names.join(" to ")));
+        d = d.note(format!("cycle: {} → {}", names.join(" → "), f.name));
     }
-    d = d.note("functions become part of their callers, so there is no call stack; use a loop");
+    d = d.note("functions are inlined, so there is no call stack; use a loop");
     for i in path {
         if let Some(f) = p.hir.fns.get_mut(*i) {
             f.broken = true;

@@ -1,4 +1,4 @@
-//! Owns shapes: when two extents are equal, how shapes broadcast, and the messages when they do not.
+//! Shapes: when two extents are equal, how shapes broadcast, and the messages when they do not.
 
 use std::collections::BTreeMap;
 
@@ -229,7 +229,7 @@ impl Cx<'_, '_> {
                 return Some((id, Poly::default(), text));
             }
         }
-        // A variable that stands alone in the difference, with a factor that divides the rest.
+        // A variable that is alone in the difference, with a factor that divides the rest.
         for (mono, factor) in difference.terms() {
             let [Atom::Param(id)] = mono else { continue };
             let own = Poly::param(*id).mul(&Poly::int(factor))?;

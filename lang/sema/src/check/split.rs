@@ -1,4 +1,4 @@
-//! Owns compile-time `if`s whose arms have different types.
+//! Compile-time `if`s whose arms have different types.
 //!
 //! `let p = if C { a } else { b }; rest` becomes `if C { let p = a; rest } else { let p = b; rest }`, so that the rest
 //! is checked with the type of either arm. Each such `if` doubles the rest, hence the limit.

@@ -1,4 +1,4 @@
-//! Owns struct values: fields by name, compile-time arguments from the fields.
+//! Struct values: fields by name, compile-time arguments from the fields.
 
 use tk_syntax::ast::{self, Index};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -105,10 +105,11 @@ impl Cx<'_, '_> {
             .map(|(f, _)| format!("`{}`", f.0))
             .collect();
         if !missing.is_empty() {
+            let fields = if missing.len() == 1 { "field" } else { "fields" };
             let d = Diagnostic::error(
                 codes::FIELDS,
                 span,
-                format!("`{}` is built without {}", s.name, missing.join(", ")),
+                format!("missing {fields} {} in `{}`", missing.join(", "), s.name),
                 "",
             )
             .label(s.span, "declared here");
@@ -137,7 +138,7 @@ impl Cx<'_, '_> {
                             self.error(
                                 codes::CANNOT_INFER,
                                 span,
-                                format!("`{n}` of `{}` does not follow from the fields", s.name),
+                                format!("cannot infer `{n}` of `{}` from the fields", s.name),
                                 "",
                             );
                         }

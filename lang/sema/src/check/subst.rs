@@ -1,4 +1,4 @@
-//! Owns substitution: types of a generic item with its compile-time variables replaced by arguments.
+//! Substitution: types of a generic item with its compile-time variables replaced by arguments.
 
 use std::collections::BTreeMap;
 

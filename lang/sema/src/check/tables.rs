@@ -1,4 +1,4 @@
-//! Owns lookup tables: compile-time lists of numbers that become tiles, and the types of constants that hold them.
+//! Lookup tables: compile-time lists of numbers that become tiles, and the types of constants that hold them.
 //!
 //! A list is a tuple until a tile is asked for: by the type of a `const`, or by `gather`.
 

@@ -1,4 +1,4 @@
-//! Owns functions that make the inputs of tests: what they call exists in tests only, so no kernel may reach them.
+//! Functions that make the inputs of tests: their callees are only available in tests, so no kernel may reach them.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub(super) fn find(p: &mut Program) {
     for (f, name, at) in uses {
         let Some((kernel, call)) = reached.get(&f) else { continue };
         let (own, kernel) = (p.hir.func(f).name.clone(), p.hir.func(*kernel).name.clone());
-        let message = format!("`{name}` exists in tests only, but the kernel `{kernel}` reaches it");
+        let message = format!("`{name}` is only available in tests, but the kernel `{kernel}` reaches it");
         let d = Diagnostic::error(codes::TEST_ONLY, at, message, "")
             .label(*call, format!("`{own}` is called here"));
         p.func_mut(f).broken = true;

@@ -1,4 +1,4 @@
-//! Owns written types: syntax to [`Ty`], and bounds of compile-time parameters to [`CKind`].
+//! Written types: syntax to [`Ty`], and bounds of compile-time parameters to [`CKind`].
 
 use tk_ops::{DType, DTypeSet};
 use tk_syntax::ast::{self, ExprKind, Index, TypeKind};
@@ -62,7 +62,7 @@ impl Cx<'_, '_> {
             self.error(
                 codes::TYPE_MISMATCH,
                 span,
-                "`mut` in a type stands before `view` only",
+                "in a type, `mut` is only allowed before `view`",
                 "use `*mut T` for pointers",
             );
         }
@@ -134,7 +134,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// A constant where a type stands: the scalar type that it names.
+    /// A constant in place of a type: the scalar type that it names.
     fn const_as_type(
         &mut self,
         id: ConstId,
@@ -158,7 +158,7 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::TYPE_MISMATCH,
                 span,
-                format!("`{shown}` takes nothing in brackets"),
+                format!("`{shown}` takes no arguments in brackets"),
                 "",
             )
             .note("a tile is written `tile[f32, BM, BN]`");
@@ -200,12 +200,8 @@ impl Cx<'_, '_> {
         }
         let types = DType::ALL.map(DType::name).into_iter().chain(["tile", "view", "dtype", "shape"]);
         let near = self.nearest(&name.text, &types.collect::<Vec<_>>(), &[]);
-        let mut d = Diagnostic::error(
-            codes::UNKNOWN_NAME,
-            name.span,
-            format!("there is no type `{}`", name.text),
-            "",
-        );
+        let mut d =
+            Diagnostic::error(codes::UNKNOWN_NAME, name.span, format!("unknown type `{}`", name.text), "");
         if let Some(hint) = self.foreign_hint(d.clone(), &name.text, name.span) {
             d = hint;
         } else if let Some(s) = near {
@@ -273,7 +269,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     t.span,
                     format!("`{shown}` is not an element type"),
-                    "a scalar or pointer type is needed",
+                    "expected a scalar or pointer type",
                 );
                 Elem::Err
             }
@@ -287,21 +283,21 @@ impl Cx<'_, '_> {
                 Some(t) => self.elem_type(&t),
                 None => {
                     if !matches!(e.kind, ExprKind::Err) {
-                        self.error(codes::TYPE_MISMATCH, e.span, "an element type is needed here", "");
+                        self.error(codes::TYPE_MISMATCH, e.span, "expected an element type", "");
                     }
                     Elem::Err
                 }
             },
             Some(Index::Slice(_, _, at)) => {
-                self.error(codes::TYPE_MISMATCH, *at, "an element type is needed here", "");
+                self.error(codes::TYPE_MISMATCH, *at, "expected an element type", "");
                 Elem::Err
             }
             Some(Index::Named(n, _)) => {
-                self.error(codes::ARGUMENT_NAME, n.span, "an element type is needed here", "");
+                self.error(codes::ARGUMENT_NAME, n.span, "expected an element type", "");
                 Elem::Err
             }
             None => {
-                self.error(codes::ARGUMENT_COUNT, span, "an element type is needed between the brackets", "");
+                self.error(codes::ARGUMENT_COUNT, span, "expected an element type in the brackets", "");
                 Elem::Err
             }
         }

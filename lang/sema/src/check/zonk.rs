@@ -1,4 +1,4 @@
-//! Owns the end of a body: literal types get their final types, literals are checked against them.
+//! The end of a body: literals get their final types, and are checked against them.
 
 use tk_ops::{DType, Scalar};
 use tk_syntax::{Diagnostic, codes};
@@ -100,7 +100,7 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::LITERAL_RANGE,
                 h.span,
-                format!("{x:e} does not fit `{m}`"),
+                format!("{x:e} is out of range for `{m}`"),
                 format!("it would become an infinity of `{m}`"),
             );
             self.report(d);
@@ -117,8 +117,8 @@ impl Cx<'_, '_> {
             let d = Diagnostic::error(
                 codes::LITERAL_RANGE,
                 h.span,
-                format!("{n} does not fit `{m}`"),
-                format!("`{m}` goes from {lo} to {hi}"),
+                format!("{n} is out of range for `{m}`"),
+                format!("the range of `{m}` is {lo} to {hi}"),
             );
             self.report(d);
         }

@@ -1,4 +1,4 @@
-//! Owns what follows from the arguments of a launch: which optional ones are there, element types, values for clauses.
+//! Binds the arguments of a launch: presence of optional ones, element types, values for clauses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +85,7 @@ impl<'h> Planner<'h> {
             };
             let found = self.eval(|ev| {
                 let (v, d) = (ev.expr(e)?, ev.scalar_type(&e.ty, e.span)?);
-                v.to_scalar(d).ok_or_else(|| bug("launch", e.span, "a default is no number"))
+                v.to_scalar(d).ok_or_else(|| bug("launch", e.span, "a default is not a number"))
             });
             match found {
                 Ok(v) => *a = HostArg::Scalar(v),
@@ -280,7 +280,7 @@ impl<'h> Planner<'h> {
                 Some(v) => *a = HostArg::Scalar(v),
                 None => {
                     let message = format!(
-                        "`{}` is {s}, which is no value of type {d} as kernel `{}` takes it",
+                        "`{}` is {s}, which is not a value of the type {d} that kernel `{}` takes",
                         slot.name, self.f.name
                     );
                     return Err(refuse(codes::LAUNCH_DTYPE, slot.span, message));

@@ -1,4 +1,4 @@
-//! Owns what an `export` ships: every combination of its values, with defaults and requirements evaluated.
+//! The instances of an `export`: every combination of its values, with defaults and requirements evaluated.
 
 use std::collections::BTreeMap;
 
@@ -55,8 +55,10 @@ fn complete(hir: &Hir, export: &HExport, mut bindings: Bindings) -> Res<BTreeMap
         }
         let c = hir.cvar(*id);
         let Some(default) = c.default.as_ref().filter(|d| d.konst) else {
-            let message =
-                format!("`{}` of `{}` follows from a launch, so an export gives its value", c.name, f.name);
+            let message = format!(
+                "`{}` of `{}` is derived from the launch, so an export must give its value",
+                c.name, f.name
+            );
             let label = format!("as in `{}[{} = ..]`", f.name, c.name);
             let d = Diagnostic::error(codes::CANNOT_INFER, export.span, message, label);
             return Err(Box::new(d.label(c.span, "declared here")));
@@ -70,7 +72,7 @@ fn complete(hir: &Hir, export: &HExport, mut bindings: Bindings) -> Res<BTreeMap
         }
         let shown: Vec<String> =
             bindings.cvars.iter().map(|(id, v)| format!("{} = {v}", hir.cvar(*id).name)).collect();
-        let message = format!("`{}[{}]` breaks `{}`", f.name, shown.join(", "), r.text);
+        let message = format!("`{}[{}]` violates `{}`", f.name, shown.join(", "), r.text);
         let d = Diagnostic::error(codes::INSTANCE, export.span, message, "exported here");
         return Err(Box::new(d.label(r.cond.span, "required here")));
     }

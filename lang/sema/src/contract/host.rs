@@ -1,4 +1,4 @@
-//! Owns what the command line shows of a kernel: its parameters in the order of the arguments.
+//! A kernel's parameters for the command line, in the order of the arguments.
 
 use super::bind::{flat_tys, rank_param};
 use crate::hir::{FnId, Hir};

@@ -1,4 +1,4 @@
-//! Owns launches: what one call of a kernel with these arguments means.
+//! Plans launches: the meaning of one call of a kernel with these arguments.
 //!
 //! [`plan`] binds the compile-time parameters (given by name, inferred from the arguments, or by their defaults),
 //! checks the arguments and the requirements, and evaluates the grid and the other clauses. May assume that the
@@ -232,7 +232,7 @@ impl Planner<'_> {
             let c = self.hir.cvar(*id);
             let Some(default) = &c.default else {
                 let message = format!(
-                    "kernel `{}` needs a value for `{}`: it does not follow from the arguments, give it by name",
+                    "kernel `{}` needs a value for `{}`: it cannot be inferred from the arguments, give it by name",
                     self.f.name, c.name
                 );
                 return Err(refuse(codes::NOT_STATIC_ARG, c.span, message));
@@ -242,7 +242,7 @@ impl Planner<'_> {
                 && let Some((lo, hi)) = d.int_range()
                 && !(lo..=hi).contains(i)
             {
-                let message = format!("the default of `{}` is {i}, which does not fit `{d}`", c.name);
+                let message = format!("the default of `{}` is {i}, which does not fit in `{d}`", c.name);
                 return Err(refuse(codes::NOT_STATIC_ARG, default.span, message));
             }
             self.bindings.cvars.insert(*id, v);
@@ -337,7 +337,7 @@ impl Planner<'_> {
             let n = self.eval(|ev| ev.int(&s.count))?;
             let count = u64::try_from(n).map_err(|_| {
                 let message = format!(
-                    "`scratch` of kernel `{}` asks for {n} elements of `{}`",
+                    "`scratch` of kernel `{}` requests {n} elements of `{}`",
                     self.f.name, local.name
                 );
                 refuse(codes::CLAUSE, s.count.span, message)

@@ -1,4 +1,4 @@
-//! Owns what of the arguments decides a plan: a launcher that keeps plans has to compare that and nothing else.
+//! The properties of arguments that a plan depends on: a launcher that caches plans must compare exactly these.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Owns compile-time arguments that are given by name: `--set BM=64`, and those of launches in tests.
+//! Compile-time arguments that are given by name: `--set BM=64`, and those of launches in tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub struct LambdaRef {
 }
 
 impl SetValue {
-    /// Whether it is one, by name or as it stands.
+    /// Whether it is one, by name or as written.
     pub(super) fn is_function(&self) -> bool {
         match self {
             SetValue::Fn(_) | SetValue::Lambda(_) => true,
@@ -275,8 +275,10 @@ impl Planner<'_> {
 
     fn misfit(&self, c: &crate::hir::CVar, name: &str) -> Box<tk_syntax::Diagnostic> {
         let takes = crate::show::ckind(self.hir, &c.kind);
-        let message =
-            format!("`{name}` does not fit `{}` of kernel `{}`, which takes `{takes}`", c.name, self.f.name);
+        let message = format!(
+            "`{name}` does not match `{}` of kernel `{}`, which takes `{takes}`",
+            c.name, self.f.name
+        );
         refuse(codes::NOT_STATIC_ARG, c.span, message)
     }
 
@@ -351,7 +353,7 @@ fn unify(ty: &Ty, concrete: &CTy, out: &mut BTreeMap<CVarId, CVal>) {
     }
 }
 
-/// The lambda of the program that stands at a place.
+/// The lambda of the program at a position.
 fn find_lambda(hir: &Hir, wanted: &LambdaRef) -> Option<CVal> {
     let mut captured = BTreeMap::new();
     for (id, v) in &wanted.captured {

@@ -1,7 +1,7 @@
-//! Owns operators, conversions and builtins on compile-time values.
+//! Operators, conversions and builtins on compile-time values.
 //!
 //! Scalar operations are those of [`tk_ops::eval`]; signed overflow and division by zero, which wrap and are
-//! unspecified at run time, are errors here: nobody writes them on purpose.
+//! unspecified at run time, are errors here: they are never intended.
 
 use tk_ops::eval::{Operand, elementwise};
 use tk_ops::table::Row;
@@ -29,7 +29,7 @@ impl Evaluator<'_> {
                 values.push((self.expr(a)?, a));
             }
         }
-        // `fast = true` and its like come behind the operands.
+        // `fast = true` and its like come after the operands.
         values.truncate(op.arity());
         if let (ElementwiseOp::Eq | ElementwiseOp::Ne, [(a, x), (b, y)]) = (op, values.as_slice())
             && !(is_number(&x.ty) && is_number(&y.ty))
@@ -74,7 +74,7 @@ impl Evaluator<'_> {
         if let (CVal::Int(i), Some((lo, hi))) = (&v, dtype.int_range())
             && !(lo..=hi).contains(i)
         {
-            return fail(span, format!("the constant {i} does not fit `{dtype}`"));
+            return fail(span, format!("the constant {i} does not fit in `{dtype}`"));
         }
         let s = self.scalar(&v, ty, span)?;
         Ok(CVal::of_scalar(s))
@@ -150,7 +150,7 @@ fn check_domain(op: ElementwiseOp, args: &[Scalar], out: DType, span: Span) -> R
         return Ok(());
     }
     let exact = match (op, ints.as_slice()) {
-        (Div | Rem | CeilDiv, [a, 0]) => return fail(span, format!("{a} is divided by zero")),
+        (Div | Rem | CeilDiv, [_, 0]) => return fail(span, "division by zero"),
         (Add, [a, b]) => a.checked_add(*b),
         (Sub, [a, b]) => a.checked_sub(*b),
         (Mul, [a, b]) => a.checked_mul(*b),
@@ -167,9 +167,9 @@ fn check_domain(op: ElementwiseOp, args: &[Scalar], out: DType, span: Span) -> R
     }
     match (exact, out.int_range()) {
         (Some(v), Some((lo, hi))) if !(lo..=hi).contains(&v) => {
-            fail(span, format!("the result {v} does not fit `{out}`"))
+            fail(span, format!("the result {v} does not fit in `{out}`"))
         }
         (Some(_), _) => Ok(()),
-        (None, _) => fail(span, format!("the result does not fit `{out}`")),
+        (None, _) => fail(span, format!("the result does not fit in `{out}`")),
     }
 }

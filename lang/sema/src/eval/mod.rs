@@ -1,4 +1,4 @@
-//! Owns the evaluation of compile-time expressions of the HIR, and of launch clauses.
+//! The evaluation of compile-time expressions of the HIR, and of launch clauses.
 //!
 //! May assume that the program was checked. Guarantees that evaluation ends, that scalar arithmetic is that of
 //! [`tk_ops::eval`] (so a compile-time value is what the interpreter would compute), and that whatever has no value
@@ -66,7 +66,7 @@ pub(crate) fn fail<T>(span: Span, message: impl Into<String>) -> Res<T> {
     Err(Box::new(Diagnostic::error(codes::CONST_EVAL, span, message, "")))
 }
 
-/// A diagnostic about a mistake of the compiler.
+/// A diagnostic about a compiler bug.
 pub(crate) fn bug(pass: &str, span: Span, what: impl std::fmt::Display) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(
         codes::INTERNAL,
@@ -461,7 +461,7 @@ impl<'a> Evaluator<'a> {
 fn pick(list: &[i64], axis: u32, span: Span) -> Res<CVal> {
     match list.get(axis as usize) {
         Some(v) => Ok(CVal::Int((*v).into())),
-        None => fail(span, format!("there is no axis {axis}: the rank is {}", list.len())),
+        None => fail(span, format!("axis {axis} is out of range: the rank is {}", list.len())),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Owns the values of the parts of a condition, for messages: `n = 5`, `x.shape = [4, 8]`.
+//! The values of the parts of a condition, for messages: `n = 5`, `x.shape = [4, 8]`.
 
 use super::{CVal, Evaluator};
 use crate::hir::{HArg, HExpr, HFn, HKind};

@@ -1,4 +1,4 @@
-//! Owns the evaluation of blocks, statements and loops at compile time.
+//! The evaluation of blocks, statements and loops at compile time.
 
 use tk_syntax::Span;
 

@@ -1,4 +1,4 @@
-//! Owns the evaluation of symbolic types, extents and compile-time arguments to concrete ones.
+//! The evaluation of symbolic types, extents and compile-time arguments to concrete ones.
 //!
 //! Guarantees that every tile type it gives has rank 0 to 5, extents of at least 1 and at most [`MAX_TILE`] elements.
 
@@ -267,8 +267,8 @@ impl Evaluator<'_> {
 
 /// An integer function of a polynomial, with a sentence where it has no value.
 fn apply(f: PolyFn, v: &[i128], span: Span) -> Res<i128> {
-    if let (PolyFn::Div | PolyFn::Rem | PolyFn::CeilDiv, [a, 0]) = (f, v) {
-        return fail(span, format!("{a} is divided by zero"));
+    if let (PolyFn::Div | PolyFn::Rem | PolyFn::CeilDiv, [_, 0]) = (f, v) {
+        return fail(span, "division by zero");
     }
     match eval_fn(f, v) {
         Some(v) => Ok(v),

@@ -1,4 +1,4 @@
-//! Owns compile-time values: [`CVal`], function values, and the values that a specialization gives to variables.
+//! Compile-time values: [`CVal`], function values, and the values that a specialization gives to variables.
 //!
 //! A value carries no element type: the expression that it belongs to does. Integers are exact, floats are the exact
 //! value of their (possibly narrower) type.

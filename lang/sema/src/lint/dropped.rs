@@ -21,12 +21,11 @@ pub(super) fn run(cx: &mut Cx) {
             if valueless || !quiet.expr(e) {
                 continue;
             }
-            let of =
-                |name: &str| format!("the result of `{name}` is not used, and `{name}` does nothing else");
+            let of = |name: &str| format!("unused result of `{name}`, which does nothing else");
             let message = match &e.kind {
                 HKind::Call { callee, .. } => of(&hir.func(*callee).name),
                 HKind::Builtin(row, _) if !tk_ops::rows::is_operator(row) => of(row.name),
-                _other => "this value is computed and dropped".to_string(),
+                _other => "unused value".to_string(),
             };
             cx.warn(warning(codes::UNUSED_RESULT, e.span, message, "this statement has no effect"));
         }

@@ -324,7 +324,8 @@ fn cover<'a>(cx: &mut Cx<'a>, facts: &Facts<'a>, name: &str, ptr: &'a HExpr, mas
         if let Some(d) = (0..lanes.len()).find(open) {
             let what = dimension(d, lanes.len());
             let text = format!("this `{name}` has no mask, but the last block has lanes past the end{what}");
-            let d = warning(codes::UNMASKED_LANES, ptr.span, text, "some of these pointers may lie outside");
+            let d =
+                warning(codes::UNMASKED_LANES, ptr.span, text, "some of these pointers may be out of bounds");
             cx.warn(d.note("compare the offsets with the size, as in `mask = offs < n`"));
         }
         return;
@@ -336,9 +337,9 @@ fn cover<'a>(cx: &mut Cx<'a>, facts: &Facts<'a>, name: &str, ptr: &'a HExpr, mas
         && (0..lanes.len()).any(covers)
     {
         let what = dimension(d, lanes.len());
-        let text = format!("the mask of this `{name}` leaves out lanes past the end{what}");
+        let text = format!("the mask of this `{name}` does not exclude lanes past the end{what}");
         let d = warning(codes::UNMASKED_LANES, mask.span, text, "this does not compare that dimension");
-        cx.warn(d.label(ptr.span, "some of these pointers may lie outside"));
+        cx.warn(d.label(ptr.span, "some of these pointers may be out of bounds"));
     }
 }
 
@@ -385,13 +386,13 @@ fn closed<'a>(
     let (first, second) = if lanes.span < end.span { (lanes.span, end.span) } else { (end.span, lanes.span) };
     let name = cx.sources.text(end.span).to_string();
     let text =
-        format!("the lane at `{name}` takes part, but lanes count from 0: the last one is `{name} - 1`");
+        format!("the lane at `{name}` is not masked, but lanes count from 0: the last one is `{name} - 1`");
     let between = Span { start: first.end, end: second.start, ..first };
     let mut d = warning(codes::MASK_OFF_BY_ONE, first.to(second), text, "");
     if let Some(at) = cx.sources.text(between).find(symbol) {
         let start = between.start + at as u32;
         let operator = Span { start, end: start + symbol.len() as u32, ..between };
-        d = d.fix("leave it out", operator, meant);
+        d = d.fix("exclude it", operator, meant);
     }
     cx.warn(d);
 }

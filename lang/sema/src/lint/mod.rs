@@ -1,8 +1,8 @@
-//! Owns the lints: warnings about programs that mean something, but probably not what was intended.
+//! The lints: warnings about valid programs that probably do not do what was intended.
 //!
 //! A lint is a file. It may assume checked functions without errors: one mistake gives one message, so a function with
 //! an error has no warnings, and neither has a file that could not be read whole. Guarantees that only the file that
-//! was asked for is looked at, since nobody can mend the others from there, and that a lint that cannot decide is
+//! was asked for is looked at, since the others cannot be fixed from there, and that a lint that cannot decide is
 //! silent.
 
 mod dropped;

@@ -53,16 +53,13 @@ fn variable(cx: &mut Cx, v: &Var) {
         let d = match v.kind {
             Kind::Param => {
                 warning(codes::UNUSED_VARIABLE, span, format!("the parameter `{name}` is never used"), "")
-                    .note("a leading `_` says that this is meant")
+                    .note("a leading `_` marks this as intended")
             }
-            Kind::Let { .. } if v.assigned => warning(
-                codes::UNUSED_VARIABLE,
-                span,
-                format!("`{name}` gets values, but none of them is used"),
-                "",
-            ),
+            Kind::Let { .. } if v.assigned => {
+                warning(codes::UNUSED_VARIABLE, span, format!("`{name}` is assigned, but never used"), "")
+            }
             Kind::Let { .. } => warning(codes::UNUSED_VARIABLE, span, format!("`{name}` is never used"), "")
-                .fix("say that this is meant, by a leading `_`", span.before(), "_"),
+                .fix("mark this as intended with a leading `_`", span.before(), "_"),
         };
         cx.warn(d);
     }
@@ -70,7 +67,7 @@ fn variable(cx: &mut Cx, v: &Var) {
         && !v.assigned
     {
         let word = Span { end: span.start, ..pattern };
-        let d = warning(codes::UNUSED_MUT, span, format!("`{name}` is `mut`, but never changes"), "");
+        let d = warning(codes::UNUSED_MUT, span, format!("`{name}` does not need to be `mut`"), "");
         cx.warn(d.fix("remove `mut`", word, ""));
     }
 }
@@ -120,7 +117,7 @@ fn private(cx: &mut Cx, file: &File, used: &BTreeSet<&str>) {
 struct Walk<'a> {
     /// The variables in scope, inner ones last.
     vars: Vec<Var<'a>>,
-    /// Where each name stands in `vars`, the latest last.
+    /// The position of each name in `vars`, the latest last.
     places: HashMap<&'a str, Vec<usize>>,
     /// How many variables there were when each block began.
     scopes: Vec<usize>,
@@ -173,7 +170,7 @@ impl<'a> Walk<'a> {
             p.ty.iter().for_each(|t| self.ty(t));
             self.declare(&p.name, Kind::Param);
         }
-        // Defaults may name parameters that stand behind them.
+        // Defaults may name parameters after them.
         let defaults = f.cparams.iter().map(|c| &c.default).chain(f.params.iter().map(|p| &p.default));
         defaults.flatten().for_each(|e| self.expr(e));
         f.ret.iter().for_each(|t| self.ty(t));

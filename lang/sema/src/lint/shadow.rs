@@ -38,7 +38,7 @@ fn function(cx: &mut Cx, f: &Fn, builtins: &BTreeSet<&str>) {
         f.cparams.iter().map(|c| &c.name).chain(f.params.iter().map(|p| &p.name)).collect();
     for name in names {
         if builtins.contains(name.text.as_str()) {
-            let text = format!("the parameter `{}` hides the builtin `{}`", name.text, name.text);
+            let text = format!("the parameter `{}` shadows the builtin `{}`", name.text, name.text);
             cx.warn(warning(codes::SHADOWED_BUILTIN, name.span, text, "").note(format!(
                 "`{}(..)` is not available in `{}`; another name avoids that",
                 name.text, f.name.text

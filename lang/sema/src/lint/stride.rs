@@ -49,15 +49,14 @@ struct Found<'a> {
     /// The factor that is a parameter.
     factor: &'a HExpr,
     param: &'a HParam,
-    /// Whether it stands in the offset itself, so that a wider one fits there.
+    /// Whether it is in the offset itself, so that a wider one fits there.
     direct: bool,
 }
 
 fn report(cx: &mut Cx, found: Found) {
     let name = &found.param.name;
-    let message = format!(
-        "this product of `i32` values wraps if it reaches 2^31, for which `{name}` may be large enough"
-    );
+    let message =
+        format!("this product of `i32` values wraps at 2^31, which `{name}` may be large enough to reach");
     let mut d = warning(codes::NARROW_OFFSET, found.product.span, message, "added to a pointer")
         .label(found.param.span, "this is `i32`")
         .note(format!("declare `{name}` as `i64`, or compute the offset in `i64`"));
@@ -94,7 +93,7 @@ impl<'a> Search<'a> {
                     }
                 }
             }
-            // Behind a cast the product is an `i32` all the same, but the fix would be another.
+            // After a cast the product is an `i32` all the same, but the fix would be another.
             HKind::Cast(x) => self.look(x, direct && is_i32(&x.ty) == is_i32(&e.ty)),
             HKind::Index(x, _) | HKind::Transpose(x) => self.look(x, direct),
             HKind::Local(id) => {

@@ -1,4 +1,4 @@
-//! Owns the arguments of a builtin while it is lowered: found by name, values lowered, compile-time ones evaluated.
+//! The arguments of a builtin while it is lowered: found by name, values lowered, compile-time ones evaluated.
 
 use tk_ops::table::{ParamKind, Row};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -149,7 +149,7 @@ impl Args {
             }));
         }
         if axis >= n {
-            let message = format!("`{}` has the axis {axis}, but the tile has rank {rank}", self.row.name);
+            let message = format!("`{}` has axis {axis}, but the tile has rank {rank}", self.row.name);
             return Err(Box::new(Diagnostic::error(codes::AXIS, self.span, message, "")));
         }
         Ok(axis as usize)

@@ -1,4 +1,4 @@
-//! Owns `bitcast`: one operation, or, between bytes and the pairs of `e2m1` in them, shifts and a rearrangement.
+//! `bitcast`: one operation, or, between bytes and the pairs of `e2m1` in them, shifts and a rearrangement.
 
 use tk_ops::{DType, ElementwiseOp, Op, Scalar, ShapeOp};
 use tk_tile::{Attrs, Type, ValueId};
@@ -68,7 +68,7 @@ impl Lower<'_, '_> {
             sizes.push(self.b.elementwise(Abs, &[value]));
         }
         let [low, high] = sizes[..] else { return Err(bug(a.span, "two neighbours")) };
-        // Behind the largest value comes an infinity, NaN or -0: then there is no step, or none upward.
+        // After the largest value comes an infinity, NaN or -0: then there is no step, or none upward.
         let step = self.b.elementwise(Sub, &[high, low]);
         let rest = self.b.elementwise(Sub, &[size, low]);
         let bits = self.operand(a, "bits")?;

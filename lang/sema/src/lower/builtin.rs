@@ -1,4 +1,4 @@
-//! Owns the dispatch of builtins by class, elementwise operations, creation, products, random numbers, and the
+//! The dispatch of builtins by class, elementwise operations, creation, products, random numbers, and the
 //! control class (the program, `map`, hints, debugging).
 
 use tk_ops::table::{Accuracy, ParamKind, Row};
@@ -125,7 +125,7 @@ impl Lower<'_, '_> {
         Ok(out)
     }
 
-    /// A value with this shape. The checker compared the shapes, so a misfit is a mistake of ours.
+    /// A value with this shape. The checker compared the shapes, so a misfit is a compiler bug.
     pub(super) fn broadcast(&mut self, x: ValueId, shape: &[u32], span: Span) -> Res<ValueId> {
         let from = self.b.type_of(x).shape().unwrap_or(&[]);
         let fits = from.len() == shape.len() && from.iter().zip(shape).all(|(a, b)| a == b || *a == 1);

@@ -1,4 +1,4 @@
-//! Owns calls: parameters, functions of the program, function values, requirements.
+//! Calls: parameters, functions of the program, function values, requirements.
 
 use std::collections::BTreeMap;
 

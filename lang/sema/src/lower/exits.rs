@@ -1,4 +1,4 @@
-//! Owns what can be said about code before it is lowered: whether it may leave its block, and what it assigns.
+//! Analysis of code before lowering: whether it may leave its block, and what it assigns.
 //!
 //! Conditions that are known at compile time are decided; where one cannot be evaluated yet (it uses the variable of a
 //! compile-time loop), both arms count. Exits are looked for in statement position only; elsewhere lowering refuses
@@ -10,7 +10,7 @@ use super::Lower;
 use crate::hir::{HBlock, HExpr, HKind, HStmt, HStmtKind, LocalId, StaticIter};
 use crate::visit::look;
 
-/// How a piece of code may leave the block that it stands in.
+/// How a piece of code may leave the block that contains it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exits {
     pub ret: bool,

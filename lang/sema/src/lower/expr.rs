@@ -1,4 +1,4 @@
-//! Owns expressions: what each kind becomes, and which are compile-time values.
+//! Lowers expressions, and decides which are compile-time values.
 
 use tk_ops::{ElementwiseOp, Op};
 use tk_syntax::{Span, codes};
@@ -118,7 +118,7 @@ impl Lower<'_, '_> {
         self.constant(v, &ty, e.span)
     }
 
-    /// The compile-time value of an expression for which nobody asked: what overflows, or takes too long, does so at
+    /// The compile-time value of an expression that was not requested: what overflows, or takes too long, does so at
     /// run time.
     pub(super) fn welcome(&mut self, e: &HExpr) -> Res<Option<CVal>> {
         if !e.konst {

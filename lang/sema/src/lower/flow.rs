@@ -1,8 +1,8 @@
-//! Owns statements and conditionals: what comes after what, and how `return`, `break` and `continue` leave.
+//! Statements and conditionals: what comes after what, and how `return`, `break` and `continue` leave.
 //!
 //! The tile IR has no jumps. A statement that may leave its block is lowered with its continuation [`K`], the code
-//! behind it. Where one arm of an `if` always leaves, the code behind moves into the other arm. Otherwise the exit is
-//! remembered in a flag (a pseudo variable, see [`RET`]), and the code behind is guarded by it:
+//! after it. Where one arm of an `if` always leaves, the code after it moves into the other arm. Otherwise the exit is
+//! remembered in a flag (a pseudo variable, see [`RET`]), and the code after it is guarded by it:
 //!
 //! ```text
 //! if c { return; }                   if c { } else { rest }
@@ -57,7 +57,7 @@ pub(super) enum Mode {
     Nested,
 }
 
-/// The code behind the current place.
+/// The code after the current place.
 #[derive(Clone, Copy)]
 pub(super) enum K<'k> {
     /// None.
@@ -112,7 +112,7 @@ pub(super) enum Exit {
 }
 
 impl Lower<'_, '_> {
-    /// Lowers a block and the code behind it.
+    /// Lowers a block and the code after it.
     pub(super) fn block_k(&mut self, b: &HBlock, k: &K<'_>, mode: Mode) -> Res<Val> {
         self.stmts(&b.stmts, b.tail.as_deref(), k, mode)
     }
@@ -209,7 +209,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Lowers an expression and the code behind it.
+    /// Lowers an expression and the code after it.
     pub(super) fn expr_k(&mut self, e: &HExpr, k: &K<'_>, mode: Mode) -> Res<Val> {
         match &e.kind {
             HKind::If { cond, then, els } => self.if_k(cond, then, els.as_deref(), (k, mode), e.span),
@@ -361,7 +361,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Code in the middle of an expression cannot leave: what stands around it would run half.
+    /// Code in the middle of an expression cannot leave: the surrounding expression would be half evaluated.
     pub(super) fn no_exit(&self, span: Span) -> Res<()> {
         match self.exit() {
             Exit::No => Ok(()),
@@ -383,7 +383,7 @@ impl Lower<'_, '_> {
         c
     }
 
-    /// An `if` of the IR: both sides are lowered, and what differs behind them becomes its results.
+    /// An `if` of the IR: both sides are lowered, and what differs after them becomes its results.
     pub(super) fn branch(
         &mut self,
         c: ValueId,
@@ -392,7 +392,7 @@ impl Lower<'_, '_> {
         mode: Mode,
         span: Span,
     ) -> Res<Val> {
-        // The code behind a place in a compile-time loop gives its variable other values.
+        // The code after a place in a compile-time loop gives its variable other values.
         let (outer, cvars) = (self.frame.env.clone(), self.frame.bindings.cvars.clone());
         self.enter(span, &[])?;
         let left = then(self)?;
@@ -424,7 +424,7 @@ impl Lower<'_, '_> {
         Ok(value.finish(&results))
     }
 
-    /// Merges the variables that are alive behind an `if`.
+    /// Merges the variables that are alive after an `if`.
     fn merge_env(
         &mut self,
         left: &Env,
@@ -482,7 +482,7 @@ impl Lower<'_, '_> {
             (HPat::Tuple(pats), Val::Tuple(items)) if pats.len() == items.len() => {
                 pats.iter().zip(items).try_for_each(|(p, v)| self.bind(p, v, span))
             }
-            // Behind an exit every variable has any value.
+            // After an exit every variable has any value.
             (HPat::Tuple(pats), Val::Never) => pats.iter().try_for_each(|p| self.bind(p, Val::Never, span)),
             (HPat::Tuple(_), v) => Err(bug(span, format!("{v:?} has no parts"))),
         }

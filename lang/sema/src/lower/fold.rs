@@ -1,4 +1,4 @@
-//! Owns reductions, scans, sorting and counting.
+//! Reductions, scans, sorting and counting.
 
 use tk_ops::{ElementwiseOp, Op, ReduceOp, ScanOp};
 use tk_tile::{Attr, Attrs, Type, TypeId, ValueId, infer};
@@ -142,8 +142,7 @@ impl Lower<'_, '_> {
                 let (x, k) = (self.operand(a, "x")?, a.need_int("k")?);
                 let len = self.b.type_of(x).shape().and_then(|s| s.last()).copied().unwrap_or(0);
                 if !(1..=i64::from(len)).contains(&k) {
-                    let message =
-                        format!("`topk` asks for {k} elements, but the last dimension has {len} of them");
+                    let message = format!("`topk` needs {k} elements, but the last dimension has {len}");
                     return Err(Box::new(Diagnostic::error(codes::INSTANCE, a.span, message, "")));
                 }
                 let attrs = Attrs::new().with("k", Attr::Int(k));

@@ -1,4 +1,4 @@
-//! Owns loops: `for` and `while` of the IR with the values that they carry, and compile-time loops, which are unrolled.
+//! Loops: `for` and `while` of the IR with the values that they carry, and compile-time loops, which are unrolled.
 //!
 //! Carried are the variables that the body assigns and that exist before the loop. A `for` that may be left early
 //! becomes a `while`, which carries its variable and a flag:
@@ -352,7 +352,7 @@ impl Lower<'_, '_> {
         Opened { i, stop, ret, retval: from.collect() }
     }
 
-    /// The state behind an iteration.
+    /// The state after an iteration.
     fn next_state(&mut self, state: &State<'_>, now: &Opened, span: Span) -> Res<Vec<ValueId>> {
         self.at(span);
         let mut out = vec![];
@@ -399,7 +399,7 @@ impl Lower<'_, '_> {
         self.any_of(&dynamic, span)
     }
 
-    /// Lowers the remaining iterations of a compile-time loop, then the code behind it. An iteration that may return
+    /// Lowers the remaining iterations of a compile-time loop, then the code after it. An iteration that may return
     /// has the next ones as its continuation.
     pub(super) fn unroll(&mut self, u: &Unroll<'_>, next: &K<'_>, mode: Mode) -> Res<Val> {
         let first = self.b.func.insts.len();

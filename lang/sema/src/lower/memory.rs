@@ -1,4 +1,4 @@
-//! Owns device memory: pointers, views, boxes, single elements, atomics.
+//! Device memory: pointers, views, boxes, single elements, atomics.
 
 use tk_ops::{AtomicOp, DType, MemoryOp, Op, Scalar};
 use tk_syntax::Span;

@@ -2,7 +2,7 @@
 //!
 //! May assume that the program was checked and that the function is not broken. Guarantees that every instruction
 //! has a place in the source, that the result passes the verifier of the tile IR, and that whatever cannot be lowered
-//! is a diagnostic; a mistake of this code is one with the code `E0001`.
+//! is a diagnostic; a bug in this code is one with the code `E0001`.
 //!
 //! | file | what |
 //! |---|---|
@@ -197,13 +197,13 @@ impl Lower<'_, '_> {
 
     /// Enters an inner block; every entrance has its [`Lower::leave`].
     fn enter(&mut self, span: Span, args: &[tk_tile::TypeId]) -> Res<Vec<ValueId>> {
-        // The verifier refuses deeper nesting, and the walks behind it rely on that.
+        // The verifier refuses deeper nesting, and the walks after it rely on that.
         if self.nesting + 2 >= tk_tile::verify::MAX_NESTING {
             let message = "loops, conditions and functions of elements nest too deeply here";
             return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
         }
         if self.b.func.insts.len() > MAX_INSTS {
-            let message = format!("this function becomes more than {MAX_INSTS} instructions; unroll less");
+            let message = format!("this function expands to more than {MAX_INSTS} instructions; unroll less");
             return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, span, message, "")));
         }
         self.nesting += 1;

@@ -1,4 +1,4 @@
-//! Owns products of matrices.
+//! Products of matrices.
 
 use tk_ops::{DType, DotOp, ElementwiseOp, Op, Scalar, ShapeOp};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -127,7 +127,7 @@ impl Lower<'_, '_> {
         if fits {
             return Ok(());
         }
-        let message = format!("the scales `{s}` and `{t}` do not fit the factors `{a}` and `{b}`");
+        let message = format!("the scales `{s}` and `{t}` do not match the operands `{a}` and `{b}`");
         wrong(codes::DOT_SHAPE, message)
     }
 
@@ -147,7 +147,7 @@ impl Lower<'_, '_> {
         sum
     }
 
-    /// `n` bf16 whose sum is nearest to an f32. Of what is not finite, the parts behind the first are NaN.
+    /// `n` bf16 whose sum is nearest to an f32. Of what is not finite, the parts after the first are NaN.
     fn split(&mut self, x: ValueId, n: usize) -> Vec<ValueId> {
         let (mut rest, mut out) = (x, vec![]);
         for i in 0..n {

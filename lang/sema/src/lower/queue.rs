@@ -1,4 +1,4 @@
-//! Owns the list of functions to lower: one entry for each function and bindings, in the order of their first call.
+//! The queue of functions to lower: one entry for each function and bindings, in the order of their first call.
 
 use std::collections::{BTreeMap, BTreeSet};
 

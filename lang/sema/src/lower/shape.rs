@@ -1,4 +1,4 @@
-//! Owns rearrangements of tiles: the rows of the shape class and indexing.
+//! Rearrangements of tiles: the rows of the shape class and indexing.
 
 use tk_ops::{Op, ShapeOp};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -136,6 +136,6 @@ impl Lower<'_, '_> {
 }
 
 fn outside(span: Span, what: String, extent: u32) -> Box<Diagnostic> {
-    let message = format!("{what} is not inside of the extent {extent}");
+    let message = format!("{what} is out of bounds for extent {extent}");
     Box::new(Diagnostic::error(codes::INSTANCE, span, message, ""))
 }

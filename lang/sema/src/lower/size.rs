@@ -57,7 +57,7 @@ pub(crate) fn check(
     let mut loops: Vec<_> = loops.into_values().collect();
     loops.sort_by_key(|(_, _, insts)| std::cmp::Reverse(*insts));
     let message = format!(
-        "`{}` becomes {total} instructions, more than the {MAX_INSTS} that a kernel may have",
+        "`{}` expands to {total} instructions, and the limit for a kernel is {MAX_INSTS}",
         kernel.name
     );
     let mut d = Diagnostic::error(codes::TOO_LARGE, span, message, "");
@@ -65,7 +65,7 @@ pub(crate) fn check(
         d = d.label(span, format!("unrolled to {iterations} iterations, {insts} instructions"));
     }
     Err(Box::new(
-        d.note("`static_range` copies its body for each iteration; a loop over `range` has it once"),
+        d.note("`static_range` copies its body for each iteration; a loop over `range` keeps it once"),
     ))
 }
 

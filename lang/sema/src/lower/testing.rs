@@ -1,4 +1,4 @@
-//! Owns what only tests do: host operations, launches, expected errors.
+//! Operations only available in tests: host operations, launches, expected errors.
 
 use tk_ops::{DType, HostOp, Op, Scalar};
 use tk_syntax::{Diagnostic, Span, codes};

@@ -1,4 +1,4 @@
-//! Owns [`Val`], what an expression becomes: SSA values in the structure of its type, or a value that is only known
+//! [`Val`], what an expression becomes: SSA values in the structure of its type, or a value that is only known
 //! to the compiler. Also owns the merge of two values where control flow meets.
 //!
 //! Guarantees that a merge of equal values adds nothing.
@@ -171,7 +171,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Any value of a type, for paths on which nobody reads it.
+    /// Any value of a type, for paths on which it is not read.
     pub(super) fn undef_of(&mut self, ty: &CTy) -> Val {
         match ty {
             CTy::One(t) => Val::One(self.b.undef(t.clone())),

@@ -6,7 +6,7 @@
 //! v4 = add v2, v3 : i32
 //! ```
 //!
-//! May assume a verified module. Only pure operations without blocks are merged, and only with one that stands before
+//! May assume a verified module. Only pure operations without blocks are merged, and only with one before
 //! them in the same block or in a block around it. Loads stay: what is written between them is not looked at.
 //! Guarantees that the first of equal instructions stays where it is.
 

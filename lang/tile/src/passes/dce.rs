@@ -1,4 +1,4 @@
-//! Removes what nobody needs: instructions without effects whose results are not used, results of `if`, `for` and
+//! Removes what is unused: instructions without effects whose results are not used, results of `if`, `for` and
 //! `while` that are not used, and values that a loop carries only to compute themselves.
 //!
 //! ```text
@@ -164,7 +164,7 @@ impl<'a> Live<'a> {
             Flow::For => {
                 self.operand(i, 3 + n);
                 self.end(i, 0, n);
-                // The value that is carried in is needed once a trip is made.
+                // The value that is carried in is needed if there is an iteration.
                 self.block_arg(i, 0, 1 + n);
             }
             Flow::If => {

@@ -16,7 +16,7 @@
 //! ```
 //! The rules: operations on constants (tiles filled with one value included); `x + 0`, `x * 1`, `x * 0`, shifts by 0
 //! and the like on integers and bools, `x * 1.0` and `x / 1.0` on floats, but not `x + 0.0`, which changes -0; `select`
-//! on a constant or of the same twice; `if` on a constant; loops without a trip; rearrangements of constants and
+//! on a constant or of the same twice; `if` on a constant; loops without an iteration; rearrangements of constants and
 //! splats, and those that rearrange nothing; casts to the same type; `ptr_add` by 0; extents, strides and pointer of a
 //! view that is made in sight; promises that are constant and true.
 //!

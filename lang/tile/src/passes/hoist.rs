@@ -1,4 +1,4 @@
-//! Computes before a loop what every trip of it would compute again.
+//! Computes before a loop what every iteration would recompute.
 //!
 //! ```text
 //! v5 = for v0, v1, v2, v3 : f32 {           v5 = exp v4 : f32
@@ -13,9 +13,9 @@
 //!
 //! - Only what has no effects moves, and loads stay: what the loop writes is not looked at.
 //! - What may fail (an integer division by zero, a promise that checked mode verifies) moves only when it is certain
-//!   to run and nothing before it can fail or be seen: from the start of a `for` that makes at least one trip, or of
+//!   to run and nothing before it can fail or be seen: from the start of a `for` that makes at least one iteration, or of
 //!   the block that decides a `while`.
-//! - Out of an `if`, which may choose the other arm in every trip, comes only what is cheap for each element. `map`,
+//! - Out of an `if`, which may choose the other arm in every iteration, comes only what is cheap for each element. `map`,
 //!   `reduce` and `scan` move as a whole or not at all: what is in them is scalar and belongs there.
 //!
 //! A value that moves is alive during the whole loop, so a tile that is computed moves only up to [`MAX_BYTES`].
@@ -54,9 +54,9 @@ fn run(module: &mut Module) {
 enum Runs {
     /// At least once, before anything that can be seen.
     Surely,
-    /// Once in each trip, if there is one.
+    /// Once in each iteration, if there is one.
     EachTrip,
-    /// In some trips.
+    /// In some iterations.
     Sometimes,
 }
 
@@ -93,7 +93,7 @@ impl Hoist<'_> {
         }
     }
 
-    /// Whether the bounds of a `for` are known and give at least one trip.
+    /// Whether the bounds of a `for` are known and give at least one iteration.
     fn makes_a_trip(&self, i: InstId) -> bool {
         let bound = |v: &ValueId| constant(self.func, *v).and_then(|s| s.as_int());
         match self.func.insts[i].operands.get(..3).map(|list| list.iter().map(bound).collect::<Vec<_>>()) {

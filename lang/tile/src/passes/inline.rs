@@ -48,7 +48,7 @@ fn run(module: &mut Module) {
     let names: BTreeMap<String, FuncId> = module.funcs.iter().map(|(id, f)| (f.name.clone(), id)).collect();
     let mut facts = vec![Facts::default(); module.funcs.len()];
     for f in order {
-        // No function calls itself, so that nobody misses it while it is changed.
+        // No function calls itself, so it is not missed while it is changed.
         let mut func = std::mem::replace(&mut module.funcs[f], Func::new("", FuncKind::Fn));
         let size = walk::insts(&func).len();
         let body = func.body;

@@ -1,4 +1,4 @@
-//! Owns what a pass is; each pass has a file. The order stands in [`crate::pipeline`].
+//! The definition of a pass; each pass has a file. The order is in [`crate::pipeline`].
 //!
 //! A pass may assume a verified module and guarantees one; it depends on nothing but the module.
 

@@ -1,4 +1,4 @@
-//! Owns the tokens of IR text.
+//! The tokens of IR text.
 //!
 //! May assume nothing about its input. Guarantees that every byte is read a bounded number of times, and that each
 //! token knows its line and column, counted from 1 in characters.
@@ -29,7 +29,7 @@ pub enum Kind<'a> {
     Arrow,
     /// What no token begins with, or a string that does not end.
     Bad(&'static str),
-    /// Behind the last token.
+    /// After the last token.
     End,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A number ends where no letter, digit or point follows; a sign belongs to it behind an exponent's `e`.
+    /// A number ends where no letter, digit or point follows; a sign belongs to it after an exponent's `e`.
     fn number(&mut self) -> &'a str {
         let mut before = ' ';
         let end = self.rest.char_indices().find(|(i, c)| {

@@ -1,4 +1,4 @@
-//! Owns reading IR text.
+//! Reading IR text.
 //!
 //! May assume nothing about the text. Guarantees an answer in time linear in its length, without a panic: a module
 //! whose ids are consistent (it still has to be verified), or the first mistake with its place.
@@ -42,10 +42,10 @@ pub fn parse(text: &str) -> Parsed<Module> {
     Ok(parser.module)
 }
 
-/// Names behind the types of values, as in `v1 = load v0 : tile[f32, 64] @l0`.
+/// Names after the types of values, as in `v1 = load v0 : tile[f32, 64] @l0`.
 pub type Marks = BTreeMap<(FuncId, ValueId), String>;
 
-/// Reads a module of a later stage, in which a name may stand behind the type of each value.
+/// Reads a module of a later stage, in which a name may follow the type of each value.
 ///
 /// # Errors
 /// The first mistake with its place.
@@ -63,7 +63,7 @@ struct Parser<'a> {
     line: u32,
     ops: BTreeMap<&'static str, Op>,
     module: Module,
-    /// Whether names may stand behind types, and those that were found.
+    /// Whether names may follow types, and those that were found.
     marked: bool,
     marks: Marks,
 }
@@ -75,7 +75,7 @@ struct Scope {
     values: HashMap<u32, ValueId>,
 }
 
-/// A type with the name behind it.
+/// A type with the name after it.
 type Typed = (TypeId, Option<String>);
 
 impl<'a> Parser<'a> {
@@ -444,7 +444,7 @@ impl<'a> Parser<'a> {
         Ok((ty, Some(word.to_string())))
     }
 
-    /// Notes the name behind the type of a value of the function that is being read.
+    /// Notes the name after the type of a value of the function that is being read.
     fn mark(&mut self, v: ValueId, mark: Option<String>) {
         let func = FuncId::new(self.module.funcs.len());
         self.marks.extend(mark.map(|m| ((func, v), m)));
@@ -502,7 +502,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The number behind `prefix` in a word that is nothing else.
+/// The number after `prefix` in a word that is nothing else.
 fn digits(word: &str, prefix: &str) -> Option<u32> {
     let digits = word.strip_prefix(prefix)?;
     if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }

@@ -1,4 +1,4 @@
-//! Owns printing.
+//! Printing.
 //!
 //! May be given a module that is not verified: it prints what is there, as far as it is reachable from the bodies.
 //! Guarantees the same text for the same module, and that verified modules read back ([`crate::text::parse`]).
@@ -28,7 +28,7 @@ pub fn print_func(module: &Module, func: &Func, options: Options) -> String {
     print_marked(module, func, options, &mut |_| None)
 }
 
-/// One function as text, with `@` and a name behind the types of the values that have one. Asks in the order in which
+/// One function as text, with `@` and a name after the types of the values that have one. Asks in the order in which
 /// values appear.
 pub fn print_marked(
     module: &Module,

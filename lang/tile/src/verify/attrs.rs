@@ -1,4 +1,4 @@
-//! Owns V09: which attributes each operation takes, and of which kind each is.
+//! V09: which attributes each operation takes, and of which kind each is.
 //!
 //! May assume nothing. Guarantees names and kinds; what depends on the types (an axis, a permutation) is checked with
 //! the operation.

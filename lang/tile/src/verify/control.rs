@@ -1,4 +1,4 @@
-//! Owns what control flow, calls and host operations ask for: their operands, their blocks (V12), signatures (V13).
+//! Verifies control flow, calls and host operations: their operands, their blocks (V12), signatures (V13).
 //!
 //! May assume V05. [`blocks`] may assume V06 and V08 for the blocks of the instruction. Guarantees that values enter and
 //! leave blocks and cross calls with the types that are asked for.

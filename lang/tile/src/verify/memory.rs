@@ -1,4 +1,4 @@
-//! Owns V08 to V11 and V16 of the operations on device memory.
+//! V08 to V11 and V16 of the operations on device memory.
 //!
 //! May assume V05 and V09 as far as types do not matter. Guarantees that nothing is written through what is not `mut`.
 

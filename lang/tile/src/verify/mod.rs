@@ -1,4 +1,4 @@
-//! Owns what holds for the tile IR, as numbered invariants, and [`TileModule`], which holds only if they do.
+//! The invariants of tile IR, numbered, and [`TileModule`], which exists only if they hold.
 //!
 //! May assume nothing about a module, not even that its ids are in range. Guarantees an answer without a panic; the
 //! first violation in the order of the text is reported.
@@ -9,13 +9,13 @@
 //! | V02 | Every parameter of a function has an entry in `param_names`; a pair of `alias` is of two of them. |
 //! | V03 | A kernel has no results, and its parameters are scalars, pointers and views. A test has neither parameters nor results. |
 //! | V04 | A tile has rank 0 to 5, extents of at least 1 and at most 2^20 elements; a view has rank 1 to 5. |
-//! | V05 | Every block has one owner, every instruction stands in one place, every value knows where it is defined; all ids are in range; blocks nest at most [`MAX_NESTING`] deep. |
+//! | V05 | Every block has one owner, every instruction is in one place, every value knows where it is defined; all ids are in range; blocks nest at most [`MAX_NESTING`] deep. |
 //! | V06 | Every block ends in the terminator that its owner asks for, and holds no other. |
-//! | V07 | A value is used behind its definition, in the same block or in blocks inside. |
+//! | V07 | A value is used after its definition, in the same block or in blocks inside. |
 //! | V08 | An operation has its number of operands, blocks and results. |
 //! | V09 | An operation has the attributes that it needs, none that it does not know, of the right kind and range. |
 //! | V10 | The shapes of operands and results fit together. |
-//! | V11 | The element types of operands and results fit together; a view stands where a view is asked for. |
+//! | V11 | The element types of operands and results fit together; a view is where a view is expected. |
 //! | V12 | Block arguments, yielded, forwarded and returned values have the types that their owner asks for. |
 //! | V13 | A call names a `fn` or `noinline` of the module and agrees with its signature. |
 //! | V14 | No function reaches itself by calls. |
@@ -50,7 +50,7 @@ pub const MAX_COUNT: u64 = 1 << 20;
 
 macro_rules! invariants {
     ($($name:ident)*) => {
-        /// The number of an invariant; the list stands at the top of [`crate::verify`].
+        /// The number of an invariant; the list is at the top of [`crate::verify`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "listed at the top of the file")]
         pub enum Invariant { $($name,)* }

@@ -1,4 +1,4 @@
-//! Owns V08 to V11 of the operations that compute on tiles, and [`Cx`], what a check looks at.
+//! V08 to V11 of the operations that compute on tiles, and [`Cx`], what a check looks at.
 //!
 //! May assume V05: every id of the instruction is in range. Guarantees that what it accepts has operands and results
 //! whose types an implementation need not look at again.

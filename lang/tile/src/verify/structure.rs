@@ -1,4 +1,4 @@
-//! Owns V05, V06, V07: the shape of a function, and the walk that checks each instruction.
+//! V05, V06, V07: the shape of a function, and the walk that checks each instruction.
 //!
 //! May assume that the signature of the function has been checked. Guarantees that every check of an instruction sees
 //! ids that are in range.

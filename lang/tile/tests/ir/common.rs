@@ -1,6 +1,6 @@
-//! Owns finding, comparing and blessing the files of `tests/ir`.
+//! Finding, comparing and blessing the files of `tests/ir`.
 //!
-//! A file is an input, a line `// ----`, and what is expected. `TK_BLESS=1` writes what came out behind the line.
+//! A file is an input, a line `// ----`, and what is expected. `TK_BLESS=1` writes what came out after the line.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use tk_tile::passes::{Pass, cse, dce, fold, hoist, inline, vectorize_map};
 use tk_tile::pipeline::{PASSES, run_passes};
 use tk_tile::text::parse;
 
-/// The text behind some passes; it verifies, and running the passes again changes nothing.
+/// The text after some passes; it verifies, and running the passes again changes nothing.
 fn after(passes: &[Pass], case: &Case) -> String {
     let place = case.path.display();
     let module = parse(&case.input).unwrap_or_else(|e| panic!("{place}:{e}"));

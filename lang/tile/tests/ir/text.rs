@@ -68,7 +68,7 @@ fn numbers_in_names_do_not_matter() {
     );
 }
 
-/// Later stages have names behind the types of values; the tile IR has none.
+/// Later stages have names after the types of values; the tile IR has none.
 #[test]
 fn names_behind_types_are_for_later_stages() {
     let text = "fn @f(v0: i32 @a) -> i32 {\n  v1, v2 = split v0 : i32 @b, i32\n  return v2\n}\n";

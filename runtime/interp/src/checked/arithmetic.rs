@@ -1,4 +1,4 @@
-//! Owns integer arithmetic that has no result to rely on: divisions by zero, and overflow in the offset of a pointer.
+//! Integer arithmetic that has no result to rely on: divisions by zero, and overflow in the offset of a pointer.
 
 use tk_ops::{DType, ElementwiseOp, Scalar};
 use tk_tile::Type;
@@ -89,8 +89,7 @@ pub(crate) fn offset(op: ElementwiseOp, values: &[Value], ty: &Type, pointer: &s
             let (v, place) = (v.unwrap_or(x), place(lane, ty.shape().unwrap_or_default()));
             let pointer = if pointer.is_empty() { "a pointer".to_string() } else { format!("`{pointer}`") };
             let message = format!(
-                "the offset of {pointer} is {v}{place}, which does not fit its type `{dtype}`; \
-                 convert an operand with `as i64`"
+                "the offset of {pointer} is {v}{place}, which does not fit in its type `{dtype}`; convert an operand with `as i64`"
             );
             return Err(Fault::new(OFFSET, message));
         }

@@ -1,4 +1,4 @@
-//! Owns [`Known`]: of which accesses of other programs a program knows that they are over.
+//! [`Known`], a vector clock: the accesses of other programs that are ordered before this one.
 //!
 //! Time in a program is counted in epochs: one ends with every release. This is a vector clock (Mattern 1989) kept as
 //! runs of programs with one epoch, because programs that hand something on from one to the next know about all before

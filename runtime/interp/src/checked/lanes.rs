@@ -1,4 +1,4 @@
-//! Owns the report of one store whose lanes write different values to one place: which of them wins is unspecified.
+//! The report of a store whose lanes write different values to one element: which one wins is unspecified.
 
 use tk_ops::buf::Buf;
 
@@ -28,7 +28,7 @@ pub(crate) fn differ(
     let element = space.address(&p, size).saturating_sub(base) / size.max(1) as u64;
     let name = space.entry(&p).map_or_else(|| "a buffer".to_string(), Entry::name);
     let message = format!(
-        "this store writes {} and {} to element {element} of {name}, and which of them stays is unspecified",
+        "this store writes {} and {} to element {element} of {name}, and which one remains is unspecified",
         values.get(i),
         values.get(j),
     );

@@ -1,4 +1,4 @@
-//! Owns [`Checker`]: reads of uninitialized memory, races between programs, and parameters that reach one place.
+//! [`Checker`]: reads of uninitialized memory, races between programs, and parameters that alias.
 //!
 //! A race is found by what orders two accesses, not by when they happen: accesses of different programs are ordered by
 //! a release that an acquire has seen, and by `grid_barrier` (the algorithm is FastTrack's, Flanagan and Freund 2009).
@@ -146,7 +146,8 @@ impl Checker {
         if access.reads
             && let Some(byte) = entry.allocation.unwritten(bytes.clone())
         {
-            let message = format!("element {} of {} is read, but nobody wrote it", byte / size, entry.name());
+            let message =
+                format!("element {} of {} is read before initialization", byte / size, entry.name());
             return Err(Box::new(Fault::new(UNWRITTEN, message)));
         }
         if self.grid.is_some() {
@@ -223,15 +224,13 @@ impl Checker {
             Wrong::Race => (
                 RACE,
                 format!(
-                    "element {element} of {place} is {does} here and was {did} by the program {other}, \
-                     and nothing orders the two"
+                    "element {element} of {place} is {does} here and was {did} by the program {other}, without synchronization"
                 ),
             ),
             Wrong::Alias => {
                 let (x, y) = (self.name(before.param.unwrap_or(0)), self.name(now.param.unwrap_or(0)));
                 let message = format!(
-                    "element {element} of {place} is {does} here and was {did} through `{x}`, \
-                     but the kernel does not say `alias({x}, {y})`"
+                    "element {element} of {place} is {does} here and was {did} through `{x}`, but the kernel does not declare `alias({x}, {y})`"
                 );
                 (ALIAS, message)
             }
@@ -241,7 +240,7 @@ impl Checker {
         Box::new(fault)
     }
 
-    /// An atomic at byte `at` of a buffer has happened. Behind the last one of an instruction that releases comes
+    /// An atomic at byte `at` of a buffer has happened. After the last one of an instruction that releases comes
     /// [`Checker::released`].
     pub fn atomic(&self, entry: &Entry, at: usize, order: Ordering, writes: bool) {
         let mut guard = self.state();

@@ -1,4 +1,4 @@
-//! Owns checked mode: what a launch remembers of its accesses in order to report what a device would not.
+//! Checked mode: the records of a launch about its accesses, to report faults that a device does not detect.
 //!
 //! - [`memory`]: reads of uninitialized memory, races between programs, parameters that reach the same memory;
 //! - [`lanes`]: one store that writes different values to one place;
@@ -17,7 +17,7 @@ mod shadow;
 
 pub(crate) use memory::{Checker, Ordering};
 
-/// Memory is read that nobody wrote.
+/// A read of uninitialized memory.
 pub(crate) const UNWRITTEN: &str = "E0709";
 /// Two programs use one place, at least one of them writes, and nothing orders them.
 pub(crate) const RACE: &str = "E0710";

@@ -1,4 +1,4 @@
-//! Owns which instructions compute the offset of a pointer: their arithmetic must not overflow.
+//! Finds the instructions that compute the offset of a pointer: their arithmetic must not overflow.
 //!
 //! From the offset of each `ptr_add` it goes back through sums, differences, products, shifts to the left, conversions
 //! to wider types, rearrangements and control flow. It ends where a value is made from scratch: at a quotient, a

@@ -1,4 +1,4 @@
-//! Owns what a program promises: `assume`, `multiple_of`, `max_contiguous`, and indices that are inside.
+//! Checks the promises of a program: `assume`, `multiple_of`, `max_contiguous`, and indices in bounds.
 
 use tk_ops::ControlOp;
 use tk_tile::{Elem, Type};
@@ -24,7 +24,7 @@ pub(crate) fn assume(x: &Value, ty: &Type) -> Result<(), Fault> {
         None => Ok(()),
         Some(lane) => {
             let place = place(lane, ty.shape().unwrap_or_default());
-            Err(Fault::new(PROMISE, format!("what is assumed here does not hold{place}")))
+            Err(Fault::new(PROMISE, format!("this assumption does not hold{place}")))
         }
     }
 }
@@ -82,7 +82,7 @@ pub(crate) fn indices(all: &[i64], shape: &[u32], extent: i64, of: &str) -> Resu
         None => Ok(()),
         Some(lane) => {
             let (i, place) = (all.get(lane).copied().unwrap_or_default(), place(lane, shape));
-            Err(Fault::new(INDEX, format!("index {i}{place} is outside of {of} of extent {extent}")))
+            Err(Fault::new(INDEX, format!("index {i}{place} is out of bounds for {of} of extent {extent}")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Owns [`Shadow`]: per place of a buffer, who wrote it last and who read it since.
+//! [`Shadow`]: per place of a buffer, who wrote it last and who read it since.
 //!
 //! A place is as large as the accesses that have come so far; where smaller or shifted ones come, places are split. Plain
 //! accesses and atomic ones are kept apart, so that neither hides the other. Of the reads since the last plain write, and

@@ -1,7 +1,7 @@
-//! Owns atomics: one after the other of the lanes of an instruction reads and writes memory while the memory is locked.
+//! Atomics: one after the other of the lanes of an instruction reads and writes memory while the memory is locked.
 //!
 //! Guarantees that no other atomic of any program on the same memory comes in between, whatever its order and scope,
-//! and that what a program did before one is seen behind a later one of another program: the lock orders both.
+//! and that what a program did before one is seen after a later one of another program: the lock orders both.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Meaning {
         let unread = args.step.defs.first().is_none_or(|d| d.dead);
         let order = if atomic { args.step.attrs.str("order").unwrap_or_default() } else { "" };
         Meaning {
-            // An exchange whose result nobody reads is a store.
+            // An exchange whose results are unused is a store.
             access: Access {
                 reads: op != AtomicOp::Store && !(op == AtomicOp::Xchg && unread),
                 writes: op != AtomicOp::Load,
@@ -148,7 +148,7 @@ pub(super) fn run(op: AtomicOp, args: &mut Args<'_, '_>, space: &Space) -> Resul
     if op == AtomicOp::Store { Ok(()) } else { args.put(0, Value::tile(before)) }
 }
 
-/// The element type, the number of lanes, and the operand behind pointer or positions.
+/// The element type, the number of lanes, and the operand after pointer or positions.
 fn layout(ty: &Type, args: &Args<'_, '_>) -> Result<(DType, usize, usize), Fault> {
     let (elem, n, next) = match ty {
         Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => (&**pointee, ty.count(), 1),

@@ -1,4 +1,4 @@
-//! Owns `const`, `table`, `arange`, `splat`, `undef`.
+//! `const`, `table`, `arange`, `splat`, `undef`.
 
 use tk_ops::{CreateOp, DType};
 

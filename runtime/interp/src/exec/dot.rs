@@ -1,4 +1,4 @@
-//! Owns matrix products.
+//! Matrix products.
 //!
 //! Guarantees that inputs are converted exactly to the type that is computed in, that every product is added (zeros do
 //! not hide NaN or infinity), and that the order of additions depends on the extents only. The type that is computed

@@ -1,4 +1,4 @@
-//! Owns elementwise operations: numbers through `tk_ops`, which holds their meaning, and the few that pointers have.
+//! Elementwise operations: numbers through `tk_ops`, which holds their meaning, and the few that pointers have.
 
 use tk_ops::buf::Buf;
 use tk_ops::eval::{self, EvalError, Operand};

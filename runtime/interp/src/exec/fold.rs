@@ -1,4 +1,4 @@
-//! Owns `reduce` and `scan` with a function of the user: [`Fold`], which says what the block runs on next.
+//! `reduce` and `scan` with a function of the user: [`Fold`], which says what the block runs on next.
 //!
 //! Guarantees an order that the extent along the axis alone decides. `reduce` combines neighbours, then neighbours of
 //! the results, until one is left; the last of an odd number joins the next round as it is. `scan` goes from one
@@ -37,7 +37,7 @@ pub(crate) struct Fold {
     rows: Vec<Buf>,
     /// How many rows are left.
     len: usize,
-    /// Extents before and behind the axis; a row has an element for each of both.
+    /// Extents before and after the axis; a row has an element for each of both.
     outer: usize,
     inner: usize,
     /// The row that a scan computes next.

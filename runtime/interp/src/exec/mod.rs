@@ -1,4 +1,4 @@
-//! Owns the operations without control flow: each reads registers, computes, and writes registers. A file per class.
+//! The operations without control flow: each reads registers, computes, and writes registers. A file per class.
 //!
 //! May assume that types and shapes are as the verifier checks them; where they are not, a fault `E0001` comes out.
 
@@ -85,7 +85,7 @@ impl<'a, 'm> Args<'a, 'm> {
             .ok_or_else(|| Fault::internal(format_args!("`{}` lacks a result", self.step.op.name())))
     }
 
-    /// The value of an operand, out of its register if nobody reads it later. To be called once for each operand.
+    /// The value of an operand, out of its register if it is not read later. To be called once for each operand.
     pub fn take(&mut self, i: usize) -> Result<Value, Fault> {
         let operand = self.operand(i)?;
         let slot = self

@@ -1,4 +1,4 @@
-//! Owns `ptr_add`, `load` and `store`.
+//! `ptr_add`, `load` and `store`.
 
 use std::sync::Arc;
 

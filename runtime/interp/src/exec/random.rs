@@ -1,4 +1,4 @@
-//! Owns random numbers; their meaning is in `tk_ops`.
+//! Random numbers; their meaning is in `tk_ops`.
 
 use tk_ops::buf::Buf;
 use tk_ops::{DType, RandomOp, eval};

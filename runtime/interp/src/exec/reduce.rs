@@ -1,4 +1,4 @@
-//! Owns reductions by name; their meaning is in `tk_ops`.
+//! Reductions by name; their meaning is in `tk_ops`.
 
 use tk_ops::{ReduceOp, eval};
 

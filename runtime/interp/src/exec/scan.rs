@@ -1,4 +1,4 @@
-//! Owns scans by name, sorting, counting and picking; their meaning is in `tk_ops`.
+//! Scans by name, sorting, counting and picking; their meaning is in `tk_ops`.
 
 use tk_ops::ScanOp;
 use tk_ops::buf::Buf;

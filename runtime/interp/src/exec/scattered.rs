@@ -1,4 +1,4 @@
-//! Owns access to single elements of a view: `view_gather` and `view_scatter`.
+//! Access to single elements of a view: `view_gather` and `view_scatter`.
 //!
 //! May assume nothing about extents, strides and positions. Positions outside of a view on any axis touch no memory.
 

@@ -1,4 +1,4 @@
-//! Owns rearrangements of elements. Pointers are rearranged like their offsets.
+//! Rearrangements of elements. Pointers are rearranged like their offsets.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Owns copies between a box of a strided array and a box of a tile.
+//! Copies between a box of a strided array and a box of a tile.
 //!
 //! May assume nothing about strides and extents: [`Boxes::hull`] says which elements of memory are touched, computed
 //! without overflow, and the caller has that checked before it copies.
@@ -26,7 +26,7 @@ pub(super) struct Boxes {
 }
 
 impl Boxes {
-    /// The box with these dimensions, simplified: what lies behind each other in both is one dimension.
+    /// The box with these dimensions, simplified: dimensions that are contiguous in both are merged.
     pub fn new(all: impl Iterator<Item = Dim>, memory: i128, tile: usize) -> Boxes {
         let mut dims: Vec<Dim> = Vec::with_capacity(5);
         for d in all.filter(|d| d.count != 1) {
@@ -80,7 +80,7 @@ impl Boxes {
         outer.each(|memory, _| f(memory, run));
     }
 
-    /// Whether two places may be one element of memory: not if each step leaves behind all that smaller steps reach.
+    /// Whether two places may be one element of memory: not if each step passes all that smaller steps reach.
     pub fn may_overlap(&self) -> bool {
         let mut steps: Vec<(u64, u64)> =
             self.dims.iter().map(|d| (d.memory.unsigned_abs(), d.count as u64)).collect();

@@ -1,4 +1,4 @@
-//! Owns the way between the elements of a tile and bytes in memory, and copies for tiles of pointers.
+//! Copies between the elements of a tile and bytes in memory, and copies for tiles of pointers.
 //!
 //! Guarantees that consecutive pointers are copied as runs, that masked-off lanes are not touched, and that every run
 //! was located in one buffer before it is copied.
@@ -219,7 +219,7 @@ unsafe fn run<const READ: bool>(
     let access = if READ { Access::READ } else { Access::WRITE };
     let memory = space.locate_run(p, size, first, n, access)?;
     let (from, to) = if READ { (memory.cast_const(), tile) } else { (tile.cast_const(), memory) };
-    // SAFETY: both sides hold the run; a tile never lies in device memory. The lengths of single elements are spelled
+    // SAFETY: both sides hold the run; a tile is never in device memory. The lengths of single elements are spelled
     // out, so that they become plain moves.
     unsafe {
         match (n, size) {

@@ -1,4 +1,4 @@
-//! Owns views: making them, taking parts of them, and moving boxes between them and tiles.
+//! Views: making them, taking parts of them, and moving boxes between them and tiles.
 //!
 //! May assume nothing about extents, strides and positions: all of i64 may come. Positions outside of a view touch no
 //! memory.
@@ -111,7 +111,7 @@ pub(super) fn permute(args: &mut Args<'_, '_>) -> Result<(), Fault> {
 struct Clip {
     /// Extents of the tile.
     tile: Vec<usize>,
-    /// Per axis: the first element of the tile that is inside and the one behind the last; empty if none is.
+    /// Per axis: the first element of the tile that is inside and the one after the last; empty if none is.
     inside: Vec<std::ops::Range<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Owns launches of a `Session` on a GPU: [`Backend`] brings host buffers there, launches, and brings results back.
+//! Launches of a `Session` on a GPU: [`Backend`] brings host buffers there, launches, and brings results back.
 //!
 //! A launch is complete when it returns, so a failure belongs to one kernel and one list of arguments. The next launch
 //! begins with a device that works: it gets a new context if the old one is lost.
@@ -136,8 +136,8 @@ fn run(
 
 /// A kernel runs longer than it may. Nothing stops it but the end of the process.
 fn stuck(stream: &Stream, name: &str, limit: Duration) -> CudaError {
-    let sentence = format!("kernel `{name}` still runs on the GPU after {} s", limit.as_secs_f64());
-    let error = CudaError::new(sentence, "look for a loop in it that does not end, or give it more time");
+    let sentence = format!("kernel `{name}` is still running on the GPU after {} s", limit.as_secs_f64());
+    let error = CudaError::new(sentence, "look for a loop that does not terminate, or raise the time limit");
     stream.context().stuck(&error);
     error
 }

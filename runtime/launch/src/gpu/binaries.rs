@@ -1,4 +1,4 @@
-//! Owns the kernels of a device that have been compiled: [`Binaries`], each made once for what it depends on.
+//! The kernels of a device that have been compiled: [`Binaries`], each made once for what it depends on.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,7 +33,7 @@ impl Binaries {
     pub fn new(device: Device, compiler: Arc<dyn Compile>) -> Result<Binaries, CudaError> {
         let target = device.target().ok_or_else(|| {
             let (name, architecture) = (device.name(), device.architecture());
-            let sentence = format!("kernels cannot be made for the {name}: it has {architecture}");
+            let sentence = format!("kernels cannot be built for the {name}: it has {architecture}");
             CudaError::new(sentence, format!("{}, or `--device cpu`", device.vendor().supported))
         })?;
         Ok(Binaries { device, target, compiler, known: Mutex::new(HashMap::new()) })

@@ -1,4 +1,4 @@
-//! Owns memory of the GPU ([`Buffer`]) and host memory that copies run beside ([`Pinned`], [`Pending`]).
+//! GPU memory ([`Buffer`]) and pinned host memory for asynchronous copies ([`Pinned`], [`Pending`]).
 //!
 //! Guarantees that no copy leaves its buffer, and that host memory is not touched by others while a copy uses it.
 
@@ -13,7 +13,7 @@ use super::device::Context;
 use super::error::CudaError;
 use super::stream::{Event, Stream};
 
-/// A type of Rust that an element type has.
+/// A Rust type of an element type.
 ///
 /// # Safety
 /// Every bit pattern is a value, and there is no padding.
@@ -44,7 +44,7 @@ elements!(
     half::bf16 = BF16
 );
 
-/// Element types that Rust has no type for, by their bits.
+/// Element types without a Rust type, as bits.
 macro_rules! bits {
     ($($(#[$doc:meta])* $name:ident = $dtype:ident;)*) => {$(
         $(#[$doc])*
@@ -81,7 +81,7 @@ bits! {
     E8M0 = E8M0;
 }
 
-/// Memory of the GPU. It is freed when this goes, after what was given to the GPU before is done.
+/// GPU memory. It is freed on drop, after earlier work of the GPU.
 pub struct Buffer {
     context: Arc<Context>,
     address: u64,
@@ -102,7 +102,7 @@ impl Buffer {
         if bytes > 0 {
             // SAFETY: the place lives, and the context is current.
             let code = unsafe { (context.driver.alloc)(&raw mut address, bytes) };
-            context.check(code, &format!("{bytes} bytes on the GPU cannot be had"))?;
+            context.check(code, &format!("cannot allocate {bytes} bytes on the GPU"))?;
         }
         Ok(Buffer { context, address, bytes })
     }
@@ -127,28 +127,28 @@ impl Buffer {
         self.bytes == 0
     }
 
-    /// Fills it from the host, from its start on. The elements may be changed when this returns.
+    /// Copies from the host to its start. The elements may be changed when this returns.
     pub fn copy_from<T: Element>(&self, stream: &Stream, host: &[T]) -> Result<(), CudaError> {
         // SAFETY: the slice is not touched before the copy is done, below.
         unsafe { self.start_from(stream, host.as_ptr().cast(), size_of_val(host)) }?;
         stream.synchronize()
     }
 
-    /// Fills host memory from its start on. What the stream was given before is done when this returns.
+    /// Copies from its start to the host. Earlier work of the stream is done when this returns.
     pub fn copy_to<T: Element>(&self, stream: &Stream, host: &mut [T]) -> Result<(), CudaError> {
         // SAFETY: the slice is not touched before the copy is done, below, and every bit pattern is a value.
         unsafe { self.start_to(stream, host.as_mut_ptr().cast(), size_of_val(host)) }?;
         stream.synchronize()
     }
 
-    /// Starts to fill it from pinned host memory, which comes back when that is done.
+    /// Starts a copy from pinned host memory, which is returned when the copy is done.
     pub fn copy_from_pinned(&self, stream: &Stream, host: Pinned) -> Result<Pending, CudaError> {
         // SAFETY: the memory is kept until the copy is done.
         unsafe { self.start_from(stream, host.start.cast(), host.bytes) }?;
         Pending::new(stream, host)
     }
 
-    /// Starts to fill pinned host memory from its start on.
+    /// Starts a copy from its start to pinned host memory.
     pub fn copy_to_pinned(&self, stream: &Stream, host: Pinned) -> Result<Pending, CudaError> {
         // SAFETY: the memory is kept until the copy is done.
         unsafe { self.start_to(stream, host.start.cast(), host.bytes) }?;
@@ -161,15 +161,15 @@ impl Buffer {
         if self.bytes == 0 {
             return Ok(());
         }
-        // SAFETY: the memory has so many bytes.
+        // SAFETY: the memory has that many bytes.
         let code = unsafe { (self.context.driver.fill)(self.address, 0, self.bytes, stream.raw()) };
-        self.context.check(code, "memory of the GPU cannot be filled")
+        self.context.check(code, "cannot fill memory of the GPU")
     }
 
     /// Starts to copy host memory to it.
     ///
     /// # Safety
-    /// There are `bytes` bytes at `host`, which nobody writes and nobody frees before the stream is done with the copy.
+    /// There are `bytes` bytes at `host`, which is neither written nor freed before the stream is done with the copy.
     pub(crate) unsafe fn start_from(
         &self,
         stream: &Stream,
@@ -180,7 +180,7 @@ impl Buffer {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both sides have so many bytes, the caller and the line above see to it.
+        // SAFETY: both sides have that many bytes, the caller and the line above see to it.
         let code = unsafe {
             (self.context.driver.to_device)(self.address, host.cast::<c_void>(), bytes, stream.raw())
         };
@@ -190,7 +190,7 @@ impl Buffer {
     /// Starts to copy from it to host memory.
     ///
     /// # Safety
-    /// There are `bytes` bytes at `host`, which nobody uses and nobody frees before the stream is done with the copy.
+    /// There are `bytes` bytes at `host`, which is neither used nor freed before the stream is done with the copy.
     pub(crate) unsafe fn start_to(
         &self,
         stream: &Stream,
@@ -201,7 +201,7 @@ impl Buffer {
         if bytes == 0 {
             return Ok(());
         }
-        // SAFETY: both sides have so many bytes, the caller and the line above see to it.
+        // SAFETY: both sides have that many bytes, the caller and the line above see to it.
         let code = unsafe {
             (self.context.driver.to_host)(host.cast::<c_void>(), self.address, bytes, stream.raw())
         };
@@ -209,11 +209,10 @@ impl Buffer {
         if code == 0 { Ok(()) } else { Err(self.context.fail(code, &stream.suspects())) }
     }
 
-    /// Whether a copy of so many bytes stays inside; makes the context current.
+    /// Whether a copy of that many bytes stays inside; makes the context current.
     fn fits(&self, bytes: usize) -> Result<(), CudaError> {
         if bytes > self.bytes {
-            let sentence =
-                format!("{bytes} bytes cannot be copied: the buffer on the GPU has {}", self.bytes);
+            let sentence = format!("cannot copy {bytes} bytes: the buffer on the GPU has {}", self.bytes);
             return Err(CudaError::new(sentence, "allocate as many bytes as the host has"));
         }
         self.context.enter()
@@ -229,7 +228,7 @@ impl Drop for Buffer {
     }
 }
 
-/// Host memory that the GPU reads and writes itself, so that a copy needs no thread to wait.
+/// Pinned host memory, which the GPU can access, so that copies are asynchronous.
 pub struct Pinned {
     context: Arc<Context>,
     start: *mut u8,
@@ -256,8 +255,8 @@ impl Pinned {
         if bytes > 0 {
             // SAFETY: the place lives, and the context is current.
             let code = unsafe { (context.driver.alloc_host)(&raw mut start, bytes, FLAGS) };
-            context.check(code, &format!("{bytes} bytes of pinned host memory cannot be had"))?;
-            // SAFETY: the memory is new and has so many bytes.
+            context.check(code, &format!("cannot allocate {bytes} bytes of pinned host memory"))?;
+            // SAFETY: the memory is new and has that many bytes.
             unsafe { ptr::write_bytes(start.cast::<u8>(), 0, bytes) };
         }
         Ok(Pinned { context, start: start.cast(), bytes })
@@ -270,7 +269,7 @@ impl Pinned {
         // SAFETY: the place lives, and the memory was allocated for this; the flags must be 0.
         let code =
             unsafe { (self.context.driver.host_address)(&raw mut address, self.start.cast::<c_void>(), 0) };
-        self.context.check(code, "the GPU cannot reach memory of the host")?;
+        self.context.check(code, "the GPU cannot access host memory")?;
         Ok(address)
     }
 
@@ -282,7 +281,7 @@ impl Pinned {
         inside.then(|| unsafe { self.start.add(at).cast::<u64>().read_volatile() })
     }
 
-    /// Its elements; bytes that make no whole one are left out.
+    /// Its elements; a partial one at the end is omitted.
     pub fn as_slice<T: Element>(&self) -> &[T] {
         // SAFETY: the memory is page-aligned, initialised, and no copy uses it while this owns it.
         unsafe { std::slice::from_raw_parts(self.start.cast(), self.bytes / size_of::<T>()) }
@@ -305,7 +304,7 @@ impl Drop for Pinned {
     }
 }
 
-/// A copy that runs, and the host memory that it uses.
+/// A running copy, and its host memory.
 #[derive(Debug)]
 pub struct Pending {
     done: Event,
@@ -326,7 +325,7 @@ impl Pending {
         }
     }
 
-    /// Waits for the copy. Gives the host memory back.
+    /// Waits for the copy. Returns the host memory.
     pub fn wait(mut self) -> Result<Pinned, CudaError> {
         let waited = self.done.synchronize();
         let host = self.host.take();

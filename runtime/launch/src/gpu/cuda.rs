@@ -1,4 +1,4 @@
-//! Owns the facts of NVIDIA's driver, [`NVIDIA`].
+//! The facts of NVIDIA's driver, [`NVIDIA`].
 
 use std::ffi::c_int;
 
@@ -49,11 +49,11 @@ const MEANINGS: &[Meaning] = &[
     (
         34,
         "`libcuda.so` is the stub that only serves for linking",
-        "let the loader find the driver's own library: take the `stubs` folder out of LD_LIBRARY_PATH",
+        "let the loader find the driver's own library: remove the `stubs` folder from LD_LIBRARY_PATH",
     ),
     (
         46,
-        "another process has the GPU for itself",
+        "another process uses the GPU exclusively",
         "wait for it, or set the compute mode to default with `nvidia-smi -c 0`",
     ),
     (
@@ -62,7 +62,7 @@ const MEANINGS: &[Meaning] = &[
         "look at `nvidia-smi` and at CUDA_VISIBLE_DEVICES, or use `--device cpu`",
     ),
     (101, "there is no GPU with this number", "`nvidia-smi -L` lists them"),
-    (218, "its PTX is not valid", "report this as a mistake of the compiler"),
+    (218, "its PTX is not valid", "this is a bug in the compiler; please report it"),
     (222, "the driver is too old for its PTX", UPDATE),
     (
         802,
@@ -70,7 +70,7 @@ const MEANINGS: &[Meaning] = &[
         "wait until its services run, such as `nvidia-fabricmanager`",
     ),
     (803, "the driver's library and its kernel module have different versions", "restart the machine"),
-    (804, "the GPU does not support the CUDA compatibility package", "take it out of LD_LIBRARY_PATH"),
+    (804, "the GPU does not support the CUDA compatibility package", "remove it from LD_LIBRARY_PATH"),
 ];
 
 fn library() -> Option<&'static Library> {

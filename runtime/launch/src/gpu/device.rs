@@ -1,8 +1,8 @@
-//! Owns [`Device`], a GPU, and the context through which everything on it is reached.
+//! [`Device`], a GPU, and its context.
 //!
-//! The context is the primary one, which other libraries of the process share. A kernel that fails there takes the
-//! context with it: from then on each use of what belongs to it (streams, buffers, modules) says which kernel it was,
-//! until [`Device::recover`] gives the device a new context. Guarantees that nothing is asked of a lost context.
+//! The context is the primary one, which other libraries of the process share. A failed kernel destroys the context:
+//! from then on each use of its objects (streams, buffers, modules) reports the name of the kernel, until
+//! [`Device::recover`] creates a new context. Guarantees that a lost context is not used.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int};
@@ -23,7 +23,7 @@ use super::vendor::{Api, Architecture, Vendor};
 /// AMD take one more.
 pub(crate) const MOST_BLOCKS: u32 = 65535;
 
-/// A GPU. Clones are the same one.
+/// A GPU. Clones share it.
 #[derive(Clone)]
 pub struct Device(Arc<Inner>);
 
@@ -33,7 +33,7 @@ struct Inner {
     context: RwLock<Arc<Context>>,
 }
 
-/// What is known of a GPU from the start.
+/// The constant properties of a GPU.
 #[derive(Clone, Debug)]
 struct Facts {
     ordinal: usize,
@@ -53,18 +53,18 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// The NVIDIA GPU with this number, counted as `CUDA_VISIBLE_DEVICES` leaves them.
+    /// The NVIDIA GPU with this number, among those of `CUDA_VISIBLE_DEVICES`.
     pub fn open(ordinal: usize) -> Result<Device, CudaError> {
         Device::open_on(Api::Cuda, ordinal)
     }
 
-    /// The CPU, where the interpreter runs the tile IR of kernels: the same program works without a GPU, slowly. A kernel has
-    /// run when its launch returns, and what it does wrong is the error of its launch.
+    /// The CPU, where the interpreter runs the tile IR of kernels: the same program works without a GPU, slowly. A
+    /// kernel has finished when its launch returns, and its faults are errors of the launch.
     pub fn cpu() -> Result<Device, CudaError> {
         Device::open_on(Api::Cpu, 0)
     }
 
-    /// The GPU with this number, of those that one way leads to.
+    /// The GPU with this number of a driver interface.
     pub fn open_on(api: Api, ordinal: usize) -> Result<Device, CudaError> {
         let driver = Driver::get(api)?;
         let (vendor, version) = (driver.vendor, version(driver)?);
@@ -75,8 +75,7 @@ impl Device {
         if ordinal >= count {
             let there = if count == 1 { "there is 1".to_string() } else { format!("there are {count}") };
             let maker = vendor.maker;
-            let sentence =
-                format!("there is no {maker} GPU with the number {ordinal}: {there}, counted from 0");
+            let sentence = format!("there is no {maker} GPU {ordinal}: {there}, counted from 0");
             return Err(CudaError::new(sentence, vendor.list));
         }
         let facts = facts(driver, ordinal, version)?;
@@ -84,7 +83,7 @@ impl Device {
         Ok(Device(Arc::new(Inner { driver, facts, context })))
     }
 
-    /// How many GPUs one way leads to.
+    /// The number of GPUs of a driver interface.
     pub fn count(api: Api) -> Result<usize, CudaError> {
         count(Driver::get(api)?)
     }
@@ -94,7 +93,7 @@ impl Device {
         self.0.facts.ordinal
     }
 
-    /// What its maker calls it.
+    /// Its product name.
     pub fn name(&self) -> &str {
         &self.0.facts.name
     }
@@ -104,12 +103,12 @@ impl Device {
         self.0.facts.sms
     }
 
-    /// The most bytes of shared memory of one block, with opt-in where there is one.
+    /// The maximum shared memory of a block in bytes, including opt-in.
     pub fn shared_bytes(&self) -> u32 {
         self.0.facts.shared_bytes
     }
 
-    /// The most threads of one block.
+    /// The maximum number of threads of a block.
     pub fn threads(&self) -> u32 {
         self.0.facts.threads
     }
@@ -119,7 +118,7 @@ impl Device {
         self.0.facts.architecture.number
     }
 
-    /// What code it runs, for a person to read: `compute capability 9.0`, `architecture gfx90a`.
+    /// The code that it runs, as text: `compute capability 9.0`, `architecture gfx90a`.
     pub fn architecture(&self) -> &str {
         &self.0.facts.architecture.text
     }
@@ -129,24 +128,24 @@ impl Device {
         self.0.facts.version
     }
 
-    /// The name of the target whose binaries run here best; `None` if no target's do.
+    /// The name of the best target for this GPU; `None` if no target's binaries run here.
     pub fn target(&self) -> Option<&'static str> {
         self.0.facts.architecture.target
     }
 
-    /// In what it differs from GPUs of others.
+    /// The facts of its vendor.
     pub(crate) fn vendor(&self) -> &'static Vendor {
         self.0.driver.vendor
     }
 
-    /// Bytes of memory that nobody holds.
+    /// Bytes of free memory.
     pub fn free_bytes(&self) -> Result<usize, CudaError> {
         let context = self.context();
         context.enter()?;
         let (mut free, mut total) = (0usize, 0usize);
         // SAFETY: both places live, and a context is current.
         let code = unsafe { (self.0.driver.memory_info)(&raw mut free, &raw mut total) };
-        context.check(code, "the free memory of the GPU is not told")?;
+        context.check(code, "cannot query the free memory of the GPU")?;
         Ok(free)
     }
 
@@ -155,12 +154,12 @@ impl Device {
         Stream::new(self.context())
     }
 
-    /// Memory of so many bytes; nobody has written them.
+    /// Uninitialized memory of that many bytes.
     pub fn alloc(&self, bytes: usize) -> Result<Buffer, CudaError> {
         Buffer::new(self.context(), bytes)
     }
 
-    /// Host memory of so many zeros that copies to and from the GPU run beside.
+    /// Pinned host memory of that many zeros, for asynchronous copies to and from the GPU.
     pub fn pinned(&self, bytes: usize) -> Result<Pinned, CudaError> {
         Pinned::new(self.context(), bytes)
     }
@@ -170,8 +169,8 @@ impl Device {
         self.context().lost().cloned()
     }
 
-    /// Gives the device a new context if the one that it has is lost. What belonged to the old one stays lost, memory
-    /// included. Fails where the GPU does not come back, or a kernel that ran too long still does.
+    /// Creates a new context if the current one is lost. Objects of the old one remain lost, including memory. Fails if
+    /// the GPU does not recover, or a kernel that exceeded its time limit is still running.
     pub fn recover(&self) -> Result<(), CudaError> {
         let mut slot = self.0.context.write().unwrap_or_else(PoisonError::into_inner);
         let Some(loss) = slot.loss.get() else { return Ok(()) };
@@ -179,7 +178,7 @@ impl Device {
             return Err(loss.error.clone());
         }
         let (driver, raw) = (self.0.driver, self.0.facts.raw);
-        let what = "the GPU does not come back after a kernel failed";
+        let what = "the GPU does not recover after a failed kernel";
         CURRENT.set(0);
         // What these calls say is not asked: they too tell of the kernel that failed. Whether they helped shows below.
         // SAFETY: nothing of the lost context is used again: each use looks at `loss` first. Its own reference is given
@@ -200,7 +199,7 @@ impl Device {
         });
         let failed = |e: CudaError| CudaError {
             sentence: format!("{what}: {}", e.sentence),
-            fix: "start the program anew".to_string(),
+            fix: "restart the program".to_string(),
             ..e
         };
         *slot = works.map_err(failed)?;
@@ -217,7 +216,7 @@ impl Device {
 pub(crate) fn version(driver: &Driver) -> Result<(u32, u32), CudaError> {
     let mut n: c_int = 0;
     // SAFETY: the place lives.
-    driver.check(unsafe { (driver.driver_version)(&raw mut n) }, "the driver does not tell its version")?;
+    driver.check(unsafe { (driver.driver_version)(&raw mut n) }, "cannot query the version of the driver")?;
     Ok((driver.vendor.version)(u32::try_from(n).unwrap_or(0)))
 }
 
@@ -233,7 +232,7 @@ fn count(driver: &Driver) -> Result<usize, CudaError> {
 }
 
 fn facts(driver: &Driver, ordinal: usize, version: (u32, u32)) -> Result<Facts, CudaError> {
-    let what = "the GPU does not tell what it is";
+    let what = "cannot query the properties of the GPU";
     let mut raw: CUdevice = 0;
     // SAFETY: the place lives.
     let code = unsafe { (driver.device_get)(&raw mut raw, c_int::try_from(ordinal).unwrap_or(c_int::MAX)) };
@@ -298,7 +297,7 @@ impl Context {
         let (mut n, attribute) = (0, self.driver.vendor.attributes.sms);
         // SAFETY: the place lives.
         let code = unsafe { (self.driver.device_attribute)(&raw mut n, attribute, self.device) };
-        self.check(code, "the GPU does not tell how many multiprocessors it has")?;
+        self.check(code, "cannot query the number of multiprocessors of the GPU")?;
         Ok(u32::try_from(n).unwrap_or(0))
     }
 

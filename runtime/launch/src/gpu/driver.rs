@@ -1,4 +1,4 @@
-//! Owns the entry points of drivers: [`Driver`], found once in `libcuda` and once in `libamdhip64`; those of the CPU are in
+//! The entry points of drivers: [`Driver`], found once in `libcuda` and once in `libamdhip64`; those of the CPU are in
 //! [`super::cpu`].
 //!
 //! Both libraries have the same calls: a row has the symbols of both, and the types of `cuda.h`, which stand for numbers and addresses
@@ -36,7 +36,7 @@ macro_rules! entry_points {
         pub(crate) struct Driver {
             /// In what this driver differs from others.
             pub vendor: &'static Vendor,
-            /// What describes a tensor to the copy engine, if the driver can.
+            /// Encodes a tensor map, if the driver can.
             pub encode_map: Option<Encode>,
             $(pub $name: unsafe extern "C" fn($($ty),*) -> u32,)*
         }
@@ -165,7 +165,7 @@ impl Driver {
         let mut n: c_int = 0;
         // SAFETY: the place lives.
         let code = unsafe { (self.device_attribute)(&raw mut n, attribute, device) };
-        self.check(code, "the GPU does not tell what it is")?;
+        self.check(code, "cannot query the properties of the GPU")?;
         Ok(u32::try_from(n).unwrap_or(0))
     }
 

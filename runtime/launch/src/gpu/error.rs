@@ -1,11 +1,11 @@
-//! Owns [`CudaError`]: what went wrong between this process and a GPU, in one sentence, and what to try.
+//! [`CudaError`]: an error of the driver or a GPU, in one sentence, and what to try.
 
 use std::fmt;
 
 use super::driver::Driver;
 use super::vendor::Vendor;
 
-/// What went wrong, and what to try.
+/// An error, and what to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaError {
     /// What happened.
@@ -38,18 +38,18 @@ pub(crate) mod code {
 pub(crate) type Meaning = (u32, &'static str, &'static str);
 
 const REBUILD: &str = "build the kernel for this GPU: `tk build --target` names the targets";
-const ANEW: &str = "build it anew; `tk cache clear` forgets all cached ones";
-const LOOK: &str = "run the same with `--device cpu --checked`, which names the place";
+const ANEW: &str = "rebuild it; `tk cache clear` removes all cached ones";
+const LOOK: &str = "run it with `--device cpu --checked`, which reports the location";
 
-/// What errors mean to whoever starts a kernel, on every GPU; for those that are neither here nor among the facts of a
-/// vendor the driver's own text has to do.
+/// The meaning of errors for a launch, on every GPU; errors that are neither here nor among the facts of a vendor use
+/// the driver's text.
 const MEANINGS: &[Meaning] = &[
-    (1, "the driver refuses a value", "report this as a mistake of the runtime"),
-    (200, "it is no binary for a GPU, or a damaged one", ANEW),
+    (1, "the driver rejects a value", "this is a bug in the runtime; please report it"),
+    (200, "it is not a GPU binary, or a damaged one", ANEW),
     (209, "its binary is for another GPU architecture", REBUILD),
-    (300, "it is no binary for a GPU, or a damaged one", ANEW),
+    (300, "it is not a GPU binary, or a damaged one", ANEW),
     (500, "its binary has no function of that name", ANEW),
-    (700, "it used an address that is in no buffer", LOOK),
+    (700, "it accessed an address outside of all buffers", LOOK),
     (
         701,
         "a block of it needs more registers or threads than the GPU has",
@@ -62,15 +62,15 @@ const MEANINGS: &[Meaning] = &[
     ),
     (710, "an assertion in it failed", LOOK),
     (714, "its stack on the GPU was destroyed", LOOK),
-    (715, "it met an instruction that the GPU does not have", REBUILD),
-    (716, "it used an address that is not a multiple of the size of what lies there", LOOK),
-    (717, "it used an address of the wrong kind of memory", LOOK),
-    (718, "it jumped to an invalid place", LOOK),
-    (719, "it failed for a reason that the GPU does not tell", LOOK),
+    (715, "it executed an instruction that the GPU does not have", REBUILD),
+    (716, "it accessed a misaligned address", LOOK),
+    (717, "it accessed an address of the wrong memory space", LOOK),
+    (718, "it jumped to an invalid address", LOOK),
+    (719, "it failed for an unknown reason", LOOK),
     (
         720,
-        "its programs do not fit on the GPU at the same time, as `cooperative = true` asks for",
-        "use a smaller grid, such as one that asks `device.sms`",
+        "its programs do not fit on the GPU at the same time, as `cooperative = true` requires",
+        "use a smaller grid, such as one derived from `device.sms`",
     ),
 ];
 
@@ -101,7 +101,7 @@ impl CudaError {
     /// There is no driver.
     pub(crate) fn no_driver(vendor: &Vendor) -> CudaError {
         let Vendor { driver, library, install, .. } = vendor;
-        let sentence = format!("there is no {driver} on this machine: its library `{library}` is not found");
+        let sentence = format!("no {driver} on this machine: library `{library}` not found");
         CudaError::new(sentence, format!("{install}, or use `--device cpu`"))
     }
 

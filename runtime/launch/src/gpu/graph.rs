@@ -1,8 +1,8 @@
-//! Owns [`Graph`]: launches that were recorded once and are started together, for less than a launch each.
+//! [`Graph`]: recorded launches that are started together, at a lower cost than separate launches.
 //!
-//! A graph keeps its kernels loaded and holds the addresses of their arguments: that memory must live, and stay where it is, as
-//! long as it is replayed. What was freed is an address like any other that a kernel gets wrong: the device faults, or
-//! other memory of the GPU is written.
+//! A graph keeps its kernels loaded and holds the addresses of their arguments: that memory must live at the same
+//! address as long as the graph is replayed. Using freed memory is like any invalid address in a kernel: the device
+//! faults, or other GPU memory is overwritten.
 
 use std::fmt;
 use std::ptr;
@@ -36,21 +36,21 @@ impl fmt::Debug for Graph {
 }
 
 impl Stream {
-    /// Records what `work` puts into this stream instead of doing it. Fails if `work` does, or if it waits for the stream,
-    /// which a kernel that prints or asserts makes it do.
+    /// Records the work that `work` adds to this stream instead of running it. Fails if `work` fails, or if it waits
+    /// for the stream, as a launch of a kernel that prints or asserts does.
     pub fn capture<E: From<CudaError>>(&self, work: impl FnOnce() -> Result<(), E>) -> Result<Graph, E> {
         let context = self.context();
         context.enter()?;
         // SAFETY: the stream lives.
         let code = unsafe { (context.driver.capture_begin)(self.raw(), RELAXED) };
-        context.check(code, "a stream cannot be recorded")?;
+        context.check(code, "cannot record a stream")?;
         self.set_recording(true);
         let mut recording = Recording { stream: self, running: true };
         let worked = work();
         let (graph, modules, code) = recording.end();
         // What failed first is the reason for what failed next.
         worked?;
-        context.check(code, "what was recorded is no graph")?;
+        context.check(code, "the recording is not a graph")?;
         Ok(graph.instantiate(modules)?)
     }
 }
@@ -86,7 +86,7 @@ impl Drop for Recording<'_> {
     }
 }
 
-/// A graph that cannot be started yet.
+/// A graph that is not instantiated yet.
 struct Recorded {
     context: Arc<Context>,
     graph: CUgraph,
@@ -98,7 +98,7 @@ impl Recorded {
         let mut exec: CUgraphExec = ptr::null_mut();
         // SAFETY: the place and the graph live.
         let code = unsafe { (self.context.driver.graph_instantiate)(&raw mut exec, self.graph, 0) };
-        self.context.check(code, "a graph cannot be made")?;
+        self.context.check(code, "cannot create a graph")?;
         Ok(Graph { context: Arc::clone(&self.context), exec, _modules: modules })
     }
 }
@@ -113,13 +113,13 @@ impl Drop for Recorded {
 }
 
 impl Graph {
-    /// Starts all of it behind what the stream was given before.
+    /// Launches all of it after the earlier work of the stream.
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: both live.
         let code = unsafe { (self.context.driver.graph_launch)(self.exec, stream.raw()) };
-        if code == 0 { Ok(()) } else { Err(self.context.fail(code, "a graph cannot be started")) }
+        if code == 0 { Ok(()) } else { Err(self.context.fail(code, "cannot launch a graph")) }
     }
 }
 

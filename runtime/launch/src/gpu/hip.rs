@@ -1,4 +1,4 @@
-//! Owns the facts of AMD's runtime, [`AMD`]: where `libamdhip64` is, its numbers, what code a GPU runs.
+//! The facts of AMD's runtime, [`AMD`]: where `libamdhip64` is, its numbers, what code a GPU runs.
 //!
 //! HIP took the form of its calls and the numbers of its errors, flags and modes from CUDA, so [`super::driver`] calls both
 //! alike; what is here differs. The architecture of a GPU is a text in `hipDeviceProp_t`, whose layout changed between
@@ -76,14 +76,10 @@ const MEANINGS: &[Meaning] = &[
         "the runtime finds no AMD GPU, or none with this number",
         "`rocminfo` lists them; `--device cpu` needs none",
     ),
-    (
-        218,
-        "it is no binary for a GPU, or a damaged one",
-        "build it anew; `tk cache clear` forgets all cached ones",
-    ),
+    (218, "it is not a GPU binary, or a damaged one", "rebuild it; `tk cache clear` removes all cached ones"),
     (
         303,
-        "its binary cannot be prepared for this GPU",
+        "its binary cannot be loaded on this GPU",
         "build the kernel for this GPU: `tk build --target` names the targets",
     ),
 ];
@@ -124,8 +120,7 @@ fn architecture(driver: &Driver, device: CUdevice) -> Result<Architecture, CudaE
     version(&nodes, place).map(named).ok_or_else(|| {
         let Place { domain, bus, slot } = place;
         let sentence = format!(
-            "it is not known which architecture the AMD GPU at {domain:04x}:{bus:02x}:{slot:02x} has: \
-             the kernel driver does not tell it in {}",
+            "the architecture of the AMD GPU at {domain:04x}:{bus:02x}:{slot:02x} is unknown: the kernel driver does not report it in {}",
             nodes.display()
         );
         CudaError::new(sentence, "load the kernel driver `amdgpu`, and let this system see /sys of its host")

@@ -1,7 +1,7 @@
-//! Owns the way from a binary to a launch: [`Module`], [`Kernel`], [`Args`].
+//! From a binary to a launch: [`Module`], [`Kernel`], [`Args`].
 //!
-//! A module is loaded at the first launch in a context. From then on a launch asks for nothing that is already known:
-//! it writes the addresses of the arguments into an array on the stack and calls the driver.
+//! A module is loaded at the first launch in a context. From then on a launch queries nothing that is already known: it
+//! writes the addresses of the arguments into an array on the stack and calls the driver.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_void};
@@ -95,7 +95,7 @@ impl Args {
     }
 }
 
-/// What a kernel is called and how large a block of it is.
+/// The name of a kernel and its block size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelInfo {
     /// The name of the function in the module.
@@ -108,11 +108,11 @@ pub struct KernelInfo {
     pub blocks_per_program: u32,
     /// Its machine parameters, without the three of the grid and control memory.
     pub params: Vec<ParamKind>,
-    /// What is described to the copy engine.
+    /// Its tensor maps.
     pub maps: Vec<TensorMap>,
-    /// What it may say.
+    /// Its messages.
     pub messages: Arc<[Message]>,
-    /// Whether all programs of a launch meet.
+    /// Whether all programs of a launch synchronize.
     pub meets: bool,
 }
 
@@ -124,7 +124,7 @@ impl KernelInfo {
     }
 }
 
-/// A binary that is loaded when one of its kernels is first launched in a context.
+/// A binary, loaded by the first launch of one of its kernels in a context.
 #[derive(Clone)]
 pub struct Module(Arc<Image>);
 
@@ -159,9 +159,9 @@ impl fmt::Debug for Module {
 }
 
 impl Module {
-    /// Of a cubin, of PTX text, which the driver then assembles, or of a code object. Nothing is read yet.
+    /// From a cubin, PTX text, which the driver then assembles, or a code object. Nothing is loaded yet.
     pub fn lazy(image: Arc<[u8]>) -> Module {
-        // PTX is text that ends with a zero; behind a cubin or a code object one more byte does no harm.
+        // PTX is text that ends with a zero; after a cubin or a code object one more byte does no harm.
         let bytes = if image.last() == Some(&0) { image } else { image.iter().copied().chain([0]).collect() };
         Module(Arc::new(Image { bytes, loaded: Mutex::new(BTreeMap::new()) }))
     }
@@ -198,7 +198,7 @@ impl Module {
             }
         };
         let symbol = CString::new(name)
-            .map_err(|_| CudaError::new(format!("{}: its name holds a zero", what()), "rename it"))?;
+            .map_err(|_| CudaError::new(format!("{}: its name contains a NUL byte", what()), "rename it"))?;
         let mut function: CUfunction = ptr::null_mut();
         // SAFETY: the place, the module and the text live.
         let code = unsafe { (driver.module_function)(&raw mut function, raw, symbol.as_ptr()) };
@@ -250,7 +250,7 @@ impl Kernel {
         })
     }
 
-    /// What it is called and how large a block is.
+    /// Its name and block size.
     pub fn info(&self) -> &KernelInfo {
         &self.info
     }
@@ -276,14 +276,14 @@ impl Kernel {
         ))
     }
 
-    /// Launches all programs of a grid. Fails if the kernel says something or its programs meet: a `Launcher` or a
+    /// Launches all programs of a grid. Fails if the kernel has messages or uses `grid_barrier`: a `Launcher` or a
     /// `Session` has the memory for that.
     #[inline]
     pub fn launch(&self, stream: &Stream, grid: [u32; 3], args: &Args) -> Result<(), CudaError> {
         self.start(stream, grid, args.bits(), false, None)
     }
 
-    /// The same, with all programs running at the same time. Fails if they do not fit.
+    /// The same, with all programs running concurrently. Fails if they do not fit.
     pub fn launch_cooperative(&self, stream: &Stream, grid: [u32; 3], args: &Args) -> Result<(), CudaError> {
         self.start(stream, grid, args.bits(), true, None)
     }
@@ -395,7 +395,7 @@ impl Kernel {
         Ok(Function(raw))
     }
 
-    /// Fails if the GPU does not hold so many blocks at once.
+    /// Fails if the GPU does not hold that many blocks at once.
     fn fits_at_once(
         &self,
         context: &Context,
@@ -407,7 +407,7 @@ impl Kernel {
         let (threads, shared) = (i32::try_from(self.info.threads).unwrap_or(i32::MAX), shared as usize);
         // SAFETY: the place and the function live.
         let code = unsafe { (context.driver.occupancy)(&raw mut each, function, threads, shared) };
-        context.check(code, &format!("it is not known how many blocks of kernel `{name}` the GPU holds"))?;
+        context.check(code, &format!("cannot query how many blocks of kernel `{name}` the GPU holds"))?;
         let sms = context.sms()?;
         let each = u64::try_from(each).unwrap_or(0);
         // No grid that fits is so large that its size is none of 64 bits.
@@ -417,12 +417,11 @@ impl Kernel {
             return Ok(());
         }
         let sentence = format!(
-            "the {wanted} programs of kernel `{name}` must run at the same time, as `cooperative = true` asks for, \
-             and the GPU holds {most}: {each} on each of its {sms} multiprocessors"
+            "the {wanted} programs of kernel `{name}` must run at the same time, as `cooperative = true` requires, and the GPU holds {most}: {each} on each of its {sms} multiprocessors"
         );
         Err(CudaError::new(
             sentence,
-            "use a smaller grid, such as one that asks `device.sms`, or smaller tiles",
+            "use a smaller grid, such as one derived from `device.sms`, or smaller tiles",
         ))
     }
 
@@ -430,20 +429,21 @@ impl Kernel {
     fn miscounted(&self, given: usize) -> CudaError {
         let (name, takes) = (&self.info.name, self.info.params.len());
         if takes == given {
-            let sentence =
-                format!("kernel `{name}` prints, asserts or lets programs meet, and has no memory for that");
+            let sentence = format!(
+                "kernel `{name}` uses `print`, `assert` or `grid_barrier`, and has no memory for that"
+            );
             return CudaError::new(sentence, "launch it through a `Launcher` or a `Session`");
         }
         let sentence = format!("kernel `{name}` takes {takes} machine parameters, but {given} were given");
         CudaError::new(sentence, "a view has one for its address, then its extents and strides")
     }
 
-    /// What a launch gave. The driver also tells here what an earlier kernel of the context did.
+    /// The result of a launch. The driver also reports failures of earlier kernels of the context here.
     #[cold]
     fn failed(&self, stream: &Stream, code: u32, grid: [u32; 3], values: &[u64]) -> CudaError {
         let args = self.describe(grid, values);
         let what = if super::error::loses_context(code) {
-            format!("{}; told at the launch of `{}` with {args}", stream.suspects(), self.info.name)
+            format!("{}; reported at the launch of `{}` with {args}", stream.suspects(), self.info.name)
         } else {
             format!("kernel `{}` cannot be launched with {args}", self.info.name)
         };

@@ -1,4 +1,4 @@
-//! Owns launches of shipped kernels: [`Kernels`], a bundle on a device.
+//! Launches of shipped kernels: [`Kernels`], a bundle on a device.
 //!
 //! Nothing is compiled: a launch takes the variant whose guards hold, and loads its binary when it is the first to need it.
 
@@ -24,7 +24,7 @@ use crate::compile::ParamKind;
 /// Arguments that need no memory from the heap.
 const MOST: usize = 16;
 
-/// The kernels of a bundle on a device. Clones share what was loaded.
+/// The kernels of a bundle on a device. Clones share loaded binaries.
 #[derive(Clone)]
 pub struct Kernels(Arc<Inner>);
 
@@ -52,8 +52,8 @@ impl fmt::Debug for Kernels {
 }
 
 impl Kernels {
-    /// The kernels of a bundle on a device. Nothing is loaded yet. The file of a bundle is trusted in nothing, but its machine
-    /// code runs: it must come from somebody who may run programs here.
+    /// The kernels of a bundle on a device. Nothing is loaded yet. The file of a bundle is not trusted, but its machine
+    /// code runs: it must come from a trusted source.
     pub fn new(device: Device, bundle: Arc<Bundle>) -> Kernels {
         let slots = |k: &tk_bundle::Kernel| k.variants.iter().map(|_| OnceLock::new()).collect();
         let loaded = bundle.manifest().kernels.iter().map(slots).collect();
@@ -71,12 +71,12 @@ impl Kernels {
         &self.0.device
     }
 
-    /// What there is.
+    /// The bundle.
     pub fn bundle(&self) -> &Bundle {
         &self.0.bundle
     }
 
-    /// What kernels printed since this was last asked; on the CPU, those of all bundles.
+    /// The output of kernels since the last call; on the CPU, of all bundles.
     pub fn printed(&self) -> String {
         match self.0.device.vendor().code {
             Code::Tile => super::cpu::printed().take(),
@@ -84,8 +84,8 @@ impl Kernels {
         }
     }
 
-    /// Launches a kernel with its arguments in order; numbers that have defaults may be absent. `named` are compile-time
-    /// parameters that several shipped variants differ in, by name.
+    /// Launches a kernel with its arguments in order; numbers that have defaults may be absent. `named` are the
+    /// compile-time parameters, by name, that distinguish shipped variants.
     pub fn launch(
         &self,
         stream: &Stream,

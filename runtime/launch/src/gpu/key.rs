@@ -1,8 +1,8 @@
-//! Owns what two launches must have in common to be the same but for addresses: the words of a key.
+//! The key of a launch: two launches with the same key differ only in addresses.
 //!
 //! A key holds everything that the plan and the binary depend on: element types, ranks, what is known of addresses and
 //! numbers, and the extents, strides and numbers themselves where a clause of the kernel reads them. Guarantees that
-//! launches with equal keys differ in nothing but what [`super::launcher`] writes anew for each of them.
+//! launches with equal keys differ in nothing but what [`super::launcher`] writes for each of them.
 
 use std::hash::Hasher;
 

@@ -1,4 +1,4 @@
-//! Owns launches by a Rust program: [`Launcher`] and [`Site`], from a kernel's name and arguments to the driver.
+//! Launches by a Rust program: [`Launcher`] and [`Site`], from a kernel's name and arguments to the driver.
 //!
 //! The first launch of its kind is planned by the kernel's contract, specialized and compiled; the result is an
 //! [`Entry`]. A launch with the same key afterwards writes addresses into the entry's values and calls the driver: a
@@ -30,14 +30,14 @@ use crate::session::{Compiled, Session, Wrong, diagnostic, element_size, lock, m
 /// Entries that a site remembers before it forgets all: a program whose shapes never repeat must not fill memory.
 const REMEMBERED: usize = 1024;
 
-/// Why a launch did not happen, or that something before it failed.
+/// Why a launch failed, or the failure of earlier work.
 #[derive(Clone, Debug)]
 pub enum LaunchError {
-    /// The kernel's contract or the compiler refuses it.
+    /// Rejected by the kernel's contract or the compiler.
     Refused(Vec<Diagnostic>),
-    /// The GPU or its driver does.
+    /// Failed on the GPU or in its driver.
     Device(CudaError),
-    /// Nothing that a bundle ships serves it.
+    /// No shipped variant of the bundle supports it.
     Shipped(tk_bundle::Error),
 }
 
@@ -78,7 +78,7 @@ struct Class {
 /// A map from keys.
 type ByKey<T> = HashMap<Box<[u64]>, T, BuildHasherDefault<KeyHasher>>;
 
-/// Launches the kernels of a program on a GPU. Clones share what was compiled.
+/// Launches the kernels of a program on a GPU. Clones share compiled kernels.
 #[derive(Clone, Debug)]
 pub struct Launcher(Arc<Inner>);
 
@@ -135,24 +135,24 @@ impl Launcher {
         site.launch(&self.0, stream, args)
     }
 
-    /// A place in a program that launches one kernel, with compile-time parameters by name.
+    /// A call site of one kernel, with compile-time parameters by name.
     pub fn site(&self, kernel: &str, sets: &[(String, SetValue)]) -> Result<CallSite, LaunchError> {
         Ok(CallSite { site: Site::new(&self.0, kernel, sets)?, launcher: self.clone() })
     }
 
-    /// What kernels printed since this was last asked: lines that end in a line break. A kernel that prints or asserts is
-    /// waited for when it is launched.
+    /// The output of kernels since the last call: lines that end in a line break. A launch of a kernel that prints or
+    /// asserts waits for it.
     pub fn printed(&self) -> String {
         self.0.printed.take()
     }
 
-    /// What `static_print` said since this was last asked.
+    /// The output of `static_print` since the last call.
     pub fn notes(&self) -> Vec<Diagnostic> {
         std::mem::take(&mut *lock(&self.0.notes))
     }
 }
 
-/// A place in a program that launches one kernel: its second launch with arguments of a kind is quick.
+/// A call site of one kernel: repeated launches with arguments of the same kind are fast.
 #[derive(Debug)]
 pub struct CallSite {
     site: Site,
@@ -205,7 +205,7 @@ struct Entry {
     place: Span,
 }
 
-/// A value that each launch writes anew.
+/// A value that each launch writes.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     value: usize,
@@ -312,7 +312,7 @@ pub(crate) fn outside(args: &[Arg<'_>]) -> CudaError {
         Some(Arg::Tensor { shape, bytes, dtype, .. }) => (format!("{dtype}{shape:?}"), *bytes),
         Some(Arg::Scalar(_) | Arg::Absent) | None => (String::new(), 0),
     };
-    let sentence = format!("argument {number}, {shape}, does not lie in its buffer of {has} bytes");
+    let sentence = format!("argument {number}, {shape}, does not fit in its buffer of {has} bytes");
     CudaError::new(sentence, "allocate more, or give the extents and strides that the buffer has")
 }
 

@@ -1,4 +1,4 @@
-//! Owns what launches describe to the copy engine: [`Maps`], tensor maps as the driver encodes them.
+//! Tensor maps of launches for TMA: [`Maps`], as the driver encodes them.
 //!
 //! An encoding depends on the address, extents and strides of a tensor and on nothing else, so the last ones of a kernel are
 //! remembered. Guarantees that a map is only made of a tensor that has elements, an address and strides that are multiples of
@@ -160,8 +160,7 @@ fn encode(
     }
     let Tensor { address, extents, steps } = tensor;
     let what = format!(
-        "the driver takes no tensor of {dtype} at {address:#x} with extents {:?} and {:?} bytes from one to the next \
-         (error {code})",
+        "the driver rejects a tensor of {dtype} at {address:#x} with extents {:?} and strides of {:?} bytes (error {code})",
         extents.get(..rank).unwrap_or(extents),
         steps.get(..rank).unwrap_or(steps),
     );
@@ -170,6 +169,6 @@ fn encode(
 
 #[cold]
 fn refused(info: &KernelInfo, what: &str) -> CudaError {
-    let sentence = format!("kernel `{}` cannot describe an argument to the copy engine: {what}", info.name);
+    let sentence = format!("kernel `{}` cannot create a tensor map for an argument: {what}", info.name);
     CudaError::new(sentence, "build the kernel again, or install a newer driver")
 }

@@ -1,6 +1,6 @@
-//! Owns control memory of a launch and what a kernel says through it: [`Messages`], of which [`Said`] is read.
+//! The control memory of a launch and the messages of a kernel in it: [`Messages`], read as [`Said`].
 //!
-//! Records lie in host memory that the GPU writes itself, so they can be read while a kernel runs that does not end, and
+//! Records are in host memory that the GPU writes itself, so they can be read while a kernel runs that does not end, and
 //! after one has taken its context with it. The form is that of [`tk_tile::message`].
 
 use tk_interp::Fault;
@@ -107,7 +107,7 @@ impl Messages {
         self.control.address()
     }
 
-    /// Begins a launch: nothing has been said, and nobody has come to a barrier.
+    /// Begins a launch: nothing has been said, and no program has reached a barrier.
     pub fn begin(&self, stream: &Stream) -> Result<(), CudaError> {
         let mut bytes = [0u8; control::BYTES];
         if let Some(records) = &self.records {

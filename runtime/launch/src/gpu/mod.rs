@@ -6,9 +6,9 @@
 //!                                                                   └─ Module ─ Kernel ─ launch
 //! Launcher: launch contract + compiler + Kernel, cached by what the arguments decide
 //! Kernels:  those of a bundle, without a compiler
-//! Backend:  the same for a Session, whose buffers lie in host memory
+//! Backend:  the same for a Session, whose buffers are in host memory
 //! ```
-//! Nothing here is looked for before it is asked for, and a machine without a driver is an error of one sentence.
+//! Drivers are loaded on demand, and a missing driver is an error of one sentence.
 
 mod backend;
 mod binaries;
@@ -45,16 +45,16 @@ pub use launcher::{CallSite, LaunchError, Launcher};
 pub use stream::{Event, Stream};
 pub use vendor::Api;
 
-/// Something that [`probe`] looked for.
+/// A component that [`probe`] looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probed {
     /// Whether it can be used.
     pub works: bool,
-    /// What it is, or why it does not work and what to do, for a person to read.
+    /// A description, or why it does not work and what to do.
     pub text: String,
 }
 
-/// Where one way leads: the driver, then each GPU; only the driver if there is none or no GPU.
+/// The components of one driver interface: the driver, then each GPU; only the driver if it is missing or finds no GPU.
 pub fn probe(api: Api) -> Vec<Probed> {
     let vendor = api.vendor();
     let found =

@@ -1,4 +1,4 @@
-//! Owns what a launch reaches in host memory: which buffers have to be on the GPU, and what their pointers become.
+//! The host memory that a launch reaches: the buffers that must be on the GPU, and the translation of their pointers.
 //!
 //! A buffer whose elements are pointers holds virtual addresses of a `Memory`. On the GPU they have to be addresses of
 //! the GPU, and after the launch virtual ones again. Guarantees that what is no address of a buffer stays as it is.
@@ -14,7 +14,7 @@ const POINTER: usize = 8;
 /// A buffer that a launch reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reached {
-    /// Where it lies on the host.
+    /// Its address on the host.
     pub place: Place,
     /// Its elements are pointers.
     pub table: bool,
@@ -83,7 +83,7 @@ pub(crate) fn write(place: Place, bytes: &[u8]) {
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), place.start, place.len.min(bytes.len())) };
 }
 
-/// The pointers in a table; bytes behind the last whole one are none.
+/// The pointers in a table; bytes after the last whole one are none.
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(POINTER).filter_map(|c| c.try_into().ok()).map(u64::from_le_bytes)
 }

@@ -1,7 +1,6 @@
-//! Owns [`Stream`], what the GPU does in order, and [`Event`], a moment in one.
+//! [`Stream`], an ordered queue of GPU work, and [`Event`], a point in one.
 //!
-//! A stream remembers the kernels that it was last given, so that a failure, which the driver tells at some later call,
-//! has a name.
+//! A stream remembers its last kernels, so that a failure, which the driver reports at a later call, has a name.
 
 use std::fmt;
 use std::ptr;
@@ -56,7 +55,7 @@ impl Stream {
         let mut raw: CUstream = ptr::null_mut();
         // SAFETY: the place lives, and the context is current.
         let code = unsafe { (context.driver.stream_create)(&raw mut raw, NON_BLOCKING) };
-        context.check(code, "no stream can be made")?;
+        context.check(code, "cannot create a stream")?;
         Ok(Stream {
             context,
             raw,
@@ -117,7 +116,7 @@ impl Stream {
         }
     }
 
-    /// Waits until everything is done that was put in it. Fails if something of it did.
+    /// Waits until all its work is done. Fails if any of it failed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: the stream lives.
@@ -125,7 +124,7 @@ impl Stream {
         self.done(code)
     }
 
-    /// The same, but no longer than this: `false` if something still runs then.
+    /// The same with a timeout: `false` if work is still running then.
     pub fn synchronize_within(&self, limit: Duration) -> Result<bool, CudaError> {
         let start = Instant::now();
         self.context.enter()?;
@@ -156,33 +155,33 @@ impl Stream {
         Ok(())
     }
 
-    /// The address of new memory for what is put in it from now on, until [`Stream::free`].
+    /// Allocates memory for later work in it, until [`Stream::free`]; returns its address.
     pub(crate) fn alloc(&self, bytes: usize) -> Result<u64, CudaError> {
         self.context.enter()?;
         let mut address = 0u64;
         // SAFETY: the place and the stream live.
         let code = unsafe { (self.context.driver.alloc_async)(&raw mut address, bytes, self.raw) };
-        self.context.check(code, &format!("{bytes} bytes of workspace on the GPU cannot be had"))?;
+        self.context.check(code, &format!("cannot allocate {bytes} bytes of workspace on the GPU"))?;
         Ok(address)
     }
 
-    /// Gives memory of [`Stream::alloc`] back once what was put in the stream before is done.
+    /// Frees memory of [`Stream::alloc`] after the earlier work of the stream.
     pub(crate) fn free(&self, address: u64) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: it was allocated by this stream, and is not used by what comes later.
         let code = unsafe { (self.context.driver.free_async)(address, self.raw) };
-        self.context.check(code, "workspace on the GPU cannot be freed")
+        self.context.check(code, "cannot free workspace on the GPU")
     }
 
     /// Fills memory of [`Stream::alloc`] with zeros.
     pub(crate) fn fill_zero(&self, address: u64, bytes: usize) -> Result<(), CudaError> {
         self.context.enter()?;
-        // SAFETY: there are so many bytes.
+        // SAFETY: there are that many bytes.
         let code = unsafe { (self.context.driver.fill)(address, 0, bytes, self.raw) };
-        self.context.check(code, "workspace on the GPU cannot be filled")
+        self.context.check(code, "cannot fill workspace on the GPU")
     }
 
-    /// Lets what is put in it from now on wait for an event of another stream.
+    /// Makes later work wait for an event of another stream.
     pub fn wait(&self, event: &Event) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: both live.
@@ -190,17 +189,17 @@ impl Stream {
         self.context.check(code, "a stream cannot wait for an event")
     }
 
-    /// The moment at which everything is done that was put in it so far.
+    /// Records an event after all work so far.
     pub fn record(&self) -> Result<Event, CudaError> {
         self.context.enter()?;
         let mut raw: CUevent = ptr::null_mut();
         // SAFETY: the place lives.
         let code = unsafe { (self.context.driver.event_create)(&raw mut raw, 0) };
-        self.context.check(code, "no event can be made")?;
+        self.context.check(code, "cannot create an event")?;
         let event = Event { context: Arc::clone(&self.context), raw };
         // SAFETY: both live.
         let code = unsafe { (self.context.driver.event_record)(event.raw, self.raw) };
-        self.context.check(code, "an event cannot be recorded")?;
+        self.context.check(code, "cannot record an event")?;
         Ok(event)
     }
 }
@@ -214,7 +213,7 @@ impl Drop for Stream {
     }
 }
 
-/// A moment in a stream.
+/// A point in a stream.
 pub struct Event {
     context: Arc<Context>,
     raw: CUevent,
@@ -232,7 +231,7 @@ impl fmt::Debug for Event {
 }
 
 impl Event {
-    /// Waits for it. Fails if something before it did.
+    /// Waits for it. Fails if earlier work failed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.context.enter()?;
         // SAFETY: the event lives.
@@ -240,13 +239,13 @@ impl Event {
         self.context.check(code, "work on the GPU failed")
     }
 
-    /// Milliseconds from this event to a later one, for which it waits.
+    /// Milliseconds from this event to a later one, which it waits for.
     pub fn elapsed_ms(&self, later: &Event) -> Result<f32, CudaError> {
         later.synchronize()?;
         let mut ms = 0f32;
         // SAFETY: the place and both events live.
         let code = unsafe { (self.context.driver.event_elapsed)(&raw mut ms, self.raw, later.raw) };
-        self.context.check(code, "the time between two events is not known")?;
+        self.context.check(code, "cannot query the time between two events")?;
         Ok(ms)
     }
 }

@@ -1,7 +1,7 @@
-//! Owns [`Api`], the ways to devices, and [`Vendor`]: in what they differ beside the symbols of their entry points.
+//! [`Api`], the driver interfaces, and [`Vendor`]: their differences other than the symbols of their entry points.
 //!
-//! Each difference is a fact that the code which they share asks for; nothing asks whose GPU it is. Guarantees that a new
-//! way is one variant, one table of facts and one column of symbols in [`super::driver`].
+//! Each difference is a fact that the shared code queries; no code checks the vendor. Guarantees that a new interface
+//! is one variant, one table of facts and one column of symbols in [`super::driver`].
 
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ use super::driver::Driver;
 use super::error::{CudaError, Meaning};
 use super::{cpu, cuda, hip};
 
-/// A way to devices.
+/// A driver interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// NVIDIA's driver.
@@ -27,7 +27,7 @@ impl Api {
     /// Those to GPUs.
     pub const GPUS: [Api; 2] = [Api::Cuda, Api::Hip];
 
-    /// What people call it: `CUDA`.
+    /// Its name: `CUDA`.
     pub fn name(self) -> &'static str {
         self.vendor().platform
     }
@@ -41,14 +41,14 @@ impl Api {
     }
 }
 
-/// The facts of one way to GPUs.
+/// The facts of one driver interface.
 pub(crate) struct Vendor {
     pub api: Api,
     /// Who makes the GPUs.
     pub maker: &'static str,
     /// What versions count: `CUDA`.
     pub platform: &'static str,
-    /// What is asked for everything, behind an article.
+    /// What is asked for everything, after an article.
     pub driver: &'static str,
     /// Its library, as people look for it.
     pub library: &'static str,
@@ -76,7 +76,7 @@ pub(crate) struct Vendor {
     pub architecture: fn(&Driver, CUdevice) -> Result<Architecture, CudaError>,
     /// The GPUs for which there is a target: `use a GPU ..`.
     pub supported: &'static str,
-    /// What describes a tensor to a copy engine, where there is one. Old drivers lack it.
+    /// The function that encodes tensor maps, if any. Old drivers lack it.
     pub encode_map: Option<&'static str>,
 }
 
@@ -102,14 +102,14 @@ pub(crate) enum Code {
 /// Who decides how much shared memory a block has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shared {
-    /// The launch does. A function that is to have more than so many bytes must be told before.
+    /// The launch does. A function that is to have more than that many bytes must be told before.
     Launch { unasked: u32 },
     /// The binary does.
     Binary,
 }
 
 impl Shared {
-    /// The bytes that a launch asks for, of a kernel whose blocks need so many.
+    /// The bytes that a launch asks for, of a kernel whose blocks need that many.
     pub fn asked(self, bytes: u32) -> u32 {
         match self {
             Shared::Launch { .. } => bytes,
@@ -117,7 +117,7 @@ impl Shared {
         }
     }
 
-    /// Whether a function must be told before that it will have so many bytes.
+    /// Whether a function must be told before that it will have that many bytes.
     pub fn must_tell(self, bytes: u32) -> bool {
         match self {
             Shared::Launch { unasked } => bytes > unasked,

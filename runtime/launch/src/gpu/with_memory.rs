@@ -1,5 +1,5 @@
-//! Owns launches that need memory beside their arguments: workspaces, and control memory of kernels that print, assert or
-//! meet.
+//! Launches that need memory in addition to their arguments: workspaces, and control memory of kernels that print,
+//! assert or meet.
 //!
 //! Guarantees that memory is given back once the stream is done with it, and that a launch that says something is waited
 //! for, since what it says belongs to it.

@@ -86,7 +86,7 @@ fn a_machine_is_described() {
         assert_eq!((device.target(), device.architecture()), (Some("gfx90a"), "architecture gfx90a"));
         assert_eq!(
             Device::open_on(Api::Hip, 1).unwrap_err().to_string(),
-            "there is no AMD GPU with the number 1: there is 1, counted from 0; \
+            "there is no AMD GPU 1: there is 1, counted from 0; \
              `rocminfo` lists them; HIP_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES hide some"
         );
     });
@@ -109,7 +109,7 @@ fn a_machine_without_a_library() {
     match Device::open_on(Api::Hip, 0) {
         Err(error) if error.code.is_none() && std::env::var_os("FAKE_CUDA").is_none() => assert_eq!(
             error.to_string(),
-            "there is no AMD runtime on this machine: its library `libamdhip64.so` is not found; \
+            "no AMD runtime on this machine: library `libamdhip64.so` not found; \
              install ROCm, or use `--device cpu`"
         ),
         _other => eprintln!("left out: this machine has the library"),
@@ -141,7 +141,7 @@ fn a_gpu_without_a_target() {
         let error = Backend::new(device, Arc::new(ByName::default())).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "kernels cannot be made for the Paper GPU: it has architecture gfx1030; \
+            "kernels cannot be built for the Paper GPU: it has architecture gfx1030; \
              use one of gfx90a, gfx942 or gfx1100, or `--device cpu`"
         );
     });
@@ -152,7 +152,7 @@ fn a_gpu_that_the_kernel_driver_does_not_know() {
     on_amd("unplugged", || {
         let CudaError { sentence, fix, .. } = refused();
         let start =
-            "it is not known which architecture the AMD GPU at 0000:c1:00 has: the kernel driver does not";
+            "the architecture of the AMD GPU at 0000:c1:00 is unknown: the kernel driver does not report it";
         assert!(sentence.starts_with(start), "{sentence}");
         assert!(sentence.ends_with("/class/kfd/kfd/topology/nodes"), "{sentence}");
         assert_eq!(fix, "load the kernel driver `amdgpu`, and let this system see /sys of its host");
@@ -173,7 +173,7 @@ fn a_code_object_that_does_not_fit() {
             "kernel `how` cannot be loaded: its binary is for another GPU architecture (hipErrorNoBinaryForGpu); \
              build the kernel for this GPU: `tk build --target` names the targets"
         );
-        assert!(load(b"noise").contains("it is no binary for a GPU, or a damaged one (HIP error 200)"));
+        assert!(load(b"noise").contains("it is not a GPU binary, or a damaged one (HIP error 200)"));
         let fits = |threads: u32, shared_bytes: u32| {
             let mut large = info("how", &[]);
             (large.threads, large.shared_bytes) = (threads, shared_bytes);
@@ -225,6 +225,6 @@ fn a_gpu_without_a_copy_engine_gets_no_tensor_map() {
         let mut args = Args::new();
         args.push_ptr(x.address());
         let error = Module::lazy(image()).kernel(info).launch(&stream, [1; 3], &args).unwrap_err();
-        assert!(error.sentence.contains("cannot describe an argument to the copy engine"), "{error}");
+        assert!(error.sentence.contains("cannot create a tensor map for an argument"), "{error}");
     });
 }

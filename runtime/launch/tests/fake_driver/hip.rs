@@ -1,4 +1,4 @@
-//! Owns what the driver made for tests is as AMD's runtime: the same machine by the names and numbers of HIP.
+//! The fake driver as AMD's runtime: the same machine with the names and numbers of HIP.
 
 use super::*;
 

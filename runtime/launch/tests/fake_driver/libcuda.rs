@@ -359,7 +359,7 @@ unsafe fn how(l: &Launch) {
     all.iter().enumerate().for_each(|(i, v)| unsafe { *out.add(i) = *v as i32 });
 }
 
-/// Parameters: a table of pointers to f32, and how many. Moves the first element behind each pointer to the next one, and
+/// Parameters: a table of pointers to f32, and how many. Moves the first element after each pointer to the next one, and
 /// turns the table round.
 unsafe fn rotate(l: &Launch) {
     let (table, n) = unsafe { (l.get::<*mut *mut f32>(0), l.get::<i32>(1) as usize) };

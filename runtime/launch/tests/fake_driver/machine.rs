@@ -29,7 +29,7 @@ fn a_machine_is_described() {
         assert_eq!((device.capability(), device.driver_version()), ((9, 0), (12, 8)));
         assert_eq!(
             Device::open(1).unwrap_err().to_string(),
-            "there is no NVIDIA GPU with the number 1: there is 1, counted from 0; \
+            "there is no NVIDIA GPU 1: there is 1, counted from 0; \
              `nvidia-smi -L` lists them; CUDA_VISIBLE_DEVICES hides some"
         );
     });
@@ -75,8 +75,8 @@ fn a_matrix_is_described_to_the_copy_engine() {
         assert_eq!(
             error.sentence,
             format!(
-                "kernel `mapped` cannot describe an argument to the copy engine: the driver takes no tensor of \
-                 f16 at {:#x} with extents [72, 100, 1073741824] and [2, 0, 0] bytes from one to the next \
+                "kernel `mapped` cannot create a tensor map for an argument: the driver rejects a tensor of \
+                 f16 at {:#x} with extents [72, 100, 1073741824] and strides of [2, 0, 0] bytes \
                  (error 1)",
                 out.address()
             )
@@ -101,7 +101,7 @@ fn a_machine_without_a_driver() {
     match Device::open(0) {
         Err(error) if error.code.is_none() && std::env::var_os("FAKE_CUDA").is_none() => assert_eq!(
             error.to_string(),
-            "there is no NVIDIA driver on this machine: its library `libcuda.so` is not found; \
+            "no NVIDIA driver on this machine: library `libcuda.so` not found; \
              install NVIDIA's driver, or use `--device cpu`"
         ),
         _other => eprintln!("left out: this machine has a driver"),
@@ -146,7 +146,7 @@ fn a_gpu_without_a_target() {
         let error = Backend::new(device, Arc::new(ByName::default())).unwrap_err();
         assert_eq!(
             error.sentence,
-            "kernels cannot be made for the Paper GPU: it has compute capability 12.0"
+            "kernels cannot be built for the Paper GPU: it has compute capability 12.0"
         );
     });
 }
@@ -170,9 +170,7 @@ fn a_binary_that_does_not_load() {
             "kernel `how` cannot be loaded: the driver is too old for its PTX (CUDA_ERROR_UNSUPPORTED_PTX_VERSION); \
              update NVIDIA's driver"
         );
-        assert!(
-            load(b"noise", "how").contains("it is no binary for a GPU, or a damaged one (CUDA error 200)")
-        );
+        assert!(load(b"noise", "how").contains("it is not a GPU binary, or a damaged one (CUDA error 200)"));
         assert!(
             load(b"image", "other")
                 .contains("its binary has no function of that name (CUDA_ERROR_NOT_FOUND)")
@@ -197,7 +195,7 @@ fn a_gpu_that_does_not_come_back() {
         kernel("wild", &[]).launch(&stream, [1; 3], &Args::new()).unwrap();
         stream.synchronize().unwrap_err();
         let error = device.recover().unwrap_err();
-        assert!(error.sentence.starts_with("the GPU does not come back after a kernel failed"), "{error}");
-        assert_eq!(error.fix, "start the program anew");
+        assert!(error.sentence.starts_with("the GPU does not recover after a failed kernel"), "{error}");
+        assert_eq!(error.fix, "restart the program");
     });
 }

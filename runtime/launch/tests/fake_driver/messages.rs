@@ -38,7 +38,7 @@ pub fn lines() {
             "program 0, 0, 0: x = null\n\
              program 1, 0, 0: x = x + 1\n\
              program 1, 0, 0: [7, 8, 9] and -1\n\
-             1 more lines were printed and are left out\n"
+             1 more lines are omitted\n"
         );
     }
 }
@@ -56,10 +56,7 @@ fn the_first_assert_that_fails_is_the_fault_and_the_device_lives() {
         let (_, arg) = tensor(&memory, DType::I32, vec![0; 8]);
         let error = launch(&session, "fails", std::slice::from_ref(&arg), &memory).unwrap_err();
         assert_eq!(error, "E0708: assertion failed at element [0, 2]: too large");
-        assert_eq!(
-            session.printed(),
-            "program 0, 0, 0: x = null\n2 more lines were printed and are left out\n"
-        );
+        assert_eq!(session.printed(), "program 0, 0, 0: x = null\n2 more lines are omitted\n");
         assert!(backend.device().lost().is_none());
         launch(&session, "says", &[arg], &memory).unwrap();
         assert_eq!(session.printed().lines().count(), 4);
@@ -73,7 +70,7 @@ fn what_was_said_before_a_failure_is_kept() {
         let memory = tk_interp::Memory::new();
         let (_, arg) = tensor(&memory, DType::I32, vec![0; 8]);
         let error = launch(&session, "says_and_fails", std::slice::from_ref(&arg), &memory).unwrap_err();
-        assert!(error.contains("kernel `says_and_fails` failed: it used an address"), "{error}");
+        assert!(error.contains("kernel `says_and_fails` failed: it accessed an address"), "{error}");
         assert_eq!(session.printed(), "program 0, 0, 0: x = null\n");
         assert!(backend.device().lost().is_some());
         launch(&session, "says", &[arg], &memory).unwrap();
@@ -131,7 +128,7 @@ fn programs_that_meet_begin_with_a_counter_of_zero() {
         assert!(
             error.starts_with(
                 "E0708: the 265 programs of kernel `meets` must run at the same time, as `cooperative = true` \
-                 asks for, and the GPU holds 264: 2 on each of its 132 multiprocessors; it was launched with"
+                 requires, and the GPU holds 264: 2 on each of its 132 multiprocessors; it was launched with"
             ),
             "{error}"
         );
@@ -150,7 +147,7 @@ fn a_kernel_that_says_something_is_not_launched_bare() {
         let error = kernel.launch(&stream, [1; 3], &Args::new()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "kernel `says` prints, asserts or lets programs meet, and has no memory for that; \
+            "kernel `says` uses `print`, `assert` or `grid_barrier`, and has no memory for that; \
              launch it through a `Launcher` or a `Session`"
         );
     });

@@ -1,4 +1,4 @@
-//! Owns what the driver made for tests knows of tensor maps.
+//! Tensor maps in the fake driver.
 
 use std::ffi::c_void;
 

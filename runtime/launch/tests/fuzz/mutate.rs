@@ -1,4 +1,4 @@
-//! Owns changes of texts: tokens taken out, doubled, exchanged, taken from another text; numbers and bytes changed.
+//! Changes of texts: tokens taken out, doubled, exchanged, taken from another text; numbers and bytes changed.
 //!
 //! Guarantees that the same seed and texts give the same changes.
 

@@ -1,4 +1,4 @@
-//! Owns functions of the generated programs that say whether a function of floats keeps its bound: the same function in
+//! Functions of the generated programs that say whether a function of floats keeps its bound: the same function in
 //! f64 is what it should be.
 //!
 //! Guarantees that they say so on every device that keeps the bounds of the table of operations, so that their results

@@ -1,4 +1,4 @@
-//! Owns random expressions: text of a type that is asked for, from the variables in scope.
+//! Random expressions: text of a type that is asked for, from the variables in scope.
 //!
 //! Guarantees that nothing in them faults or is unspecified: divisors are odd, positions of raw pointers and of
 //! `gather` lie inside, functions that a fold is given are associative, and no NaN becomes another type by its bits,

@@ -1,4 +1,4 @@
-//! Owns random statements about what a back end has machinery for: loops whose loads may run ahead, products of matrices
+//! Random statements about what a back end has machinery for: loops whose loads may run ahead, products of matrices
 //! in such loops, atomics.
 //!
 //! Guarantees that the results are exact whatever the order of a sum: the matrices hold whole numbers from -3 to 3, so
@@ -77,7 +77,7 @@ impl Scope {
         out
     }
 
-    /// A product of two matrices, a step of the inner axis in each trip of a loop.
+    /// A product of two matrices, a step of the inner axis in each iteration of a loop.
     pub fn product(&mut self, out: &mut Vec<Node>) {
         let Machinery { a, sum, .. } = self.machinery;
         let [m, n] = [0, 1].map(|_| Dim::of(self.random.pick(EXTENTS)));
@@ -141,7 +141,7 @@ impl Scope {
         self.bind(name, Ty::Tile(sum, vec![m.clone(), w]), false);
     }
 
-    /// A tile of a matrix in the trip of a loop that begins at the inner position `at`: through a view, one whose axes
+    /// A tile of a matrix in the iteration of a loop that begins at the inner position `at`: through a view, one whose axes
     /// are exchanged, or pointers that walk along. `true` marks the inner axis.
     fn operand_of(
         &mut self,
@@ -170,7 +170,7 @@ impl Scope {
                 ];
                 before
                     .push(Node::line(format!("let mut {p} = {matrix}.ptr + ({} + {});", lanes[0], lanes[1])));
-                // What lies behind the end of the inner axis is masked off; the step is that axis's stride.
+                // What lies after the end of the inner axis is masked off; the step is that axis's stride.
                 let (side, limit, step) =
                     if along == 0 { ("[:, None]", rows, columns) } else { ("[None, :]", columns, 1) };
                 let length = dims[along].0.text();
@@ -181,7 +181,7 @@ impl Scope {
         }
     }
 
-    /// A loop over rows, as a program that stays has it: each trip reads a row and may write one.
+    /// A loop over rows, as a program that stays has it: each iteration reads a row and may write one.
     pub fn rows(&mut self, out: &mut Vec<Node>) {
         let sum = self.machinery.sum;
         let n = Dim::of(self.random.pick(&["N", "13", "33", "64", "16"]));

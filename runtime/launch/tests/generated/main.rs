@@ -1,5 +1,5 @@
 //! Generated programs: each is well-typed by construction, so the checker must accept it, and each runs on the IR
-//! before the passes, behind every single pass, and behind all of them, with the same bits.
+//! before the passes, after every single pass, and after all of them, with the same bits.
 //!
 //! `TK_SEEDS=0..100000 cargo test --release --package tk-runtime --test generated` tries more of them.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails where these fail")]

@@ -1,8 +1,8 @@
-//! Owns the text of a generated program as a tree of statements, and its shrinking.
+//! The text of a generated program as a tree of statements, and its shrinking.
 //!
 //! Guarantees that what is left of a program is the original with statements taken out, in their order.
 
-/// A statement or item: `head`, then for each arm its statements and the line behind them.
+/// A statement or item: `head`, then for each arm its statements and the line after them.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub head: String,

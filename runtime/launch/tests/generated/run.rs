@@ -1,4 +1,4 @@
-//! Owns what is done with a generated program: check, specialize, run at every stage, compare.
+//! Tests a generated program: check, specialize, run at every stage, compare.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ pub fn prepared(source: &str, params: &[Param], seed: u64) -> Result<Prepared, P
 }
 
 impl Prepared {
-    /// The module behind all passes.
+    /// The module after all passes.
     #[allow(dead_code, reason = "the tests of the simulated target, which share this file, run it")]
     pub fn optimised(&self) -> Result<TileModule, Problem> {
         let mut module = self.special.module.clone();
@@ -100,7 +100,7 @@ impl Prepared {
         verified(module, "the pipeline")
     }
 
-    /// The bytes of all tensors behind a launch; every NaN is the same one.
+    /// The bytes of all tensors after a launch; every NaN is the same one.
     pub fn results(&self, module: &TileModule, how: &Launcher<'_>) -> Result<Vec<Vec<u8>>, String> {
         results(module, &self.special.kernel, &self.contents, &self.plan, how)
     }
@@ -140,7 +140,7 @@ fn examine(source: &str, params: &[Param], seed: u64) -> Result<(), Problem> {
     let mut names = vec![];
     let mut module = special.module.clone();
     for pass in pipeline::PASSES {
-        // On its own, and behind those before it.
+        // On its own, and after those before it.
         if !names.contains(&pass.name) {
             names.push(pass.name);
             let mut alone = special.module.clone();

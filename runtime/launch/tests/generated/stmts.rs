@@ -1,4 +1,4 @@
-//! Owns random statements, and the program around them: structs, functions and one kernel.
+//! Random statements, and the program around them: structs, functions and one kernel.
 //!
 //! Guarantees that loops end, that programs of a grid write to places of their own, and that every variable that is left
 //! at the end of the kernel is stored.
@@ -11,7 +11,7 @@ use super::loops::{COUNTERS, Machinery};
 use super::program::Node;
 use super::types::*;
 
-/// Rows and columns of inputs, extents of what is written on the way, elements behind a pointer.
+/// Rows and columns of inputs, extents of what is written on the way, elements after a pointer.
 pub const ROWS: usize = 9;
 pub const COLUMNS: usize = 11;
 pub const COUNT: usize = 40;
@@ -232,7 +232,7 @@ impl Scope {
         out.push(Node { head: format!("if {c} {{"), arms });
     }
 
-    /// A loop that carries a pointer and a tile; the pointer reaches what an earlier trip has written.
+    /// A loop that carries a pointer and a tile; the pointer reaches what an earlier iteration has written.
     fn walk(&mut self, out: &mut Vec<Node>) {
         let memories: Vec<Memory> = self.memories.iter().filter(|m| m.rank.is_err()).cloned().collect();
         let Memory { name, elem, mutable, .. } = self.random.pick(&memories);

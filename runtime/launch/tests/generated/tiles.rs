@@ -1,4 +1,4 @@
-//! Owns random expressions that are about whole tiles: other shapes, folds, `map`, and what is read from memory.
+//! Random expressions that are about whole tiles: other shapes, folds, `map`, and what is read from memory.
 
 use super::exprs::{Callee, Memory, Scope, Var};
 use super::types::*;
@@ -245,7 +245,7 @@ impl Scope {
         format!("map({function}, {})", args.join(", "))
     }
 
-    /// A load. Positions in views may be anything; those behind a pointer are brought inside.
+    /// A load. Positions in views may be anything; those after a pointer are brought inside.
     pub fn loaded(&mut self, e: Elem, dims: &[Dim], depth: usize) -> Option<String> {
         let fits = |m: &&Memory| {
             m.elem == e

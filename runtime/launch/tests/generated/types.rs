@@ -1,4 +1,4 @@
-//! Owns what generated programs are made of: a sequence of random numbers, element types, extents and types.
+//! The parts of generated programs: a sequence of random numbers, element types, extents and types.
 //!
 //! Guarantees that the same seed gives the same numbers on every machine.
 

@@ -29,12 +29,12 @@ pub fn memory_is_copied_there_and_back() {
     x.copy_to(&stream, &mut host).unwrap();
     assert_eq!(host, [0.0; 4]);
     let short = x.copy_from(&stream, &[0.0f32; 5]).unwrap_err();
-    assert_eq!(short.sentence, "20 bytes cannot be copied: the buffer on the GPU has 16");
+    assert_eq!(short.sentence, "cannot copy 20 bytes: the buffer on the GPU has 16");
     let large = device.alloc(1 << 40).unwrap_err();
     assert_eq!(
         large.sentence,
         format!(
-            "1099511627776 bytes on the GPU cannot be had: the GPU has not enough free memory ({})",
+            "cannot allocate 1099511627776 bytes on the GPU: the GPU has not enough free memory ({})",
             named("CUDA_ERROR_OUT_OF_MEMORY")
         )
     );
@@ -93,10 +93,10 @@ pub fn a_kernel_that_fails_is_named_and_the_device_recovers() {
     wild.launch(&stream, [1; 3], &at).unwrap();
     let error = stream.synchronize().unwrap_err();
     let named = named("CUDA_ERROR_ILLEGAL_ADDRESS");
-    let failed = format!("kernel `wild` failed: it used an address that is in no buffer ({named})");
+    let failed = format!("kernel `wild` failed: it accessed an address outside of all buffers ({named})");
     assert_eq!(
         error.to_string(),
-        format!("{failed}; run the same with `--device cpu --checked`, which names the place")
+        format!("{failed}; run it with `--device cpu --checked`, which reports the location")
     );
     let lost = format!("the device's context is lost: {failed}");
     assert_eq!(good.launch(&stream, [1; 3], &Args::new()).unwrap_err().sentence, lost);
@@ -125,11 +125,8 @@ pub fn comes_back(device: &Device) -> bool {
     match device.recover() {
         Ok(()) => true,
         Err(error) => {
-            assert!(
-                error.sentence.starts_with("the GPU does not come back after a kernel failed"),
-                "{error}"
-            );
-            assert_eq!(error.fix, "start the program anew");
+            assert!(error.sentence.starts_with("the GPU does not recover after a failed kernel"), "{error}");
+            assert_eq!(error.fix, "restart the program");
             false
         }
     }

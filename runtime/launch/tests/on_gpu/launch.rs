@@ -69,9 +69,9 @@ pub fn a_failing_launch_of_a_session_is_one_sentence_and_the_next_one_works() {
     assert_eq!(
         wild.unwrap_err(),
         format!(
-            "E0708: kernel `wild` failed: it used an address that is in no buffer ({}); \
+            "E0708: kernel `wild` failed: it accessed an address outside of all buffers ({}); \
              it was launched with the grid [1, 1, 1], x: *mut f32, n = 7; \
-             run the same with `--device cpu --checked`, which names the place",
+             run it with `--device cpu --checked`, which reports the location",
             named("CUDA_ERROR_ILLEGAL_ADDRESS")
         )
     );
@@ -109,9 +109,12 @@ pub fn a_kernel_that_does_not_end() {
     let memory = Memory::new();
     let (_, arg) = tensor(&memory, DType::F32, floats(&[1.0]));
     let error = launch(&session, "slow", std::slice::from_ref(&arg), &memory).unwrap_err();
-    assert!(error.starts_with("E0708: kernel `slow` still runs on the GPU after 0.02 s; it was"), "{error}");
+    assert!(
+        error.starts_with("E0708: kernel `slow` is still running on the GPU after 0.02 s; it was"),
+        "{error}"
+    );
     let next = launch(&session, "twice", &[arg], &memory).unwrap_err();
-    assert!(next.contains("context is lost: kernel `slow` still runs"), "{next}");
+    assert!(next.contains("context is lost: kernel `slow` is still running"), "{next}");
     assert_eq!(
         backend.device().lost().unwrap().fix,
         "end this process, which is the only way to stop that kernel"
@@ -143,7 +146,7 @@ pub fn a_launcher_plans_once_for_what_decides() {
     launcher.launch(&stream, "twice", &[Arg::tensor(&x, DType::F32, &[16])]).unwrap();
     assert_eq!(calls(), 2);
 
-    // A number that no clause reads is written anew each time; a workspace is zero each time.
+    // A number that no clause reads is written each time; a workspace is zero each time.
     x.fill_zero(&stream).unwrap();
     for v in [1.0f32, 2.0, 4.0] {
         launcher.launch(&stream, "add", &[Arg::tensor(&x, DType::F32, &[16]), v.into()]).unwrap();
@@ -158,7 +161,7 @@ pub fn a_launcher_plans_once_for_what_decides() {
     let says = |r: Result<(), LaunchError>| r.unwrap_err().to_string();
     assert_eq!(
         says(site.launch(&stream, &[Arg::tensor(&x, DType::F32, &[17])])),
-        "argument 0, f32[17], does not lie in its buffer of 64 bytes; \
+        "argument 0, f32[17], does not fit in its buffer of 64 bytes; \
          allocate more, or give the extents and strides that the buffer has"
     );
     assert_eq!(

@@ -43,7 +43,7 @@ pub fn named(error: &str) -> &str {
     }
 }
 
-/// The bytes that a launch asks for where a block needs so many: the blocks of AMD's binaries have theirs by themselves.
+/// The bytes that a launch asks for where a block needs that many: the blocks of AMD's binaries have theirs by themselves.
 pub fn asked(bytes: u32) -> u32 {
     match api() {
         Api::Cuda => bytes,

@@ -495,7 +495,7 @@ static tk_status tki_start(const tki_driver *driver, const tki_device *device, t
     for (i = 0; i < variant->map_count; i++) {
         code = tki_describe(driver, &variant->maps[i], &variant->made[i], words, &maps[i]);
         if (code != 0) {
-            return tki_refused(driver, code, variant->kernel, "cannot describe an argument to the copy engine");
+            return tki_refused(driver, code, variant->kernel, "cannot create a tensor map for an argument");
         }
         pointers[count + i] = &maps[i];
     }

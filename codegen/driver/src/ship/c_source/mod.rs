@@ -270,13 +270,14 @@ impl<'a> File<'a> {
                 return Err(format!("its number `{}` has more than one type; export it for one", p.name));
             }
             if p.optional && matches!(p.kind, ParamKind::Pointer { .. } | ParamKind::Number) {
-                return Err(format!("`{}` is optional and no view", p.name));
+                return Err(format!("`{}` is optional, but not a view", p.name));
             }
         }
         match kernel.variants.iter().find(|v| !v.messages.is_empty()) {
             Some(_) => {
-                let what = "it has something to tell (it prints, asserts, or leaves a loop whose step is no constant)";
-                Err(format!("{what}, and nothing there could tell it; load its bundle from Rust"))
+                let what =
+                    "it reports to the host (it prints, asserts, or has a loop whose step is not a constant)";
+                Err(format!("{what}, which C code cannot receive; load its bundle from Rust"))
             }
             None => Ok(()),
         }

@@ -1,4 +1,4 @@
-//! Owns the type of `bitcast`: of one width, or between bytes and the pairs of `e2m1` in them.
+//! The type of `bitcast`: of one width, or between bytes and the pairs of `e2m1` in them.
 
 use std::collections::BTreeSet;
 
@@ -43,7 +43,7 @@ impl Cx<'_, '_> {
         let floats = DTypeSet::FLOAT.or(DTypeSet::F8).or(DTypeSet::of(&[DType::E2M1]));
         let from = self.dterm_of(&x.ty)?;
         if !self.need_class("`cast`", from, DTypeSet::FLOAT, x.span)
-            || !self.need_class("what `cast` makes", to, floats, dh.span)
+            || !self.need_class("the result of `cast`", to, floats, dh.span)
         {
             return None;
         }
@@ -63,7 +63,7 @@ impl Cx<'_, '_> {
             None if !stochastic => HArg::Default,
             given => {
                 let message = match given {
-                    Some(_) => "`bits` are for `rounding = stochastic`",
+                    Some(_) => "`bits` requires `rounding = stochastic`",
                     None => "`rounding = stochastic` needs `bits`, such as `randint(seed, offset)`",
                 };
                 self.error(codes::ARGUMENT_COUNT, s.span, message, "");
@@ -82,7 +82,7 @@ impl Cx<'_, '_> {
             return Some(());
         }
         let (ta, tb) = (self.show_elem(&Elem::D(from)), self.show_elem(&Elem::D(to)));
-        let message = format!("`bitcast` keeps the width, but `{ta}` and `{tb}` differ in it");
+        let message = format!("`bitcast` keeps the width, but the widths of `{ta}` and `{tb}` differ");
         let diag = Diagnostic::error(codes::BAD_CAST, s.span, message, "");
         let diag = if matches!((from, to), (DTerm::Known(_), DTerm::Known(_))) {
             diag

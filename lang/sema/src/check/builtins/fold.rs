@@ -1,4 +1,4 @@
-//! Owns the types of `map` and folds with user functions, running folds, sorting and counting.
+//! The types of `map` and folds with user functions, running folds, sorting and counting.
 
 use tk_ops::{DType, DTypeSet, ScanOp};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -37,10 +37,10 @@ impl Cx<'_, '_> {
                 let d = Diagnostic::error(
                     codes::TYPE_MISMATCH,
                     span,
-                    format!("`{name}` has no form of scalars, which the function would work on"),
+                    format!("`{name}` has no scalar form for the function to work on"),
                     "this is a struct of tiles",
                 )
-                .label(at, "the shape of its fields is no parameter")
+                .label(at, "the shape of its fields is not a parameter")
                 .note(format!(
                     "make it `struct {name}[S: shape] {{ .. }}` with fields such as `tile[f32, S]`"
                 ));
@@ -77,7 +77,7 @@ impl Cx<'_, '_> {
         }
         if shape.is_none() {
             let shown = self.show(whole);
-            self.error(codes::TYPE_MISMATCH, span, format!("there is nothing to work on in `{shown}`"), "");
+            self.error(codes::TYPE_MISMATCH, span, format!("`{shown}` has no values to work on"), "");
         }
         Some((out, shape?))
     }
@@ -305,7 +305,7 @@ impl Cx<'_, '_> {
     /// What goes along a dimension is refused for a scalar.
     fn need_dimension(&mut self, s: &Slots, dims: &[Poly], span: Span) -> Option<()> {
         if dims.is_empty() {
-            let message = format!("`{}` goes along a dimension, and a scalar has none", s.row.name);
+            let message = format!("`{}` needs a dimension, and a scalar has none", s.row.name);
             self.error(codes::AXIS, span, message, "this is a scalar");
             return None;
         }

@@ -1,4 +1,4 @@
-//! Owns the types of memory operations: loads and stores through pointers and views, atomics.
+//! The types of memory operations: loads and stores through pointers and views, atomics.
 
 use tk_ops::table::ParamKind;
 use tk_ops::{AtomicOp, DType, DTypeSet, MemoryOp, Op};
@@ -99,7 +99,7 @@ impl Cx<'_, '_> {
         let mut d = Diagnostic::error(
             codes::STORE_CONST,
             span,
-            format!("this writes through a {kind} that is not `mut`"),
+            format!("store through a {kind} that is not `mut`"),
             "written here",
         )
         .label(p.span, format!("this is `{shown}`"));
@@ -166,7 +166,7 @@ impl Cx<'_, '_> {
         let mut d = Diagnostic::error(
             codes::MASK,
             h.span,
-            format!("a mask is made of `bool`s, not `{shown}`"),
+            format!("a mask must be `bool`, not `{shown}`"),
             format!("this is `{shown}`"),
         );
         if self.dterm_of(&h.ty).is_some() {
@@ -196,7 +196,7 @@ impl Cx<'_, '_> {
         };
         let want = Ty::Tile { elem: elem.clone(), shape };
         let what = if name == "value" {
-            format!("what `{row}` writes here")
+            format!("the value stored by `{row}`")
         } else {
             format!("`{name}` of `{row}`")
         };
@@ -549,8 +549,8 @@ impl Cx<'_, '_> {
             self.error(
                 codes::AXIS,
                 e.span,
-                format!("this is no order of {rank} dimensions"),
-                "each number from 0 has to stand here once",
+                format!("not a permutation of {rank} dimensions"),
+                "each number from 0 must occur exactly once",
             );
             return None;
         }

@@ -1,4 +1,4 @@
-//! Owns the types of the remaining builtins: creation, `where`, `dot`, random numbers, control, tests.
+//! The types of the remaining builtins: creation, `where`, `dot`, random numbers, control, tests.
 
 use tk_ops::{ControlOp, CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, HostOp, Op, RandomOp, ReduceOp};
 use tk_syntax::ast;
@@ -167,7 +167,7 @@ impl Cx<'_, '_> {
             self.error(
                 codes::MASK,
                 c.span,
-                format!("the condition of `where` is made of `bool`s, not `{shown}`"),
+                format!("the condition of `where` must be `bool`, not `{shown}`"),
                 format!("this is `{shown}`"),
             );
             return None;
@@ -289,7 +289,7 @@ impl Cx<'_, '_> {
         self.error(
             codes::ELEMENT_MISMATCH,
             h.span,
-            format!("`dot` of `{x}` does not accumulate in `{y}`"),
+            format!("`dot` of `{x}` cannot accumulate in `{y}`"),
             format!("this is `{y}`"),
         );
         None

@@ -1,4 +1,4 @@
-//! Owns calls of builtins: arguments by the parameters of the row, and the two regular typing schemes.
+//! Calls of builtins: arguments by the parameters of the row, and the two regular typing schemes.
 //!
 //! Rows with a scheme of their own continue in `memory` and `misc`.
 
@@ -61,7 +61,7 @@ impl Cx<'_, '_> {
             return self.error(
                 codes::NOT_A_VALUE,
                 span,
-                format!("`{}` stands in `for .. in {}(..)` only", row.name, row.name),
+                format!("`{}` is only allowed in `for .. in {}(..)`", row.name, row.name),
                 "",
             );
         }
@@ -267,7 +267,7 @@ impl Cx<'_, '_> {
                 codes::BOUND,
                 x.span,
                 format!(
-                    "{what} of small integers gives a wider type, so it has no one type for every `{name}`"
+                    "{what} of small integers gives a wider type, so its type differs between the types of `{name}`"
                 ),
                 "",
             )
@@ -384,7 +384,7 @@ impl Cx<'_, '_> {
             return self.error(
                 codes::TYPE_MISMATCH,
                 span,
-                format!("a function of {m} arguments is needed, but `{}` takes {required}", n.text),
+                format!("expected a function of {m} arguments, but `{}` takes {required}", n.text),
                 "",
             );
         }

@@ -1,4 +1,4 @@
-//! Owns the types of operations that rearrange tiles.
+//! The types of operations that rearrange tiles.
 
 use tk_ops::ShapeOp;
 use tk_syntax::{Diagnostic, codes};
@@ -110,7 +110,7 @@ impl Cx<'_, '_> {
             let diag = Diagnostic::error(
                 codes::SHAPE_MISMATCH,
                 y.span,
-                format!("{what} needs shapes that fit, but has `{a}` and `{b}`"),
+                format!("{what} needs compatible shapes, but has `{a}` and `{b}`"),
                 format!("this is `{b}`"),
             )
             .label(x.span, format!("this is `{a}`"));

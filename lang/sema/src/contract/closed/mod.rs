@@ -1,4 +1,4 @@
-//! Owns the launch contract of one specialization as closed expressions, for a launcher that has no compiler.
+//! The launch contract of one specialization as closed expressions, for a launcher that has no compiler.
 //!
 //! [`close`] follows the clauses of a kernel under the values of its compile-time parameters: what is known becomes a
 //! number, calls are written out, and what is left asks for numbers, extents and strides of the arguments and for the

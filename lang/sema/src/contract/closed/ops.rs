@@ -1,4 +1,4 @@
-//! Owns which operations closed expressions have, and in which types.
+//! The operations of closed expressions, and their types.
 
 use tk_ops::{DType, ElementwiseOp};
 

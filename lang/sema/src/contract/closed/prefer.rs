@@ -1,6 +1,6 @@
-//! Owns what `prefer` says of single arguments: [`preferred`], for a binary that takes it for granted.
+//! The conditions of `prefer` on single arguments: [`preferred`], for a binary that assumes them.
 //!
-//! A condition that says something else changes no code, so nobody has to check it either.
+//! A condition that says something else changes no code, so it need not be checked either.
 
 use super::{Closed, ClosedOp, Closer, arguments};
 use crate::eval::{Bindings, Res};

@@ -1,4 +1,4 @@
-//! Owns what a closed contract is made of, as plain data.
+//! The parts of a closed contract, as plain data.
 
 use tk_ops::DType;
 

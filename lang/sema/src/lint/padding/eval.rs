@@ -1,4 +1,4 @@
-//! Owns the walk of W0504 over a function: variables, statements, loops and calls.
+//! The walk of W0504 over a function: variables, statements, loops and calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::types::{CTerm, Shape, Ty};
 /// How deep calls are followed.
 const MAX_CALLS: usize = 8;
 
-/// The trips of a loop after which what still changes is given up.
+/// The iterations of a loop after which what still changes is given up.
 const MAX_TRIPS: usize = 4;
 
 /// The walk over one function, and over those that it calls.
@@ -26,7 +26,7 @@ pub(super) struct Eval<'a> {
     returned: Option<Value<'a>>,
     /// How many more expressions are looked at.
     fuel: usize,
-    /// In how many places that say nothing: called functions, and trips of loops that are not the last.
+    /// In how many places that say nothing: called functions, and iterations of loops that are not the last.
     quiet: usize,
     calls: usize,
     found: Vec<Found<'a>>,
@@ -274,7 +274,7 @@ fn part<'v, 'a>(value: &'v mut Value<'a>, path: &[u32]) -> Option<&'v mut Value<
     }
 }
 
-/// What holds behind two paths.
+/// What holds after two paths.
 fn merge<'a>(a: &Value<'a>, b: &Value<'a>, looping: bool) -> Value<'a> {
     match (a, b) {
         (Value::Tile(x), Value::Tile(y)) => Value::Tile(join(x, y, looping)),
@@ -285,7 +285,7 @@ fn merge<'a>(a: &Value<'a>, b: &Value<'a>, looping: bool) -> Value<'a> {
     }
 }
 
-/// What a variable is at the begin of every trip of a loop; what changed in the last trip that is looked at is unknown.
+/// What a variable is at the begin of every iteration of a loop; what changed in the last iteration that is looked at is unknown.
 fn loop_state<'a>(before: &Value<'a>, after: &Value<'a>, last: bool) -> Value<'a> {
     let merged = merge(before, after, true);
     match (&merged, before) {

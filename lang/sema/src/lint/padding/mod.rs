@@ -25,7 +25,7 @@ use crate::poly::{Atom, Poly};
 use eval::Eval;
 use state::Tile;
 
-/// How many expressions are looked at for one function, the functions that it calls and the trips of its loops included.
+/// How many expressions are looked at for one function, the functions that it calls and the iterations of its loops included.
 const FUEL: usize = 100_000;
 
 pub(super) fn run(cx: &mut Cx) {

@@ -1,4 +1,4 @@
-//! Owns how W0504 looks: where padding counts, where it comes from, and the `where` that mends it.
+//! The report of W0504: where padding has an effect, where it comes from, and the `where` that fixes it.
 
 use tk_ops::{DType, DTypeSet, MemoryOp, Op, ReduceOp};
 use tk_syntax::{Diagnostic, SourceMap, codes};
@@ -75,7 +75,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
             format!("is no longer {wanted}")
         }
     };
-    let message = format!("padding counts in this `{}`: what lies outside of the data {now} here", f.what);
+    let message = format!("padding lanes affect this `{}`: their value {now}", f.what);
     let label = if f.from.dims.len() > 1 {
         format!("dimension {} of this has padding that is not {wanted}", f.dim)
     } else {
@@ -92,9 +92,7 @@ pub(super) fn diagnostic(hir: &Hir, sources: &SourceMap, f: &Found) -> Diagnosti
             f.value.span,
             format!("where({inside}, {value}, {wanted})"),
         ),
-        None => {
-            d.note(format!("`where(inside, .., {wanted})` gives the padding a value that does not count"))
-        }
+        None => d.note(format!("`where(inside, .., {wanted})` gives the padding a neutral value")),
     }
 }
 
@@ -112,7 +110,7 @@ fn inside(sources: &SourceMap, origin: &HExpr) -> Option<String> {
         (Op::Memory(MemoryOp::Load), [_, HArg::Expr(mask), ..]) => Some(sources.text(mask.span).to_string()),
         (Op::Memory(MemoryOp::ViewLoad), [HArg::Expr(view), HArg::List(at), HArg::Shape(_), ..]) => {
             let text = sources.text(origin.span);
-            // `at` and `shape` as written: what stands in the parentheses up to `other` and the like.
+            // `at` and `shape` as written: the text in the parentheses up to `other` and the like.
             let (first, last) = (at.first()?, at.last()?);
             let begin =
                 sources.text(tk_syntax::Span { start: first.span.start, end: last.span.end, ..first.span });

@@ -1,4 +1,4 @@
-//! Owns what is known of the lanes of a tile that lie outside of the data, and how operations change it.
+//! The abstract state of padding lanes, and how operations change it.
 //!
 //! Guarantees that whatever is not certain is [`State::Unknown`], about which nothing is reported.
 
@@ -310,14 +310,14 @@ fn branches(a: Lane, b: Lane) -> State {
     }
 }
 
-/// What holds behind two paths, of which either may have been taken.
+/// What holds after two paths, of which either may have been taken.
 pub(super) fn join<'a>(a: &Tile<'a>, b: &Tile<'a>, looping: bool) -> Tile<'a> {
     if a == b {
         return a.clone();
     }
     let rank = a.dims.len().max(b.dims.len());
     let dims = (0..rank).map(|d| match (a.lane(d), b.lane(d)) {
-        // What a loop spoils in one trip stays spoiled, whatever it began with.
+        // What a loop spoils in one iteration stays spoiled, whatever it began with.
         (Lane::State(State::Spoiled), y) if looping && y.state() != State::Unknown => State::Spoiled,
         (x, Lane::State(State::Spoiled)) if looping && x.state() != State::Unknown => State::Spoiled,
         (x, y) => branches(x, y),

@@ -1,4 +1,4 @@
-//! Owns what operations do to padding: builtins, indices, casts.
+//! The effect of operations on padding: builtins, indices, casts.
 
 use tk_ops::table::Scheme;
 use tk_ops::{CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, RandomOp, ReduceOp, Scalar};

@@ -1,4 +1,4 @@
-//! Owns the variables of W0504's walk: [`Vars`], whose changes can be taken back.
+//! The variables of W0504's walk: [`Vars`], whose changes can be taken back.
 //!
 //! Guarantees that leaving a branch costs as much as was assigned in it, however many variables the function has.
 
@@ -36,14 +36,14 @@ impl<'a> Vars<'a> {
         self.before.len()
     }
 
-    /// The variables that were set behind a mark, with what they were there.
+    /// The variables that were set after a mark, with what they were there.
     pub fn changed(&self, mark: usize) -> BTreeMap<usize, Value<'a>> {
         let changes = self.before.get(mark..).unwrap_or_default();
         // The first change of a variable comes last here and stays.
         changes.iter().rev().map(|(id, old)| (*id, old.clone())).collect()
     }
 
-    /// Takes back what came behind a mark; gives the values that the changed variables had before that.
+    /// Takes back what came after a mark; gives the values that the changed variables had before that.
     pub fn undo(&mut self, mark: usize) -> BTreeMap<usize, Value<'a>> {
         let mut after = BTreeMap::new();
         while self.before.len() > mark {

@@ -1,4 +1,4 @@
-//! Owns the entry points of the driver of the CPU: a function for each row of [`super::super::driver`], by its name.
+//! The entry points of the driver of the CPU: a function for each row of [`super::super::driver`], by its name.
 //!
 //! May assume what a driver may: that handles are those that it gave out, and that memory of the host has as many bytes as
 //! are said. Handles of modules, functions, streams, graphs and events are addresses of boxes.
@@ -51,7 +51,7 @@ unsafe fn of<'a, T, H>(handle: *mut H) -> &'a T {
 }
 
 unsafe fn dropped<T, H>(handle: *mut H) -> u32 {
-    // SAFETY: as above, and nobody uses it any more.
+    // SAFETY: as above, and it is no longer used.
     drop(unsafe { Box::from_raw(handle.cast::<T>()) });
     DONE
 }
@@ -81,7 +81,7 @@ entries! {
     error_string(number: u32, to: *mut *const c_char) {
         give(to, match number {
             FAULT | OUT_OF_MEMORY => last().1,
-            NOT_RECORDED | BROKEN => c"work that is recorded cannot be waited for".as_ptr(),
+            NOT_RECORDED | BROKEN => c"cannot wait for recorded work".as_ptr(),
             _other => c"a value has no meaning".as_ptr(),
         })
     }
@@ -117,7 +117,7 @@ entries! {
             fail(&Fault::new("E0701", what));
             return OUT_OF_MEMORY;
         }
-        // Zeros cost nothing until they are written, and what nobody wrote may be anything.
+        // Zeros cost nothing until they are written, and uninitialized memory may be anything.
         let id = machine().memory.alloc(vec![0; bytes]);
         machine().memory.address(id).map_or(INVALID, |address| give(to, address))
     }

@@ -27,7 +27,7 @@ pub(crate) static CPU: Vendor = Vendor {
     install: "",
     update: "",
     list: "the CPU is number 0",
-    reference: "`tk run --device cpu --checked` with the same arguments names the place",
+    reference: "`tk run --device cpu --checked` with the same arguments reports the location",
     meanings: &[],
     version: |n| (n / 1000, n % 1000),
     needed: (0, 0),

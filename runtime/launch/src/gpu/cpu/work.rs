@@ -1,4 +1,4 @@
-//! Owns what the driver of the CPU works on: its memory, modules, streams, and recorded work.
+//! The objects of the CPU driver: its memory, modules, streams, and recorded work.
 //!
 //! A fault is kept, as text, for the thread that caused it until its next one: an entry point gives a number alone.
 
@@ -184,7 +184,7 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// Does it. Host memory that it names has so many bytes, which its caller sees to.
+    /// Does it. Host memory that it names has that many bytes, which its caller sees to.
     pub fn run(&self) -> Result<(), Fault> {
         let outside = || Fault::new("E0701", "a copy leaves its buffer");
         let place = |buffers: &Buffers, at, bytes| buffers.resolve(at, bytes).ok_or_else(outside);
@@ -193,7 +193,7 @@ impl Task {
             Task::Launch { function, values, grid } => function.run(values, *grid)?,
             Task::Write { to, from, bytes } => {
                 let to = place(&buffers, *to, *bytes)?;
-                // SAFETY: `resolve` has found so many bytes, and the caller of the entry point promises the others.
+                // SAFETY: `resolve` has found that many bytes, and the caller of the entry point promises the others.
                 unsafe { std::ptr::copy_nonoverlapping(*from as *const u8, to, *bytes) };
             }
             Task::Read { to, from, bytes } => {

@@ -1,4 +1,4 @@
-//! Owns the comparison of functions by what a call of them needs: how many parameters they have, and how large each is.
+//! The comparison of functions by what a call of them needs: how many parameters they have, and how large each is.
 //!
 //! May assume that all of them are integers, addresses and enums without fields, which are passed alike if they are as large.
 //! So functions of the crate `hip-sys`, whose types have other names than ours, can be compared with the table of
