@@ -140,7 +140,7 @@ fn bad_tensor_files_are_one_sentence() {
         ("empty", vec![], "empty.safetensors is empty"),
         ("cut1", good[..5].to_vec(), "its header is not complete"),
         ("cut2", good[..30].to_vec(), "its header is not complete"),
-        ("cut3", good[..good.len() - 5].to_vec(), "its header announces 12 bytes of data, 7 are there"),
+        ("cut3", good[..good.len() - 5].to_vec(), "its header declares 12 bytes of data, found 7"),
         ("more", [good.clone(), vec![0; 4]].concat(), "has 4 bytes after its last tensor"),
         (
             "huge",

@@ -121,12 +121,12 @@ fn what_was_recorded_is_done_when_it_is_replayed() {
         let _ = x.buffer().copy_from(&f.stream, &[9.0f32; 4]);
         Ok::<(), tk::CudaError>(())
     });
-    assert!(ignored.unwrap_err().to_string().contains("cannot be waited for"));
+    assert!(ignored.unwrap_err().to_string().contains("cannot wait for recorded work"));
     let pinned = f.stream.capture(|| {
         let _ = x.buffer().copy_to_pinned(&f.stream, f.device.pinned(16)?);
         Ok::<(), tk::CudaError>(())
     });
-    assert!(pinned.unwrap_err().to_string().contains("cannot be waited for"));
+    assert!(pinned.unwrap_err().to_string().contains("cannot wait for recorded work"));
     // A recording in a recording is refused, and the outer one goes on.
     let mut outer = f
         .stream

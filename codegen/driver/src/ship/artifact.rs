@@ -26,7 +26,7 @@ use crate::compile::kernel::{Request, Resources, Shape};
 use crate::compile::variant::Variant;
 use crate::ship::guard::{known, mapped, positive};
 use crate::ship::listing::listing;
-use crate::ship::params::{bytes_of, element, entries, kind, passed, table};
+use crate::ship::params::{bytes_of, dtypes, entries, kind, passed, table};
 use crate::tools::assembler::Tools;
 
 /// Optional arguments that a shipped kernel may have: each doubles the number of its binaries.
@@ -269,10 +269,8 @@ impl Shipping<'_> {
         }
         if kernel.meets && !special.cooperative {
             let message = format!("`{}` synchronizes its programs with `grid_barrier`", special.name);
-            let d = Diagnostic::error(codes::CLAUSE, place, message, "");
-            return Err(vec![
-                d.note("add `launch(cooperative = true)`: all programs then run at the same time"),
-            ]);
+            let note = "add `launch(cooperative = true)`: all programs then run at the same time";
+            return Err(vec![Diagnostic::error(codes::CLAUSE, place, message, "").note(note)]);
         }
         let Choices { mut guard, named, values } = self.choices(special, bindings, contract)?;
         guard.extend(passed.iter().zip(facts).flat_map(|(m, f)| [known(*m, *f), positive(*m, *f)]).flatten());
@@ -291,8 +289,8 @@ impl Shipping<'_> {
         let variant = tk_bundle::Variant {
             target: kernel.target.name.to_string(),
             values,
-            dtypes: contract.args.iter().map(|a| a.present.then(|| element(&a.ty))).collect(),
-            entries: entries(&contract),
+            dtypes: dtypes(contract),
+            entries: entries(contract),
             given: vec![],
             guard,
             require,

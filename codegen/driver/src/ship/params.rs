@@ -61,7 +61,7 @@ pub(super) fn entries(contract: &ClosedContract) -> Vec<Option<String>> {
 }
 
 /// The element type of an argument. The host holds pointers as integers of 64 bits.
-pub(super) fn element(ty: &Type) -> String {
+fn element(ty: &Type) -> String {
     let elem = match ty {
         Type::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
         Type::Tile { elem, .. } | Type::View { elem, .. } => elem,
@@ -82,4 +82,9 @@ pub(super) fn bytes_of(elem: &Elem) -> u32 {
 /// What the addresses in an argument lead to; `None` if its elements are no addresses.
 pub(super) fn table(ty: &Type) -> Option<Table> {
     table_of(ty).map(|(table, _)| table)
+}
+
+/// The element type of each argument; none for an optional one that is absent.
+pub(super) fn dtypes(contract: &ClosedContract) -> Vec<Option<String>> {
+    contract.args.iter().map(|a| a.present.then(|| element(&a.ty))).collect()
 }

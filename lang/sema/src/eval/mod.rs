@@ -230,19 +230,8 @@ impl<'a> Evaluator<'a> {
                 let CVal::View(v) = self.expr(base)? else { return self.runtime(span) };
                 pick(&v.strides, *axis, span)
             }
-            HKind::Extents { view, strides } => {
-                let CVal::View(v) = self.expr(view)? else { return self.runtime(span) };
-                let list = if *strides { v.strides } else { v.shape };
-                Ok(CVal::Tuple(list.into_iter().map(|n| CVal::Int(n.into())).collect()))
-            }
-            HKind::Entry(list, at) => {
-                let at = self.int(at)?;
-                let CVal::Tuple(items) = self.expr(list)? else { return self.runtime(span) };
-                match usize::try_from(at).ok().and_then(|i| items.get(i)) {
-                    Some(v) => Ok(v.clone()),
-                    None => Err(no_entry(at, items.len(), span)),
-                }
-            }
+            HKind::Extents { view, strides } => self.extents_of(view, *strides, span),
+            HKind::Entry(list, at) => self.entry(list, at, span),
             HKind::ViewT(base) => {
                 let CVal::View(mut v) = self.expr(base)? else { return self.runtime(span) };
                 v.shape.reverse();
@@ -272,6 +261,22 @@ impl<'a> Evaluator<'a> {
             HKind::Transpose(_) | HKind::SubView(..) | HKind::ViewPtr(_) | HKind::Launch { .. } => {
                 self.runtime(span)
             }
+        }
+    }
+
+    /// `v.shape` or `v.strides` as a whole.
+    fn extents_of(&mut self, view: &HExpr, strides: bool, span: Span) -> Res<CVal> {
+        let CVal::View(v) = self.expr(view)? else { return self.runtime(span) };
+        let list = if strides { v.strides } else { v.shape };
+        Ok(CVal::Tuple(list.into_iter().map(|n| CVal::Int(n.into())).collect()))
+    }
+
+    fn entry(&mut self, list: &HExpr, at: &HExpr, span: Span) -> Res<CVal> {
+        let at = self.int(at)?;
+        let CVal::Tuple(items) = self.expr(list)? else { return self.runtime(span) };
+        match usize::try_from(at).ok().and_then(|i| items.get(i)) {
+            Some(v) => Ok(v.clone()),
+            None => Err(no_entry(at, items.len(), span)),
         }
     }
 

@@ -2,9 +2,11 @@
 //!
 //! Rows with a scheme of their own continue in `memory` and `misc`.
 
+mod assembly;
 mod bits;
 pub(crate) mod fold;
-pub(crate) mod memory;
+pub(crate) mod make_view;
+mod memory;
 pub(crate) mod misc;
 mod shape;
 

@@ -233,23 +233,11 @@ impl<'h> Closer<'h> {
             }
             HKind::Field(base, i) => self.element(base, i128::from(*i), e.span),
             HKind::Index(base, at) => match at.as_slice() {
-                [HIndex::At(i)] => match self.value(i).and_then(|v| v.as_int()) {
-                    Some(i) => self.element(base, i, e.span),
-                    None => open(e.span, "an element whose number depends on the launch"),
-                },
+                [HIndex::At(i)] => self.element_at(base, i, e.span),
                 _several => open(e.span, "this value"),
             },
-            HKind::Extents { view, strides } => match self.sym(view)? {
-                Sym::Tensor { slot, axes } => {
-                    let of = if *strides { Closed::Stride } else { Closed::Extent };
-                    Ok(Sym::Tuple(axes.into_iter().map(|axis| Sym::Number(of(slot, axis))).collect()))
-                }
-                Sym::Known(_) | Sym::Number(_) | Sym::Tuple(_) => open(e.span, "this value"),
-            },
-            HKind::Entry(list, at) => match self.value(at).and_then(|v| v.as_int()) {
-                Some(i) => self.element(list, i, e.span),
-                None => open(e.span, "a dimension whose number depends on the launch"),
-            },
+            HKind::Extents { view, strides } => self.extents(view, *strides, e.span),
+            HKind::Entry(base, at) => self.element_at(base, at, e.span),
             HKind::Extent(base, axis) => self.axis(base, *axis, Closed::Extent, e.span),
             HKind::Stride(base, axis) => self.axis(base, *axis, Closed::Stride, e.span),
             HKind::ViewT(base) => match self.sym(base)? {
@@ -307,6 +295,20 @@ impl<'h> Closer<'h> {
                 self.call(*callee, cvars, args, e.span)
             }
             _other => open(e.span, "this value"),
+        }
+    }
+
+    /// `v.shape` or `v.strides` as a whole.
+    fn extents(&mut self, view: &HExpr, strides: bool, span: Span) -> Res<Sym> {
+        let Sym::Tensor { slot, axes } = self.sym(view)? else { return open(span, "this value") };
+        let of = if strides { Closed::Stride } else { Closed::Extent };
+        Ok(Sym::Tuple(axes.into_iter().map(|axis| Sym::Number(of(slot, axis))).collect()))
+    }
+
+    fn element_at(&mut self, base: &HExpr, at: &HExpr, span: Span) -> Res<Sym> {
+        match self.value(at).and_then(|v| v.as_int()) {
+            Some(i) => self.element(base, i, span),
+            None => open(span, "an element whose number depends on the launch"),
         }
     }
 
