@@ -185,7 +185,7 @@ fn integers_are_compared_exactly() {
         )
     };
     passes(&body("9007199254740993"));
-    assert!(fails(&body("9007199254740992")).message.contains("1 of 1"));
+    assert!(fails(&body("9007199254740992")).message.contains("1 in 1"));
 }
 
 #[test]

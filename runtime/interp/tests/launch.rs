@@ -152,7 +152,7 @@ fn an_endless_loop_runs_into_the_time_limit() {
         let fault =
             launch(&kernel, FuncId::new(0), &[int(0)], [40, 1, 1], &Memory::new(), &options).unwrap_err();
         assert_eq!(fault.code, "E0708");
-        assert!(fault.message.contains("still running after 30ms"), "{fault}");
+        assert!(fault.message.contains("still running after the time limit of 30ms"), "{fault}");
         assert!(fault.program.is_some() && start.elapsed() < Duration::from_secs(10));
     }
 }
