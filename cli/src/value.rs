@@ -105,7 +105,9 @@ pub fn parse_table(name: &str, text: &str, depth: u32, wanted: DTypeSet) -> Resu
     let form = || {
         format!("`{name}={text}`: a table of addresses takes a list of tensors, as in [x.npy, zeros:f32[8]]")
     };
-    let inside = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).ok_or_else(form)?;
+    let inside = text.strip_prefix('[').ok_or_else(form)?;
+    let closed = || format!("`{name}={text}`: the `]` of the list is missing");
+    let inside = inside.strip_suffix(']').ok_or_else(closed)?;
     let mut entries = vec![];
     for (i, part) in split_list(inside).into_iter().enumerate() {
         let name = format!("{name}[{i}]");
@@ -115,7 +117,9 @@ pub fn parse_table(name: &str, text: &str, depth: u32, wanted: DTypeSet) -> Resu
             parse(&name, part, wanted)?
         };
         if depth == 1 && value.tensor().is_none() {
-            return Err(form());
+            return Err(format!(
+                "`{name}={part}`: an entry of a table is a tensor, as in [x.npy, zeros:f32[8]]"
+            ));
         }
         entries.push(value);
     }

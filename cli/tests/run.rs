@@ -486,7 +486,7 @@ fn mistakes_in_tables_are_one_sentence() {
     let cases: &[(&[&str], &str)] = &[
         (&["table=[ones:f16[3], ones:f32[3]]", two], "entry 1 of `table` has element type f32"),
         (&["table=[ones:f32[3], ones:i32[3]]", two], "holds i32, but `table[1]` takes f16 | f32"),
-        (&["table=[ones:f32[3], 3]", two], "takes a list of tensors"),
+        (&["table=[ones:f32[3], 3]", two], "`table[1]=3`: an entry of a table is a tensor"),
         (&["table=ones:f32[3]", two], "takes a list of tensors"),
         (&["table=[ones:f32[3]", two], "is not understood"),
         (&["table=[ones:f32[3]]", two], "lengths.shape == table.shape"),

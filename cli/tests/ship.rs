@@ -159,6 +159,38 @@ fn a_bundle_takes_tables_of_addresses() {
     );
 }
 
+/// An export of several ranks ships a kernel for each, and each file holds what its name says.
+#[test]
+fn ranks_are_kernels_of_their_own() {
+    let folder = Folder::new("ship-ranks");
+    folder.write(
+        "k.tk",
+        "kernel scale[T: f16 | f32, R: i32](x: view[T, R], y: mut view[T, R], by: f32)\n    grid(x.shape[R - 1])\n    \
+         require(x.shape == y.shape)\n{\n    if R == 1 {\n        let i = program_id(0);\n        \
+         y.store([i], (x.load([i]) as f32 * by) as T);\n    } else if R == 2 {\n        let i = program_id(0);\n        \
+         y.store([0, i], (x.load([0, i]) as f32 * by) as T);\n    }\n}\nexport scale[T = [f32, f16], R = [1, 2]];\n",
+    );
+    tk(
+        &folder,
+        &["build", "k.tk", "--target", "sm_90a", "--emit", "header,bundle,manifest,cubin", "-o", "out"],
+    )
+    .code(0);
+    let header = fs::read_to_string(folder.path("out/k.h")).unwrap();
+    assert!(
+        header.contains("tk_scale_R1(void *stream, const tk_view1 *x") && header.contains("tk_scale_R2(")
+    );
+    let mut seen = 0;
+    for file in fs::read_dir(folder.path("out")).unwrap().flatten().map(|e| e.path()) {
+        let name = file.file_name().unwrap().to_string_lossy().to_string();
+        let Some(stem) = name.strip_suffix(".tile") else { continue };
+        let values: Vec<&str> = stem.split('.').filter(|part| part.contains('=')).collect();
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.contains(&format!("scale[{}]", values.join(", "))), "{name}: {text}");
+        seen += 1;
+    }
+    assert!(seen >= 4, "{seen}");
+}
+
 #[test]
 fn one_c_file_is_for_one_vendor() {
     let folder = Folder::new("ship-c-both");

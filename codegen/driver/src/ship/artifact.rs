@@ -84,13 +84,17 @@ pub fn ship(
         }
     }
     for (kernel, list) in kernels {
+        let begin = shipped.units.len();
         let mut one =
             Shipping { session, specials, tools, listings, kernel, shipped: &mut shipped, made: vec![] };
         for i in list {
             one.specialization(i)?;
         }
-        let kernels = one.finish();
+        let (kernels, order) = one.finish();
         shipped.manifest.kernels.extend(kernels);
+        // The units stay in the order of the variants.
+        let mut units: Vec<_> = shipped.units.split_off(begin).into_iter().map(Some).collect();
+        shipped.units.extend(order.into_iter().filter_map(|i| units.get_mut(i)?.take()));
     }
     let used: BTreeSet<&str> =
         shipped.units.iter().map(|u| u.built.cubin.report.assembler.as_str()).collect();
@@ -334,25 +338,30 @@ impl Shipping<'_> {
     }
 
     /// The kernel with all its variants; several where the ranks of its arguments differ, each with a name of its own:
-    /// `scale_R2` for the values with `R = 2`.
-    fn finish(self) -> Vec<tk_bundle::Kernel> {
+    /// `scale_R2` for the values with `R = 2`. Also which unit each variant of these kernels is, in their order.
+    fn finish(self) -> (Vec<tk_bundle::Kernel>, Vec<usize>) {
         let (name, doc) = (self.func().name.clone(), self.func().doc.clone());
         let ranks = contract::rank_names(&self.session.checked().hir, self.kernel);
-        let mut groups: Vec<(Vec<ParamKind>, Vec<Made>)> = vec![];
-        for made in self.made {
+        let mut groups: Vec<(Vec<ParamKind>, Vec<usize>, Vec<Made>)> = vec![];
+        for (i, made) in self.made.into_iter().enumerate() {
             let kinds: Vec<ParamKind> = made.params.iter().map(|p| p.kind).collect();
-            match groups.iter_mut().find(|(known, _)| *known == kinds) {
-                Some((_, list)) => list.push(made),
-                None => groups.push((kinds, vec![made])),
+            match groups.iter_mut().find(|(known, ..)| *known == kinds) {
+                Some((_, numbers, list)) => {
+                    numbers.push(i);
+                    list.push(made);
+                }
+                None => groups.push((kinds, vec![i], vec![made])),
             }
         }
+        let order = groups.iter().flat_map(|(_, numbers, _)| numbers.iter().copied()).collect();
         let several = groups.len() > 1;
         let named = |made: &[Made]| {
             let values = made.first().map(|m| m.variant.values.as_slice()).unwrap_or_default();
             let own = values.iter().filter(|v| several && ranks.contains(&v.name));
             own.fold(name.clone(), |name, v| format!("{name}_{}{}", v.name, v.value))
         };
-        groups.into_iter().map(|(_, made)| Self::kernel_of(named(&made), doc.clone(), made)).collect()
+        let kernel = |(_, _, made): (_, _, Vec<Made>)| Self::kernel_of(named(&made), doc.clone(), made);
+        (groups.into_iter().map(kernel).collect(), order)
     }
 
     /// What only has one value need not be chosen.

@@ -275,10 +275,12 @@ test \"smid\" {
         op: Op::Control(ControlOp::InlineAsm),
         doc: "Instructions of the target for each element, with LLVM's constraints: first those of the results, each \
               with a `=` before it, then those of the values. The result is of type `dtype`; a tuple such as \
-              `(i32, f32)` gives a tuple of results. With `pack = n`, which is given by name and is 1, 2, 4, 8 or 16, \
+              `(i32, f32)` gives a tuple of results. The letters are `b`, `h`, `r`, `l`, `f` and `d` for PTX, and `v` and `s` (values that are \
+              the same in all lanes) for AMD; there are no clobbers, and no tied operands. With `pack = n`, which is given by name and is 1, 2, 4, 8 or 16, \
               the instructions run once for n elements of a thread, in an order that is not specified: elements of \
               less than 32 bits come packed in registers of 32, the first in the lowest bits, and others in n \
-              registers; each register has a constraint. For use under a compile-time `if`, such as \
+              registers; each register has a constraint, and `bool` is not packed. Where a thread has fewer elements, its last \
+              one is repeated. For use under a compile-time `if`, such as \
               `if target.has_ptx` or `if target.has_gcn`.",
         example: "kernel twice(y: mut view[i32, 1])
     grid(1)

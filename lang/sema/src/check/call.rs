@@ -286,6 +286,7 @@ impl Cx<'_, '_> {
         for (i, (pname, ty, default)) in params.into_iter().enumerate() {
             let want = self.subst_ty(&ty, &map);
             match run.get_mut(i).and_then(Option::take) {
+                Some(h) if matches!(h.kind, HKind::None) => out.push(HExpr { ty: want, ..h }),
                 Some(h) => out.push(self.coerce(h, &want, &format!("`{pname}` of `{name}`"))),
                 None => match default.and_then(|d| self.subst_expr(&d, &map)) {
                     Some(d) => out.push(d),
@@ -461,7 +462,10 @@ impl Cx<'_, '_> {
                     && self.is_literal(&h.ty) == literals
                 {
                     let t = h.ty.clone();
-                    self.bind_ty(p, &t, &cparams, map);
+                    // `None` says nothing about what is absent.
+                    if !matches!(h.kind, HKind::None) {
+                        self.bind_ty(p, &t, &cparams, map);
+                    }
                 }
             }
         }
