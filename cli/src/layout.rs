@@ -23,7 +23,7 @@ const WARP_BITS: usize = 10;
 
 /// Shows a layout.
 pub fn run(terminal: &Terminal, args: &LayoutArgs) -> Outcome {
-    let names: Vec<&str> = spec::TARGETS.iter().map(|t| t.name).collect();
+    let names: Vec<&str> = spec::targets().map(|t| t.name).collect();
     let target = spec::target(&args.target)
         .ok_or_else(|| format!("there is no target `{}`{}", args.target, hint(&args.target, &names)))?;
     let dtype =

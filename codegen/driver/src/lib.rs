@@ -11,6 +11,7 @@ mod tools;
 pub use tk_gpu::ArgFacts;
 pub use tk_llvm::gpu::verify_machine_code;
 
+pub use tk_gpu::target::spec::GPUS as TARGETS;
 pub use tk_llvm::gpu::Until;
 
 pub use self::compile::binary::{Built, Work, build_cached, compile_for};
@@ -25,7 +26,7 @@ pub use self::device::simulator::Simulator;
 pub use self::ship::artifact::{Shipped, Unit, ship};
 pub use self::ship::c_source::{CSource, c_source};
 pub use self::ship::report::{describe, shortages, spilled};
-pub use self::tools::assembler::{Assembler, TARGETS, Tools};
+pub use self::tools::assembler::{Assembler, Tools};
 pub use self::tools::find::{Environment, Found, Ignored};
 pub use self::tools::lld::Lld;
 pub use self::tools::nvdisasm::disassemble;

@@ -3,7 +3,6 @@
 use std::sync::OnceLock;
 
 use tk_gpu::TargetSpec;
-use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100, SM_80, SM_90A};
 
 use crate::compile::cache::Cache;
 use crate::compile::kernel::{Cubin, Kernel};
@@ -11,9 +10,6 @@ use crate::tools::find::Environment;
 use crate::tools::lld::Lld;
 use crate::tools::ptxas::Ptxas;
 use crate::tools::tool::ToolError;
-
-/// The targets that binaries can be made for.
-pub const TARGETS: [&TargetSpec; 5] = [&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100];
 
 /// What makes a binary of what code generation gives.
 #[derive(Clone, Debug, PartialEq, Eq)]

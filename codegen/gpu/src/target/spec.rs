@@ -50,6 +50,7 @@ impl TargetSpec {
             runs_on: None,
             has_ptx: false,
             has_gcn: false,
+            has_rdna: false,
             has_f16_arithmetic: false,
             has_bf16_fma: false,
             has_bf16_arithmetic: false,
@@ -130,6 +131,8 @@ pub struct TargetSpec {
     pub has_ptx: bool,
     /// Its assembly is that of GCN and CDNA.
     pub has_gcn: bool,
+    /// It is of AMD's RDNA family, which has other exchanges between lanes, caches and buffer descriptors than CDNA.
+    pub has_rdna: bool,
     /// f16 has arithmetic, order (`max`) and conversions.
     pub has_f16_arithmetic: bool,
     /// bf16 has fused multiply-add, order and conversion from f32.
@@ -183,6 +186,7 @@ pub const SM_80: TargetSpec = TargetSpec {
     has_clusters: false,
     has_ptx: true,
     has_gcn: false,
+    has_rdna: false,
     has_f16_arithmetic: true,
     has_bf16_fma: true,
     has_bf16_arithmetic: false,
@@ -245,6 +249,7 @@ pub const GFX90A: TargetSpec = TargetSpec {
     has_clusters: false,
     has_ptx: false,
     has_gcn: true,
+    has_rdna: false,
     has_f16_arithmetic: true,
     has_bf16_fma: false,
     has_bf16_arithmetic: false,
@@ -271,6 +276,7 @@ pub const GFX942: TargetSpec = TargetSpec {
 /// AMD RDNA3, Radeon RX 7900. A block runs on one compute unit of a pair: its barriers then wait for shared memory alone.
 pub const GFX1100: TargetSpec = TargetSpec {
     name: "gfx1100",
+    has_rdna: true,
     runs_on: Some(RunsOn { major: 11, minor: 0, exact: true }),
     warp_size: 32,
     registers: 256,
@@ -299,13 +305,20 @@ pub const SIM_64: TargetSpec = GFX942.simulated("sim64");
 /// The simulator with warps of 32 lanes and what RDNA3 has.
 pub const SIM_WMMA: TargetSpec = GFX1100.simulated("sim-wmma");
 
-/// The targets that code can be generated for, by name.
-pub const TARGETS: &[&TargetSpec] =
-    &[&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100, &SIM_32, &SIM_64, &SIM_WMMA];
+/// The GPUs: the targets that binaries are made for.
+pub const GPUS: [&TargetSpec; 5] = [&SM_80, &SM_90A, &GFX90A, &GFX942, &GFX1100];
+
+/// The simulators.
+const SIMULATORS: [&TargetSpec; 3] = [&SIM_32, &SIM_64, &SIM_WMMA];
+
+/// The targets that code is generated for.
+pub fn targets() -> impl Iterator<Item = &'static TargetSpec> {
+    GPUS.into_iter().chain(SIMULATORS)
+}
 
 /// The target with this name.
 pub fn target(name: &str) -> Option<&'static TargetSpec> {
-    TARGETS.iter().find(|t| t.name == name).copied()
+    targets().find(|t| t.name == name)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod atomic;
 mod buffer;
 mod matrix;
 mod message;
+mod module;
 mod shuffle;
 mod text;
 
@@ -18,10 +19,9 @@ use inkwell::types::{BasicType, BasicTypeEnum};
 use inkwell::values::{
     BasicMetadataValueEnum, BasicValue, BasicValueEnum, InstructionValue, IntValue, PointerValue,
 };
-use tk_gpu::TargetSpec;
 use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
-use tk_tile::message::{Form, Message};
+use tk_tile::message::Form;
 
 use super::caching::{Caching, Evict, Level};
 use super::message::{MessageBuffer, Speaks};
@@ -45,11 +45,6 @@ const ALIGN: u32 = 16;
 #[derive(Debug, Default)]
 pub struct Amdgcn<'c> {
     message_buffer: MessageBuffer<'c>,
-}
-
-/// Whether a machine is of the RDNA family, whose waves have 32 lanes and other ways between them.
-pub fn is_rdna(spec: &TargetSpec) -> bool {
-    spec.name.starts_with("gfx1")
 }
 
 /// Calls an intrinsic; `types` are those by which it is overloaded.
@@ -78,11 +73,6 @@ fn special<'c>(builder: &Builder<'c>, module: &Module<'c>, name: &str) -> Res<In
 }
 
 impl<'c> Amdgcn<'c> {
-    /// What the kernel may say.
-    pub fn into_messages(self) -> Vec<Message> {
-        self.message_buffer.into_messages()
-    }
-
     /// Calls an intrinsic that gives something.
     fn given(
         &self,

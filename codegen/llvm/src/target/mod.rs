@@ -20,10 +20,12 @@ use tk_gpu::Kernel;
 use tk_ops::{AtomicOp, DType, ElementwiseOp};
 use tk_tile::Loc;
 use tk_tile::message::Form;
+use tk_tile::message::Message;
 
 use self::caching::Caching;
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
+use crate::module::Processor;
 use crate::scalar::Width;
 use crate::target::request::Part;
 use crate::target::request::Product;
@@ -195,6 +197,33 @@ pub struct PlacedBox<'c> {
     pub shared: IntValue<'c>,
     /// What the source asks of the caches.
     pub caching: Caching,
+}
+
+/// What the module of a GPU's kernel is: for what LLVM generates code, what makes a function a kernel, and what comes out.
+pub(crate) trait GpuModule<'c>: TargetEmitter<'c> + Default {
+    /// LLVM assembles the code to an object; otherwise an assembler reads its text.
+    const ASSEMBLES: bool;
+    /// Passes after those of all targets, each after a comma.
+    const LAST_PASSES: &'static str;
+
+    /// Triple, processor and features.
+    fn processor(kernel: &Kernel) -> Processor;
+
+    /// Tells LLVM that a function is a kernel; `maps` is the number of its first parameter that is a tensor map, and how many
+    /// there are.
+    fn mark_kernel(
+        context: &'c Context,
+        module: &Module<'c>,
+        function: FunctionValue<'c>,
+        kernel: &Kernel,
+        maps: (u32, usize),
+    ) -> Res<()>;
+
+    /// The text of the assembly with what LLVM has no form for.
+    fn finished(asm: String, kernel: &Kernel) -> String;
+
+    /// What the kernel may say.
+    fn into_messages(self) -> Vec<Message>;
 }
 
 /// What a target must offer. What only some have, such as copies beside the program, is a mistake of the compiler where there is

@@ -9,6 +9,7 @@ mod group;
 mod matrix;
 mod memory;
 mod message;
+mod module;
 mod phases;
 
 pub(super) use group::descriptor;
@@ -20,7 +21,7 @@ use inkwell::values::{BasicMetadataValueEnum, BasicValueEnum, IntValue};
 use inkwell::{AddressSpace, InlineAsmDialect};
 use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
-use tk_tile::message::{Form, Message};
+use tk_tile::message::Form;
 
 use super::message::{MessageBuffer, Speaks};
 use super::{Access, Atomic, Entry, Failing, Lane, Passed, PlacedBox, Space, Start, TargetEmitter};
@@ -39,11 +40,6 @@ pub struct Nvptx<'c> {
 }
 
 impl<'c> Nvptx<'c> {
-    /// What the kernel may say.
-    pub fn into_messages(self) -> Vec<Message> {
-        self.message_buffer.into_messages()
-    }
-
     /// The instruction at which the threads of a program meet. One warp meets by itself.
     fn meeting(&self, e: &Emit<'_, 'c>) -> String {
         let threads = e.kernel.options.threads();

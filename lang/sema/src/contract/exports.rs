@@ -8,6 +8,7 @@ use super::sets::{SetValue, set_text};
 use crate::eval::{Bindings, CVal, Evaluator, Res};
 use crate::hir::{CVarId, HExport, Hir};
 use crate::target::Target;
+use crate::types::Ty;
 
 /// The most instances of one `export`: a thousand binaries of one kernel are a mistake in its lists.
 const MAX_INSTANCES: usize = 1000;
@@ -65,6 +66,11 @@ fn complete(hir: &Hir, export: &HExport, mut bindings: Bindings) -> Res<BTreeMap
         };
         let v = Evaluator::new(hir, &bindings).expr(default)?;
         bindings.cvars.insert(*id, v);
+    }
+    // The ranks of views must be those of some tensor; an optional view may be absent.
+    for p in f.params.iter().filter(|p| matches!(p.ty, Ty::View { .. })) {
+        let ty = Evaluator::new(hir, &bindings).ty(&p.ty, p.span);
+        ty.map_err(|d| Box::new(d.label(export.span, "exported here")))?;
     }
     for r in f.contract.require.iter().filter(|r| r.compile_time) {
         if Evaluator::new(hir, &bindings).condition(&r.cond)? {

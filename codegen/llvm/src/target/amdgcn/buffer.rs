@@ -10,7 +10,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::TargetSpec;
 
-use super::{Amdgcn, GLOBAL, is_rdna, is_streamed};
+use super::{Amdgcn, GLOBAL, is_streamed};
 use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res};
 use crate::target::{Access, Near, Space};
@@ -32,8 +32,8 @@ fn streamed(spec: &TargetSpec, stores: bool) -> u32 {
     let (first, second, third) = (1, 2, 4);
     match spec.name {
         "gfx90a" => first | second,
-        _ if is_rdna(spec) && stores => first | second | third,
-        _ if is_rdna(spec) => second | third,
+        _ if spec.has_rdna && stores => first | second | third,
+        _ if spec.has_rdna => second | third,
         _ => second,
     }
 }
@@ -50,7 +50,7 @@ impl<'c> Amdgcn<'c> {
         stores: bool,
     ) -> Res<[BasicValueEnum<'c>; 4]> {
         let base = self.pointer(e, Space::Global, near.base, 0)?;
-        let flags = if is_rdna(e.kernel.options.spec) { PLAIN_RDNA } else { PLAIN };
+        let flags = if e.kernel.options.spec.has_rdna { PLAIN_RDNA } else { PLAIN };
         let args =
             [base.into(), word(e.context, 16).const_zero().into(), e.int(BOUND).into(), e.int(flags).into()];
         let global = e.context.ptr_type(AddressSpace::from(GLOBAL)).into();

@@ -31,11 +31,11 @@ const XOR: u32 = 0x160;
 
 /// The operands of DPP, one after the other, that exchange lanes whose numbers differ in these bits; `None` if it takes
 /// something else.
-fn exchange(bits: u32, is_rdna: bool) -> Option<Vec<u32>> {
+fn exchange(bits: u32, has_rdna: bool) -> Option<Vec<u32>> {
     let inside = |bits: u32| quad([0, 1, 2, 3].map(|n| n ^ bits));
     Some(match bits {
         1..=3 => vec![inside(bits)],
-        n if is_rdna && n < 16 => vec![XOR | n],
+        n if has_rdna && n < 16 => vec![XOR | n],
         // Reversed eight lanes are exchanged by 7.
         4..=6 => vec![HALF_MIRROR, inside(bits ^ 7)],
         7 => vec![HALF_MIRROR],
@@ -81,11 +81,11 @@ impl<'c> Amdgcn<'c> {
         own: IntValue<'c>,
         bits: u32,
     ) -> Res<IntValue<'c>> {
-        let is_rdna = super::is_rdna(e.kernel.options.spec);
+        let has_rdna = e.kernel.options.spec.has_rdna;
         if bits == 0 {
             return Ok(value);
         }
-        if let Some(list) = exchange(bits, is_rdna) {
+        if let Some(list) = exchange(bits, has_rdna) {
             return list.into_iter().try_fold(value, |x, code| self.dpp(e, x, code));
         }
         if bits < 32 {
@@ -129,15 +129,15 @@ mod tests {
 
     #[test]
     fn lanes_of_a_row_are_exchanged() {
-        for is_rdna in [false, true] {
+        for has_rdna in [false, true] {
             for bits in 1..16 {
-                let list = exchange(bits, is_rdna).unwrap_or_default();
+                let list = exchange(bits, has_rdna).unwrap_or_default();
                 for lane in 0..16 {
                     let from = list.iter().rev().fold(lane, |at, code| reads(*code, at));
                     assert_eq!(from, lane ^ bits, "{bits} {list:x?}");
                 }
             }
-            assert_eq!(exchange(16, is_rdna), None);
+            assert_eq!(exchange(16, has_rdna), None);
         }
     }
 }

@@ -1,0 +1,131 @@
+//! Modules of NVPTX: what makes a function a kernel of PTX, and the text of its assembly.
+
+use inkwell::attributes::{Attribute, AttributeLoc};
+use inkwell::context::Context;
+use inkwell::module::Module;
+use inkwell::targets::{InitializationConfig, RelocMode, Target};
+use inkwell::types::AnyType;
+use inkwell::values::FunctionValue;
+use tk_gpu::Kernel;
+use tk_ops::{DType, MachineOp, Op};
+use tk_tile::message::Message;
+use tk_tile::walk;
+
+use super::Nvptx;
+use crate::emit::{Res, Stop};
+use crate::gpu::MAP_BYTES;
+use crate::module::Processor;
+use crate::target::GpuModule;
+
+/// LLVM's number of the calling convention of kernels.
+const PTX_KERNEL: u32 = 71;
+
+/// Where a tensor map may begin: `CUtensorMap` of `cuda.h`.
+const MAP_ALIGN: u32 = 64;
+
+impl<'c> GpuModule<'c> for Nvptx<'c> {
+    const ASSEMBLES: bool = false;
+    const LAST_PASSES: &'static str = "";
+
+    fn processor(kernel: &Kernel) -> Processor {
+        Target::initialize_nvptx(&InitializationConfig::default());
+        let name = kernel.options.spec.name;
+        // The oldest version that knows the target, and it has all that is emitted (`ptxas` refuses what it lacks): an older
+        // assembler and driver take it than what LLVM would choose.
+        let features = match name {
+            "sm_90a" if multiplies_f8(kernel) => "+ptx84",
+            // Stores that arrive at a barrier.
+            "sm_90a" if kernel.options.blocks > 1 => "+ptx81",
+            "sm_90a" => "+ptx80",
+            // Policies of caches.
+            _ if evicts(kernel) => "+ptx74",
+            _ => "+ptx70",
+        };
+        Processor {
+            triple: "nvptx64-nvidia-cuda".to_string(),
+            cpu: name.to_string(),
+            features: features.to_string(),
+            reloc: RelocMode::Default,
+        }
+    }
+
+    fn mark_kernel(
+        context: &'c Context,
+        module: &Module<'c>,
+        function: FunctionValue<'c>,
+        kernel: &Kernel,
+        (first_map, maps): (u32, usize),
+    ) -> Res<()> {
+        function.set_call_conventions(PTX_KERNEL);
+        let note = |name: &str, value: u32| {
+            let node = context.metadata_node(&[
+                function.as_global_value().as_pointer_value().into(),
+                context.metadata_string(name).into(),
+                context.i32_type().const_int(value.into(), false).into(),
+            ]);
+            module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))
+        };
+        note("kernel", 1)?;
+        note("reqntidx", kernel.block_threads())?;
+        if kernel.options.registers.is_some() || tk_gpu::ir::warps::moves(kernel) {
+            // Otherwise the assembler does not know what lanes begin with.
+            note("maxnreg", kernel.registers_of_launch())?;
+        }
+        if maps > 0 {
+            // They are passed by value and stay where the launch puts them.
+            let bytes = context.i8_type().array_type(MAP_BYTES);
+            for n in (first_map..).take(maps) {
+                let byval = Attribute::get_named_enum_kind_id("byval");
+                let align = Attribute::get_named_enum_kind_id("align");
+                function.add_attribute(
+                    AttributeLoc::Param(n),
+                    context.create_type_attribute(byval, bytes.as_any_type_enum()),
+                );
+                function.add_attribute(
+                    AttributeLoc::Param(n),
+                    context.create_enum_attribute(align, MAP_ALIGN.into()),
+                );
+            }
+            let numbers = (first_map + 1..).take(maps);
+            let numbers: Vec<_> =
+                numbers.map(|n| context.i32_type().const_int(n.into(), false).into()).collect();
+            let node = context.metadata_node(&[
+                function.as_global_value().as_pointer_value().into(),
+                context.metadata_string("grid_constant").into(),
+                context.metadata_node(&numbers).into(),
+            ]);
+            module.add_global_metadata("nvvm.annotations", &node).map_err(|e| Stop::Bug(e.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn finished(asm: String, kernel: &Kernel) -> String {
+        clustered(asm, kernel.options.blocks)
+    }
+
+    fn into_messages(self) -> Vec<Message> {
+        self.message_buffer.into_messages()
+    }
+}
+
+/// Whether a kernel multiplies matrices of 8-bit floats by an instruction.
+fn multiplies_f8(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().map(|i| &func.insts[i]).any(|i| {
+        let mut elems = i.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse);
+        i.op == Op::Machine(MachineOp::Mma) && elems.any(DType::is_f8)
+    })
+}
+
+/// Whether an access says when what it touches leaves the cache.
+fn evicts(kernel: &Kernel) -> bool {
+    let func = kernel.func();
+    walk::insts(func).into_iter().any(|i| func.insts[i].attrs.get("evict").is_some())
+}
+
+/// Says of a kernel in PTX that its blocks are launched in clusters: a launch need not say it then. LLVM 19 has no form for it.
+fn clustered(asm: String, blocks: u32) -> String {
+    const BEHIND: &str = "\n.reqntid ";
+    let clusters = format!("\n.explicitcluster\n.reqnctapercluster {blocks}, 1, 1{BEHIND}");
+    if blocks > 1 { asm.replacen(BEHIND, &clusters, 1) } else { asm }
+}
