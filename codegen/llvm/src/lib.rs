@@ -6,6 +6,7 @@ pub mod gpu;
 pub mod lines;
 pub mod math;
 pub mod module;
+mod processor;
 mod said;
 pub mod scalar;
 pub mod sim;

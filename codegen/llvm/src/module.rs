@@ -11,13 +11,14 @@ use inkwell::context::Context;
 use inkwell::execution_engine::ExecutionEngine;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
-use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+use inkwell::targets::TargetMachine;
 use inkwell::values::InstructionValue;
 use tk_gpu::Kernel;
 use tk_gpu::ir::tensor_map::{TensorMap, maps};
 
 use crate::emit::{Res, Slot, Stop, bug, emit, slots};
 use crate::fatal::contained;
+use crate::processor::Processor;
 use crate::sim::names::names;
 use crate::target::sim::{Sim, Tables};
 
@@ -43,46 +44,6 @@ pub fn keep_rolled(context: &Context, back: InstructionValue<'_>) {
     // The first entry of the node of a loop is the node itself; LLVM also takes one that stands for nothing else.
     let own = context.metadata_node(&[context.metadata_string("loop").into(), option.into()]);
     let _ = back.set_metadata(own, context.get_kind_id("llvm.loop"));
-}
-
-/// What code is generated for.
-pub(crate) struct Processor {
-    /// LLVM's name of the system.
-    pub triple: String,
-    /// And of the processor.
-    pub cpu: String,
-    /// What it has beside what its name says.
-    pub features: String,
-    /// How addresses of functions and constants are reached.
-    pub reloc: RelocMode,
-}
-
-impl Processor {
-    /// That of this machine.
-    fn host() -> Res<Processor> {
-        Target::initialize_native(&InitializationConfig::default()).map_err(Stop::Bug)?;
-        Ok(Processor {
-            triple: TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned(),
-            cpu: TargetMachine::get_host_cpu_name().to_string(),
-            features: TargetMachine::get_host_cpu_features().to_string(),
-            reloc: RelocMode::Default,
-        })
-    }
-
-    /// What generates code for it.
-    pub fn machine(&self) -> Res<TargetMachine> {
-        let triple = TargetTriple::create(&self.triple);
-        let target = Target::from_triple(&triple).map_err(|e| Stop::Bug(e.to_string()))?;
-        let made = target.create_target_machine(
-            &triple,
-            &self.cpu,
-            &self.features,
-            OptimizationLevel::Default,
-            self.reloc,
-            CodeModel::Default,
-        );
-        made.ok_or_else(|| Stop::Bug(format!("LLVM has no processor `{}`", self.cpu)))
-    }
 }
 
 /// What LLVM does to a module. Loops, common subexpressions and dead code of tiles are done already, so that few passes

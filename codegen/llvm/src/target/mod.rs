@@ -25,7 +25,7 @@ use tk_tile::message::Message;
 use self::caching::Caching;
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
-use crate::module::Processor;
+use crate::processor::Processor;
 use crate::scalar::Width;
 use crate::target::request::Part;
 use crate::target::request::Product;

@@ -10,7 +10,7 @@ use tk_tile::message::Message;
 
 use super::Amdgcn;
 use crate::emit::Res;
-use crate::module::Processor;
+use crate::processor::Processor;
 use crate::target::GpuModule;
 
 /// LLVM's number of the calling convention of kernels.

@@ -14,7 +14,7 @@ use tk_tile::walk;
 use super::Nvptx;
 use crate::emit::{Res, Stop};
 use crate::gpu::MAP_BYTES;
-use crate::module::Processor;
+use crate::processor::Processor;
 use crate::target::GpuModule;
 
 /// LLVM's number of the calling convention of kernels.

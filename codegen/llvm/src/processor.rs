@@ -1,0 +1,46 @@
+//! What LLVM generates code for: a triple, a processor and its features.
+
+use inkwell::OptimizationLevel;
+use inkwell::targets::{CodeModel, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple};
+
+use crate::emit::{Res, Stop};
+
+/// What code is generated for.
+pub(crate) struct Processor {
+    /// LLVM's name of the system.
+    pub triple: String,
+    /// And of the processor.
+    pub cpu: String,
+    /// What it has beside what its name says.
+    pub features: String,
+    /// How addresses of functions and constants are reached.
+    pub reloc: RelocMode,
+}
+
+impl Processor {
+    /// That of this machine.
+    pub fn host() -> Res<Processor> {
+        Target::initialize_native(&InitializationConfig::default()).map_err(Stop::Bug)?;
+        Ok(Processor {
+            triple: TargetMachine::get_default_triple().as_str().to_string_lossy().into_owned(),
+            cpu: TargetMachine::get_host_cpu_name().to_string(),
+            features: TargetMachine::get_host_cpu_features().to_string(),
+            reloc: RelocMode::Default,
+        })
+    }
+
+    /// What generates code for it.
+    pub fn machine(&self) -> Res<TargetMachine> {
+        let triple = TargetTriple::create(&self.triple);
+        let target = Target::from_triple(&triple).map_err(|e| Stop::Bug(e.to_string()))?;
+        let made = target.create_target_machine(
+            &triple,
+            &self.cpu,
+            &self.features,
+            OptimizationLevel::Default,
+            self.reloc,
+            CodeModel::Default,
+        );
+        made.ok_or_else(|| Stop::Bug(format!("LLVM has no processor `{}`", self.cpu)))
+    }
+}
