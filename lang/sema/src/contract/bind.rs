@@ -302,36 +302,12 @@ pub fn fit(s: Scalar, to: DType) -> Option<Scalar> {
     }
 }
 
-/// The dtype variable that a tensor argument decides.
-pub(crate) fn elem_param(ty: &Ty) -> Option<CVarId> {
-    let elem = match ty {
-        Ty::View { elem, .. } => elem,
-        Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
-        Ty::Option(t) => return elem_param(t),
-        Ty::Tile { .. }
-        | Ty::Err
-        | Ty::Unit
-        | Ty::Never
-        | Ty::Buffer { .. }
-        | Ty::Tuple(_)
-        | Ty::List(..)
-        | Ty::Struct(..)
-        | Ty::Fn(..)
-        | Ty::DType
-        | Ty::ShapeTy
-        | Ty::Str => return None,
-    };
-    match elem {
-        Elem::D(DTerm::Param(id)) => Some(*id),
-        Elem::D(_) | Elem::Ptr { .. } | Elem::Err => None,
-    }
-}
-
-/// The variable that the rank of a tensor argument decides, and what the rank has more than it.
-pub(crate) fn rank_param(ty: &Ty) -> Option<(CVarId, i128)> {
+/// The elements of the tensor that a parameter takes; `None` for a parameter that takes none.
+pub(super) fn tensor_elem(ty: &Ty) -> Option<&Elem> {
     match ty {
-        Ty::View { rank, .. } => rank.as_param_plus(),
-        Ty::Option(t) => rank_param(t),
+        Ty::View { elem, .. } => Some(elem),
+        Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => Some(pointee),
+        Ty::Option(t) => tensor_elem(t),
         Ty::Tile { .. }
         | Ty::Err
         | Ty::Unit
@@ -345,6 +321,24 @@ pub(crate) fn rank_param(ty: &Ty) -> Option<(CVarId, i128)> {
         | Ty::ShapeTy
         | Ty::Str => None,
     }
+}
+
+/// The dtype variable that a tensor argument decides.
+pub(crate) fn elem_param(ty: &Ty) -> Option<CVarId> {
+    match tensor_elem(ty)? {
+        Elem::D(DTerm::Param(id)) => Some(*id),
+        Elem::D(_) | Elem::Ptr { .. } | Elem::Err => None,
+    }
+}
+
+/// The variable that the rank of a tensor argument decides, and the number added to it.
+pub(crate) fn rank_param(ty: &Ty) -> Option<(CVarId, i128)> {
+    let view = match ty {
+        Ty::Option(t) => t,
+        t => t,
+    };
+    let Ty::View { rank, .. } = view else { return None };
+    rank.as_param_plus()
 }
 
 /// The types of the parts of a parameter, in the order of [`flat_names`].

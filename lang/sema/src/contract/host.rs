@@ -1,6 +1,6 @@
 //! A kernel's parameters for the command line, in the order of the arguments.
 
-use super::bind::{flat_tys, rank_param};
+use super::bind::{flat_tys, rank_param, tensor_elem};
 use crate::hir::{FnId, Hir};
 use crate::lower::flat_names;
 use crate::show;
@@ -89,23 +89,7 @@ pub fn rank_names(hir: &Hir, kernel: FnId) -> Vec<String> {
 }
 
 fn table(ty: &Ty) -> Option<Table> {
-    let mut elem = match ty {
-        Ty::View { elem, .. } => elem,
-        Ty::Tile { elem: Elem::Ptr { pointee, .. }, .. } => pointee,
-        Ty::Option(t) => return table(t),
-        Ty::Tile { .. }
-        | Ty::Err
-        | Ty::Unit
-        | Ty::Never
-        | Ty::Buffer { .. }
-        | Ty::Tuple(_)
-        | Ty::List(..)
-        | Ty::Struct(..)
-        | Ty::Fn(..)
-        | Ty::DType
-        | Ty::ShapeTy
-        | Ty::Str => return None,
-    };
+    let mut elem = tensor_elem(ty)?;
     let (mut depth, mut writes) = (0, false);
     while let Elem::Ptr { pointee, mutable } = elem {
         (depth, writes, elem) = (depth + 1, *mutable, pointee);
