@@ -12,8 +12,8 @@ use crate::ir::kernel::{CompileOptions, Kernel};
 use crate::passes::{
     Pass, Run, TileKernel, allocate_shared, assign_layouts, chunk_loads, cluster, decompose_dot_scaled,
     form_tensor_accesses, hoist_shared_stores, inline_functions, insert_barriers, insert_proxy_fences,
-    lower_to_shared, reallocate_registers, software_pipeline, split_dots, split_stores, tma_stores,
-    warp_specialize,
+    lower_to_shared, reallocate_registers, select_instructions, software_pipeline, split_dots, split_stores,
+    tma_stores, warp_specialize,
 };
 use crate::verify::{LaidOutModule, ScheduledModule, VerifyError};
 
@@ -36,6 +36,7 @@ pub const PASSES: &[Pass] = &[
     insert_proxy_fences::PASS,
     split_stores::PASS,
     reallocate_registers::PASS,
+    select_instructions::PASS,
 ];
 
 /// What a compilation goes through.

@@ -86,18 +86,6 @@ fn passed<'c>(context: &'c Context, d: DType) -> BasicMetadataTypeEnum<'c> {
     }
 }
 
-/// Shared memory that emission takes beside that of the schedule: where warps vote through it, and the barriers of buffers that
-/// other blocks fill.
-pub fn own_shared_bytes(kernel: &Kernel) -> u32 {
-    const WORD: u32 = 4;
-    let remote_buffers = tk_gpu::ir::cluster::remote_buffers(kernel);
-    if let Some(last) = remote_buffers.len().checked_sub(1) {
-        return crate::emit::shared::barrier_of(kernel, last) + crate::emit::shared::BARRIER
-            - kernel.shared_bytes();
-    }
-    if kernel.options.spec.has_gcn && Needs::of(kernel).asserts { WORD } else { 0 }
-}
-
 /// Options of LLVM that are not those of a module: they are set once for the process.
 ///
 /// `CodeGenPrepare` goes through a whole function again after each change, and takes a fixed number of rounds only where a

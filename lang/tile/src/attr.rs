@@ -67,6 +67,7 @@ pub const NAMES: &[&str] = &[
     "unroll",
     "value",
     "values",
+    "vector",
 ];
 
 impl Attrs {

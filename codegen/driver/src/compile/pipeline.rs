@@ -27,7 +27,7 @@ pub fn compile(request: &Request<'_>, keep_stages: bool, until: Until) -> Result
     let mut after = vec![];
     let stages = schedule(request, keep_stages.then_some(&mut after))?;
     // LLVM ends the process where a kernel has more shared memory than the target.
-    let shared_bytes = stages.scheduled.shared_bytes() + gpu::own_shared_bytes(&stages.scheduled);
+    let shared_bytes = stages.scheduled.shared_bytes();
     fits(&stages.scheduled, shared_bytes)?;
     let made = gpu::text(&stages.scheduled, &lines(request.sources), until)
         .map_err(|stop| vec![stopped(&stop, request)])?;
@@ -120,8 +120,7 @@ pub fn schedule(
     mut after: Option<&mut After>,
 ) -> Result<pipeline::Stages, Vec<Diagnostic>> {
     let limit = request.target.shared_bytes;
-    let fits =
-        |s: &pipeline::Stages| s.scheduled.shared_bytes() + gpu::own_shared_bytes(&s.scheduled) <= limit;
+    let fits = |s: &pipeline::Stages| s.scheduled.shared_bytes() <= limit;
     let most = request.shape.stages.unwrap_or(STAGES).max(STAGES);
     let mut attempt = |stages, operands| schedule_with(request, stages, operands, after.as_deref_mut());
     let first = attempt(u32::MAX, Operands::SHARED)?;

@@ -1,5 +1,6 @@
 //! What passes and the verifier ask about a kernel; nothing here changes it.
 
+pub mod access_width;
 pub mod axis;
 pub mod coalesce;
 pub mod conversion;
@@ -8,4 +9,5 @@ pub mod ldmatrix;
 pub mod memory_order;
 pub mod mma;
 pub mod provenance;
+pub mod stmatrix;
 pub mod wgmma_shared;

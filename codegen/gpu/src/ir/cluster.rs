@@ -33,6 +33,8 @@ pub fn stays_in_block(inst: &Inst) -> bool {
                     | GpuOp::SharedGather(_)
                     | GpuOp::SharedScatter(_)
                     | GpuOp::SharedRank(_)
+                    | GpuOp::ClusterArrive(_)
+                    | GpuOp::ClusterWait(_)
                     | GpuOp::Barrier(_)
             )
         ),
@@ -90,11 +92,52 @@ pub fn remote_buffers(kernel: &Kernel) -> Vec<usize> {
     buffers.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
+/// The buffer with the barriers of remote stores, which are in use all the time.
+pub fn barriers(kernel: &Kernel) -> Option<usize> {
+    let func = kernel.func();
+    walk::insts(func).into_iter().find_map(|i| match GpuOp::of(&func.insts[i]) {
+        Some(GpuOp::ClusterArrive(arrive)) => arrive.barriers,
+        _ => None,
+    })
+}
+
+/// Whether the blocks of a kernel wait for each other where they have to: they arrive first of all, and wait in the outermost
+/// block before anything is stored to shared memory.
+///
+/// # Errors
+/// What is missing.
+pub fn waits(kernel: &Kernel) -> Result<(), &'static str> {
+    let func = kernel.func();
+    let place = |wanted: fn(&GpuOp) -> bool| {
+        let found = |i: &InstId| GpuOp::of(&func.insts[*i]).is_some_and(wanted);
+        let all = walk::insts(func).into_iter().filter(|i| found(i)).count();
+        (all, func.blocks[func.body].insts.iter().position(found))
+    };
+    let arrive = place(|op| matches!(op, GpuOp::ClusterArrive(_)));
+    let wait = place(|op| matches!(op, GpuOp::ClusterWait(_)));
+    let Some(first) = joins(kernel) else {
+        return if wait.0 == 0 { Ok(()) } else { Err("a kernel of one block waits for others") };
+    };
+    let first = func.blocks[func.body].insts.iter().position(|i| *i == first);
+    let in_order = arrive == (1, Some(0)) && wait.0 == 1 && wait.1.is_some() && wait.1 < first;
+    let bytes = barriers(kernel).and_then(|b| kernel.buffers.get(b)).map_or(0, |b| b.bytes);
+    let remote = walk::insts(func).into_iter().filter_map(|i| match GpuOp::of(&func.insts[i]) {
+        Some(GpuOp::SharedStore(store)) => store.remote,
+        Some(GpuOp::SharedLoad(load)) => load.remote,
+        _ => None,
+    });
+    let remote = remote.into_iter().all(|n| n < bytes / BARRIER);
+    if in_order && remote { Ok(()) } else { Err("blocks do not wait for each other before the first store") }
+}
+
+/// Bytes of a barrier of a remote store.
+pub const BARRIER: u32 = 8;
+
 /// Whether an access is one of stores to the blocks that load, or one of their loads.
 pub fn is_remote(inst: &Inst) -> bool {
     match GpuOp::of(inst) {
-        Some(GpuOp::SharedStore(s)) => s.remote,
-        Some(GpuOp::SharedLoad(l)) => l.remote,
+        Some(GpuOp::SharedStore(s)) => s.remote.is_some(),
+        Some(GpuOp::SharedLoad(l)) => l.remote.is_some(),
         _ => false,
     }
 }

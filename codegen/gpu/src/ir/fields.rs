@@ -6,7 +6,9 @@ use tk_ops::DType;
 use tk_tile::{Attr, Attrs};
 
 use super::caching::Caching;
-use super::op::{BufferRef, MmaOperand, Pipeline, Placement, Product, Strides, TmaBox};
+use super::op::{
+    BufferRef, FragmentLoad, MmaOperand, Pipeline, Placement, Product, StoreAccess, Strides, TmaBox,
+};
 use crate::target::mma::InstructionName;
 use crate::target::precision::Precision;
 
@@ -115,6 +117,68 @@ impl Field for bool {
             Some(_) => ill_typed(name, "`true` or `false`"),
             None => Ok(false),
         }
+    }
+}
+
+impl Field for Option<usize> {
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        if let Some(n) = self {
+            n.write(name, out);
+        }
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        if from.has(name) { usize::read(name, from).map(Some) } else { Ok(None) }
+    }
+}
+
+impl Field for Option<StoreAccess> {
+    fn names(_: &'static str) -> Vec<&'static str> {
+        vec!["stmatrix", "vector"]
+    }
+
+    fn write(&self, _: &'static str, out: &mut Attrs) {
+        match self {
+            Some(StoreAccess::Vector(n)) => n.write("vector", out),
+            Some(StoreAccess::Matrices) => true.write("stmatrix", out),
+            None => {}
+        }
+    }
+
+    fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
+        let vector = Option::<u32>::read("vector", from)?.map(StoreAccess::Vector);
+        match (bool::read("stmatrix", from)?, vector) {
+            (true, Some(_)) => Err("it has `vector` and `stmatrix`".into()),
+            (true, None) => Ok(Some(StoreAccess::Matrices)),
+            (false, vector) => Ok(vector),
+        }
+    }
+}
+
+/// The words of [`FragmentLoad`], but `v` and a number.
+const FRAGMENT_LOADS: [(&str, FragmentLoad); 3] = [
+    ("ldmatrix", FragmentLoad::Matrices),
+    ("ldmatrix.trans", FragmentLoad::TransposedMatrices),
+    ("wgmma", FragmentLoad::Instruction),
+];
+
+impl Field for Option<FragmentLoad> {
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        let Some(load) = self else { return };
+        let word = FRAGMENT_LOADS.iter().find(|(_, l)| l == load).map(|(w, _)| String::from(*w));
+        let vector = if let FragmentLoad::Vector(n) = load { *n } else { 1 };
+        out.set(name, Attr::Str(word.unwrap_or_else(|| format!("v{vector}"))));
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        if !from.has(name) {
+            return Ok(None);
+        }
+        let parse = |s: &str| {
+            let known = FRAGMENT_LOADS.iter().find(|(w, _)| *w == s).map(|(_, l)| *l);
+            known.or_else(|| Some(FragmentLoad::Vector(s.strip_prefix('v')?.parse().ok()?)))
+        };
+        word(name, from.take(name), parse, "`ldmatrix`, `ldmatrix.trans`, `wgmma` or `v1`, `v2` ..").map(Some)
     }
 }
 
@@ -242,21 +306,26 @@ impl Field for Placement {
 
 impl Field for MmaOperand {
     fn names(name: &'static str) -> Vec<&'static str> {
-        if name == "a" { vec!["a", "a_bases", "a_stages"] } else { vec!["b", "b_bases", "b_stages"] }
+        if name == "a" {
+            vec!["a", "a_bases", "a_load", "a_stages"]
+        } else {
+            vec!["b", "b_bases", "b_load", "b_stages"]
+        }
     }
 
     fn write(&self, name: &'static str, out: &mut Attrs) {
-        if let (MmaOperand::Shared { buffer, bases }, [name, all, stages]) =
+        if let (MmaOperand::Shared { buffer, bases, load }, [name, all, how, stages]) =
             (self, Self::names(name).as_slice())
         {
             buffer.buffer.write(name, out);
             bases.write(all, out);
+            load.write(how, out);
             buffer.stages.write(stages, out);
         }
     }
 
     fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
-        let [name, bases, stages] = Self::names(name)[..] else { return missing(name) };
+        let [name, bases, load, stages] = Self::names(name)[..] else { return missing(name) };
         if !from.has(name) {
             return Ok(MmaOperand::Registers);
         }
@@ -264,7 +333,7 @@ impl Field for MmaOperand {
         if buffer.stages == Some(0) {
             return ill_typed(stages, "positive");
         }
-        Ok(MmaOperand::Shared { buffer, bases: Vec::read(bases, from)? })
+        Ok(MmaOperand::Shared { buffer, bases: Vec::read(bases, from)?, load: Option::read(load, from)? })
     }
 }
 

@@ -98,6 +98,8 @@ pub struct Kernel {
     pub options: CompileOptions,
     /// What lies in shared memory; empty before it is scheduled.
     pub buffers: Vec<Buffer>,
+    /// The buffer through which warps vote, on targets that have no instruction for it; in use all the time.
+    pub vote: Option<usize>,
     /// What shared memory does not suffice for.
     pub shortages: Vec<Shortage>,
 }

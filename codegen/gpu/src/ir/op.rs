@@ -73,6 +73,28 @@ impl Placement {
     }
 }
 
+/// How a store to shared memory is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreAccess {
+    /// By accesses of so many elements of consecutive registers, a power of two.
+    Vector(u32),
+    /// By `stmatrix`: four matrices of eight rows of 16 bytes at a time.
+    Matrices,
+}
+
+/// How the fragments of an operand are read from shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FragmentLoad {
+    /// By `ldmatrix`; rows of the buffer are along K.
+    Matrices,
+    /// By `ldmatrix.trans`; rows of the buffer are across K.
+    TransposedMatrices,
+    /// Each lane reads its own elements, so many at a time, a power of two.
+    Vector(u32),
+    /// By the instruction itself: wgmma.
+    Instruction,
+}
+
 /// Where a matrix product finds an operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MmaOperand {
@@ -84,6 +106,8 @@ pub enum MmaOperand {
         buffer: BufferRef,
         /// As of [`Placement::Swizzled`].
         bases: Vec<i64>,
+        /// How it is read; `None` before [`crate::passes::select_instructions`].
+        load: Option<FragmentLoad>,
     },
 }
 
@@ -215,8 +239,10 @@ gpu_ops! {
         chunked: bool,
         /// It fills the stage of a later iteration, and a barrier orders it after the reads of an earlier one.
         ahead: bool,
-        /// Each element goes to the block whose threads load it.
-        remote: bool,
+        /// Each element goes to all blocks of the cluster, by the barrier of this number ([`ClusterArrive`]).
+        remote: Option<u32>,
+        /// How it is done; `None` before [`crate::passes::select_instructions`].
+        access: Option<StoreAccess>,
     }
 
     /// `shared_load()`.
@@ -227,8 +253,10 @@ gpu_ops! {
         placement: Placement,
         /// Each thread reads only what it copied itself.
         own: bool,
-        /// Another block may have stored it; the load waits for that.
-        remote: bool,
+        /// Other blocks of the cluster store it too; the load waits for that at the barrier of this number.
+        remote: Option<u32>,
+        /// Elements of an access; `None` before [`crate::passes::select_instructions`].
+        vector: Option<u32>,
     }
 
     /// `shared_gather(at)`: the elements at these positions along `axis`, at their own along the other dimensions.
@@ -299,6 +327,8 @@ gpu_ops! {
         instruction: InstructionName,
         /// A warpgroup only issues it: [`MmaWait`].
         asynchronous: bool,
+        /// Elements along K after which sums of an instruction are added in f32; `None` if they stay in its accumulator.
+        promote_every: Option<u32>,
     }
 
     /// `mma_wait(v)`: all asynchronous products of this thread but the last `pending` are done; their sums are `v` as it is
@@ -325,6 +355,8 @@ gpu_ops! {
         instruction: InstructionName,
         /// The first element along K.
         start: u32,
+        /// How it is read; `None` before [`crate::passes::select_instructions`].
+        load: Option<FragmentLoad>,
     }
 
     /// `async_copy(p [, mask])` or `async_copy(view, at..)`: the elements that a load of these operands gives go to a buffer, at
@@ -343,6 +375,8 @@ gpu_ops! {
         when: bool,
         /// What the source asks of the caches.
         caching: Caching,
+        /// Elements of an access; `None` before [`crate::passes::select_instructions`].
+        vector: Option<u32>,
     }
 
     /// The copies of a thread since the last one are a group.
@@ -429,6 +463,15 @@ gpu_ops! {
     /// Makes what this thread wrote to shared memory visible to instructions of warpgroups and TMA that other threads issue
     /// after a barrier.
     ProxyFence = "proxy_fence" Ordered {}
+
+    /// Initializes the barriers of remote stores, and tells the other blocks of the cluster that this one has begun.
+    ClusterArrive = "cluster_arrive" Ordered {
+        /// The buffer of the barriers, 8 bytes each; `None` if nothing is stored remotely.
+        barriers: Option<usize>,
+    }
+
+    /// Waits until all blocks of the cluster have begun.
+    ClusterWait = "cluster_wait" Ordered {}
 
     /// All threads of the program have arrived, and what they wrote to shared memory is visible.
     Barrier = "barrier" Ordered {}

@@ -46,6 +46,8 @@ pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::ProxyFence(_)
+        | GpuOp::ClusterArrive(_)
+        | GpuOp::ClusterWait(_)
         | GpuOp::Barrier(_) => vec![],
     }
 }
@@ -92,6 +94,8 @@ pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
         | GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::ProxyFence(_)
+        | GpuOp::ClusterArrive(_)
+        | GpuOp::ClusterWait(_)
         | GpuOp::Barrier(_) => {}
     }
 }
@@ -263,6 +267,8 @@ pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
         GpuOp::Elect(_)
         | GpuOp::SetMaxRegisters(_)
         | GpuOp::Convert(_)
+        | GpuOp::ClusterArrive(_)
+        | GpuOp::ClusterWait(_)
         | GpuOp::Barrier(_)
         | GpuOp::ProxyFence(_)
         | GpuOp::AsyncCommit(_)

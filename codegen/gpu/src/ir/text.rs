@@ -97,6 +97,9 @@ fn header(out: &mut String, kernel: &Kernel, used: &[LayoutId]) -> fmt::Result {
     for (i, b) in kernel.buffers.iter().enumerate() {
         writeln!(out, "buffer {i}: {} bytes at {}", b.bytes, b.offset)?;
     }
+    if let Some(vote) = kernel.vote {
+        writeln!(out, "vote {vote}")?;
+    }
     Ok(())
 }
 
@@ -157,7 +160,15 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
         registers,
         facts,
     };
-    Ok(Kernel { module, layouts: head.layouts, of, options, buffers: head.buffers, shortages: vec![] })
+    Ok(Kernel {
+        module,
+        layouts: head.layouts,
+        of,
+        options,
+        buffers: head.buffers,
+        vote: head.vote,
+        shortages: vec![],
+    })
 }
 
 /// Reads a layout, such as `[3, 3]: register [[0, 1]], lane [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp []`.
@@ -187,6 +198,7 @@ struct Head<'a> {
     layouts: Layouts,
     names: BTreeMap<String, LayoutId>,
     buffers: Vec<Buffer>,
+    vote: Option<usize>,
 }
 
 impl<'a> Head<'a> {
@@ -206,6 +218,7 @@ impl<'a> Head<'a> {
             layouts: Layouts::default(),
             names: BTreeMap::new(),
             buffers: vec![],
+            vote: None,
         }
     }
 
@@ -349,9 +362,13 @@ impl<'a> Head<'a> {
                 let offset = self.number()?;
                 self.buffers.push(Buffer { bytes, offset });
             }
+            "vote" => {
+                self.take();
+                self.vote = Some(self.number()? as usize);
+            }
             _ => {
                 return self.fail(
-                    "expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer` or `kernel`",
+                    "expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer`, `vote` or `kernel`",
                 );
             }
         }

@@ -13,6 +13,7 @@ use tk_ops::{ControlOp, Op};
 use tk_tile::walk;
 
 use crate::analysis::wgmma_shared::alignments;
+use crate::ir::cluster;
 use crate::ir::kernel::{Buffer, Kernel};
 use crate::ir::shared_access::touched;
 use crate::passes::{Pass, Property, Run};
@@ -110,5 +111,13 @@ pub(crate) fn lives(kernel: &Kernel) -> (Vec<Life>, Vec<Life>) {
         }
         Some([life, (in_loops.0.min(life.0), in_loops.1.max(life.1))])
     };
-    times.iter().map(life).map(|l| (l.map(|l| l[0]), l.map(|l| l[1]))).unzip()
+    let (mut lives, mut in_loops): (Vec<Life>, Vec<Life>) =
+        times.iter().map(life).map(|l| (l.map(|l| l[0]), l.map(|l| l[1]))).unzip();
+    for b in [cluster::barriers(kernel), kernel.vote].into_iter().flatten() {
+        let always = Some((0, order.len()));
+        for life in [lives.get_mut(b), in_loops.get_mut(b)].into_iter().flatten() {
+            *life = always;
+        }
+    }
+    (lives, in_loops)
 }

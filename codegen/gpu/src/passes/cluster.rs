@@ -22,9 +22,9 @@
 
 use tk_tile::{FuncId, InstId};
 
-use crate::ir::cluster::{fits, pair};
-use crate::ir::kernel::Kernel;
-use crate::ir::op::GpuOp;
+use crate::ir::cluster::{BARRIER, fits, pair};
+use crate::ir::kernel::{Buffer, Kernel};
+use crate::ir::op::{ClusterArrive, GpuOp};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -45,12 +45,21 @@ fn run(kernel: &mut Kernel) {
         return;
     }
     let pairs: Vec<[InstId; 2]> = (0..kernel.buffers.len()).filter_map(|b| pair(kernel, b)).collect();
+    let barriers = (!pairs.is_empty()).then(|| {
+        kernel.buffers.push(Buffer { bytes: BARRIER * pairs.len() as u32, offset: 0 });
+        kernel.buffers.len() - 1
+    });
     let func = &mut kernel.module.funcs[FuncId(0)];
-    for id in pairs.into_iter().flatten() {
-        GpuOp::change(&mut func.insts[id], |op| match op {
-            GpuOp::SharedStore(store) => store.remote = true,
-            GpuOp::SharedLoad(load) => load.remote = true,
-            _ => {}
-        });
+    for (n, pair) in (0..).zip(pairs) {
+        for id in pair {
+            GpuOp::change(&mut func.insts[id], |op| match op {
+                GpuOp::SharedStore(store) => store.remote = Some(n),
+                GpuOp::SharedLoad(load) => load.remote = Some(n),
+                _ => {}
+            });
+        }
     }
+    let body = func.body;
+    func.add_inst(body, GpuOp::from(ClusterArrive { barriers }).inst(vec![], None), &[]);
+    func.blocks[body].insts.rotate_right(1);
 }

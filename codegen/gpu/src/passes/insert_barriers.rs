@@ -21,8 +21,9 @@ use tk_ops::{AtomicOp, ControlOp, MemoryOp, Op};
 use tk_tile::{BlockId, Def, FuncId, Inst, InstId, Loc, Type, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
+use crate::ir::cluster;
 use crate::ir::kernel::{Kernel, LayoutId};
-use crate::ir::op::{AsyncCopy, Barrier, GpuOp, SharedStore};
+use crate::ir::op::{AsyncCopy, Barrier, ClusterWait, GpuOp, SharedStore};
 use crate::ir::shared_access::{is_of_tma_pipeline, is_own, touched};
 use crate::layout::linear::InDim;
 use crate::passes::{Pass, Property, Run};
@@ -161,6 +162,24 @@ fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let used = walk::insts(func).into_iter().flat_map(|i| func.insts[i].operands.clone()).collect();
     Barriers { kernel, roots, used, tried: None }.block(body, &mut pending);
+    cluster_wait(kernel);
+}
+
+/// Lets the blocks of a cluster wait for each other before the first store to shared memory; they need not arrive where there is
+/// none.
+fn cluster_wait(kernel: &mut Kernel) {
+    let first = cluster::joins(kernel);
+    let func = &mut kernel.module.funcs[FuncId(0)];
+    let (body, of) = (func.body, &func.insts);
+    let Some(at) = func.blocks[body].insts.iter().position(|i| Some(*i) == first) else {
+        func.blocks[body].insts.retain(|i| !matches!(GpuOp::of(&of[*i]), Some(GpuOp::ClusterArrive(_))));
+        return;
+    };
+    let loc = first.and_then(|i| func.insts[i].loc);
+    func.add_inst(body, GpuOp::from(ClusterWait {}).inst(vec![], loc), &[]);
+    if let Some(after) = func.blocks[body].insts.get_mut(at..) {
+        after.rotate_right(1);
+    }
 }
 
 struct Barriers<'a> {
@@ -362,7 +381,7 @@ impl Barriers<'_> {
                     GpuOp::AsyncCopy(copy) if copy.own => Act::Own,
                     GpuOp::AsyncCopy(AsyncCopy { ahead: true, .. })
                     | GpuOp::SharedStore(SharedStore { ahead: true, .. }) => Act::Pipelined,
-                    GpuOp::SharedStore(store) if store.remote => Act::Remote,
+                    GpuOp::SharedStore(store) if store.remote.is_some() => Act::Remote,
                     GpuOp::SharedStore(_) | GpuOp::AsyncCopy(_) => Act::Fill,
                     GpuOp::SharedScatter(_)
                     | GpuOp::SharedLoad(_)
@@ -377,6 +396,8 @@ impl Barriers<'_> {
                     | GpuOp::TmaStore(_)
                     | GpuOp::Fragments(_)
                     | GpuOp::Convert(_)
+                    | GpuOp::ClusterArrive(_)
+                    | GpuOp::ClusterWait(_)
                     | GpuOp::Barrier(_) => Act::Write,
                 };
                 let own = is_own(op) || is_of_tma_pipeline(op);

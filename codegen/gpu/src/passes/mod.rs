@@ -12,6 +12,7 @@ pub mod insert_barriers;
 pub mod insert_proxy_fences;
 pub mod lower_to_shared;
 pub mod reallocate_registers;
+pub mod select_instructions;
 pub mod software_pipeline;
 pub mod split_dots;
 pub mod split_stores;
@@ -121,4 +122,6 @@ pub enum Property {
     SplitStores,
     /// Registers are moved from producer warps to the others.
     Registers,
+    /// Every access to memory has its width and its instruction.
+    Instructions,
 }

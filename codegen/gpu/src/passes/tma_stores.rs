@@ -112,7 +112,8 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let GpuOp::SharedStore(filled) = GpuOp::of(&func.insts[fill])? else { return None };
     // All that is stored is stored by threads that come by here.
     let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
-    let plain = filled.buffer.stages.is_none() && read.buffer.stages.is_none() && !read.own && !read.remote;
+    let plain =
+        filled.buffer.stages.is_none() && read.buffer.stages.is_none() && !read.own && read.remote.is_none();
     let root = known.roots.get(*view)?;
     let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
     let matrix = warp_specialize::mapped(kernel, known, *view, [*row, *column])?;
@@ -123,7 +124,7 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     // Elements only change hands: what else goes through shared memory turns, cuts or reshapes tiles.
     let same = |v: &ValueId| func.ty(*v) == func.ty(*tile);
     let changes = filled.placement == read.placement
-        && !(filled.ahead || filled.chunked || filled.remote)
+        && !(filled.ahead || filled.chunked || filled.remote.is_some())
         && func.insts[fill].operands.first().is_some_and(same);
     // Padding would be stored too.
     let whole = [tall, wide].iter().all(|n| padded(*n) == *n)

@@ -64,7 +64,7 @@ pub(super) fn instruction(
     let mut factors = factors.iter();
     let sides = [(&mma.a, [m, k]), (&mma.b, [k, n])];
     for (side, ((operand, shape), elem)) in sides.into_iter().zip(elems).enumerate() {
-        if let MmaOperand::Shared { buffer, bases } = operand {
+        if let MmaOperand::Shared { buffer, bases, .. } = operand {
             let room = use_of(buffer.buffer, elem.bytes() as u64)?;
             spread_over(&shape, bases, room)?;
             let known = !tiles.matrix.is_group() || WgmmaShared::find(&tiles, side, elem, k, bases).is_some();

@@ -31,11 +31,14 @@
 //! | S05 | Buffers begin at multiples of 16 bytes, factors of groups where their order repeats, end below 4 GiB, and share no place while both are alive: from the first store to the last read, and through loops that only some of the accesses stand in. |
 //! | S06 | What is read from a buffer was stored to it before, in the same block or around it, or by a copy that runs ahead. |
 //! | S07 | Between two accesses to the same bytes of shared memory of which one stores there is a barrier, on every way through branches and loops; only stores to other elements of a buffer, additions, accesses of each thread to places of its `own`, and copies and stores `ahead` into other stages of a multi-stage buffer follow each other without. |
-//! | S08 | A program of several blocks does only what [`crate::passes::cluster`] lets it do, with a warp for each block, on a target whose blocks reach each other. What is remote fills its buffer alone, for one load. |
+//! | S08 | A program of several blocks does only what [`crate::passes::cluster`] lets it do, with a warp for each block, on a target whose blocks reach each other. What is remote fills its buffer alone, for one load. Blocks wait for each other before the first store to shared memory. |
+//! | S09 | Every access to memory says its width or its instruction: a power of two of elements that is aligned in memory, adjacent in registers, and inside of view and mask as a whole or not at all. |
+//! | S10 | Each TMA pipeline is initialized, filled with as many bytes as its producer announces, waited for and released: no warp waits at a barrier where none arrives. |
 
 mod async_copies;
 mod barriers;
 mod fault;
+mod instructions;
 mod layouts;
 mod mma;
 mod scheduled;
@@ -92,7 +95,7 @@ stage! {
 
 stage! {
     /// A kernel of which is known besides what lies in shared memory when, and where threads wait. It cannot be changed.
-    ScheduledModule, verify_scheduled
+    ScheduledModule, verify_selected
 }
 
 /// Checks what holds for kernels with layouts.
@@ -123,14 +126,25 @@ pub fn verify_scheduled(kernel: &Kernel) -> Result<(), VerifyError> {
     clusters(kernel).map_err(|(invariant, message)| whole(invariant, message))
 }
 
+/// Checks what emission relies on: scheduled kernels whose accesses have their instructions.
+///
+/// # Errors
+/// The first invariant that does not hold.
+pub fn verify_selected(kernel: &Kernel) -> Result<(), VerifyError> {
+    verify_scheduled(kernel)?;
+    instructions::check(kernel)
+}
+
 /// S08.
 fn clusters(kernel: &Kernel) -> Check {
     let blocks = kernel.options.blocks;
     ensure(cluster::fits(kernel, blocks), Invariant::S08, || format!("it cannot have {blocks} blocks"))?;
-    match cluster::remote_buffers(kernel).into_iter().find(|b| !cluster::may_store_remotely(kernel, *b)) {
-        Some(buffer) => fault(Invariant::S08, format!("what fills buffer {buffer} cannot be remote_buffers")),
-        None => Ok(()),
+    if let Some(b) =
+        cluster::remote_buffers(kernel).into_iter().find(|b| !cluster::may_store_remotely(kernel, *b))
+    {
+        return fault(Invariant::S08, format!("what fills buffer {b} cannot be remote"));
     }
+    cluster::waits(kernel).map_err(|message| (Invariant::S08, message.into()))
 }
 
 /// Checks a kernel in which nobody waits yet: all but S07.

@@ -8,6 +8,7 @@ use tk_tile::{BlockId, InstId};
 use super::fault::Invariant::{S05, S06};
 use super::fault::{Check, ensure};
 use crate::analysis::wgmma_shared::alignments;
+use crate::ir::cluster;
 use crate::ir::kernel::Kernel;
 use crate::ir::op::GpuOp;
 use crate::ir::shared_access::touched;
@@ -43,7 +44,9 @@ pub(super) fn check(kernel: &Kernel) -> Check {
         let (from, to) = (u64::from(buffer.offset), u64::from(buffer.offset) + u64::from(buffer.bytes));
         let ok = buffer.offset.is_multiple_of(align) && u32::try_from(to).is_ok();
         ensure(ok, S05, || format!("buffer {b} begins at {from} and ends at {to}"))?;
-        let Some(life) = story.life(b) else { continue };
+        let always = [cluster::barriers(kernel), kernel.vote].contains(&Some(b));
+        let life = if always { Some((0, usize::MAX)) } else { story.life(b) };
+        let Some(life) = life else { continue };
         let other = placed.iter().find(|(_, l, f, t)| l.0 <= life.1 && life.0 <= l.1 && *f < to && from < *t);
         ensure(other.is_none(), S05, || {
             let other = other.map_or(0, |o| o.0);

@@ -6,7 +6,7 @@ use tk_gpu::ir::text::parse;
 use tk_gpu::verify::{verify_laid_out, verify_scheduled};
 use tk_gpu::{LaidOutModule, ScheduledModule};
 
-const FOLDERS: [&str; 12] = [
+const FOLDERS: [&str; 13] = [
     "assign_layouts",
     "lower_to_shared",
     "warp_specialize",
@@ -19,6 +19,7 @@ const FOLDERS: [&str; 12] = [
     "insert_barriers",
     "split_stores",
     "reallocate_registers",
+    "select_instructions",
 ];
 
 /// The texts that have layouts: those that begin with what they are compiled for.
@@ -137,7 +138,7 @@ fn mistakes_have_places() {
     );
     assert_eq!(
         mistake(&format!("{head}fn @f() {{}}")),
-        "3:1: expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer` or `kernel`"
+        "3:1: expected `target`, `warps`, `blocks`, `stages`, `registers`, `fact`, `layout`, `buffer`, `vote` or `kernel`"
     );
     assert_eq!(
         mistake(&format!(

@@ -103,7 +103,7 @@ impl<'c> Emit<'_, 'c> {
         like: ValueId,
     ) -> Res<Vec<Place<'c>>> {
         if rank == 0 {
-            return Ok(self.places(inst, place, mask, u32::MAX)?.1);
+            return self.places(place, mask, 1);
         }
         let view = self.view(place)?;
         let at: Vec<ValueId> = inst.operands.iter().skip(1).take(rank).copied().collect();

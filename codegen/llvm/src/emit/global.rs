@@ -86,16 +86,12 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    /// How many consecutive registers of a tile one access serves.
-    pub fn vector(&self, inst: &Inst, tile: ValueId) -> Res<u32> {
-        let spec = self.kernel.options.spec;
-        let Some(access) =
-            tk_gpu::analysis::coalesce::access(&self.kernel.module, self.func(), &self.axis, spec, inst)
-        else {
+    /// How many consecutive registers of `tile` one access serves.
+    pub(super) fn vector(&self, inst: &Inst, tile: ValueId) -> Res<u32> {
+        if self.shape(tile).is_empty() {
             return Ok(1);
-        };
-        let fastest = access.order.first().copied().unwrap_or(0);
-        Ok(access.vector.min(self.layout(tile)?.vector(fastest)))
+        }
+        super::shared::decided(inst.attrs.int("vector").and_then(|n| u32::try_from(n).ok()))
     }
 
     /// The address of a register of a tile of pointers.
@@ -106,24 +102,17 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    /// Where the wide accesses through a tile of pointers go, the first register of each; `most` neighbours at once.
-    pub(super) fn places(
-        &self,
-        inst: &Inst,
-        p: ValueId,
-        mask: Option<ValueId>,
-        most: u32,
-    ) -> Res<(u32, Vec<Place<'c>>)> {
+    /// Where the wide accesses through a tile of pointers go, the first register of each; `vector` neighbours at once.
+    pub(super) fn places(&self, p: ValueId, mask: Option<ValueId>, vector: u32) -> Res<Vec<Place<'c>>> {
         let pointers = self.tile(p)?;
         let mask = mask.map(|m| self.tile(m)).transpose()?;
         if self.shape(p).is_empty() {
             let (address, offset) = self.address(&pointers, 0)?;
             let predicate =
                 mask.map(|m| self.register(&m, 0)).transpose()?.map(BasicValueEnum::into_int_value);
-            return Ok((1, vec![Place { address, offset, predicate, near: None }]));
+            return Ok(vec![Place { address, offset, predicate, near: None }]);
         }
         let (layout, shape) = (self.layout_id(p)?, self.shape(p));
-        let vector = self.vector(inst, p)?.min(most);
         let mut places = vec![];
         for n in (0..self.count(p)?).step_by(vector as usize) {
             let (address, offset) = self.address(&pointers, n)?;
@@ -133,12 +122,13 @@ impl<'c> Emit<'_, 'c> {
             let predicate = self.both(asked.filter(|m| !is_true(*m)), real)?;
             places.push(Place { address, offset, predicate, near: None });
         }
-        Ok((vector, places))
+        Ok(places)
     }
 
     fn load(&mut self, inst: &Inst) -> Res<()> {
         let (p, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let (vector, places) = self.places(inst, p, inst.operands.get(1).copied(), u32::MAX)?;
+        let vector = self.vector(inst, p)?;
+        let places = self.places(p, inst.operands.get(1).copied(), vector)?;
         let other = inst.operands.get(2).map(|v| self.tile(*v)).transpose()?;
         self.read_now_or_late(r, Late { vector, places, other, caching: Caching::of(&inst.attrs) })
     }
@@ -232,13 +222,15 @@ impl<'c> Emit<'_, 'c> {
 
     fn store(&mut self, inst: &Inst) -> Res<()> {
         let (p, value) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
-        let (vector, places) = self.places(inst, p, inst.operands.get(2).copied(), u32::MAX)?;
+        let vector = self.vector(inst, p)?;
+        let places = self.places(p, inst.operands.get(2).copied(), vector)?;
         self.write(value, (vector, &places), Caching::of(&inst.attrs))
     }
 
     fn prefetch(&mut self, inst: &Inst) -> Res<()> {
         let p = self.operand(inst, 0)?;
-        let (vector, places) = self.places(inst, p, inst.operands.get(1).copied(), u32::MAX)?;
+        let vector = self.vector(inst, p)?;
+        let places = self.places(p, inst.operands.get(1).copied(), vector)?;
         let layout = if self.shape(p).is_empty() { None } else { Some(self.layout_id(p)?) };
         let first = self.is_first(layout)?;
         let bytes = self.pointee_bytes(p)?;

@@ -17,10 +17,6 @@ use crate::target::Lane;
 use crate::target::request::Product;
 use crate::target::request::{Left, Lies, Step, WgmmaOperands, words_of};
 
-/// Elements of 8-bit floats after which a sum goes to a wider one: the instruction adds them up in 14 bits (as DeepGEMM and
-/// CUTLASS found), whose errors a sum of 128 keeps small.
-const PROMOTED: u32 = 128;
-
 impl<'c> Emit<'_, 'c> {
     /// A product of groups.
     pub(super) fn multiply_in_groups(
@@ -30,18 +26,17 @@ impl<'c> Emit<'_, 'c> {
         sums: Vec<BasicValueEnum<'c>>,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
         let mut together = self.together((inst, op), (product, tiles, k))?;
-        let f8 = product.factors.iter().any(|d| d.is_f8());
         if op.asynchronous {
             return self.machine.wgmma_issue(self, &together, &sums);
         }
-        if !f8 || op.product.fast {
+        let Some(every) = op.promote_every else {
             let begun = self.machine.wgmma_issue(self, &together, &sums)?;
             return self.machine.wgmma_wait(self, 0, &begun);
-        }
+        };
         let mut all = sums;
         let steps = std::mem::take(&mut together.steps);
         let each = steps.len() / (k >> product.matrix.k).max(1) as usize;
-        for part in steps.chunks(each * (PROMOTED >> product.matrix.k) as usize) {
+        for part in steps.chunks(each * (every >> product.matrix.k) as usize) {
             together.steps = part.to_vec();
             let zeros: Vec<_> = all.iter().map(|x| x.get_type().const_zero()).collect();
             let begun = self.machine.wgmma_issue(self, &together, &zeros)?;
@@ -133,7 +128,7 @@ impl<'c> Emit<'_, 'c> {
         side: usize,
         group: IntValue<'c>,
     ) -> Res<Option<Lies<'c>>> {
-        let MmaOperand::Shared { buffer, bases } = [&op.a, &op.b][side.min(1)] else { return Ok(None) };
+        let MmaOperand::Shared { buffer, bases, .. } = [&op.a, &op.b][side.min(1)] else { return Ok(None) };
         let buffer = *buffer;
         let Some(found) = self.kernel.buffers.get(buffer.buffer) else {
             return bug("a factor has no buffer");

@@ -11,7 +11,7 @@ use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::analysis;
 use tk_gpu::analysis::ldmatrix::{self, Read};
-use tk_gpu::ir::op::{self, BufferRef, Fragments, Mma, MmaOperand};
+use tk_gpu::ir::op::{self, BufferRef, FragmentLoad, Fragments, Mma, MmaOperand};
 use tk_gpu::ir::shared_access;
 use tk_gpu::layout::cut;
 use tk_gpu::target::mma::{Fragment, InstructionName, Matrix, Tiles};
@@ -19,6 +19,7 @@ use tk_gpu::target::precision::Precision;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
 
+use super::shared::decided;
 use super::value::vector_of;
 use super::{Emit, Res, Stop, bug};
 use crate::target::request::Product;
@@ -68,7 +69,7 @@ enum From<'c> {
 
 /// A factor in shared memory. All sizes are bytes.
 struct Lying<'c> {
-    read: Read,
+    load: FragmentLoad,
     /// Log2 of the matrices that one access brings.
     matrices: usize,
     /// The register bits that stand for the neighbours which one access brings to a lane that reads for itself.
@@ -222,7 +223,8 @@ impl<'c> Emit<'_, 'c> {
         let n = op.axis;
         let Some(dtype) = product.factors.get(n).copied() else { return bug("a factor is missing") };
         let (fragment, part) = (tiles.factor(n, op.product.k), tiles.factor(n, 1 << product.matrix.k));
-        let lying = self.lying(inst, &fragment, op.buffer, (&op.bases, dtype))?;
+        let load = decided(op.load)?;
+        let lying = self.lying(inst, &fragment, op.buffer, (&op.bases, dtype, load))?;
         let packed = product.matrix.packed() as usize;
         let words = 1 << (fragment.own + fragment.tiles() - packed);
         let atoms: u32 = fragment.repeats().iter().product();
@@ -288,8 +290,8 @@ impl<'c> Emit<'_, 'c> {
             let fragment = tiles.factor(n, k);
             let dtype = product.factors[n.min(1)];
             let from = match operand {
-                MmaOperand::Shared { buffer, bases } => {
-                    From::Buffer(self.lying(inst, &fragment, *buffer, (bases, dtype))?)
+                MmaOperand::Shared { buffer, bases, load } => {
+                    From::Buffer(self.lying(inst, &fragment, *buffer, (bases, dtype, decided(*load)?))?)
                 }
                 MmaOperand::Registers => {
                     let v = held.next().ok_or_else(|| Stop::Bug("a factor is missing".into()))?;
@@ -306,27 +308,33 @@ impl<'c> Emit<'_, 'c> {
         inst: &Inst,
         f: &Fragment,
         buffer: BufferRef,
-        (bases, dtype): (&[i64], DType),
+        (bases, dtype, load): (&[i64], DType, FragmentLoad),
     ) -> Res<Lying<'c>> {
         let bytes = dtype.bytes() as u32;
         let Some(found) = self.kernel.buffers.get(buffer.buffer) else {
             return bug("a factor has no buffer");
         };
-        let read = ldmatrix::read(f, bases, bytes);
+        let read = match load {
+            FragmentLoad::Matrices => Read::Rows,
+            FragmentLoad::TransposedMatrices => Read::Columns,
+            FragmentLoad::Vector(_) => Read::Own,
+            FragmentLoad::Instruction => return bug("an operand of a warp is read by a group"),
+        };
         let Some(reader) = ldmatrix::reader(f, read, bytes) else { return bug("a factor cannot be read") };
         let size = i64::from(bytes);
         let image = |b: &[u32; 2]| shared_access::image(bases, &f.out_bits(), b) * size;
         let thread: Vec<i64> = reader.lane.iter().chain(f.warp()).map(image).collect();
         let rest: Vec<i64> = reader.rest.iter().map(image).collect();
-        let most = (self.kernel.options.spec.vector_bytes / bytes).checked_ilog2().unwrap_or(0) as usize;
         let elements = |list: &[i64]| list.iter().map(|p| p / size).collect::<Vec<i64>>();
-        let vector = match read {
-            Read::Rows | Read::Columns => vec![],
-            Read::Own => ldmatrix::neighbours(f, &elements(&rest), &elements(&thread), most),
+        let vector = match load {
+            FragmentLoad::Vector(n) => {
+                ldmatrix::neighbours(f, &elements(&rest), &elements(&thread), n.trailing_zeros() as usize)
+            }
+            FragmentLoad::Matrices | FragmentLoad::TransposedMatrices | FragmentLoad::Instruction => vec![],
         };
         let images: Vec<u64> = thread.iter().map(|p| p.cast_unsigned()).collect();
         Ok(Lying {
-            read,
+            load,
             matrices: reader.matrices,
             vector,
             start: i64::from(found.offset),
@@ -426,14 +434,14 @@ impl<'c> Emit<'_, 'c> {
         step: usize,
         words: usize,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        if lying.read == Read::Own {
+        if let FragmentLoad::Vector(_) = lying.load {
             return self.read_own(side, lying, atom, step);
         }
         let mut out: Vec<BasicValueEnum<'c>> = vec![];
         let count = words >> lying.matrices;
         for n in 0..count {
             let (address, offset) = lying.access(self, atom, step * count + n)?;
-            let transposed = lying.read == Read::Columns;
+            let transposed = lying.load == FragmentLoad::TransposedMatrices;
             let loaded =
                 self.machine.load_matrices(self, address, offset, 1 << lying.matrices, transposed)?;
             out.extend(loaded.into_iter().map(BasicValueEnum::from));

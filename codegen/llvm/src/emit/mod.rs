@@ -40,7 +40,7 @@ use tk_gpu::Kernel;
 use tk_gpu::analysis::axis::AxisInfo;
 use tk_gpu::ir::kernel::LayoutId;
 use tk_ops::{ControlOp, DType, Op};
-use tk_tile::{BlockId, Elem, Func, Inst, InstId, Loc, Type, ValueId};
+use tk_tile::{BlockId, Elem, Func, Inst, Loc, Type, ValueId};
 
 use self::state::{Late, Nested, TmaPipeline};
 pub use self::stop::{Res, Stop, bug};
@@ -88,10 +88,8 @@ pub struct Emit<'a, 'c> {
     pub producers: u32,
     /// Whether this warp is the one that brings tiles, where others go its way.
     brings: Option<IntValue<'c>>,
-    /// In front of which instruction the blocks of a program join.
-    joins: Option<InstId>,
     /// The parity of the phase for which the load of a buffer waits that other blocks fill.
-    phases: BTreeMap<usize, PointerValue<'c>>,
+    phases: BTreeMap<u32, PointerValue<'c>>,
     /// The function of elements that is being emitted, if it is one.
     pub nested: Option<Nested>,
 }
@@ -133,11 +131,9 @@ pub fn emit<'a, 'c>(
         late: BTreeMap::new(),
         producers: tk_gpu::ir::warps::producers(kernel),
         brings: None,
-        joins: tk_gpu::ir::cluster::joins(kernel),
         phases: BTreeMap::new(),
         nested: None,
     };
-    e.cluster_arrive()?;
     e.parameters(&entry.params)?;
     e.layouts_at_entry()?;
     e.block(func.body)?;
@@ -370,9 +366,6 @@ impl<'a, 'c> Emit<'a, 'c> {
     pub fn block(&mut self, block: BlockId) -> Res<()> {
         let insts = &self.func().blocks[block].insts;
         for i in insts.iter() {
-            if self.joins == Some(*i) {
-                self.machine.join(self)?;
-            }
             let inst = &self.func().insts[*i];
             self.loc = inst.loc.or(self.loc);
             self.machine.at(self.loc);

@@ -3,7 +3,7 @@
 use inkwell::values::IntValue;
 use tk_gpu::ir::kernel::LayoutId;
 use tk_gpu::ir::op::{BufferRef, Placement, Strides};
-use tk_gpu::ir::shared_access::{image, strided_vector, swizzled_vector};
+use tk_gpu::ir::shared_access::image;
 use tk_gpu::layout::linear::InDim;
 use tk_tile::{Inst, ValueId};
 
@@ -15,6 +15,8 @@ pub(super) struct Slot<'i> {
     pub inst: &'i Inst,
     pub buffer: BufferRef,
     pub placement: &'i Placement,
+    /// Neighbours in consecutive registers that one access serves.
+    pub vector: u32,
 }
 
 /// Where the registers of a thread lie in a buffer.
@@ -68,7 +70,7 @@ impl<'c> Emit<'_, 'c> {
             Placement::Strided(strides) => self.strided(layout, start, strides, bytes, None),
             Placement::Swizzled { bases } => self.swizzled(layout, start, bases, bytes),
         };
-        self.in_stage(at, places?)
+        self.in_stage(at, Places { vector: at.vector, ..places? })
     }
 
     /// The same of strides, in a buffer that begins at `start`. Elements along `free` are left out: their coordinate counts as 0.
@@ -113,9 +115,7 @@ impl<'c> Emit<'_, 'c> {
             }
             registers.push(At::Place(place, 0));
         }
-        let (size, most) = (i64::from(bytes), i64::from(self.kernel.options.spec.vector_bytes));
-        let vector = strided_vector(held, &[], (start, strides), size, most);
-        Ok(Places { base, registers, vector })
+        Ok(Places { base, registers, vector: 1 })
     }
 
     fn swizzled(&self, layout: LayoutId, start: i64, bases: &[i64], bytes: u32) -> Res<Places<'c>> {
@@ -132,9 +132,7 @@ impl<'c> Emit<'_, 'c> {
         thread.extend(of(InDim::Warp));
         let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
         let (base, registers) = self.spread(held.registers(), (start, atom_bytes), &thread, &register)?;
-        let most = i64::from(self.kernel.options.spec.vector_bytes);
-        let vector = swizzled_vector(held, bases, start, size, most);
-        Ok(Places { base, registers, vector })
+        Ok(Places { base, registers, vector: 1 })
     }
 
     /// Where registers lie whose atoms lie one after the other, by the places of the bits of a thread and of a register, in
@@ -183,16 +181,5 @@ impl<'c> Emit<'_, 'c> {
             return Ok(None);
         }
         self.is_real(self.layout_id(tile)?, self.shape(tile), n)
-    }
-
-    /// Registers of one access: those of a vector are all padding or none.
-    pub(super) fn step(&self, placement: &Placement, tile: ValueId, places: &Places<'c>) -> u32 {
-        let mut step = places.vector;
-        if let Placement::Strided(_) = placement {
-            for n in self.shape(tile).iter().filter(|n| tk_gpu::layout::padded(**n) != **n) {
-                step = step.min(1 << n.trailing_zeros().min(4));
-            }
-        }
-        step
     }
 }

@@ -2,13 +2,12 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_gpu::Kernel;
+use tk_gpu::analysis::stmatrix;
+use tk_gpu::ir::cluster::{self, BARRIER};
 use tk_gpu::ir::op::{
-    AsyncCopy, BufferRef, GpuOp, Placement, SharedAdd, SharedGather, SharedLoad, SharedRank, SharedScatter,
-    SharedStore, Strides,
+    AsyncCopy, BufferRef, ClusterArrive, GpuOp, Placement, SharedAdd, SharedGather, SharedLoad, SharedRank,
+    SharedScatter, SharedStore, StoreAccess, Strides,
 };
-use tk_gpu::ir::shared_access::image;
-use tk_gpu::layout::linear::InDim;
 use tk_gpu::passes::chunk_loads::CHUNK;
 use tk_ops::{DType, ElementwiseOp};
 use tk_tile::{Inst, ValueId};
@@ -18,15 +17,9 @@ use super::value::word;
 use super::{Emit, Res, Stop, bug};
 use crate::target::{Access, Space};
 
-/// Bytes of a row of a matrix that lanes store together.
-const MATRIX_ROW: i64 = 16;
-
-/// Bytes of a barrier in shared memory.
-pub const BARRIER: u32 = 8;
-
-/// Where the barrier of the `n`th buffer lies that other blocks fill: behind what the schedule places.
-pub fn barrier_of(kernel: &Kernel, n: usize) -> u32 {
-    kernel.shared_bytes().next_multiple_of(BARRIER) + n as u32 * BARRIER
+/// What `select_instructions` has decided.
+pub(super) fn decided<T>(choice: Option<T>) -> Res<T> {
+    choice.ok_or_else(|| Stop::Bug("an access has no instruction".into()))
 }
 
 /// Bytes from one element to the next along an axis.
@@ -61,6 +54,8 @@ impl<'c> Emit<'_, 'c> {
             GpuOp::ConsumerRelease(op) => self.consumer_release(inst, op),
             GpuOp::MmaWait(op) => self.mma_wait(inst, op),
             GpuOp::Fragments(op) => self.fragments(inst, op),
+            GpuOp::ClusterArrive(op) => self.cluster_arrive(op),
+            GpuOp::ClusterWait(_) => self.machine.join(self),
             GpuOp::Barrier(_) => self.machine.barrier(self),
             GpuOp::ProxyFence(_) => self.machine.proxy_fence(self),
         }
@@ -90,18 +85,16 @@ impl<'c> Emit<'_, 'c> {
     /// Every access to device memory goes to shared memory as one; what is masked or outside becomes 0 there.
     fn async_copy(&mut self, inst: &Inst, op: &AsyncCopy) -> Res<()> {
         let (place, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let to = self.places_of(Slot { inst, buffer: op.buffer, placement: &op.placement }, r)?;
-        let most = self.step(&op.placement, r, &to);
-        let (vector, from) = match self.ty(place) {
-            tk_tile::Type::View { .. } => self.box_places(inst, r, most)?,
-            tk_tile::Type::Tile { .. } => self.places(
-                inst,
-                place,
-                tk_gpu::ir::shared_access::plain_operands(inst).get(1).copied(),
-                most,
-            )?,
+        let vector = decided(op.vector)?;
+        let at = Slot { inst, buffer: op.buffer, placement: &op.placement, vector };
+        let to = self.places_of(at, r)?;
+        let from = match self.ty(place) {
+            tk_tile::Type::View { .. } => self.box_places(inst, r, vector)?,
+            tk_tile::Type::Tile { .. } => {
+                let mask = tk_gpu::ir::shared_access::plain_operands(inst).get(1).copied();
+                self.places(place, mask, vector)?
+            }
         };
-        let to = Places { vector, ..to };
         let mut first = self.is_first(Some(self.layout_id(r)?))?;
         if let Some(when) = tk_gpu::ir::shared_access::predicate(inst) {
             first = self.both(Some(self.scalar(when)?.into_int_value()), first)?;
@@ -138,37 +131,14 @@ impl<'c> Emit<'_, 'c> {
         Access { predicate, ..Access::of(address, offset, ty, bytes, places.vector) }
     }
 
-    /// Stores elements of 16 bits as matrices of eight rows of 16 bytes, four at a time, if the lanes hold them so: a lane has
-    /// neighbours, four lanes have a row, and eight times four have one matrix. The bits of a lane choose the row of a matrix
-    /// and the matrix then, whose places were those of bits 2 to 4 of a lane and 1 and 2 of a register. Whether they were stored.
-    fn store_matrices(&mut self, op: &SharedStore, v: ValueId) -> Res<bool> {
-        let Placement::Swizzled { bases: order } = &op.placement else { return Ok(false) };
-        let bytes = self.bytes_of(v);
+    /// Stores elements of 16 bits as matrices of eight rows of 16 bytes, four at a time.
+    fn store_matrices(&mut self, op: &SharedStore, v: ValueId) -> Res<()> {
+        let Some(rows) = stmatrix::rows(self.kernel, op, v) else { return bug("no matrices of this layout") };
         let held = self.kernel.layouts.get(self.layout_id(v)?);
-        let atom = held.atom();
-        let size = i64::from(bytes);
-        let of = |dim: InDim| -> Vec<i64> {
-            let bases = (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i));
-            bases.map(|b| image(order, atom.out_bits(), &b) * size).collect()
-        };
-        let (register, lane, warp) = (of(InDim::Register), of(InDim::Lane), of(InDim::Warp));
-        let ([near, r1, r2, more @ ..], [l0, l1, l2, l3, l4]) = (register.as_slice(), lane.as_slice()) else {
-            return Ok(false);
-        };
-        let rows = [l2, l3, l4, r1, r2].into_iter().chain(&warp).chain(more);
-        let fits = self.kernel.options.spec.has_matrix_store
-            && bytes == 2
-            && [*near, *l0, *l1] == [2, 4, 8]
-            && rows.clone().all(|p| *p != 0 && p % MATRIX_ROW == 0)
-            && op.buffer.stages.is_none();
-        if !fits {
-            return Ok(false);
-        }
-        let thread: Vec<i64> = [l2, l3, l4, r1, r2].into_iter().chain(&warp).copied().collect();
-        let register = [&[0, 0, 0], more].concat();
         let start = i64::from(self.buffer(op.buffer.buffer)?);
-        let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
-        let (base, places) = self.spread(held.registers(), (start, atom_bytes), &thread, &register)?;
+        let atom_bytes = (1i64 << held.atom().out_bits().iter().sum::<u32>()) * i64::from(self.bytes_of(v));
+        let (base, places) =
+            self.spread(held.registers(), (start, atom_bytes), &rows.thread, &rows.register)?;
         let dtype = self.dtype(v).ok_or_else(|| Stop::Bug("pointers have 64 bits".into()))?;
         let regs = self.registers(v)?;
         for (part, place) in regs.chunks(8).zip(places.iter().step_by(8)) {
@@ -181,24 +151,21 @@ impl<'c> Emit<'_, 'c> {
             let words = words.into_iter().map(plain).collect::<Result<Vec<_>, _>>()?;
             self.machine.store_matrices(self, address, offset, &words)?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Makes the barriers of buffers that other blocks fill, and tells the other blocks that this one has begun.
-    pub(super) fn cluster_arrive(&mut self) -> Res<()> {
-        if self.joins.is_none() {
-            return Ok(());
-        }
-        let remote_buffers = tk_gpu::ir::cluster::remote_buffers(self.kernel);
-        for buffer in &remote_buffers {
-            let phase = self.builder.build_alloca(self.i32(), "phase")?;
-            self.builder.build_store(phase, self.int(0))?;
-            self.phases.insert(*buffer, phase);
-        }
-        if !remote_buffers.is_empty() {
+    fn cluster_arrive(&mut self, op: &ClusterArrive) -> Res<()> {
+        if let Some(buffer) = op.barriers {
+            let count = self.kernel.buffers.get(buffer).map_or(0, |b| b.bytes / BARRIER);
+            for n in 0..count {
+                let phase = self.builder.build_alloca(self.i32(), "phase")?;
+                self.builder.build_store(phase, self.int(0))?;
+                self.phases.insert(n, phase);
+            }
             self.act_where(Some(self.is_first_of_block()?), || {
-                for n in 0..remote_buffers.len() {
-                    self.machine.mbarrier_init(self, self.int(barrier_of(self.kernel, n)), 1)?;
+                for n in 0..count {
+                    self.machine.mbarrier_init(self, self.remote_barrier(n)?, 1)?;
                 }
                 self.machine.mbarriers_ready(self)
             })?;
@@ -213,31 +180,32 @@ impl<'c> Emit<'_, 'c> {
         Ok(self.builder.build_int_compare(IntPredicate::EQ, at, self.int(0), "")?)
     }
 
-    /// The barrier of the buffer of a remote store, or of its load; `None` if the instruction is neither.
-    fn remote_barrier(&self, buffer: usize) -> Res<IntValue<'c>> {
-        match self.phases.keys().position(|p| *p == buffer) {
-            Some(n) => Ok(self.int(barrier_of(self.kernel, n))),
-            None => bug("a remote buffer has no barrier"),
-        }
+    /// The barrier of this number of remote stores.
+    fn remote_barrier(&self, n: u32) -> Res<IntValue<'c>> {
+        let Some(barriers) = cluster::barriers(self.kernel) else {
+            return bug("a remote store has no barrier");
+        };
+        Ok(self.int(self.buffer(barriers)? + n * BARRIER))
     }
 
     fn shared_store(&mut self, inst: &Inst, op: &SharedStore) -> Res<()> {
         let v = self.operand(inst, 0)?;
-        let remote = if op.remote { Some(self.remote_barrier(op.buffer.buffer)?) } else { None };
+        let remote = op.remote.map(|n| self.remote_barrier(n)).transpose()?;
         if let Some(barrier) = remote {
             let bytes = tk_gpu::ir::cluster::remote_store_bytes(self.kernel, inst);
             let first = self.is_first_of_block()?;
             self.act_where(Some(first), || self.machine.mbarrier_expect(self, barrier, bytes))?;
         }
-        if !self.shape(v).is_empty() && !self.late.contains_key(&v) && self.store_matrices(op, v)? {
-            return Ok(());
-        }
+        let step = match op.access {
+            Some(StoreAccess::Matrices) => return self.store_matrices(op, v),
+            Some(StoreAccess::Vector(n)) => n,
+            None => decided(None)?,
+        };
         let dtype = self.dtype(v);
-        let places = self.places_of(Slot { inst, buffer: op.buffer, placement: &op.placement }, v)?;
+        let at = Slot { inst, buffer: op.buffer, placement: &op.placement, vector: step };
+        let places = self.places_of(at, v)?;
         let layout = if self.shape(v).is_empty() { None } else { Some(self.layout_id(v)?) };
         let first = self.is_first(layout)?;
-        let step = self.step(&op.placement, v, &places);
-        let places = Places { vector: step, ..places };
         let store = |from: usize, regs: &[BasicValueEnum<'c>]| -> Res<()> {
             for (n, values) in (from..).step_by(step as usize).zip(regs.chunks(step as usize)) {
                 let predicate = self.both(self.lies(&op.placement, v, n)?, first)?;
@@ -261,18 +229,17 @@ impl<'c> Emit<'_, 'c> {
 
     fn shared_load(&mut self, inst: &Inst, op: &SharedLoad) -> Res<()> {
         let r = self.result(inst)?;
-        if op.remote {
-            let barrier = self.remote_barrier(op.buffer.buffer)?;
-            let Some(phase) = self.phases.get(&op.buffer.buffer).copied() else {
+        if let Some(n) = op.remote {
+            let barrier = self.remote_barrier(n)?;
+            let Some(phase) = self.phases.get(&n).copied() else {
                 return bug("a barrier was not made");
             };
             let parity = self.builder.build_load(self.i32(), phase, "")?.into_int_value();
             self.machine.mbarrier_wait(self, barrier, parity)?;
             self.builder.build_store(phase, self.builder.build_xor(parity, self.int(1), "")?)?;
         }
-        let places = self.places_of(Slot { inst, buffer: op.buffer, placement: &op.placement }, r)?;
-        let step = self.step(&op.placement, r, &places);
-        let places = Places { vector: step, ..places };
+        let vector = decided(op.vector)?;
+        let places = self.places_of(Slot { inst, buffer: op.buffer, placement: &op.placement, vector }, r)?;
         let regs = self.read_shared(&op.placement, r, &places)?;
         self.define_regs(r, regs)
     }

@@ -347,8 +347,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(Some(Near { base, distance }))
     }
 
-    /// Where the wide accesses to a box of a view go, the first register of each; `most` neighbours at once.
-    pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, most: u32) -> Res<(u32, Vec<Place<'c>>)> {
+    /// Where the wide accesses to a box of a view go, the first register of each; `vector` neighbours at once.
+    pub(super) fn box_places(&self, inst: &Inst, tile: ValueId, vector: u32) -> Res<Vec<Place<'c>>> {
         let mut view = self.view(self.operand(inst, 0)?)?;
         if self.chunked.contains(&tile) {
             // What depends on them only would be kept for all iterations of a loop, a number for each row.
@@ -366,10 +366,9 @@ impl<'c> Emit<'_, 'c> {
                 let one = self.builder.build_int_compare(IntPredicate::ULT, at.at, *extent, "")?;
                 inside = self.both(inside, Some(one))?;
             }
-            (1, vec![Place { address, offset: 0, predicate: inside, near: None }])
+            vec![Place { address, offset: 0, predicate: inside, near: None }]
         } else {
             let layout = self.layout_id(tile)?;
-            let vector = self.vector(inst, tile)?.min(most);
             let mut places = vec![];
             for n in (0..self.count(tile)?).step_by(vector as usize) {
                 let (address, offset) = self.box_address(&view, &corner, layout, n)?;
@@ -377,7 +376,7 @@ impl<'c> Emit<'_, 'c> {
                 let near = self.box_near(&view, &corner, (layout, shape), n)?;
                 places.push(Place { address, offset, predicate, near });
             }
-            (vector, places)
+            places
         })
     }
 
@@ -385,7 +384,8 @@ impl<'c> Emit<'_, 'c> {
         let rank = self.view(self.operand(inst, 0)?)?.extents.len();
         let loads = op == MemoryOp::ViewLoad;
         let tile = if loads { self.result(inst)? } else { self.operand(inst, 1 + rank)? };
-        let (vector, places) = self.box_places(inst, tile, u32::MAX)?;
+        let vector = self.vector(inst, tile)?;
+        let places = self.box_places(inst, tile, vector)?;
         if !loads {
             return self.write(tile, (vector, &places), Caching::of(&inst.attrs));
         }
@@ -409,8 +409,7 @@ impl<'c> Emit<'_, 'c> {
             return Ok(());
         }
         let layout = self.layout_id(r)?;
-        let together = tk_gpu::analysis::coalesce::inside(&self.kernel.module, self.func(), &self.axis, inst);
-        let vector = together.map_or(1, |(d, n)| n.min(self.kernel.layouts.get(layout).vector(d)));
+        let vector = self.vector(inst, r)?;
         let mut regs = vec![];
         for n in (0..self.count(r)?).step_by(vector as usize) {
             let inside = self.is_inside(&view, &corner, layout, shape, n)?;

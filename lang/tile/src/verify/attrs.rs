@@ -15,7 +15,8 @@ type Known = (&'static [&'static str], &'static [&'static str]);
 const NONE: Known = (&[], &[]);
 const AXIS: Known = (&["axis"], &[]);
 const PERM: Known = (&["perm"], &[]);
-const CACHED: Known = (&[], &["cache", "evict"]);
+/// `vector` is what code generation decides.
+const CACHED: Known = (&[], &["cache", "evict", "vector"]);
 
 /// What `op` takes.
 fn known(op: Op) -> Known {
@@ -90,7 +91,8 @@ fn known(op: Op) -> Known {
 
 fn memory(op: MemoryOp) -> Known {
     match op {
-        MemoryOp::PtrAdd | MemoryOp::View | MemoryOp::ViewPtr | MemoryOp::ViewInside => NONE,
+        MemoryOp::PtrAdd | MemoryOp::View | MemoryOp::ViewPtr => NONE,
+        MemoryOp::ViewInside => (&[], &["vector"]),
         MemoryOp::Load
         | MemoryOp::Store
         | MemoryOp::ViewLoad
@@ -129,7 +131,7 @@ fn control(op: ControlOp) -> Known {
 fn kind(op: Op, name: &str, value: &Attr) -> bool {
     match name {
         "value" if op == Op::Create(CreateOp::Const) => matches!(value, Attr::Scalar(_)),
-        "axis" | "bins" | "k" | "pack" | "seed" | "stages" | "start" | "unroll" | "value" => {
+        "axis" | "bins" | "k" | "pack" | "seed" | "stages" | "start" | "unroll" | "value" | "vector" => {
             matches!(value, Attr::Int(_))
         }
         "absent" | "axes" | "perm" | "shape" | "starts" | "values" => matches!(value, Attr::Ints(_)),

@@ -62,6 +62,18 @@ fn run(kernel: &mut Kernel) {
     let axis = AxisInfo::new(&kernel.module, kernel.func(), &kernel.options.facts);
     Lower { kernel, loc: None, uses, alone: false, home, around, axis, stored: vec![] }.block(body, false);
     sweep(kernel);
+    vote(kernel);
+}
+
+/// Where warps vote in the shared memory of a kernel that asserts.
+fn vote(kernel: &mut Kernel) {
+    const WORD: u32 = 4;
+    let func = kernel.func();
+    let asserts = |i: InstId| func.insts[i].op == Op::Control(ControlOp::Assert);
+    if kernel.options.spec.has_gcn && walk::insts(func).into_iter().any(asserts) {
+        kernel.buffers.push(Buffer { bytes: WORD, offset: 0 });
+        kernel.vote = Some(kernel.buffers.len() - 1);
+    }
 }
 
 /// Takes away rearrangements that nobody needs any more.
@@ -231,14 +243,20 @@ impl Lower<'_> {
     /// Stores a tile to a buffer.
     fn store(&mut self, block: BlockId, v: ValueId, place: &Slot) {
         let (buffer, placement) = (BufferRef::whole(place.buffer), place.placement.clone());
-        let store = SharedStore { buffer, placement, chunked: false, ahead: false, remote: false };
+        let store =
+            SharedStore { buffer, placement, chunked: false, ahead: false, remote: None, access: None };
         self.gpu(block, store, &[v], &[]);
     }
 
     /// Loads from a buffer; gives the instruction.
     fn load(&mut self, block: BlockId, place: &Slot, ty: TypeId, layout: Option<LayoutId>) -> InstId {
         let (buffer, placement) = (BufferRef::whole(place.buffer), place.placement.clone());
-        self.gpu(block, SharedLoad { buffer, placement, own: false, remote: false }, &[], &[(ty, layout)])
+        self.gpu(
+            block,
+            SharedLoad { buffer, placement, own: false, remote: None, vector: None },
+            &[],
+            &[(ty, layout)],
+        )
     }
 
     /// Loads what an instruction gives, as its result number `n`.

@@ -49,6 +49,16 @@ pub fn homes(func: &Func) -> Vec<Option<BlockId>> {
     home
 }
 
+/// Elements of 8-bit floats after which a sum goes to a wider one: warpgroups add them up in 14 bits (as DeepGEMM and CUTLASS
+/// found), whose errors a sum of 128 keeps small.
+const PROMOTED: u32 = 128;
+
+/// Whether sums are promoted, unless the source asks for speed.
+fn promote_every(matrix: &Matrix, product: Product) -> Option<u32> {
+    let f8 = product.elems.iter().any(|d| d.is_f8());
+    (matrix.is_group() && f8 && !product.fast).then_some(PROMOTED)
+}
+
 /// Where a factor is.
 enum Place {
     Register(ValueId),
@@ -100,15 +110,19 @@ impl Lower<'_> {
                 operands.push(v);
                 MmaOperand::Registers
             }
-            Place::Buffer(buffer, bases) => MmaOperand::Shared { buffer: BufferRef::whole(buffer), bases },
+            Place::Buffer(buffer, bases) => {
+                MmaOperand::Shared { buffer: BufferRef::whole(buffer), bases, load: None }
+            }
         };
         let (in_a, in_b) = (place(0, a), place(1, b));
+        let product = self.product(inst, [a, b]);
         let mma = Mma {
             a: in_a,
             b: in_b,
-            product: self.product(inst, [a, b]),
+            product,
             instruction: InstructionName(matrix.name),
             asynchronous: false,
+            promote_every: promote_every(matrix, product),
         };
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
         let new = self.gpu(block, mma, &operands, &[(ty, layout)]);

@@ -54,7 +54,7 @@ pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) ->
     let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, acc)?;
     let own = kernel.module.types.get(func.ty(acc)).dtype() == Some(tiles.matrix.sum);
     // 8-bit floats are added up in parts, unless that may be left out.
-    let whole = !mma.product.elems.iter().any(|d| d.is_f8()) || mma.product.fast;
+    let whole = mma.promote_every.is_none();
     let staged = |o: &MmaOperand| o.buffer().is_some_and(|b| multi_stage_buffers.contains(&b.buffer));
     let ringed = staged(&mma.a) && staged(&mma.b);
     let Def::Arg(block, n) = func.values[acc].def else { return None };

@@ -225,7 +225,7 @@ impl<'a> Expand<'a> {
                 }
             };
             let buffer = BufferRef { buffer, stages: Some(stages) };
-            let read = SharedLoad { buffer, placement: placement.clone(), own, remote: false };
+            let read = SharedLoad { buffer, placement: placement.clone(), own, remote: None, vector: None };
             self.replace(&taken, read, slot);
             let operands = shared_access::places(self.kernel, taken.load).to_vec();
             let inst = Inst { operands, ..inst };
@@ -427,6 +427,7 @@ impl<'a> Expand<'a> {
                 own: c.own,
                 when: when.is_some(),
                 caching: Caching::of(&c.inst.attrs),
+                vector: None,
             };
             let operands = c.inst.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v));
             let operands = operands.chain(when).chain([stage]).collect();

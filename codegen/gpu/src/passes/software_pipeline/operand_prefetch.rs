@@ -194,7 +194,7 @@ impl Expand<'_> {
         };
         let mut out = vec![];
         for (axis, (operand, part)) in [mma.a, mma.b].into_iter().zip(prefetch.parts).enumerate() {
-            let MmaOperand::Shared { buffer, bases } = operand else { continue };
+            let MmaOperand::Shared { buffer, bases, .. } = operand else { continue };
             let fragments = Fragments {
                 axis,
                 buffer,
@@ -202,6 +202,7 @@ impl Expand<'_> {
                 product: Product { fast: false, ..mma.product },
                 instruction: mma.instruction,
                 start: step * prefetch.own,
+                load: None,
             };
             out.extend(self.gpu(block, fragments, &[acc, stage], &[(part.0, Some(part.1))]));
         }
@@ -218,6 +219,7 @@ impl Expand<'_> {
             product: Product { k: prefetch.own, ..whole.product },
             instruction: whole.instruction,
             asynchronous: false,
+            promote_every: None,
         };
         let operands = [sum].into_iter().chain(factors.iter().copied()).collect();
         let inst = GpuOp::from(mma).inst(operands, product.loc);

@@ -35,7 +35,7 @@ impl Expand<'_> {
         for (n, v) in loaded.into_iter().enumerate() {
             let Some(c) = self.copies.get(n) else { continue };
             let (buffer, placement) = (c.buffer, c.placement.clone());
-            let store = SharedStore { buffer, placement, chunked: false, ahead, remote: false };
+            let store = SharedStore { buffer, placement, chunked: false, ahead, remote: None, access: None };
             let inst = GpuOp::from(store).inst(vec![v, stage], c.inst.loc);
             self.add(block, inst, &[]);
         }

@@ -243,7 +243,7 @@ fn feed(
     let all = walk::insts(func);
     let mut taken = vec![];
     for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
-        let MmaOperand::Shared { buffer: BufferRef { buffer, .. }, bases } = operand else { continue };
+        let MmaOperand::Shared { buffer: BufferRef { buffer, .. }, bases, .. } = operand else { continue };
         let buffer = *buffer;
         // Both factors may be one.
         if taken.iter().any(|t: &Taken| t.buffer == buffer) {

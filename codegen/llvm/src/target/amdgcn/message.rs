@@ -1,11 +1,10 @@
 //! Owns how programs on AMD GPUs reach control memory, vote, and meet other programs.
 
-use inkwell::module::Linkage;
+use inkwell::IntPredicate;
 use inkwell::values::IntValue;
-use inkwell::{AddressSpace, IntPredicate};
 use tk_tile::message::control;
 
-use super::{Amdgcn, LOCAL, text};
+use super::{Amdgcn, text};
 use crate::emit::{Emit, Res, bug};
 use crate::target::message::{MessageBuffer, Speaks};
 use crate::target::{Space, TargetEmitter};
@@ -54,15 +53,9 @@ impl<'c> Speaks<'c> for Amdgcn<'c> {
 
     /// Warps have no vote together: one word of shared memory is cleared, marked by whom it holds for, and read.
     fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>> {
-        const NAME: &str = "vote";
         let b = e.builder;
-        let vote = e.module.get_global(NAME).unwrap_or_else(|| {
-            let word = e.module.add_global(e.i32(), Some(AddressSpace::from(LOCAL)), NAME);
-            word.set_linkage(Linkage::Internal);
-            word.set_initializer(&e.i32().get_undef());
-            word
-        });
-        let vote = vote.as_pointer_value();
+        let Some(buffer) = e.kernel.vote else { return bug("warps have no buffer to vote through") };
+        let vote = self.pointer(e, Space::Shared, e.int(e.buffer(buffer)?), 0)?;
         let leads = b.build_int_compare(IntPredicate::EQ, e.tid, e.int(0), "")?;
         e.act_where(Some(leads), || {
             b.build_store(vote, e.int(0))?;

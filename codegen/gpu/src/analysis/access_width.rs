@@ -1,0 +1,107 @@
+//! How wide each access to memory may be: how many elements of consecutive registers one instruction moves.
+//!
+//! Guarantees that an access of the width given here, or of a smaller power of two, is aligned to its size, and that its
+//! elements are all of the tile and inside of its view and mask, or none.
+
+use tk_ops::{DType, MemoryOp, Op};
+use tk_tile::{Inst, Type, ValueId};
+
+use crate::analysis::axis::AxisInfo;
+use crate::analysis::{coalesce, ldmatrix, mma};
+use crate::ir::kernel::Kernel;
+use crate::ir::op::{FragmentLoad, Fragments, Mma, MmaOperand, Placement, Strides};
+use crate::ir::params::element_bytes;
+use crate::ir::shared_access::{image, strided_vector, swizzled_vector};
+use crate::target::mma::Fragment;
+
+/// Of an access to shared memory: the most that alignment and layout allow; 1 of a scalar.
+pub fn shared(kernel: &Kernel, placement: &Placement, buffer: usize, v: ValueId) -> u32 {
+    let ty = kernel.module.types.get(kernel.func().ty(v));
+    let (Some(layout), Some(shape)) = (kernel.layout(v), ty.shape()) else { return 1 };
+    let (bytes, most) = (element_bytes(ty.elem()) as i64, i64::from(kernel.options.spec.vector_bytes));
+    let begin = kernel.buffers.get(buffer).map_or(0, |b| i64::from(b.offset));
+    match placement {
+        Placement::Swizzled { bases } => swizzled_vector(layout, bases, begin, bytes, most),
+        Placement::Strided(Strides { start, strides }) => {
+            strided_vector(layout, shape, (begin + start * bytes, strides), bytes, most)
+        }
+    }
+}
+
+/// The tile of an instruction whose accesses to device memory may be wide; `None` of other instructions, and of scalars.
+pub fn accessed(kernel: &Kernel, inst: &Inst) -> Option<ValueId> {
+    let Op::Memory(op) = inst.op else { return None };
+    let first = inst.operands.first().copied()?;
+    let v = match op {
+        MemoryOp::Load | MemoryOp::Store | MemoryOp::Prefetch => first,
+        MemoryOp::ViewLoad | MemoryOp::ViewInside => inst.results.first().copied()?,
+        MemoryOp::ViewStore => {
+            let Type::View { rank, .. } = kernel.module.types.get(kernel.func().ty(first)) else {
+                return None;
+            };
+            inst.operands.get(1 + *rank as usize).copied()?
+        }
+        MemoryOp::PtrAdd
+        | MemoryOp::View
+        | MemoryOp::ViewShape
+        | MemoryOp::ViewStride
+        | MemoryOp::ViewPtr
+        | MemoryOp::ViewSlice
+        | MemoryOp::ViewPermute
+        | MemoryOp::ViewGather
+        | MemoryOp::ViewScatter => return None,
+    };
+    kernel.layout(v).map(|_| v)
+}
+
+/// Of an access to device memory with the elements, or the pointers, `v`. Of `view_inside`: neighbours that are inside or outside
+/// together.
+pub fn memory(kernel: &Kernel, axis: &AxisInfo, inst: &Inst, v: ValueId) -> u32 {
+    let (module, func, spec) = (&kernel.module, kernel.func(), kernel.options.spec);
+    let Some(layout) = kernel.layout(v) else { return 1 };
+    if inst.op == Op::Memory(MemoryOp::ViewInside) {
+        let together = coalesce::inside(module, func, axis, inst);
+        return together.map_or(1, |(d, n)| n.min(layout.vector(d)));
+    }
+    let Some(access) = coalesce::access(module, func, axis, spec, inst) else { return 1 };
+    let fastest = access.order.first().copied().unwrap_or(0);
+    access.vector.min(layout.vector(fastest))
+}
+
+/// How the fragments of an operand are read that is in a buffer as `bases` say.
+fn fragment_load(kernel: &Kernel, f: &Fragment, bases: &[i64], elem: DType) -> FragmentLoad {
+    let bytes = elem.bytes() as u32;
+    match ldmatrix::read(f, bases, bytes) {
+        ldmatrix::Read::Rows => FragmentLoad::Matrices,
+        ldmatrix::Read::Columns => FragmentLoad::TransposedMatrices,
+        ldmatrix::Read::Own => {
+            let at = |b: &[u32; 2]| image(bases, &f.out_bits(), b);
+            let threads: Vec<i64> = f.lane().iter().chain(f.warp()).map(at).collect();
+            let registers: Vec<i64> = f.register().iter().map(at).collect();
+            let most =
+                (kernel.options.spec.vector_bytes / bytes.max(1)).checked_ilog2().unwrap_or(0) as usize;
+            FragmentLoad::Vector(1 << ldmatrix::neighbours(f, &registers, &threads, most).len())
+        }
+    }
+}
+
+/// How a product reads each of its operands, those in registers included.
+pub fn of_mma(kernel: &Kernel, op: &Mma, acc: ValueId) -> Option<[FragmentLoad; 2]> {
+    let tiles = mma::tiles(kernel, op.product, op.instruction, acc)?;
+    let of = |side: usize, operand: &MmaOperand| {
+        if tiles.matrix.is_group() {
+            return FragmentLoad::Instruction;
+        }
+        let fragment = tiles.factor(side, op.product.k);
+        fragment_load(kernel, &fragment, operand.bases(), op.product.elems[side.min(1)])
+    };
+    Some([of(0, &op.a), of(1, &op.b)])
+}
+
+/// How fragments are read.
+pub fn of_fragments(kernel: &Kernel, op: &Fragments, acc: ValueId) -> Option<FragmentLoad> {
+    let tiles = mma::tiles(kernel, op.product, op.instruction, acc)?;
+    let fragment = tiles.factor(op.axis, op.product.k);
+    let elem = *op.product.elems.get(op.axis)?;
+    Some(fragment_load(kernel, &fragment, &op.bases, elem))
+}

@@ -1,0 +1,53 @@
+//! Which stores to shared memory `stmatrix` can do, and where its rows are.
+//!
+//! An instruction stores four matrices of eight rows of 16 bytes; each lane gives the address of one row, and its words hold the
+//! elements that an accumulator of `mma` gives a lane: neighbours in a register, four lanes to a row, eight times four lanes to a
+//! matrix (PTX ISA, `stmatrix`). The bits of a lane then choose the row of a matrix and the matrix, which without it are bits 2
+//! to 4 of a lane and bits 1 and 2 of a register.
+
+use tk_tile::ValueId;
+
+use crate::ir::kernel::Kernel;
+use crate::ir::op::{Placement, SharedStore};
+use crate::ir::params::element_bytes;
+use crate::ir::shared_access::image;
+use crate::layout::linear::InDim;
+
+/// Bytes of a row of a matrix.
+const ROW: i64 = 16;
+
+/// Where rows are, in bytes from the start of the buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// The place of each bit of a thread: which row it addresses.
+    pub thread: Vec<i64>,
+    /// The place of each register bit; 0 for those that an instruction covers.
+    pub register: Vec<i64>,
+}
+
+/// The rows of a store, if `stmatrix` can do it.
+pub fn rows(kernel: &Kernel, store: &SharedStore, v: ValueId) -> Option<Rows> {
+    let (Placement::Swizzled { bases }, None) = (&store.placement, store.buffer.stages) else { return None };
+    let elem = kernel.module.types.get(kernel.func().ty(v)).elem();
+    let bytes = element_bytes(elem);
+    if !kernel.options.spec.has_matrix_store || bytes != 2 || store.chunked || elem_is_pointer(elem) {
+        return None;
+    }
+    let atom = kernel.layout(v)?.atom();
+    let of = |dim: InDim| -> Vec<i64> {
+        let all = (0..atom.bits(dim)).filter_map(|i| atom.basis(dim, i));
+        all.map(|b| image(bases, atom.out_bits(), &b) * bytes as i64).collect()
+    };
+    let (register, lane, warp) = (of(InDim::Register), of(InDim::Lane), of(InDim::Warp));
+    let ([near, r1, r2, more @ ..], [l0, l1, l2, l3, l4]) = (register.as_slice(), lane.as_slice()) else {
+        return None;
+    };
+    let thread: Vec<i64> = [l2, l3, l4, r1, r2].into_iter().chain(&warp).copied().collect();
+    let aligned = thread.iter().chain(more).all(|p| *p != 0 && p % ROW == 0);
+    let fits = [*near, *l0, *l1] == [2, 4, 8] && aligned;
+    fits.then(|| Rows { thread, register: [&[0, 0, 0], more].concat() })
+}
+
+fn elem_is_pointer(elem: &tk_tile::Elem) -> bool {
+    matches!(elem, tk_tile::Elem::Ptr { .. })
+}
