@@ -239,7 +239,7 @@ impl Cx<'_> {
             SYNTAX,
             middle.to(third.node.span),
             format!("comparisons cannot be chained: `{}` follows `{}`", next.symbol(), op.symbol()),
-            "",
+            "second comparison",
         );
         let shared = self.text.get(middle.start as usize..middle.end as usize).unwrap_or("");
         let joined = match &second.node.kind {

@@ -101,7 +101,7 @@ impl<'s> Cutter<'s> {
         };
         if matches!(self.frame.body, Body::Struct(..)) && !method {
             let message = "a struct contains only fields and functions";
-            self.cx.diags.push(Diagnostic::error(SYNTAX, span, message, ""));
+            self.cx.diags.push(Diagnostic::error(SYNTAX, span, message, "neither a field nor a function"));
             kind = ItemKind::Err;
         }
         let item = Item { attrs, doc, kind, span };

@@ -355,7 +355,7 @@ impl<'s> Repair<'s> {
         let (want, place) = (closer(was.tok), self.span(token));
         let message = format!("`{}` is closed by `{}`", text(was.tok), text(token.tok));
         self.diags.push(
-            Diagnostic::error(UNCLOSED, place, message, "")
+            Diagnostic::error(UNCLOSED, place, message, format!("found `{}`", text(token.tok)))
                 .label(self.span(was), format!("expected `{}` to close this", text(want)))
                 .fix(format!("write `{}`", text(want)), place, text(want)),
         );

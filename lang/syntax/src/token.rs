@@ -302,9 +302,14 @@ fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
 }
 
 fn division(slash: Span) -> Diagnostic {
-    Diagnostic::error(BAD_TOKEN, slash, "`//` starts a comment; a division is written `/`", "")
-        .note("`/` of integers gives an integer, rounded toward zero.")
-        .fix("write `/`", slash, "/")
+    Diagnostic::error(
+        BAD_TOKEN,
+        slash,
+        "`//` starts a comment; a division is written `/`",
+        "starts a comment",
+    )
+    .note("`/` of integers gives an integer, rounded toward zero.")
+    .fix("write `/`", slash, "/")
 }
 
 /// The message about a literal that is malformed.
@@ -320,7 +325,7 @@ fn bad_literal(tok: Tok<'_>, span: Span, slice: &str) -> Option<Diagnostic> {
         }
         Tok::SingleQuoted => {
             let text = slice.trim_matches('\'').replace('"', "\\\"");
-            let d = Diagnostic::error(BAD_TOKEN, span, "strings use double quotes", "");
+            let d = Diagnostic::error(BAD_TOKEN, span, "strings use double quotes", "single quotes");
             Some(d.fix("use double quotes", span, format!("\"{text}\"")))
         }
         _other => None,

@@ -142,7 +142,7 @@ impl Session {
         let element = byte / output.dtype.bytes().max(1);
         let message = format!("element {element} of the result `{name}` was never written");
         let place = self.checked().hir.func(kernel).span;
-        Err(vec![Diagnostic::error(codes::UNWRITTEN, place, message, "")])
+        Err(vec![Diagnostic::error(codes::UNWRITTEN, place, message, "this kernel")])
     }
 }
 

@@ -16,7 +16,8 @@ use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, HFn};
 use tk_sema::specialize::specialize;
-use tk_syntax::{Diagnostic, FileId, Span, codes};
+use tk_syntax::codes::{self, Code};
+use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::{Elem, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
 use crate::device::{Device, LaunchOptions};
@@ -306,7 +307,7 @@ fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId
         let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
         room::check(bytes).map_err(|what| {
             let message = format!("workspace `{}` of {} `{}` {what}", s.name, s.count, s.elem);
-            vec![Diagnostic::error(codes::CLAUSE, kernel, message, "")]
+            vec![Diagnostic::error(codes::CLAUSE, kernel, message, "this kernel")]
         })?;
         sizes.push(bytes.unwrap_or(0));
     }
@@ -349,11 +350,25 @@ pub(crate) fn element_size(elem: &Elem) -> usize {
     }
 }
 
+/// The text at the place of a fault. It is empty where the message says all.
+fn at_fault(code: Code) -> &'static str {
+    match code {
+        codes::UNWRITTEN => "read before initialization",
+        codes::RACE | codes::ALIAS => "conflicting access",
+        codes::OFFSET => "this offset overflows",
+        codes::PROMISE => "does not hold",
+        codes::DIVISION => "the divisor is 0",
+        codes::LANES => "conflicting writes",
+        codes::OUTSIDE => "out of bounds",
+        _ => "",
+    }
+}
+
 /// A fault as a diagnostic; without a place of its own it is about `place`.
 pub(crate) fn diagnostic(fault: &Fault, place: Span) -> Diagnostic {
     let span = fault.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
     let code = codes::find(fault.code).unwrap_or(codes::FAULT);
-    let d = Diagnostic::error(code, span, fault.message.clone(), "");
+    let d = Diagnostic::error(code, span, fault.message.clone(), at_fault(code));
     let d = match &fault.other {
         Some((l, what)) => d.label(Span::new(FileId(l.file), l.start as usize, l.end as usize), what.clone()),
         None => d,

@@ -120,7 +120,7 @@ impl Cx<'_, '_> {
                 ps.name_code(),
                 n.span,
                 format!("{} has no parameter `{}`", ps.what, n.text),
-                "",
+                "unknown parameter",
             );
             if let Some(s) = closest(&n.text, ps.names.iter().copied()) {
                 d = d.fix(format!("use `{s}`"), n.span, s);

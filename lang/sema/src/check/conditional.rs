@@ -166,7 +166,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     opt.span,
                     format!("`if let` tests an optional view, but this is `{shown}`"),
-                    "",
+                    format!("this is `{shown}`"),
                 );
                 Ty::Err
             }

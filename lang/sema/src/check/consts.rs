@@ -236,7 +236,7 @@ impl Cx<'_, '_> {
             codes::UNKNOWN_EXTENT,
             e.span,
             format!("{what} must be a number known before specialization"),
-            "",
+            "not known before specialization",
         );
         None
     }
@@ -302,7 +302,7 @@ impl Cx<'_, '_> {
             codes::NOT_STATIC_ARG,
             h.span,
             format!("`{name}` is of {want}, but this is `{shown}`"),
-            "",
+            format!("this is `{shown}`"),
         );
         CTerm::Err
     }
@@ -386,7 +386,7 @@ impl Cx<'_, '_> {
                     codes::TILE_RANK,
                     e.span,
                     format!("a tile has at most {} dimensions, not {}", super::types::MAX_RANK, items.len()),
-                    "",
+                    format!("{} dimensions", items.len()),
                 );
                 return None;
             }
@@ -404,7 +404,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 e.span,
                 format!("expected a shape, found `{shown}`"),
-                "",
+                format!("this is `{shown}`"),
             );
             if shown.starts_with('i') {
                 let text = self.text(e.span);

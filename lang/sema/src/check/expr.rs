@@ -274,7 +274,7 @@ impl Cx<'_, '_> {
                         codes::NOT_A_VALUE,
                         m.span,
                         format!("`{}` is not a file, so nothing can follow `::`", m.text),
-                        "",
+                        "not a file",
                     );
                     None
                 }
@@ -284,7 +284,7 @@ impl Cx<'_, '_> {
                         codes::UNKNOWN_NAME,
                         m.span,
                         format!("no file `{}` is imported", m.text),
-                        "",
+                        "not imported",
                     );
                     if ["grid", "math"].contains(&m.text.as_str()) {
                         let top = Span { start: 0, end: 0, file: m.span.file };
@@ -378,11 +378,13 @@ impl Cx<'_, '_> {
         if to_set.has(DType::Bool) && to_set.single().is_some() {
             let text = self.text(h.span);
             let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-            let d = Diagnostic::error(codes::BAD_CAST, span, "cannot cast to `bool`", "").fix(
-                "compare with 0",
+            let d = Diagnostic::error(
+                codes::BAD_CAST,
                 span,
-                format!("{text} != 0"),
-            );
+                "cannot cast to `bool`",
+                format!("from `{}`", self.show_elem(&Elem::D(from))),
+            )
+            .fix("compare with 0", span, format!("{text} != 0"));
             return self.fail(d);
         }
         if to_set.has(DType::Bool) {

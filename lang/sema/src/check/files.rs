@@ -153,7 +153,7 @@ fn add_fn(
                     codes::UNKNOWN_ATTRIBUTE,
                     a.span,
                     format!("unknown attribute `@{other}` on a function"),
-                    "",
+                    "unknown attribute",
                 )
                 .note("functions and kernels take `@fast` and `@noinline`");
                 p.report(d);
@@ -303,7 +303,7 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
                 codes::PRIVATE,
                 name.span,
                 format!("`{}` is private to `{shown}`", name.text),
-                "",
+                "private item",
             )
             .label(span, "a leading `_` makes a name private to its file");
             p.report(d);
@@ -321,7 +321,7 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
                 codes::UNKNOWN_IMPORT,
                 name.span,
                 format!("`{shown}` has no item `{}`", name.text),
-                "",
+                "unknown item",
             );
             if let Some(s) = super::names::closest(&name.text, names.iter().map(String::as_str)) {
                 d = d.fix(format!("use `{s}`"), name.span, s);
@@ -353,7 +353,7 @@ fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
     } else {
         format!("there is no file `{}.tk` next to this one", shown.join("::"))
     };
-    let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, span, what, "");
+    let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, span, what, "no such file");
     if is_std {
         let names: Vec<String> =
             BUILT_IN.iter().filter(|b| b.0 != "prelude").map(|b| format!("`{}`", std_path(b.0))).collect();

@@ -14,10 +14,15 @@ impl Cx<'_, '_> {
         match b.ty.clone() {
             Ty::Tile { elem: Elem::Ptr { .. }, shape } if shape.is_scalar() => {
                 let text = self.text(base.span);
-                let d =
-                    Diagnostic::error(codes::INDEX, span, "a pointer cannot be indexed", "").note(format!(
-                        "read memory with `load({text} + i)` and write it with `store({text} + i, value)`"
-                    ));
+                let d = Diagnostic::error(
+                    codes::INDEX,
+                    span,
+                    "a pointer cannot be indexed",
+                    "index of a pointer",
+                )
+                .note(format!(
+                    "read memory with `load({text} + i)` and write it with `store({text} + i, value)`"
+                ));
                 self.fail(d)
             }
             Ty::Tile { elem, shape } => self.tile_index(b, &elem, &shape, items, span),
@@ -184,13 +189,13 @@ impl Cx<'_, '_> {
                         codes::AXIS,
                         i.span,
                         format!("index {n} is out of range: the shape has {len} dimensions"),
-                        "",
+                        "out of range",
                     )
                 }
             };
         }
         let Ok(n) = u32::try_from(n) else {
-            return self.error(codes::AXIS, i.span, "a position cannot be negative", "");
+            return self.error(codes::AXIS, i.span, "a position cannot be negative", "negative");
         };
         self.mk(HKind::Field(Box::new(b), n), Ty::i32(), span, true)
     }
@@ -255,7 +260,12 @@ impl Cx<'_, '_> {
                     out.push(HIndex::At(Box::new(i)));
                 }
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
+                    return self.error(
+                        codes::ARGUMENT_NAME,
+                        n.span,
+                        "an index cannot have a name",
+                        "named index",
+                    );
                 }
             }
         }
@@ -432,7 +442,7 @@ impl Cx<'_, '_> {
                 codes::RANK_MISMATCH,
                 span,
                 format!("a buffer of rank {r} takes at most {r} indices, not {n}"),
-                "",
+                format!("{n} indices"),
             );
         }
         let (mut out, mut shape) = (vec![], vec![]);
@@ -457,7 +467,12 @@ impl Cx<'_, '_> {
                     None => return HExpr::err(span),
                 },
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
+                    return self.error(
+                        codes::ARGUMENT_NAME,
+                        n.span,
+                        "an index cannot have a name",
+                        "named index",
+                    );
                 }
             }
         }
@@ -482,7 +497,7 @@ impl Cx<'_, '_> {
         if let Some(rank) = known.filter(|rank| items.len() > *rank as usize) {
             let n = items.len();
             let message = format!("a view of rank {rank} takes at most {rank} indices, not {n}");
-            let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, "");
+            let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, format!("{n} indices"));
             if items.iter().any(is_none) {
                 d = d.note(
                     "`None` adds a dimension to a tile: load it first, `v.load([0], [BLOCK])[None, :]`",
@@ -510,7 +525,7 @@ impl Cx<'_, '_> {
                         codes::VIEW_INDEX,
                         e.span,
                         "`None` adds a dimension to tiles, not to views",
-                        "",
+                        "used on a view",
                     )
                     .note("load first, then index the tile");
                     return self.fail(d);
@@ -521,7 +536,12 @@ impl Cx<'_, '_> {
                     removed += 1;
                 }
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
+                    return self.error(
+                        codes::ARGUMENT_NAME,
+                        n.span,
+                        "an index cannot have a name",
+                        "named index",
+                    );
                 }
             }
         }

@@ -152,7 +152,12 @@ impl<'h> Planner<'h> {
                     "`{name}` has element type {dtype}, but `{}` of kernel `{kernel}` is {v}",
                     c.name
                 );
-                let d = Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "");
+                let d = Diagnostic::error(
+                    codes::LAUNCH_DTYPE,
+                    slot.span,
+                    message,
+                    format!("the argument holds `{dtype}`"),
+                );
                 return Err(Box::new(d.label(c.span, format!("`{}`", c.name))));
             }
             return Ok(());
@@ -165,7 +170,13 @@ impl<'h> Planner<'h> {
                 c.name
             );
             return Err(Box::new(
-                Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "").label(c.span, "the bound"),
+                Diagnostic::error(
+                    codes::LAUNCH_DTYPE,
+                    slot.span,
+                    message,
+                    format!("the argument holds `{dtype}`"),
+                )
+                .label(c.span, "the bound"),
             ));
         }
         self.bindings.cvars.insert(id, CVal::DType(dtype));

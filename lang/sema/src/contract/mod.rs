@@ -188,7 +188,7 @@ fn least(option: &str) -> i64 {
 pub(crate) fn below_least(code: Code, option: &str, value: i128, span: Span) -> Option<Diagnostic> {
     let least = least(option);
     let message = || format!("`{option}` is {value}, but must be at least {least}");
-    (value < i128::from(least)).then(|| Diagnostic::error(code, span, message(), ""))
+    (value < i128::from(least)).then(|| Diagnostic::error(code, span, message(), format!("this is {value}")))
 }
 
 /// A refusal whose place is in the kernel.

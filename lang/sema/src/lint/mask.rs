@@ -388,7 +388,7 @@ fn closed<'a>(
     let text =
         format!("the lane at `{name}` is not masked, but lanes count from 0: the last one is `{name} - 1`");
     let between = Span { start: first.end, end: second.start, ..first };
-    let mut d = warning(codes::MASK_OFF_BY_ONE, first.to(second), text, "");
+    let mut d = warning(codes::MASK_OFF_BY_ONE, first.to(second), text, format!("also true at `{name}`"));
     if let Some(at) = cx.sources.text(between).find(symbol) {
         let start = between.start + at as u32;
         let operator = Span { start, end: start + symbol.len() as u32, ..between };

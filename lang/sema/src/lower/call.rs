@@ -111,7 +111,8 @@ impl Lower<'_, '_> {
         if f.broken {
             let message = format!("`{}` cannot be called: it has errors", f.name);
             return Err(Box::new(
-                Diagnostic::error(codes::INSTANCE, span, message, "").label(f.span, "here"),
+                Diagnostic::error(codes::INSTANCE, span, message, "called here")
+                    .label(f.span, "declared here"),
             ));
         }
         if args.len() != f.params.len() {

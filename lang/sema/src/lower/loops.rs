@@ -53,7 +53,12 @@ impl Lower<'_, '_> {
                 let known = self.welcome(step)?.and_then(|v| v.as_int());
                 if known == Some(0) {
                     let message = "the step of this range is 0";
-                    return Err(Box::new(Diagnostic::error(codes::CONST_EVAL, step.span, message, "")));
+                    return Err(Box::new(Diagnostic::error(
+                        codes::CONST_EVAL,
+                        step.span,
+                        message,
+                        "this is 0",
+                    )));
                 }
                 let range = Range { lo: l, hi: h, step: st, known };
                 let exits = self.block_exits(body);
@@ -418,7 +423,7 @@ impl Lower<'_, '_> {
             self.q.unrolled += 1;
             if self.q.unrolled > MAX_UNROLLED {
                 let message = format!("compile-time loops have more than {MAX_UNROLLED} iterations together");
-                return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, u.span, message, "")));
+                return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, u.span, message, "this loop")));
             }
             self.frame.bindings.cvars.insert(u.var, v.clone());
             if self.block_exits(u.body).any() {

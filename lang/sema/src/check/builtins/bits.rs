@@ -83,7 +83,7 @@ impl Cx<'_, '_> {
         }
         let (ta, tb) = (self.show_elem(&Elem::D(from)), self.show_elem(&Elem::D(to)));
         let message = format!("`bitcast` keeps the width, but the widths of `{ta}` and `{tb}` differ");
-        let diag = Diagnostic::error(codes::BAD_CAST, s.span, message, "");
+        let diag = Diagnostic::error(codes::BAD_CAST, s.span, message, format!("from `{ta}` to `{tb}`"));
         let diag = if matches!((from, to), (DTerm::Known(_), DTerm::Known(_))) {
             diag
         } else {
@@ -103,7 +103,7 @@ impl Cx<'_, '_> {
         let mut dims = self.dims_of(s, shape)?;
         let Some(last) = dims.pop() else {
             let message = "a byte holds two `e2m1`, so `bitcast` between them needs a tile with a dimension";
-            self.error(codes::BAD_CAST, s.span, message, "");
+            self.error(codes::BAD_CAST, s.span, message, "no dimension to pack or unpack");
             return None;
         };
         let two = Poly::int(2);
@@ -112,7 +112,8 @@ impl Cx<'_, '_> {
             let n = crate::show::poly(self.hir(), &last);
             let message =
                 format!("two `e2m1` make a byte, and the last dimension, `{n}`, is not known to be even");
-            let mut diag = Diagnostic::error(codes::BAD_CAST, s.span, message, "");
+            let mut diag =
+                Diagnostic::error(codes::BAD_CAST, s.span, message, format!("the last dimension is `{n}`"));
             if last.as_int().is_none() {
                 diag = diag.note(format!("`require({n} % 2 == 0)` in the signature would make it valid"));
             }

@@ -53,7 +53,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     span,
                     format!("tiles, or a tuple or struct of tiles, are needed here, not `{shown}`"),
-                    "",
+                    format!("this is `{shown}`"),
                 );
                 None
             }
@@ -69,7 +69,7 @@ impl Cx<'_, '_> {
             if shape.as_ref().is_some_and(|s| !self.shapes_equal(s, &found)) {
                 let shown = self.show(whole);
                 let message = format!("the parts need one shape, but this is `{shown}`");
-                self.error(codes::SHAPE_MISMATCH, span, message, "");
+                self.error(codes::SHAPE_MISMATCH, span, message, "the parts differ in shape");
                 return None;
             }
             shape = Some(found);
@@ -77,7 +77,12 @@ impl Cx<'_, '_> {
         }
         if shape.is_none() {
             let shown = self.show(whole);
-            self.error(codes::TYPE_MISMATCH, span, format!("`{shown}` has no values to work on"), "");
+            self.error(
+                codes::TYPE_MISMATCH,
+                span,
+                format!("`{shown}` has no values to work on"),
+                format!("this is `{shown}`"),
+            );
         }
         Some((out, shape?))
     }
@@ -135,7 +140,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 f.span,
                 format!("the function combines two `{b}` and must give `{b}`, but gives `{a}`"),
-                "",
+                format!("gives `{a}`"),
             );
             return None;
         }
@@ -168,7 +173,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     h.span,
                     format!("`map` works on tiles, not on `{shown}`"),
-                    "",
+                    format!("this is `{shown}`"),
                 );
                 return None;
             };
@@ -200,7 +205,7 @@ impl Cx<'_, '_> {
             let shown = self.show(&r);
             let message =
                 format!("`map` applies a function that gives scalars, but this one gives `{shown}`");
-            self.error(codes::TYPE_MISMATCH, f.span, message, "");
+            self.error(codes::TYPE_MISMATCH, f.span, message, format!("gives `{shown}`"));
             return None;
         }
         let ty = self.spread(&r, &shape);
@@ -297,7 +302,7 @@ impl Cx<'_, '_> {
         let message = format!(
             "`gather` along axis {shown} of a tile `{a}` needs an index of these extents, the axis aside, not of `{b}`"
         );
-        let d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, "");
+        let d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, format!("this is `{b}`"));
         self.report(d);
         None
     }
@@ -335,7 +340,7 @@ impl Cx<'_, '_> {
                         codes::SHAPE_MISMATCH,
                         v.span,
                         format!("keys have shape `{a}`, but values have `{b}`"),
-                        "",
+                        format!("this is `{b}`"),
                     );
                     return None;
                 }

@@ -122,7 +122,7 @@ struct Closer<'h> {
 fn open<T>(span: Span, what: &str) -> Res<T> {
     let message = format!("{what} has no closed form, so a launcher without a compiler cannot evaluate it");
     let note = "clauses of shipped kernels may use integers, comparisons, `if` and functions of these";
-    Err(Box::new(Diagnostic::error(codes::NOT_SHIPPED, span, message, "").note(note)))
+    Err(Box::new(Diagnostic::error(codes::NOT_SHIPPED, span, message, "no closed form").note(note)))
 }
 
 impl<'h> Closer<'h> {
