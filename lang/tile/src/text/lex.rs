@@ -75,7 +75,7 @@ impl<'a> Lexer<'a> {
             }
             _ => {
                 self.take(first.len_utf8());
-                Kind::Bad("this character begins nothing")
+                Kind::Bad("unexpected character")
             }
         }
     }
@@ -128,11 +128,11 @@ impl<'a> Lexer<'a> {
                 return Kind::Str(out);
             }
             if !self.rest.starts_with('\\') {
-                return Kind::Bad("this string has no end on its line");
+                return Kind::Bad("unterminated string");
             }
             match self.escape() {
                 Some(c) => out.push(c),
-                None => return Kind::Bad("this string has an unknown escape"),
+                None => return Kind::Bad("unknown escape sequence in this string"),
             }
         }
     }

@@ -146,7 +146,7 @@ impl<'a> Parser<'a> {
                 self.take();
                 Ok(v)
             }
-            None => self.fail("expected an integer that fits here"),
+            None => self.fail("expected an integer in range"),
         }
     }
 
@@ -300,7 +300,7 @@ impl<'a> Parser<'a> {
         let typed = if !open && self.eat(':') { self.some(Self::marked_ty)? } else { vec![] };
         let (types, marks): (Vec<TypeId>, Vec<Option<String>>) = typed.into_iter().unzip();
         if types.len() != results.len() {
-            return self.fail(format!("{} results have {} types", results.len(), types.len()));
+            return self.fail(format!("{} results, but {} types", results.len(), types.len()));
         }
         if !open && self.eat_word("loc") {
             inst.loc = Some(self.loc()?);
@@ -368,7 +368,7 @@ impl<'a> Parser<'a> {
                 return p.fail("expected the name of an attribute");
             };
             if attrs.get(name).is_some() {
-                return p.fail(format!("`{name}` is given twice"));
+                return p.fail(format!("duplicate attribute `{name}`"));
             }
             p.take();
             p.expect('=')?;
@@ -406,7 +406,7 @@ impl<'a> Parser<'a> {
             let dtype = self.dtype()?;
             return match Scalar::parse(text, dtype) {
                 Some(s) => Ok(Attr::Scalar(s)),
-                None => fail(format!("`{text}` is no value of `{dtype}`")),
+                None => fail(format!("`{text}` is not a value of `{dtype}`")),
             };
         }
         match (text, text.parse()) {
@@ -414,7 +414,7 @@ impl<'a> Parser<'a> {
             ("false", _) => Ok(Attr::Bool(false)),
             (_, Ok(i)) => Ok(Attr::Int(i)),
             (_, Err(_)) => {
-                fail(format!("`{text}` is no integer; a scalar needs its type, as in `1.5 : f32`"))
+                fail(format!("`{text}` is not an integer; a scalar needs its type, as in `1.5 : f32`"))
             }
         }
     }
@@ -436,7 +436,7 @@ impl<'a> Parser<'a> {
             return Ok((ty, None));
         }
         if !self.marked {
-            return self.fail("only later stages have layouts");
+            return self.fail("layouts are only allowed in later stages");
         }
         self.take();
         let Some(word) = self.word() else { return self.fail("expected a name like `l0`") };

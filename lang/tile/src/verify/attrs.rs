@@ -146,14 +146,14 @@ pub(super) fn check(inst: &Inst) -> Check {
     let (needed, more) = known(inst.op);
     for (name, value) in inst.attrs.iter() {
         ensure(needed.contains(&name) || more.contains(&name), Invariant::V09, || {
-            format!("it takes no attribute `{name}`")
+            format!("unknown attribute `{name}`")
         })?;
         ensure(kind(inst.op, name, value), Invariant::V09, || {
-            format!("`{name}` is of another kind than `{value}`")
+            format!("attribute `{name}` cannot be `{value}`")
         })?;
     }
     match needed.iter().find(|n| inst.attrs.get(n).is_none()) {
-        Some(name) => fault(Invariant::V09, format!("it needs the attribute `{name}`")),
+        Some(name) => fault(Invariant::V09, format!("missing attribute `{name}`")),
         None => Ok(()),
     }
 }

@@ -166,7 +166,7 @@ fn verify_stage(module: &Module, machine: bool) -> Result<(), VerifyError> {
         func: module.funcs[f].name.clone(),
         inst: None,
         loc: None,
-        message: "the function reaches itself by calls".into(),
+        message: "the function is recursive".into(),
     })
 }
 
@@ -194,7 +194,7 @@ fn signature(module: &Module, func: &Func) -> Check {
         return fault(Invariant::V05, "the body does not exist");
     };
     ensure(body.args.len() == func.param_names.len(), Invariant::V02, || {
-        format!("{} parameters have {} names", body.args.len(), func.param_names.len())
+        format!("{} parameters, but {} names", body.args.len(), func.param_names.len())
     })?;
     let wrong =
         func.alias.iter().find(|(x, y)| x == y || [x, y].iter().any(|n| **n as usize >= body.args.len()));
@@ -215,11 +215,11 @@ fn signature(module: &Module, func: &Func) -> Check {
     match func.kind {
         FuncKind::Fn | FuncKind::NoInline => Ok(()),
         FuncKind::Kernel => {
-            ensure(func.results.is_empty(), Invariant::V03, || "a kernel has no results".into())?;
-            ensure(params.iter().all(plain), Invariant::V03, || "a tile cannot be passed to a kernel".into())
+            ensure(func.results.is_empty(), Invariant::V03, || "a kernel cannot have results".into())?;
+            ensure(params.iter().all(plain), Invariant::V03, || "a kernel cannot take tiles".into())
         }
         FuncKind::Test => ensure(func.results.is_empty() && params.is_empty(), Invariant::V03, || {
-            "a test has neither parameters nor results".into()
+            "a test cannot have parameters or results".into()
         }),
     }
 }
@@ -239,9 +239,6 @@ pub(crate) fn checked_type(module: &Module, id: TypeId) -> Result<&Type, Fault> 
     if ok {
         Ok(ty)
     } else {
-        fault(
-            Invariant::V04,
-            format!("`{ty}` has an extent of 0, a rank that is out of range, or too many elements"),
-        )
+        fault(Invariant::V04, format!("`{ty}` has an extent of 0, a rank out of range, or too many elements"))
     }
 }

@@ -75,7 +75,7 @@ impl Walk<'_> {
         }
         for i in &block.insts {
             let Some(inst) = func.insts.get(*i).filter(|_| first_time(&mut self.insts, i.index())) else {
-                return fault(Invariant::V05, format!("{i} does not exist or stands in two places"));
+                return fault(Invariant::V05, format!("{i} does not exist or is in two places"));
             };
             self.at = Some(*i);
             let missing = inst.operands.iter().find(|v| func.values.get(**v).is_none());
@@ -95,7 +95,9 @@ impl Walk<'_> {
         let known = self.func.values.get(v).filter(|value| value.def == def);
         match known.filter(|_| first_time(&mut self.values, v.index())) {
             Some(value) => checked_type(self.module, value.ty).map(|_| ()),
-            None => fault(Invariant::V05, format!("{v} is defined in two places, or does not know where")),
+            None => {
+                fault(Invariant::V05, format!("{v} is defined twice, or its recorded definition is wrong"))
+            }
         }
     }
 
@@ -111,10 +113,13 @@ impl Walk<'_> {
             self.at = Some(*i);
             let name = inst.op.name();
             if let Some(v) = inst.operands.iter().find(|v| self.values.get(v.index()) != Some(&true)) {
-                return fault(Invariant::V07, format!("`{name}` uses {v}, which is not defined before it"));
+                return fault(
+                    Invariant::V07,
+                    format!("the definition of {v} does not dominate its use in `{name}`"),
+                );
             }
             ensure(!is_terminator(inst.op) || Some(*i) == last, Invariant::V06, || {
-                format!("`{name}` stands before the end of its block")
+                format!("terminator `{name}` before the end of its block")
             })?;
             if !self.machine || !is_machine(inst) {
                 ops::inst(self.module, func, inst, self.signatures).map_err(|f| named(name, f))?;
@@ -140,8 +145,8 @@ impl Walk<'_> {
         let wanted = owner.map_or(Op::Control(ControlOp::Return), inner);
         let found = last.map(|i| func.insts[i].op);
         ensure(found == Some(wanted), Invariant::V06, || {
-            let found = found.map_or("nothing", |o| o.name());
-            format!("the block ends in `{found}` where `{}` is asked for", wanted.name())
+            let found = found.map_or("nothing".into(), |o| format!("`{}`", o.name()));
+            format!("expected `{}` at the end of the block, found {found}", wanted.name())
         })?;
         match (owner, last) {
             (None, Some(last)) => control::returned(self.module, func, &func.insts[last]),
