@@ -10,10 +10,10 @@ use crate::source;
 
 const PAGE: &str = "docs/architecture.md";
 
-/// Which crates of ours a crate may use, by folder. `None`: all.
+/// The crates of ours that a crate may use, by folder. `None`: all.
 type Allowed = BTreeMap<String, Option<Vec<String>>>;
 
-/// What is wrong.
+/// The problems.
 pub fn check(root: &Path) -> Vec<String> {
     let page = match source::read(root, PAGE) {
         Ok(page) => page,

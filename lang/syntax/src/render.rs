@@ -101,7 +101,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Whether a span is in a known file, in lines that a terminal can show. Prepares the file.
+    /// Returns true if a span is in a known file, in lines that a terminal can show. Prepares the file.
     fn can_show(&mut self, span: Span) -> bool {
         let Some(source) = self.sources.get(span.file) else { return false };
         let text = &source.text;
@@ -204,7 +204,7 @@ fn clip(text: &str, span: Span) -> Range<usize> {
     start..start + shown.len()
 }
 
-/// How the line of a fix looks once it is applied; `None` when that is not one short line.
+/// The line of a fix after it is applied; `None` unless that is one short line.
 fn fixed_line(sources: &SourceMap, fix: &Fix) -> Option<String> {
     let first = fix.edits.first()?;
     let text = &sources.get(first.span.file)?.text;

@@ -89,7 +89,7 @@ impl Attrs {
         Self::default()
     }
 
-    /// Adds or replaces an attribute; `name` must stand in [`NAMES`].
+    /// Adds or replaces an attribute; `name` must be in [`NAMES`].
     pub fn set(&mut self, name: &'static str, value: Attr) {
         match self.0.binary_search_by(|(n, _)| (*n).cmp(name)) {
             Ok(i) => {

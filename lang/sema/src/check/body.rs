@@ -264,8 +264,8 @@ impl Cx<'_, '_> {
         HStmtKind::AssertError { code: code.to_string(), body: (!found).then_some(block) }
     }
 
-    /// What the end of the body of a test has found in the blocks of its `assert_error`s, which have been left by then:
-    /// literals that do not fit their types.
+    /// Matches the `assert_error`s of a test with errors that are found only at the end of its body: literals that do
+    /// not fit their types.
     pub fn late_expected(&mut self, body: &mut HBlock, start: usize) {
         for (span, code) in std::mem::take(&mut self.expected) {
             let inside = |d: &Diagnostic| {

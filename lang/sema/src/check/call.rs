@@ -28,7 +28,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether brackets after this hold compile-time arguments: a function, struct or method.
+    /// Returns true if brackets after this hold compile-time arguments: a function, struct or method.
     fn names_item(&self, e: &ast::Expr) -> bool {
         match &e.kind {
             ExprKind::Path(p) => match p.segments.as_slice() {
@@ -139,7 +139,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether this is no name of a value, but one of the words that some operation takes, such as `acquire`.
+    /// Returns true if this is not the name of a value but a word that some operation takes, such as `acquire`.
     fn is_word(&self, e: &ast::Expr) -> bool {
         let ExprKind::Path(p) = &e.kind else { return false };
         let [n] = p.segments.as_slice() else { return false };
@@ -218,7 +218,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether the signature of a function can be used; reports where it needs itself.
+    /// Returns true if the signature of a function can be used; reports where it needs itself.
     pub fn has_signature(&mut self, id: FnId, span: Span) -> bool {
         if super::items::ensure_signature(self.p, id) {
             return true;
@@ -586,7 +586,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Whether the compile-time evaluator has values of this type.
+/// Returns true if the compile-time evaluator has values of this type.
 fn is_plain(t: &Ty) -> bool {
     match t {
         Ty::Tile { elem: Elem::D(_), shape } => shape.is_scalar(),

@@ -10,7 +10,7 @@ use crate::contract;
 use crate::hir::{CVarId, FnId, HExpr, HKind, LocalId, Requirement, Scratch, Tune, TuneRow};
 use crate::types::{Elem, Ty};
 
-/// What `launch(..)` knows: the name, and whether it is a bool.
+/// The options of `launch(..)`: the name, and whether it is a bool.
 const LAUNCH: &[(&str, bool)] = &[
     ("warps", false),
     ("stages", false),

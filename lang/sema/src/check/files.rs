@@ -240,7 +240,8 @@ fn import(p: &mut Program, file: usize, name: &ast::Name, def: Option<Def>) {
     }
 }
 
-/// Whether these names are a folder of the standard library, whose files are imported as items are: `std::nn`.
+/// Returns true if these names are a folder of the standard library, whose files are imported as items are:
+/// `std::nn`.
 fn is_folder(names: &[ast::Name]) -> bool {
     let [first, folder] = names else { return false };
     let inside = |name: &str| name.split_once('/').is_some_and(|(f, _)| f == folder.text);
@@ -344,7 +345,7 @@ fn open_std(p: &mut Program, name: &str) -> Option<usize> {
     Some(add_file(p, key, &format!("std/{name}.tk"), text))
 }
 
-/// That a `use` names a file that does not exist; `rest` are the segments after its name.
+/// The error for a `use` of a file that does not exist; `rest` are the segments after its name.
 fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
     let shown: Vec<&str> = segs.iter().take(segs.len() - rest.len()).map(|s| s.text.as_str()).collect();
     let is_std = shown.first() == Some(&"std");

@@ -13,7 +13,7 @@ use crate::types::{Elem, Ty};
 pub(crate) struct Named {
     params: Vec<(ast::Pat, Option<ast::Type>)>,
     body: ast::Expr,
-    /// The names that stand before it.
+    /// The names before it.
     scopes: Vec<Scope>,
     /// The position of the name.
     pub span: Span,
@@ -371,7 +371,7 @@ impl Cx<'_, '_> {
         r
     }
 
-    /// Whether a lambda may use a variable from outside of it.
+    /// Returns true if a lambda may use a variable from outside of it.
     pub(super) fn captures(&self, id: LocalId) -> bool {
         let l = self.local(id);
         let fits = match &l.ty {

@@ -1,4 +1,4 @@
-//! Names of Triton and Python: what is written here for each, and the messages that say so.
+//! Names of Triton and Python: the counterpart of each here, and the messages about them.
 
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -7,7 +7,7 @@ use super::cx::Cx;
 use crate::hir::HExpr;
 use crate::types::Ty;
 
-/// What is written here for a name of another language.
+/// The counterpart of a name of another language.
 #[derive(Clone, Copy)]
 enum Here {
     /// This name, for the same thing.

@@ -80,7 +80,7 @@ impl Cx<'_, '_> {
         self.mk(HKind::Entry(Box::new(list), Box::new(at)), ty.clone(), span, false)
     }
 
-    /// Whether a tuple is a compile-time list of scalars of one type, or of lists that are alike.
+    /// Returns true if a tuple is a compile-time list of scalars of one type, or of lists that are alike.
     fn is_table(&mut self, b: &HExpr) -> bool {
         let Ty::Tuple(ts) = b.ty.clone() else { return false };
         b.konst && ts.len() > 1 && ts.iter().all(|t| ts.first().is_some_and(|f| self.is_alike(t, f)))
@@ -110,7 +110,7 @@ impl Cx<'_, '_> {
         self.chosen(&at, entries, span)
     }
 
-    /// `t[i]` with a compile-time position. While the position is symbolic, the parts have to be of one type.
+    /// `t[i]` with a compile-time position. While the position is symbolic, the parts must have one type.
     fn tuple_entry(&mut self, b: &HExpr, ts: &[Ty], base: Span, i: &ast::Expr, span: Span) -> HExpr {
         let Some(at) = self.const_int(i) else { return HExpr::err(span) };
         let known = self.poly(&at).and_then(|p| self.with_facts(&p).as_int());
@@ -365,7 +365,7 @@ impl Cx<'_, '_> {
         Some((lo, hi, len))
     }
 
-    /// An expression with the value of a polynomial, for extents that stand nowhere in the source.
+    /// An expression with the value of a polynomial, for extents that are not written in the source.
     pub fn poly_expr(&mut self, p: &Poly, span: Span) -> HExpr {
         if let Some(n) = p.as_int() {
             return self.mk(HKind::Int(n), Ty::i32(), span, true);

@@ -117,8 +117,8 @@ fn struct_size(p: &mut Program, id: StructId) {
     }
 }
 
-/// Whether a struct is somewhere in a type. Every other struct is looked into once, and no more of them than a program
-/// has: a circle that is longer is found by its size.
+/// Returns true if a struct is somewhere in a type. Every other struct is visited once, and no more of them than a
+/// program has: a circle that is longer is found by its size.
 fn mentions(hir: &crate::hir::Hir, t: &Ty, inner: StructId, seen: &mut HashSet<StructId>) -> bool {
     match t {
         Ty::Struct(id, _) if *id == inner => true,
@@ -386,10 +386,10 @@ pub(super) fn ensure_body(p: &mut Program, id: FnId) {
     }
 }
 
-/// How many signatures may be under check at once, each waiting for the next: their check is recursive.
+/// The maximum number of signatures under check at once, each waiting for the next: their check is recursive.
 pub(super) const MAX_OPEN_SIGNATURES: usize = 16;
 
-/// How many bodies may be under check at once, each waiting for the next: their check is recursive.
+/// The maximum number of bodies under check at once, each waiting for the next: their check is recursive.
 const MAX_OPEN_BODIES: usize = 16;
 
 fn fn_body(p: &mut Program, id: FnId) {
@@ -508,7 +508,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether a function computes its value from its arguments alone, by the names that it mentions.
+    /// Returns true if a function computes its value from its arguments alone, by the names that it mentions.
     pub fn pure_fn(&mut self, id: FnId) -> bool {
         super::recursion::pure(self.p, id)
     }

@@ -254,7 +254,7 @@ impl Cx<'_, '_> {
         self.fail(d)
     }
 
-    /// A scalar where memory is asked for, or memory where a scalar is.
+    /// A scalar where memory is expected, or the reverse.
     fn not_this_kind(&mut self, kernel: &str, pname: &str, inner: &Ty, h: &HExpr) -> HExpr {
         let (a, b) = (self.show(inner), self.show(&h.ty));
         let d = Diagnostic::error(

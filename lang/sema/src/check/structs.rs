@@ -10,7 +10,7 @@ use crate::hir::{HExpr, HKind, Hir, StructId};
 use crate::types::{CTerm, MAX_PARTS, Ty};
 
 impl Cx<'_, '_> {
-    /// Whether a tuple or struct of these parts is small enough; reports otherwise.
+    /// Returns true if a tuple or struct of these parts is small enough; reports otherwise.
     pub fn few_parts<'t>(&mut self, mut parts: impl Iterator<Item = &'t Ty>, span: Span) -> bool {
         let mut left = MAX_PARTS;
         if parts.all(|t| take_parts(self.hir(), t, 0, &mut left)) {

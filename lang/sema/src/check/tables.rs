@@ -1,6 +1,6 @@
 //! Lookup tables: compile-time lists of numbers that become tiles, and the types of constants that hold them.
 //!
-//! A list is a tuple until a tile is asked for: by the type of a `const`, or by `gather`.
+//! A list is a tuple until a tile is expected: by the type of a `const`, or by `gather`.
 
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};

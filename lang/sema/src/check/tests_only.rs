@@ -45,7 +45,7 @@ pub(super) fn find(p: &mut Program) {
     }
 }
 
-/// Whether a function may use the operation: kernels are known not to be tests.
+/// Returns true if a function may use the operation: kernels are known not to be tests.
 pub(super) fn may_use(kind: FnKind, name: &str) -> bool {
     kind == FnKind::Fn && MAKERS.contains(&name)
 }

@@ -262,7 +262,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// What a tile or pointer is made of: a scalar or pointer type.
+    /// The element type of a tile or pointer: a scalar or pointer type.
     pub fn elem_type(&mut self, t: &ast::Type) -> Elem {
         match self.ty(t) {
             Ty::Tile { elem, shape } if shape.is_scalar() => elem,
@@ -470,7 +470,7 @@ impl Cx<'_, '_> {
         Ty::Struct(id, done)
     }
 
-    /// What a compile-time parameter ranges over.
+    /// The range of a compile-time parameter.
     pub fn bound(&mut self, bound: &[ast::Type], span: Span) -> CKind {
         match bound {
             [] => {

@@ -77,7 +77,7 @@ impl<'h> Planner<'h> {
     }
 
     /// Evaluates the defaults of run-time parameters that are absent. A default may use compile-time parameters, and
-    /// their defaults may use run-time ones: unless `all` is asked for, what has no value yet stays absent.
+    /// their defaults may use run-time ones: unless `all` is set, values not known yet stay absent.
     pub(super) fn run_time_defaults(&mut self, mut args: Vec<HostArg>, all: bool) -> Res<Vec<HostArg>> {
         for (slot, a) in self.slots().iter().zip(&mut args) {
             let Some(e) = slot.default.filter(|_| *a == HostArg::Absent && !slot.optional()) else {

@@ -1,7 +1,7 @@
 //! Reading IR text.
 //!
-//! May assume nothing about the text. Guarantees an answer in time linear in its length, without a panic: a module
-//! whose ids are consistent (it still has to be verified), or the first mistake with its place.
+//! Accepts any text. Guarantees an answer in time linear in its length, without a panic: a module whose ids are
+//! consistent (not yet verified), or the first mistake with its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -21,7 +21,7 @@ pub struct ParseError {
     pub line: u32,
     /// The column in characters, from 1.
     pub column: u32,
-    /// What is wrong.
+    /// A description of the mistake.
     pub message: String,
 }
 
@@ -57,7 +57,7 @@ pub fn parse_marked(text: &str) -> Parsed<(Module, Marks)> {
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// The token that is looked at.
+    /// The current token.
     token: Token<'a>,
     /// The line of the token before it.
     line: u32,
@@ -68,7 +68,7 @@ struct Parser<'a> {
     marks: Marks,
 }
 
-/// What is known about the function that is being read.
+/// The function that is being read, with its values by number.
 struct Scope {
     func: Func,
     /// Values by the number in their name.
@@ -97,12 +97,12 @@ impl<'a> Parser<'a> {
 
     fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
         let Token { line, column, .. } = self.token;
-        // A bad token explains itself better than whoever met it.
+        // A bad token explains itself better than the code that met it.
         let message = if let Kind::Bad(why) = self.token.kind { why.to_string() } else { message.into() };
         Err(ParseError { line, column, message })
     }
 
-    /// Takes the token that is looked at.
+    /// Takes the current token.
     fn take(&mut self) -> Kind<'a> {
         let next = self.lexer.token();
         let token = std::mem::replace(&mut self.token, next);

@@ -1,7 +1,7 @@
-//! V09: which attributes each operation takes, and of which kind each is.
+//! V09: the attributes of each operation, and their kinds.
 //!
-//! May assume nothing. Guarantees names and kinds; what depends on the types (an axis, a permutation) is checked with
-//! the operation.
+//! Requires nothing. Guarantees names and kinds; attributes that depend on types (an axis, a permutation) are checked
+//! with the operation.
 
 use tk_ops::{AtomicOp, ControlOp, CreateOp, DotOp, HostOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
 
@@ -17,7 +17,7 @@ const AXIS: Known = (&["axis"], &[]);
 const PERM: Known = (&["perm"], &[]);
 const CACHED: Known = (&[], &["cache", "evict"]);
 
-/// What `op` takes.
+/// The attributes of `op`.
 fn known(op: Op) -> Known {
     match op {
         Op::Elementwise(_) => (&[], &["fast"]),
@@ -125,7 +125,8 @@ fn control(op: ControlOp) -> Known {
     }
 }
 
-/// Whether a value is of the kind that its name asks for; `value` is a scalar in `const` and an integer elsewhere.
+/// Returns true if a value is of the kind that its name asks for; `value` is a scalar in `const` and an integer
+/// elsewhere.
 fn kind(op: Op, name: &str, value: &Attr) -> bool {
     match name {
         "value" if op == Op::Create(CreateOp::Const) => matches!(value, Attr::Scalar(_)),

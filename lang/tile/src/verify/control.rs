@@ -1,7 +1,7 @@
 //! Verifies control flow, calls and host operations: their operands, their blocks (V12), signatures (V13).
 //!
-//! May assume V05. [`blocks`] may assume V06 and V08 for the blocks of the instruction. Guarantees that values enter and
-//! leave blocks and cross calls with the types that are asked for.
+//! Requires V05; [`blocks`] also requires V06 and V08 for the blocks of the instruction. Guarantees that values enter
+//! and leave blocks and cross calls with the expected types.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! V08 to V11 and V16 of the operations on device memory.
 //!
-//! May assume V05 and V09 as far as types do not matter. Guarantees that nothing is written through what is not `mut`.
+//! Requires V05, and V09 where it does not depend on types. Guarantees that memory is written only through `mut`.
 
 use tk_ops::{AtomicOp, DType, DTypeSet, MemoryOp};
 
@@ -20,7 +20,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// What extents are.
+    /// The type of extents.
     fn extent(&self) -> DType {
         if self.wide { DType::I64 } else { DType::I32 }
     }

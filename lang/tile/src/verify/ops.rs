@@ -1,7 +1,7 @@
-//! V08 to V11 of the operations that compute on tiles, and [`Cx`], what a check looks at.
+//! V08 to V11 of the operations that compute on tiles, and [`Cx`], the context of a check.
 //!
-//! May assume V05: every id of the instruction is in range. Guarantees that what it accepts has operands and results
-//! whose types an implementation need not look at again.
+//! Requires V05: every id of the instruction is in range. Guarantees that no implementation needs to check the types
+//! of operands and results again.
 
 use tk_ops::{
     CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, Op, RandomOp, ReduceOp, Scalar, ScanOp, ShapeOp,
@@ -15,7 +15,7 @@ use crate::verify::Invariant::{V08, V09, V10, V11, V15};
 use crate::verify::control::Signatures;
 use crate::verify::{Check, Fault, attrs, control, ensure, fault, memory};
 
-/// An instruction and where it stands.
+/// An instruction and its function.
 #[derive(Clone, Copy)]
 pub(super) struct Cx<'a> {
     pub module: &'a Module,
@@ -139,7 +139,7 @@ pub(super) fn serves(found: Tile<'_>, wanted: Tile<'_>) -> Check {
     })
 }
 
-/// Checks one instruction: everything but what its blocks have to be.
+/// Checks one instruction: everything but the requirements on its blocks.
 pub(super) fn inst(module: &Module, func: &Func, inst: &Inst, signatures: &Signatures<'_>) -> Check {
     let cx = Cx { module, func, inst };
     let blocks = flow(inst.op).blocks();

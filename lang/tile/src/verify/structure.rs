@@ -1,7 +1,6 @@
 //! V05, V06, V07: the shape of a function, and the walk that checks each instruction.
 //!
-//! May assume that the signature of the function has been checked. Guarantees that every check of an instruction sees
-//! ids that are in range.
+//! Requires a checked signature. Guarantees that every check of an instruction sees ids that are in range.
 
 use tk_ops::{ControlOp, Op};
 
@@ -47,13 +46,13 @@ struct Walk<'a> {
     module: &'a Module,
     func: &'a Func,
     signatures: &'a Signatures<'a>,
-    /// Whether operations of a machine may stand here.
+    /// Whether machine operations are allowed.
     machine: bool,
-    /// What has been seen. The second walk uses `values` for what is visible.
+    /// The blocks, instructions and values seen so far. The second walk uses `values` for the visible ones.
     blocks: Vec<bool>,
     insts: Vec<bool>,
     values: Vec<bool>,
-    /// The instruction that is being looked at.
+    /// The instruction being checked.
     at: Option<InstId>,
 }
 

@@ -112,7 +112,7 @@ fn survive(text: &str) {
         let printed = module.to_string();
         assert_eq!(parse(&printed).unwrap_or_else(|e| panic!("{e}\n{printed}")).to_string(), printed);
         if let Ok(module) = TileModule::new(module) {
-            // The second list leaves functions that nobody calls where they are.
+            // The second list leaves unused functions where they are.
             for passes in [PASSES, &PASSES[1..]] {
                 run_passes(passes, module.clone(), None).unwrap_or_else(|e| panic!("{e}\n{text}"));
             }

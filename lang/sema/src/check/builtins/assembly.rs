@@ -7,7 +7,7 @@ use crate::check::cx::Cx;
 use crate::hir::{HArg, HExpr};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-/// What `inline_asm` gives.
+/// The results of `inline_asm`.
 enum Results {
     /// A tile or scalar of this element type.
     One(Box<HExpr>, DTerm),

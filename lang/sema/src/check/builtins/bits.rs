@@ -93,7 +93,7 @@ impl Cx<'_, '_> {
         None
     }
 
-    /// Whether a `require` says that two dtypes have one width.
+    /// Returns true if a `require` says that two dtypes have one width.
     fn width_fact(&self, a: DTerm, b: DTerm) -> bool {
         self.widths.iter().any(|(x, y)| (*x, *y) == (a, b) || (*x, *y) == (b, a))
     }
@@ -131,7 +131,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Whether a `bitcast` is between bytes and the pairs of `e2m1` in them.
+/// Returns true if a `bitcast` is between bytes and the pairs of `e2m1` in them.
 fn is_packing(a: DType, b: DType) -> bool {
     let is_byte = |d| matches!(d, DType::U8 | DType::I8);
     a == DType::E2M1 && is_byte(b) || is_byte(a) && b == DType::E2M1

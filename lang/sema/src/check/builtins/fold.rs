@@ -13,8 +13,8 @@ use crate::poly::Poly;
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
-    /// What a function of elements sees of tiles of one shape: a tuple or struct of them keeps its form and becomes
-    /// scalars. Gives that type and the shape.
+    /// The operands that a function of elements sees for tiles of one shape: a tuple or struct of them keeps its form
+    /// and becomes scalars. Returns that type and the shape.
     pub fn scalars_of(&mut self, t: &Ty, span: Span) -> Option<(Ty, Shape)> {
         match t {
             Ty::Tile { elem, shape } => {
@@ -285,7 +285,7 @@ impl Cx<'_, '_> {
         if dims.len() == 1 {
             return Some(());
         }
-        // Along an axis that is not known here every extent has to agree.
+        // Along an axis that is not known here every extent must agree.
         let (along, shown) = match axis {
             Axis::Known(n) => (Some(*n), n.to_string()),
             Axis::Symbolic(p) => (None, crate::show::poly(self.hir(), p)),
@@ -307,7 +307,7 @@ impl Cx<'_, '_> {
         None
     }
 
-    /// What goes along a dimension is refused for a scalar.
+    /// Refuses a scalar as the operand of an operation along a dimension.
     fn need_dimension(&mut self, s: &Slots, dims: &[Poly], span: Span) -> Option<()> {
         if dims.is_empty() {
             let message = format!("`{}` needs a dimension, and a scalar has none", s.row.name);

@@ -133,7 +133,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Where `mut` goes in the declaration `name: *T` or `name: view[..]`.
+    /// The place of `mut` in the declaration `name: *T` or `name: view[..]`.
     fn mut_fix(&self, at: Span) -> Option<(Span, &'static str)> {
         let source = self.p.sources.get(at.file)?;
         let rest = source.text.get(at.end as usize..)?;

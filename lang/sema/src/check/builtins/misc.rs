@@ -94,7 +94,7 @@ impl Cx<'_, '_> {
         self.need_tile(s, h)
     }
 
-    /// The elements and extents of what has to be a tile.
+    /// The elements and extents of a value that must be a tile.
     pub fn need_tile(&mut self, s: &Slots, h: HExpr) -> Option<(HExpr, Elem, Shape)> {
         match h.ty.clone() {
             Ty::Tile { elem, shape } => Some((h, elem, shape)),

@@ -420,7 +420,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Whether an argument has the name of a parameter that one row has and the other has not.
+/// Returns true if an argument has the name of a parameter that one row has and the other has not.
 fn names_param(row: &Row, other: &Row, a: &ast::Arg) -> bool {
     a.name.as_ref().is_some_and(|n| row.param(&n.text).is_some() && other.param(&n.text).is_none())
 }
