@@ -41,7 +41,7 @@ pub fn check(root: &Path) -> Vec<String> {
     problems
 }
 
-/// The rows of the table whose head is `| crate | owns | may depend on |`: the first cell holds the folder and the
+/// The rows of the table whose head is `| crate | contents | may depend on |`: the first cell holds the folder and the
 /// name, the last one folders or the last parts of them, `nothing of ours` or `all`.
 fn table(page: &str) -> Allowed {
     let rows =
