@@ -360,6 +360,7 @@ fn at_fault(code: Code) -> &'static str {
         codes::DIVISION => "the divisor is 0",
         codes::LANES => "conflicting writes",
         codes::OUTSIDE => "out of bounds",
+        codes::TEST_EXPECTED => "this block",
         _ => "",
     }
 }
