@@ -9,7 +9,8 @@ use tk_syntax::SourceMap;
 
 use crate::args::DeviceName;
 
-/// The device for the kernels of a program; `None` is the interpreter. The error says in one sentence why there is none.
+/// The device for the kernels of a program; `None` is the interpreter. The error says in one sentence why none is
+/// available.
 pub fn open(name: DeviceName, sources: &SourceMap, path: &str) -> Result<Option<Arc<dyn Device>>, String> {
     match name {
         DeviceName::Cpu => Ok(None),
@@ -19,7 +20,7 @@ pub fn open(name: DeviceName, sources: &SourceMap, path: &str) -> Result<Option<
     }
 }
 
-/// Whether what is set for a device makes sense.
+/// Checks the settings of a device.
 pub fn settings(name: DeviceName) -> Result<(), String> {
     match name {
         DeviceName::Sim | DeviceName::Sim64 | DeviceName::SimWmma => seed().map(|_| ()),

@@ -6,7 +6,7 @@ use std::fmt::Write;
 pub fn diff(text: &str, formatted: &str) -> String {
     let (before, after): (Vec<&str>, Vec<&str>) = (text.lines().collect(), formatted.lines().collect());
     let mut out = String::new();
-    // Where there are no lines, the number is that of the line in front.
+    // Without lines, the number is that of the line before.
     let number = |at: usize, lines: &[&str]| at + usize::from(!lines.is_empty());
     for (old_at, new_at) in tk_fmt::changes(&before, &after) {
         let old = before.get(old_at.clone()).unwrap_or(&[]);

@@ -30,15 +30,15 @@ pub fn run(terminal: &Terminal) -> Outcome {
     Ok(())
 }
 
-/// Something that was looked for.
+/// A component that was searched.
 struct Tool<'a> {
     name: &'a str,
     version: Option<&'a str>,
     path: Option<&'a str>,
-    /// What led there.
+    /// The setting that led there.
     from: Option<&'a str>,
     works: bool,
-    /// What people read.
+    /// The text for people.
     message: String,
 }
 
@@ -104,7 +104,7 @@ fn compiler(terminal: &Terminal) -> Outcome {
     crate::cache::show(terminal, &cache, &column("cache"))
 }
 
-/// What needs LLVM is not there.
+/// Reports that everything that needs LLVM is unavailable.
 #[cfg(not(feature = "llvm"))]
 fn compiler(terminal: &Terminal) -> Outcome {
     let message =

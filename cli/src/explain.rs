@@ -8,7 +8,7 @@ use crate::terminal::{Failure, Outcome, Terminal};
 
 static PAGES: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../spec/errors");
 
-/// What each operation does, with an example: the reference, of which every section is one operation.
+/// The reference of operations, with examples; every section is one operation.
 static OPERATIONS: &str = include_str!("../../spec/ops.md");
 
 /// Prints the page of a code, or the sections of an operation.

@@ -15,7 +15,7 @@ use crate::input::{Inputs, STDIN, sources};
 use crate::report::Line;
 use crate::terminal::{Failure, Outcome, Terminal};
 
-/// What was found in the files so far.
+/// The results of the files so far.
 #[derive(Default)]
 struct Found {
     /// A file has a syntax error, or with `--check` another layout.

@@ -46,7 +46,7 @@ pub fn report(terminal: &Terminal, checked: &Checked) -> Outcome {
     }
 }
 
-/// What errors of a program mean for the command: those in the text of an option alone are mistakes in the command.
+/// The failure that a program's errors mean for the command: errors in the text of an option alone are usage errors.
 pub fn failure(checked: &Checked) -> Option<Failure> {
     let given = |d: &Diagnostic| checked.hir.given.iter().any(|g| g.value.span.file == d.primary.span.file);
     let mut errors = checked.diagnostics.iter().filter(|d| d.is_error()).peekable();

@@ -14,7 +14,7 @@ use tk_sema::Loader;
 
 use crate::args::InputArgs;
 
-/// What names standard input on the command line.
+/// The name of standard input on the command line.
 pub const STDIN: &str = "-";
 
 /// The sources of one run of the command.

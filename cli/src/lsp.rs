@@ -11,7 +11,7 @@ use crate::terminal::{Failure, Outcome};
 /// Serves an editor until it goes away.
 pub fn run() -> Outcome {
     let stdlib = tk_runtime::files::Files::beside_program().stdlib;
-    // Both are copied together: in the repository they lie in `stdlib` and `spec/errors`.
+    // Both are copied together: in the repository they are in `stdlib` and `spec/errors`.
     let pages = stdlib.as_deref().and_then(Path::parent).map(|folder| folder.join("spec/errors"));
     let version = env!("CARGO_PKG_VERSION");
     let cache = dirs::cache_dir().map(|folder| folder.join("tk").join(version));

@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version go to standard output and are no mistakes. A closed pipe is none either.
+            // Help and version go to standard output and are not errors, nor is a closed pipe.
             let _ = error.print();
             return if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS };
         }
@@ -79,7 +79,7 @@ fn dispatch(terminal: &Terminal, command: &Command) -> Outcome {
     }
 }
 
-/// What the first panic said. Later ones, of other threads, only follow from it.
+/// The message of the first panic. Later ones, of other threads, only follow from it.
 static PANIC: Mutex<Option<String>> = Mutex::new(None);
 
 fn panic_slot() -> MutexGuard<'static, Option<String>> {

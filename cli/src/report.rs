@@ -10,17 +10,17 @@ use tk_syntax::{FileId, Fix, Label, Renderer, Severity, SourceMap, Span};
 #[derive(Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Line<'a> {
-    /// What is wrong somewhere.
+    /// A problem in a file.
     Diagnostic(Diagnostic<'a>),
-    /// How a test ended.
+    /// The result of a test.
     Test(Test<'a>),
     /// The end of `tk test`.
     Summary { passed: usize, failed: usize, left_out: usize },
     /// An array that `tk run` shows.
     Array(Array<'a>),
-    /// What `tk check --emit` prints of a file.
+    /// The output of `tk check --emit` for a file.
     Emitted { file: &'a str, form: &'static str, text: &'a str },
-    /// What the kernel of `tk run` printed.
+    /// The output of the kernel of `tk run`.
     Printed { text: &'a str },
     /// A file that `tk fmt` has rewritten, or that `tk fmt --check` would; with the text if it is standard input.
     Formatted { file: &'a str, text: Option<&'a str> },
@@ -30,7 +30,7 @@ pub enum Line<'a> {
     /// A kernel after a pass of code generation.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without LLVM nothing is built"))]
     Dump(Dump<'a>),
-    /// What `tk layout` says.
+    /// The output of `tk layout`.
     #[cfg_attr(not(feature = "llvm"), allow(dead_code, reason = "without the compiler there are no layouts"))]
     Layout {
         layout: &'a str,
@@ -44,14 +44,14 @@ pub enum Line<'a> {
         swizzled_ways: Option<u32>,
         rendered: &'a str,
     },
-    /// What `tk inspect` found in a file.
+    /// The contents that `tk inspect` found in a file.
     Manifest { file: &'a str, manifest: &'a tk_bundle::Manifest },
-    /// Something that `tk doctor` looked for.
+    /// A component that `tk doctor` searched.
     Tool {
         name: &'a str,
         version: Option<&'a str>,
         path: Option<&'a str>,
-        /// What led to the path: a variable of the environment, or where it was looked for.
+        /// The origin of the path: a variable of the environment, or the place searched.
         from: Option<&'a str>,
         works: bool,
         message: &'a str,
@@ -80,7 +80,7 @@ pub struct Diagnostic<'a> {
     rendered: String,
 }
 
-/// A range of a file, with what is said about it.
+/// A range of a file, with a text about it.
 #[derive(Serialize)]
 pub struct Place<'a> {
     #[serde(flatten)]
@@ -115,7 +115,7 @@ pub struct Edit<'a> {
     replacement: &'a str,
 }
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Serialize)]
 pub struct Test<'a> {
     pub file: &'a str,
@@ -124,12 +124,12 @@ pub struct Test<'a> {
     pub outcome: Ended,
     /// The position of its name.
     pub place: Option<Range<'a>>,
-    /// What it printed.
+    /// Its output.
     pub printed: &'a str,
     pub diagnostics: Vec<Diagnostic<'a>>,
 }
 
-/// How a test ended, in a word.
+/// The result of a test, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {

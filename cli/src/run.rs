@@ -128,7 +128,7 @@ fn by_name<'a>(
     Err(format!("kernel `{kernel_name}` needs a value for {}", missing.join(", ")))
 }
 
-/// Where results go: every name is an array that the kernel may change, and occurs once.
+/// The destinations of results: every name is an array that the kernel may change, and occurs once.
 fn outputs(
     session: &Session,
     kernel: FnId,
@@ -232,7 +232,7 @@ fn dump(folder: &std::path::Path, dumps: &[(String, String)]) -> Result<(), Stri
     write_all(&files)
 }
 
-/// Whether two paths name one file, which need not exist yet.
+/// Returns true if two paths name one file, which need not exist yet.
 fn same_file(a: &Path, b: &Path) -> bool {
     let real = |p: &Path| {
         let folder = p.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -11,8 +11,8 @@ use tk_syntax::{Diagnostic, Renderer, SourceMap, codes};
 use crate::args::{Color, MessageFormat};
 use crate::report::{self, Line};
 
-/// Diagnostics of one file that are printed for people: nobody reads more, and a file that is no program at all gives one for
-/// every other token.
+/// Diagnostics of one file that are printed for people: more would not be read, and a file that is no program at all
+/// gives one for every other token.
 const SHOWN: usize = 100;
 
 /// Why a command did not do what it was asked to.
@@ -28,7 +28,7 @@ pub enum Failure {
     Internal {
         /// In which pass.
         pass: String,
-        /// What it said.
+        /// The text of the message.
         what: String,
     },
     /// An editor went away without the end that the protocol asks for. Exit code 1.
@@ -37,7 +37,7 @@ pub enum Failure {
     Closed,
 }
 
-/// What a command gives.
+/// The result of a command.
 pub type Outcome = Result<(), Failure>;
 
 impl From<String> for Failure {
@@ -55,12 +55,12 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Where messages and data go.
+/// The destination of messages and data.
 #[derive(Clone, Copy, Debug)]
 pub struct Terminal {
     /// Whether messages are colored.
     pub color: bool,
-    /// How messages look.
+    /// The format of messages.
     pub format: MessageFormat,
 }
 
@@ -77,7 +77,7 @@ impl Terminal {
         Terminal { color, format }
     }
 
-    /// Whether standard output holds objects.
+    /// Returns true if standard output holds objects.
     pub fn is_json(&self) -> bool {
         match self.format {
             MessageFormat::Json => true,
@@ -110,7 +110,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Prints a line to standard error. A message that cannot be printed is lost: there is no one to tell.
+    /// Prints a line to standard error. A message that cannot be printed is lost.
     pub fn message(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{}", text.trim_end());
     }
@@ -141,7 +141,7 @@ impl Terminal {
             MessageFormat::Short => {
                 let mut out = io::BufWriter::new(io::stderr().lock());
                 for diagnostic in diagnostics {
-                    // As in `message`, there is no one to tell.
+                    // As in `message`, the failure is ignored.
                     let _ = writeln!(out, "{}", report::short(sources, diagnostic));
                 }
             }

@@ -12,7 +12,7 @@ use crate::report::{self, Ended, Line, main_file};
 use crate::terminal::{Failure, Outcome, Terminal};
 use crate::{device, front, watch};
 
-/// How many tests ended how.
+/// The number of tests with each result.
 #[derive(Default)]
 struct Count {
     passed: usize,

@@ -1,6 +1,6 @@
 //! The values of a command line: `name=VALUE`.
 //!
-//! May assume nothing about the text. An error is one sentence that names the argument.
+//! Accepts any text. An error is one sentence that names the argument.
 
 use std::path::Path;
 

@@ -17,11 +17,11 @@ use crate::args::InputArgs;
 use crate::input::{Inputs, STDIN};
 use crate::terminal::{Failure, Outcome, Terminal};
 
-/// How long it must be quiet before the next round: programs that save several files do that within a few
-/// milliseconds, a delay that is not noticeable.
+/// The quiet time before the next round: programs that save several files do that within a few milliseconds, a delay
+/// that is not noticeable.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// How long a folder in which something is always being written can delay a round.
+/// The maximum delay of a round by a folder that is written to all the time.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Runs rounds until the program is ended from outside, or until one fails for a reason that no change of a file
@@ -61,7 +61,7 @@ fn wait(read: &BTreeMap<PathBuf, Option<String>>) -> Result<(), String> {
         Some(_) | None => PathBuf::from("."),
     };
     for folder in read.keys().map(|p| folder(p)).collect::<BTreeSet<_>>() {
-        // A file that was looked for may have no folder yet.
+        // A missing file may have no folder yet.
         if folder.is_dir() {
             watcher.watch(&folder, RecursiveMode::NonRecursive).map_err(wrong)?;
         }

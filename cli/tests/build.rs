@@ -235,7 +235,7 @@ fn cache_is_shown_and_emptied() {
     tk(&folder, &["cache", "clear"], &[]).code(0).out_has("removed 1 entry, ");
     assert_eq!(names(&folder, "cache"), ["mine.txt"]);
     tk(&folder, &["cache", "clear"], &[("TK_CACHE", "off")]).code(2).says(&["there is no cache"]);
-    // Without TK_CACHE_DIR it lies where the system keeps caches.
+    // Without TK_CACHE_DIR it is where the system keeps caches.
     let home = folder.path("xdg").to_string_lossy().into_owned();
     let ran = info(&[("TK_CACHE_DIR", ""), ("XDG_CACHE_HOME", &home)]);
     ran.code(0).out_has(&format!("{home}/tk/kernels: 0 entries"));

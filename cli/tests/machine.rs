@@ -50,7 +50,7 @@ const COUNTED: [&str; 22] = [
 /// How AMD's instructions say what they do with caches, after their operands.
 const OF_CACHES: [&str; 6] = ["dlc", "glc", "nt", "sc0", "sc1", "slc"];
 
-/// How often each instruction stands in a text; predicates and braces before it do not count.
+/// The number of times that each instruction occurs in a text; predicates and braces before it do not count.
 fn counts(text: &str) -> BTreeMap<String, usize> {
     let mut found = BTreeMap::new();
     for statement in text.split([';', '{', '\n']) {
@@ -145,8 +145,8 @@ fn code_for_amd_is_what_was_reviewed() {
     assert_eq!(old, new, "if the change is meant: TK_BLESS=1");
 }
 
-/// What a code object says of a kernel is what a launch does: the arguments lie as C would lay them, the three numbers of
-/// programs after them, and blocks have their lanes and shared memory.
+/// What a code object says of a kernel is what a launch does: the arguments are laid out as in C, the three numbers
+/// of programs after them, and blocks have their lanes and shared memory.
 #[test]
 fn metadata_for_amd_is_what_a_launch_does() {
     let folder = Folder::new("machine-metadata");

@@ -43,14 +43,14 @@ fn compiler() -> Arc<Jit> {
     Arc::new(Jit::new(SourceMap::default(), Environment::of_process(Some(&here)), Cache::of_process()))
 }
 
-/// Whether a program expects an access outside of its buffers to be found, which a GPU does not look for.
+/// Returns true if a program expects an access outside of its buffers to be found, which a GPU does not look for.
 fn reaches_outside(program: &Program) -> bool {
     let about_memory = ["spec/07-memory.md", "spec/errors/E0708.md"];
     about_memory.iter().any(|page| program.place.starts_with(page))
         && program.text.contains("assert_error \"E0708\"")
 }
 
-/// Whether a program says something else on a GPU by what it is about: assembly that other devices refuse.
+/// Returns true if a program says something else on a GPU by what it is about: assembly that other devices refuse.
 fn is_for_gpus(program: &Program) -> bool {
     program.place.starts_with("spec/errors/E0805.md")
 }

@@ -5,7 +5,7 @@
 //!   `// error: E0304` or `// warning: W0201` (or several codes, with commas) must be where exactly these diagnostics
 //!   are reported; nothing else may be. Warnings count only in blocks that announce one: an excerpt need not use all
 //!   that it declares. An `output` block directly after it holds what `static_print` and `print` say.
-//! - A `tk fragment` block holds statements: it stands in the body of a kernel without parameters and only checks.
+//! - A `tk fragment` block holds statements: it is only checked, in the body of a kernel without parameters.
 //! - The first `tk` block of a page of `spec/errors` gives exactly one diagnostic, of the page's code; warnings count on
 //!   the pages of warnings. The `text` block
 //!   after it is that diagnostic as rendered; `TK_BLESS=1` writes it. An error of a launch may be expected with

@@ -116,7 +116,7 @@ fn a_cache_that_others_can_write_is_not_used() {
         Ran::new(tk.env("TK_CACHE_DIR", folder.path("cache/tk")).env_remove("TK_CACHE").output().unwrap())
     };
     let (inner, outer) = (folder.path("cache/tk"), folder.path("cache"));
-    // What lies there before others may write is not read afterwards.
+    // Files that are there while others may write are not read afterwards.
     mode(&inner, 0o700);
     build(&folder, &works).code(0);
     assert!(build(&folder, &works).code(0).out.contains("(cached)"));
@@ -180,7 +180,7 @@ fn what_a_killed_build_left_is_removed() {
     assert!(!folder.path("out/.tk-abc123.unfinished").exists() && folder.path("out/.other.tmp").exists());
 }
 
-/// A pipe that nobody writes to: whoever opens it to read waits for ever.
+/// A pipe without a writer: opening it to read never returns.
 fn pipe(folder: &Folder, name: &str) {
     let place = folder.path(name);
     rustix::fs::mknodat(rustix::fs::CWD, &place, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)

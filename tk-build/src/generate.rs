@@ -100,7 +100,7 @@ fn column(kernel: &Kernel, arg: usize) -> Vec<Option<String>> {
     kernel.variants.iter().map(|v| v.dtypes.get(arg).cloned().flatten()).collect()
 }
 
-/// Whether two arguments have the same type wherever both are present.
+/// Returns true if two arguments have the same type wherever both are present.
 fn together(a: &[Option<String>], b: &[Option<String>]) -> bool {
     a.iter().zip(b).all(|(x, y)| x.is_none() || y.is_none() || x == y)
 }
@@ -253,7 +253,7 @@ fn function(kernel: &Kernel, names: &Names, generics: &[Generic]) -> Result<Stri
     Ok(out)
 }
 
-/// Whether a number has no Rust type.
+/// Returns true if a number has no Rust type.
 fn is_bits(kernel: &Kernel, arg: usize) -> bool {
     let first = column(kernel, arg).into_iter().flatten().next();
     matches!(first.as_deref(), Some("f8e4m3" | "f8e5m2" | "f8e4m3fnuz" | "f8e5m2fnuz" | "e2m1" | "e8m0"))

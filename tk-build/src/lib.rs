@@ -131,7 +131,7 @@ impl Build {
     }
 }
 
-/// Whether the contents of a file differ: an unchanged file is not compiled again.
+/// Returns true if the contents of a file differ: an unchanged file is not compiled again.
 fn differs(path: &Path, bytes: &[u8]) -> bool {
     std::fs::read(path).map_or(true, |old| old != bytes)
 }

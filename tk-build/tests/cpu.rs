@@ -162,7 +162,7 @@ fn messages_workspaces_and_failures() {
     let error = f.kernels.launch(&f.stream, "says", &[bad.view().arg()], &[]).unwrap_err().to_string();
     assert!(error.contains("`says") && error.contains("too large"), "{error}");
     f.kernels.launch(&f.stream, "says", &[x.view().arg()], &[]).unwrap();
-    // Shapes that do not fit, and memory that nobody has.
+    // Shapes that do not fit, and more memory than exists.
     let (a, b) = (f.of(&[0.0; 4], [2, 2]), f.of(&[0.0; 6], [3, 2]));
     let fails = |x: Arg<'_>, y: Arg<'_>| {
         f.kernels.launch(&f.stream, "scaled", &[x, Arg::Absent, y], &[]).unwrap_err().to_string()

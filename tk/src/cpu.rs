@@ -24,7 +24,7 @@ pub use tk_runtime::npy::Array;
 pub struct Results {
     /// The arrays that the kernel may change, by name.
     pub arrays: Vec<(String, Array)>,
-    /// What it printed.
+    /// The output of the kernel.
     pub printed: String,
 }
 

@@ -18,7 +18,7 @@ const ORDERED: &str = "codegen/gpu/src/";
 /// The most files that may import each other in a cycle.
 const CYCLE: usize = 4;
 
-/// What is wrong.
+/// The problems.
 pub fn check(root: &Path) -> Vec<String> {
     let mut problems = vec![];
     for folder in source::folders(root, "codegen") {

@@ -10,10 +10,10 @@ use crate::source;
 
 const PAGE: &str = "docs/architecture.md";
 
-/// Which crates of ours a crate may use, by folder. `None`: all.
+/// The crates of ours that a crate may use, by folder. `None`: all.
 type Allowed = BTreeMap<String, Option<Vec<String>>>;
 
-/// What is wrong.
+/// The problems.
 pub fn check(root: &Path) -> Vec<String> {
     let page = match source::read(root, PAGE) {
         Ok(page) => page,
@@ -41,7 +41,7 @@ pub fn check(root: &Path) -> Vec<String> {
     problems
 }
 
-/// The rows of the table whose head is `| crate | owns | may depend on |`: the first cell holds the folder and the
+/// The rows of the table whose head is `| crate | contents | may depend on |`: the first cell holds the folder and the
 /// name, the last one folders or the last parts of them, `nothing of ours` or `all`.
 fn table(page: &str) -> Allowed {
     let rows =

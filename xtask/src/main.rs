@@ -1,7 +1,7 @@
-//! Chores of the repository: `cargo xtask tidy` checks what no compiler checks, `cargo xtask ops` writes the op
+//! Tasks of the repository: `cargo xtask tidy` checks what no compiler checks, `cargo xtask ops` writes the op
 //! reference `spec/ops.md` from the op table (`--check` only compares), `cargo xtask schema` the schema of manifests.
 //!
-//! Nothing here ships. May assume that it runs inside the repository.
+//! Nothing here ships. Runs inside the repository.
 
 #![forbid(unsafe_code)]
 

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use crate::source::{self, File};
 
-/// What a crate without unsafe code begins with.
+/// The first line of a crate without unsafe code.
 const FORBID: &str = "#![forbid(unsafe_code)]";
 /// The licence, as manifests name it.
 const LICENSE: &str = "\"MIT OR Apache-2.0\"";
 /// Its texts.
 const TEXTS: [&str; 2] = ["LICENSE-APACHE", "LICENSE-MIT"];
 
-/// What is wrong; `rust` are all files of Rust.
+/// The problems; `rust` are all Rust files.
 pub fn check(root: &Path, rust: &[File]) -> Vec<String> {
     let mut problems: Vec<String> = rust.iter().filter_map(|file| unsafe_code(file, rust)).collect();
     let manifests = source::files(root, "", "toml").into_iter().filter(|f| f.path.ends_with("Cargo.toml"));
@@ -49,7 +49,7 @@ fn unsafe_code(file: &File, rust: &[File]) -> Option<String> {
         .then(|| format!("{}: has no unsafe code; say so with `{FORBID}`", file.path))
 }
 
-/// Whether a line has a block, a function, an implementation or an attribute that is unsafe.
+/// Returns true if a line has a block, a function, an implementation or an attribute that is unsafe.
 fn is_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or(line);
     ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern", "unsafe("]

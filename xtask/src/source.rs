@@ -34,7 +34,7 @@ fn collect(root: &Path, folder: &str, extension: &str, found: &mut Vec<File>) {
     }
 }
 
-/// Whether a folder is a cache, as Cargo marks its build folders (bford.info/cachedir).
+/// Returns true if a folder is a cache, as Cargo marks its build folders (bford.info/cachedir).
 fn is_cache(folder: &Path) -> bool {
     folder.join("CACHEDIR.TAG").exists()
 }

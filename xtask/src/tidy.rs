@@ -13,7 +13,7 @@ const FILE_LINES: usize = 600;
 const FUNCTION_LINES: usize = 80;
 /// Tables, which may be long: a row is read on its own.
 const TABLES: &[&str] = &["lang/ops/src/rows/"];
-/// What `lang` must not use: files come in through `tk_sema::Loader`.
+/// The modules that `lang` must not use: files come in through `tk_sema::Loader`.
 const IO: &[&str] = &["std::fs", "std::net", "std::process", "std::env"];
 
 /// Runs every check.
@@ -108,7 +108,7 @@ fn io(file: &File) -> Vec<String> {
 fn warp_width(file: &File) -> Vec<String> {
     if !(file.path.starts_with("codegen/") || file.path.starts_with("lang/tile/"))
         || file.path.contains("/target/")
-        // Where the facts stand.
+        // The file of the facts.
         || file.path.ends_with("codegen/gpu/src/target/spec.rs")
     {
         return vec![];

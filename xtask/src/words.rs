@@ -1,6 +1,7 @@
 //! Checks that sources of `codegen` use the words of `docs/glossary.md`.
 //!
-//! Guarantees that no retired word stands in one, alone or as an identifier; parts of longer identifiers are not looked at.
+//! Guarantees that none contains a retired word, alone or as an identifier; parts of longer identifiers are not
+//! checked.
 
 use std::path::Path;
 
@@ -8,7 +9,7 @@ use crate::source::{self, File};
 
 const PAGE: &str = "docs/glossary.md";
 
-/// What is wrong.
+/// The problems.
 pub fn check(root: &Path, rust: &[File]) -> Vec<String> {
     let page = match source::read(root, PAGE) {
         Ok(page) => page,

@@ -11,7 +11,7 @@ use super::{Builder, Files, extension};
 use crate::args::{BuildArgs, BuildForm};
 use crate::terminal::Failure;
 
-/// Whether a form holds all kernels of a file.
+/// Returns true if a form holds all kernels of a file.
 pub fn is_one(form: BuildForm) -> bool {
     match form {
         BuildForm::Bundle | BuildForm::Manifest | BuildForm::Header => true,

@@ -48,7 +48,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
     if builder.needs_binary() {
         let environment = Environment::of_process(Some(Path::new(path)));
         let tools = Tools::new(environment, Cache::of_process());
-        // What is missing is said before anything is compiled.
+        // Missing tools are reported before anything is compiled.
         for target in &targets {
             tools.assembler(target).map_err(|e| builder.refused(&[e.at(first)]))?;
         }
@@ -60,7 +60,7 @@ pub fn run(terminal: &Terminal, args: &BuildArgs) -> Outcome {
         files.extend(written);
         rows.extend(shown);
     }
-    // What a kernel says while it is compiled is said once, although each target compiles it.
+    // The messages of a kernel while it is compiled are printed once, although each target compiles it.
     let mut said: Vec<Diagnostic> = vec![];
     let each = if builder.each().next().is_some() { chosen.as_slice() } else { &[] };
     for special in each {
@@ -108,7 +108,7 @@ fn said(terminal: &Terminal, session: &Session, refused: Refused) -> Failure {
     }
 }
 
-/// Whether there are such forms of code for these targets.
+/// Fails for a form that none of these targets has.
 fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), String> {
     // The default names the binaries of all targets.
     let missing = forms.iter().find(|f| !targets.iter().any(|t| has_form(t, **f)));
@@ -123,7 +123,7 @@ fn can_be_made(forms: &[BuildForm], targets: &[&TargetSpec]) -> Result<(), Strin
     Ok(())
 }
 
-/// Whether there are such passes, and kernels that are compiled one by one.
+/// Fails for unknown passes, or if every form holds all kernels.
 fn can_be_dumped(args: &BuildArgs) -> Result<(), String> {
     let names: Vec<&str> = PASSES.iter().map(|p| p.name).collect();
     if let Some(wrong) = args.dump_after.iter().find(|d| *d != "all" && !names.contains(&d.as_str())) {
@@ -150,7 +150,7 @@ fn targets(names: &[String]) -> Result<Vec<&'static TargetSpec>, String> {
     Ok(found)
 }
 
-/// What all kernels of one call share.
+/// The state that all kernels of one call share.
 struct Builder<'a> {
     terminal: &'a Terminal,
     session: &'a Session,
@@ -177,7 +177,7 @@ impl Builder<'_> {
         self.forms.iter().copied().filter(|f| !artifact::is_one(*f))
     }
 
-    /// Whether a form is asked for that only compiling gives.
+    /// Returns true if a requested form comes only from compiling.
     fn needs_stages(&self) -> bool {
         !self.dump_after.is_empty()
             || self.forms.iter().any(|f| {
@@ -284,7 +284,7 @@ fn missing(form: BuildForm) -> Failure {
     Failure::Internal { pass: pass::current().into(), what: format!("there is no {}", extension(form)) }
 }
 
-/// Whether there is such a file for a target.
+/// Returns true if there is such a file for a target.
 fn has_form(target: &TargetSpec, form: BuildForm) -> bool {
     match form {
         BuildForm::Ptx | BuildForm::Cubin => target.has_ptx,

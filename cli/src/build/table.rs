@@ -13,7 +13,7 @@ pub struct Row {
     /// The names of its files.
     pub files: Vec<String>,
     pub shared_bytes: Option<u32>,
-    /// What the binary needs, its bytes, and what it took to make it.
+    /// The resources of the binary, its size in bytes, and the work of compiling it.
     pub binary: Option<(Resources, usize, Work)>,
 }
 

@@ -64,14 +64,14 @@ const CLASSES: &[(&str, &[&str])] = &[
 /// The class of the rest.
 const REST: &str = "integer and other";
 
-/// Whether a name of PTX is one of a float: `add.f32`, `fma.rn.f16x2`.
+/// Returns true if a name of PTX is one of a float: `add.f32`, `fma.rn.f16x2`.
 fn is_float(name: &str) -> bool {
     name.split('.')
         .skip(1)
         .any(|part| part.starts_with("f16") || part.starts_with("bf16") || matches!(part, "f32" | "f64"))
 }
 
-/// How many instructions of each class a form has, SASS or PTX; classes without any are left out.
+/// The number of instructions of each class in a form, SASS or PTX; classes without any are left out.
 pub fn mix(view: &View) -> Vec<(&'static str, usize)> {
     let mut counts: Vec<(&'static str, usize)> =
         CLASSES.iter().map(|(name, _)| (*name, 0)).chain([(REST, 0)]).collect();

@@ -19,7 +19,7 @@ use super::program::{self, Report};
 /// What checked mode alone reports: a device may do anything there.
 const UNSPECIFIED: [&str; 8] = ["E0709", "E0710", "E0711", "E0712", "E0713", "E0714", "E0715", "E0716"];
 
-/// A program and where it stands.
+/// A program and its place.
 pub struct Program {
     pub place: String,
     pub text: String,

@@ -5,7 +5,7 @@
 //! over, which is straight to its label. Regions with labels inside are left out: they are loops and nested branches of
 //! the program, whose conditions are the same in all lanes, though LLVM cannot know that.
 
-/// Whether an instruction reads other lanes.
+/// Returns true if an instruction reads other lanes.
 fn crosses_lanes(line: &str) -> bool {
     let name = line.split_whitespace().next().unwrap_or_default();
     let names = ["ds_swizzle_b32", "ds_bpermute_b32", "ds_permute_b32"];

@@ -5,8 +5,7 @@
 
 use std::ops::Range;
 
-/// The lines of `before` that differ in `after`, in order, each group with those that stand there instead; either side
-/// may be empty.
+/// The lines of `before` that differ in `after`, in order, each group with its replacement; either side may be empty.
 pub fn changes(before: &[&str], after: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
     let mut out = vec![];
     let (mut i, mut j) = (0, 0);
@@ -23,7 +22,7 @@ pub fn changes(before: &[&str], after: &[&str]) -> Vec<(Range<usize>, Range<usiz
     out
 }
 
-/// Where the shortest lists of lines end that hold the same but for the layout.
+/// The ends of the shortest groups of lines that are equal but for the layout.
 fn together(a: (&[&str], usize), b: (&[&str], usize)) -> (usize, usize) {
     let weight = |lines: &[&str], at: usize| {
         let counts = |c: &char| !c.is_whitespace() && *c != ',' && *c != '\u{feff}';
@@ -43,7 +42,7 @@ fn together(a: (&[&str], usize), b: (&[&str], usize)) -> (usize, usize) {
     (i.min(a.0.len()), j.min(b.0.len()))
 }
 
-/// How many lines are the same at the beginning and at the end.
+/// The number of equal lines at the beginning and at the end.
 fn same_ends(old: &[&str], new: &[&str]) -> (usize, usize) {
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (old.iter().skip(start), new.iter().skip(start));

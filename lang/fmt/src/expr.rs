@@ -5,7 +5,7 @@ use tk_syntax::Span;
 use tk_syntax::ast::*;
 use tk_syntax::token::Tok;
 
-/// How the elements of a list stand between its brackets.
+/// The arrangement of a list between its brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edges {
     /// `(a, b)`
@@ -101,7 +101,7 @@ impl Layout<'_> {
         }
     }
 
-    /// How many pairs of parentheses stand around something without being a part of it. A tuple has a pair that is.
+    /// The number of pairs of parentheses around an expression that are not part of it. A tuple has a pair that is.
     fn own_parens(&self, span: Span, tuple: bool) -> usize {
         let source = self.source;
         let mut count = 0;
@@ -352,7 +352,7 @@ impl Layout<'_> {
     }
 }
 
-/// Which operators may share a line's chain: those that bind equally.
+/// The operators that may share a chain of lines: those that bind equally.
 fn level(op: BinOp) -> u8 {
     match op {
         BinOp::Or => 0,
@@ -374,7 +374,7 @@ fn index_value(index: &Index) -> Option<&Expr> {
     }
 }
 
-/// Whether an expression ends with brackets of its own, inside which lines can end.
+/// Returns true if an expression ends with brackets of its own, inside which lines can end.
 fn bracketed(e: &Expr) -> bool {
     match &e.kind {
         ExprKind::Tuple(list) | ExprKind::Array(list) => !list.is_empty(),

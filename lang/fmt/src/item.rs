@@ -221,7 +221,7 @@ impl Layout<'_> {
     }
 }
 
-/// Where an item starts, with its attributes.
+/// The start of an item, with its attributes.
 fn start(item: &Item) -> usize {
     let first = item.attrs.first().map_or(item.span.start, |a| a.span.start);
     first.min(item.span.start) as usize

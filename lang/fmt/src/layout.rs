@@ -30,7 +30,7 @@ pub enum Op {
     Open(usize),
     /// Its end.
     Close,
-    /// Lines that begin from here on stand further right.
+    /// Lines that begin from here on are indented further.
     Indent,
     /// Undoes `Indent`.
     Dedent,
@@ -43,7 +43,7 @@ pub enum Op {
 /// A place where a line may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// When it does.
+    /// The condition.
     pub kind: LineKind,
     /// Whether it ends in any case.
     pub forced: bool,
@@ -51,20 +51,20 @@ pub struct Line {
     pub empty: bool,
 }
 
-/// When a line ends.
+/// The condition on which a line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
     /// With the group; nothing otherwise.
     Soft,
     /// With the group; a blank otherwise.
     Blank,
-    /// Where what follows up to the next one does not fit; a blank otherwise.
+    /// If the text up to the next one does not fit; a blank otherwise.
     Fill,
     /// Always. Between statements and the like; an empty line of the text is kept where `Keep` says so.
     Hard(Keep),
 }
 
-/// Where an empty line of the text is kept.
+/// The places where an empty line of the text is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// Nowhere.
@@ -76,7 +76,7 @@ pub enum Keep {
 }
 
 impl Keep {
-    /// Whether a line is empty that may be, before the first thing of a gap or of a later one.
+    /// Returns true if an empty line is kept, before the first thing of a gap or a later one.
     fn keeps(self, empty: bool, first: bool) -> bool {
         match self {
             Keep::Nowhere => false,
@@ -86,7 +86,7 @@ impl Keep {
     }
 }
 
-/// How a group is laid out.
+/// The layout of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     /// The block that ends an element of a list, by the number of its group, if no other element ends so. If that is
@@ -96,7 +96,7 @@ pub struct Group {
 
 /// Builds a document.
 pub struct Layout<'s> {
-    /// What is laid out.
+    /// The source that is laid out.
     pub source: &'s Source<'s>,
     /// The document so far.
     pub ops: Vec<Op>,
@@ -106,7 +106,7 @@ pub struct Layout<'s> {
     pub next: usize,
     /// The next comment.
     next_comment: usize,
-    /// Where in `ops` the last token ends.
+    /// The end of the last token in `ops`.
     gap: usize,
     /// The last block that is no part of an `if` and not empty: its group, and the token after it.
     pub last_block: Option<(usize, usize)>,
@@ -129,12 +129,12 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// What the next token is.
+    /// The next token.
     pub fn peek(&self) -> Option<Tok<'s>> {
         self.source.tok(self.next)
     }
 
-    /// Where the next token starts.
+    /// The start of the next token.
     pub fn at(&self) -> usize {
         self.source.start(self.next)
     }
@@ -181,7 +181,7 @@ impl<'s> Layout<'s> {
         self.ops.push(Op::Space);
     }
 
-    /// A blank, or the end of the line if comments stand here.
+    /// A blank, or a line end if comments follow.
     pub fn space_or_comments(&mut self) {
         if self.comments().is_empty() {
             self.space();
@@ -215,7 +215,7 @@ impl<'s> Layout<'s> {
         }
     }
 
-    /// Lines that begin from here on stand further right.
+    /// Lines that begin from here on are indented further.
     pub fn indent(&mut self) {
         self.ops.push(Op::Indent);
     }
@@ -225,8 +225,8 @@ impl<'s> Layout<'s> {
         self.ops.push(Op::Dedent);
     }
 
-    /// The end of what is between brackets: comments before the closing one, which stand as far right as the rest,
-    /// then a place where a line may end.
+    /// The end of what is between brackets: comments before the closing one, which are indented like the rest, then a
+    /// place where a line may end.
     pub fn last_line(&mut self, kind: LineKind, keep: Keep) {
         let forced = self.own_lines(keep) || matches!(kind, LineKind::Hard(_));
         self.dedent();
@@ -260,7 +260,7 @@ impl<'s> Layout<'s> {
         self.next_comment..self.next_comment + count
     }
 
-    /// Whether a comment needs a line of its own that precedes one token, or from there to another.
+    /// Returns true if a comment needs a line of its own that precedes one token, or from there to another.
     pub fn own_lines_in(&self, tokens: Range<usize>) -> bool {
         let (first, last) =
             (self.source.comments_before(tokens.start), self.source.comments_before(tokens.end));

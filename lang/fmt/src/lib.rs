@@ -65,7 +65,7 @@ fn printed(layout: &Layout<'_>) -> Option<Printed> {
     same.then_some(printed)
 }
 
-/// Whether two texts have the same tokens, but for commas before closing brackets, and the same comments.
+/// Returns true if two texts have the same tokens, but for commas before closing brackets, and the same comments.
 fn same(a: &Source<'_>, b: &Source<'_>) -> bool {
     let comments =
         |s: &Source<'_>| (0..s.comments.len()).map(|i| s.comment_text(i).to_string()).collect::<Vec<_>>();

@@ -16,9 +16,9 @@ const STEP: usize = 4;
 pub struct Printed {
     /// The text.
     pub text: String,
-    /// Where each token ends in it; 0 for a token that was left out.
+    /// The end of each token in it; 0 for a token that was left out.
     pub token_ends: Vec<usize>,
-    /// Where each comment ends in it.
+    /// The end of each comment in it.
     pub comment_ends: Vec<usize>,
 }
 
@@ -53,7 +53,7 @@ pub fn print(layout: &Layout<'_>) -> Printed {
     out
 }
 
-/// What is known of each part before anything is printed. Sums run over the parts before the part.
+/// Facts about each part, computed before anything is printed. Sums run over the parts before the part.
 struct Measures {
     /// The parts; places where a line ends because of a comment are forced.
     ops: Vec<Op>,
@@ -67,7 +67,7 @@ struct Measures {
     next_line: Vec<usize>,
     /// Of a `Fill`: the next place of the same group. Of `Open`: its `Close`.
     end: Vec<usize>,
-    /// Where each group starts.
+    /// The start of each group.
     opens: Vec<usize>,
     /// Whether a comment at the end of a line must end it, since another comment follows.
     ends_line: Vec<bool>,
@@ -157,7 +157,7 @@ impl Measures {
         between(&self.columns, from, to)
     }
 
-    /// Whether a line ends between two parts in any case.
+    /// Returns true if a line ends between two parts in any case.
     fn forced(&self, from: usize, to: usize) -> bool {
         between(&self.forced, from, to) > 0
     }
@@ -183,7 +183,7 @@ fn between(sums: &[usize], from: usize, to: usize) -> usize {
     sum(to).saturating_sub(sum(from))
 }
 
-/// How a group is laid out.
+/// The layout of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// On one line, with all groups in it.
@@ -262,7 +262,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Columns that an element of the current group stands further right: around a hugged block none, since no line ends there.
+    /// The extra indentation of elements of the current group: none around a hugged block, since no line ends there.
     fn step(&self) -> usize {
         if self.frames.last().is_some_and(|f| f.mode == Mode::Hugging) { 0 } else { STEP }
     }
@@ -365,7 +365,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Whether a new line starts before an element: it does not fit, or the one before it took several lines.
+    /// Returns true if a new line starts before an element: it does not fit, or the one before it took several lines.
     fn fill_ends(&self, at: usize) -> bool {
         let m = &self.measures;
         let end = m.end(at);

@@ -29,7 +29,7 @@ pub fn touched(layout: &Layout<'_>, range: &Range<usize>) -> Option<Range<usize>
     Some(first.start..last.end)
 }
 
-/// What is to be replaced by what.
+/// The place that formatting these tokens changes and its new text; `None` if nothing changes.
 pub fn replacement(
     source: &Source<'_>,
     printed: &Printed,
@@ -41,7 +41,7 @@ pub fn replacement(
     (source.text.get(from..to)? != text).then(|| (from..to, text.to_string()))
 }
 
-/// Where what is before a token ends, with the comment at the end of its line: in the text, and laid out.
+/// The end of the text before a token, with the comment at the end of its line: in the source, and laid out.
 fn boundary(source: &Source<'_>, printed: &Printed, token: usize) -> (usize, usize) {
     let Some(before) = token.checked_sub(1) else { return (0, 0) };
     let comments = source.comments_before(token);

@@ -61,17 +61,17 @@ impl<'s> Source<'s> {
         self.tokens.partition_point(|t| t.start < start as usize)
     }
 
-    /// What token `at` is.
+    /// The kind of token `at`.
     pub fn tok(&self, at: usize) -> Option<Tok<'s>> {
         self.tokens.get(at).map(|t| t.tok)
     }
 
-    /// Where token `at` starts; the end of the text after the last one.
+    /// The start of token `at`; the end of the text after the last one.
     pub fn start(&self, at: usize) -> usize {
         self.tokens.get(at).map_or(usize::MAX, |t| t.start)
     }
 
-    /// Where token `at` ends.
+    /// The end of token `at`.
     pub fn end(&self, at: usize) -> usize {
         self.tokens.get(at).map_or(self.text.len(), |t| t.end)
     }
@@ -99,23 +99,23 @@ impl<'s> Source<'s> {
         index(from)..index(self.start(at))
     }
 
-    /// Whether an empty line precedes token `at`.
+    /// Returns true if an empty line precedes token `at`.
     pub fn empty_line_before_token(&self, at: usize) -> bool {
         self.breaks_before_token.get(at).is_some_and(|b| *b > 1)
     }
 
-    /// Whether an empty line precedes comment `at`.
+    /// Returns true if an empty line precedes comment `at`.
     pub fn empty_line_before_comment(&self, at: usize) -> bool {
         self.breaks_before_comment.get(at).is_some_and(|b| *b > 1)
     }
 
-    /// Whether a comment shares its line with what is before it. A doc comment belongs to what follows.
+    /// Returns true if a comment shares its line with what is before it. A doc comment belongs to what follows.
     pub fn trails(&self, comment: usize) -> bool {
         let same_line = self.breaks_before_comment.get(comment).is_some_and(|b| *b == 0);
         same_line && self.comments.get(comment).is_some_and(|c| !c.doc)
     }
 
-    /// Whether token `at` is the last one of its line.
+    /// Returns true if token `at` is the last one of its line.
     pub fn ends_line(&self, at: usize) -> bool {
         self.breaks_before_token.get(at + 1).is_none_or(|b| *b > 0)
             || !self.comments_before(at + 1).is_empty()

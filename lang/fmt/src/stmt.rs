@@ -58,7 +58,7 @@ impl Layout<'_> {
         self.head(cond);
     }
 
-    /// Whether all blocks of an `if` may be on one line.
+    /// Returns true if all blocks of an `if` may be on one line.
     fn all_flat(&self, e: &Expr) -> bool {
         let mut arm = Some(e);
         while let Some(e) = arm {
@@ -71,7 +71,7 @@ impl Layout<'_> {
         true
     }
 
-    /// Whether a block may be on one line.
+    /// Returns true if a block may be on one line.
     fn flat(&self, block: &Block) -> bool {
         let open = self.source.token_at(block.span.start);
         let close = self.source.partner(open);
@@ -225,7 +225,7 @@ fn arm_of(e: &Expr) -> Option<(&Block, Option<&Expr>)> {
     Some((block, None))
 }
 
-/// Where a statement starts, with its attributes.
+/// The start of a statement, with its attributes.
 fn start(stmt: &Stmt) -> usize {
     let first = stmt.attrs.first().map_or(stmt.span.start, |a| a.span.start);
     first.min(stmt.span.start) as usize

@@ -1,4 +1,4 @@
-//! Texts that nobody writes: too deep, too long, broken. And parts of texts.
+//! Unusual texts: too deep, too long, broken. And parts of texts.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

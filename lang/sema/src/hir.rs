@@ -1,9 +1,9 @@
 //! The HIR: what a checked program says, generic and typed.
 //!
-//! Names are resolved, arguments stand in the order of their parameters, operators and builtins are rows of the op
-//! table, implicit lossless conversions are explicit casts. Broadcasting stays implicit: the result type of a
-//! builtin says to which shape its operands go. Types may mention compile-time variables; a specialization gives
-//! them values ([`crate::eval::Bindings`]).
+//! Names are resolved, arguments are in the order of their parameters, operators and builtins are rows of the op
+//! table, implicit lossless conversions are explicit casts. Broadcasting stays implicit: the result type of a builtin
+//! says to which shape its operands go. Types may mention compile-time variables; a specialization gives them values
+//! ([`crate::eval::Bindings`]).
 
 use tk_ops::table::Row;
 use tk_ops::{DType, DTypeSet};
@@ -68,15 +68,15 @@ pub struct Given {
 pub struct CVar {
     /// Its name.
     pub name: String,
-    /// What it ranges over.
+    /// The range of its values.
     pub kind: CKind,
     /// Its default: may use earlier variables and, in kernels, run-time parameters (evaluated at launch).
     pub default: Option<HExpr>,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
 }
 
-/// What a compile-time variable ranges over.
+/// The range of a compile-time variable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CKind {
     /// Integers of a type (i32 unless written otherwise).
@@ -102,7 +102,7 @@ pub struct HConst {
     pub name: String,
     /// Its value, a compile-time expression; local ones may use the compile-time variables of their function.
     pub value: HExpr,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -117,13 +117,13 @@ pub struct HStruct {
     pub fields: Vec<(String, Ty, Span)>,
     /// Its methods by name; their first parameter is `self`.
     pub methods: Vec<(String, FnId)>,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
     /// Its file.
     pub file: FileId,
 }
 
-/// What an [`HFn`] is.
+/// The kinds of an [`HFn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FnKind {
     /// Callable from kernels and functions.
@@ -139,7 +139,7 @@ pub enum FnKind {
 pub struct HFn {
     /// Its name (the text of a test).
     pub name: String,
-    /// What it is.
+    /// The kind of function.
     pub kind: FnKind,
     /// Its file.
     pub file: FileId,
@@ -178,7 +178,7 @@ pub struct HParam {
     pub ty: Ty,
     /// Its default: a compile-time expression.
     pub default: Option<HExpr>,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
 }
 
@@ -191,11 +191,11 @@ pub struct Local {
     pub ty: Ty,
     /// Whether it may be assigned again.
     pub mutable: bool,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
 }
 
-/// What the source says about launches. All expressions are closed over parameters and compile-time variables.
+/// The clauses of a kernel. All expressions are closed over parameters and compile-time variables.
 #[derive(Clone, Debug, Default)]
 pub struct Contract {
     /// 1 to 3 extents; empty without the clause (the grid is 1).
@@ -228,7 +228,7 @@ pub struct Scratch {
 /// A tuning space.
 #[derive(Clone, Debug, Default)]
 pub struct Tune {
-    /// What a tuning result depends on.
+    /// The values that a tuning result depends on.
     pub key: Vec<HExpr>,
     /// Rows of (name, values) with an optional condition.
     pub rows: Vec<TuneRow>,
@@ -264,7 +264,7 @@ pub struct HExport {
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HExpr {
-    /// What it is.
+    /// The kind of expression.
     pub kind: HKind,
     /// Its type.
     pub ty: Ty,
@@ -400,7 +400,7 @@ pub enum HKind {
     },
     /// `if let bind = opt { .. }`: decided at specialization by the presence of the optional.
     IfLet {
-        /// What is asked.
+        /// The optional value.
         opt: Box<HExpr>,
         /// The view inside.
         bind: LocalId,
@@ -479,7 +479,7 @@ pub enum HPat {
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HStmt {
-    /// What it is.
+    /// The kind of statement.
     pub kind: HStmtKind,
     /// Its span.
     pub span: Span,
@@ -545,7 +545,7 @@ pub enum HStmtKind {
     AssertError {
         /// The expected code.
         code: String,
-        /// The body, if it has to run.
+        /// The body, if it must run.
         body: Option<HBlock>,
     },
 }

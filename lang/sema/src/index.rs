@@ -17,7 +17,7 @@ use crate::visit;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SymbolId(pub u32);
 
-/// What a symbol is.
+/// The kinds of symbols.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SymbolKind {
     /// A file, as `use` names it.
@@ -47,17 +47,17 @@ pub enum SymbolKind {
 /// A name that stands for something.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Symbol {
-    /// What it is.
+    /// The kind of symbol.
     pub kind: SymbolKind,
     /// Its name.
     pub name: String,
-    /// Where its name is declared; builtins and files have none.
+    /// The declaration of its name; builtins and files have none.
     pub span: Option<Span>,
     /// All of its declaration.
     pub item: Option<Span>,
     /// Its doc comment.
     pub doc: String,
-    /// What it belongs to: the function of a variable, the struct of a field.
+    /// The owner: the function of a variable, the struct of a field.
     pub owner: Option<SymbolId>,
     /// Whether it may be assigned again.
     pub mutable: bool,
@@ -68,7 +68,7 @@ pub struct Symbol {
 pub struct Reference {
     /// The name.
     pub span: Span,
-    /// What it means.
+    /// The symbol that it names.
     pub symbol: SymbolId,
     /// Whether something is assigned to it here.
     pub write: bool,
@@ -79,7 +79,7 @@ pub struct Reference {
 pub struct CallFact {
     /// The whole call.
     pub span: Span,
-    /// What is called.
+    /// The callee.
     pub callee: FnId,
     /// Its compile-time arguments, given and inferred.
     pub cargs: Vec<(CVarId, CTerm)>,
@@ -90,13 +90,13 @@ pub struct CallFact {
 pub struct IndexedFile {
     /// Its number in the sources.
     pub id: FileId,
-    /// What it is imported as: `std::grid`, or its path.
+    /// The name that it is imported by: `std::grid`, or its path.
     pub key: String,
     /// Its tree.
     pub tree: Arc<ast::File>,
 }
 
-/// What an editor asks of a checked program.
+/// The answers to an editor's questions about a checked program.
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     /// Every symbol.

@@ -25,7 +25,7 @@ pub use check::names::closest;
 pub use check::{Written, check, check_given, check_indexed};
 use tk_syntax::{Diagnostic, SourceMap};
 
-/// Where source text comes from; the only way in which this crate reaches files.
+/// The source of text; the only way in which this crate reaches files.
 pub trait Loader {
     /// The text of a file, bytes that are no UTF-8 replaced; `Err` is one sentence for the user.
     fn load(&self, path: &str) -> Result<String, String>;
@@ -49,6 +49,6 @@ pub struct Checked {
     pub sources: SourceMap,
     /// The typed program; functions with errors are marked `broken`.
     pub hir: hir::Hir,
-    /// What is wrong, in source order.
+    /// The diagnostics, in source order.
     pub diagnostics: Vec<Diagnostic>,
 }

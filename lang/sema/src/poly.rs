@@ -70,7 +70,7 @@ impl Poly {
         Poly::atom(Atom::Param(id))
     }
 
-    /// The number, if there is no atom.
+    /// The number, if it has no atoms.
     pub fn as_int(&self) -> Option<i128> {
         match self.terms.len() {
             0 => Some(0),
@@ -278,7 +278,7 @@ impl Poly {
         })
     }
 
-    /// What it is where two polynomials are equal, or are not: choices between them are made.
+    /// The polynomial if two others are equal, or are not: choices between them are made.
     pub fn assuming(&self, a: &Poly, b: &Poly, equal: bool) -> Option<Poly> {
         self.subst(&|atom| match atom {
             Atom::Fn(PolyFn::Choose, args) => match args.as_slice() {

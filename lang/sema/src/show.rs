@@ -108,7 +108,7 @@ pub fn cterm(hir: &Hir, c: &CTerm) -> String {
     }
 }
 
-/// What a compile-time variable ranges over.
+/// The range of a compile-time variable, as text.
 pub fn ckind(hir: &Hir, k: &CKind) -> String {
     match k {
         CKind::Int(d) | CKind::Float(d) => d.name().into(),

@@ -1,8 +1,8 @@
 //! Specialization: a kernel or test and the values of its compile-time parameters become a module of the tile
 //! IR, with every function that it calls.
 //!
-//! May assume that the program was checked. Guarantees that the module passes the verifier, that the same input gives
-//! the same module, and that an error says which instance it is about and where that is called.
+//! Requires a checked program. Guarantees that the module passes the verifier, that the same input gives the same
+//! module, and that an error says which instance it is about and where that is called.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Specialized {
     pub module: Module,
     /// The name of the kernel or test in the module.
     pub kernel: String,
-    /// What `static_print` said.
+    /// The messages of `static_print`.
     pub notes: Vec<Diagnostic>,
 }
 

@@ -63,14 +63,14 @@ impl Default for Target {
 pub struct TargetFact {
     /// Its name after `target.`.
     pub name: &'static str,
-    /// What it says.
+    /// The documentation.
     pub doc: &'static str,
-    /// What it is on a target.
+    /// Its value on a target.
     pub on: fn(&Target) -> FactValue,
 }
 
 impl TargetFact {
-    /// What it is on the CPU; on every target it is of the same type.
+    /// Its value on the CPU; it has the same type on every target.
     pub fn on_cpu(&self) -> FactValue {
         (self.on)(&Target::CPU)
     }

@@ -61,7 +61,7 @@ pub enum Ty {
 /// few thousand entries; at this limit checking takes a second and some hundred MB.
 pub(crate) const MAX_PARTS: usize = 1 << 16;
 
-/// What a tile, view or buffer is made of.
+/// The element type of a tile, view or buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elem {
     /// The type of a hole.
@@ -70,7 +70,7 @@ pub enum Elem {
     D(DTerm),
     /// A pointer.
     Ptr {
-        /// What it points to.
+        /// The type of the pointee.
         pointee: Box<Elem>,
         /// Whether it may be stored through.
         mutable: bool,
@@ -127,7 +127,7 @@ impl Ty {
     pub fn bool() -> Ty {
         Ty::scalar(DType::Bool)
     }
-    /// Whether it is the type of a hole.
+    /// Returns true if it is the type of a hole.
     pub fn is_err(&self) -> bool {
         matches!(self, Ty::Err | Ty::Tile { elem: Elem::Err, .. } | Ty::View { elem: Elem::Err, .. })
     }
@@ -145,7 +145,7 @@ impl Shape {
             Shape::Param(_) => None,
         }
     }
-    /// Whether this is rank 0 for certain.
+    /// Returns true if this is rank 0 for certain.
     pub fn is_scalar(&self) -> bool {
         matches!(self, Shape::Dims(d) if d.is_empty())
     }

@@ -138,7 +138,7 @@ pub(crate) fn each_in_block<'h>(b: &'h HBlock, f: &mut dyn FnMut(&'h HExpr)) {
     look_block(b, &mut |e| each_expr(e, f));
 }
 
-/// Whether there is a hole in an expression: its mistake has been reported.
+/// Returns true if an expression contains a hole, whose mistake has been reported.
 pub(crate) fn has_hole(h: &HExpr) -> bool {
     let mut found = matches!(h.kind, HKind::Err);
     look(h, &mut |e| found = found || has_hole(e));

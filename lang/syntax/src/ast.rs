@@ -64,7 +64,7 @@ pub struct Item {
     pub attrs: Vec<Attr>,
     /// The doc comment before it: lines joined by line breaks, empty if there is none.
     pub doc: String,
-    /// What it is.
+    /// The kind of item.
     pub kind: ItemKind,
     /// The whole item.
     pub span: Span,
@@ -224,7 +224,7 @@ pub struct TuneRow {
 /// A type.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// What it is.
+    /// The kind of type.
     pub kind: TypeKind,
     /// Its span.
     pub span: Span,
@@ -246,7 +246,7 @@ pub enum TypeKind {
     Ptr {
         /// `mut`
         mutable: bool,
-        /// What it points to.
+        /// The type of the pointee.
         pointee: Box<Type>,
     },
     /// `mut view[T, 2]`
@@ -264,7 +264,7 @@ pub enum TypeKind {
 /// A pattern of `let`, `for` or a lambda.
 #[derive(Clone, Debug)]
 pub struct Pat {
-    /// What it is.
+    /// The kind of pattern.
     pub kind: PatKind,
     /// Its span.
     pub span: Span,
@@ -302,7 +302,7 @@ pub struct Block {
 pub struct Stmt {
     /// Attributes of a loop.
     pub attrs: Vec<Attr>,
-    /// What it is.
+    /// The kind of statement.
     pub kind: StmtKind,
     /// With its semicolon.
     pub span: Span,
@@ -324,7 +324,7 @@ pub enum StmtKind {
     Const(Const),
     /// `a = e;` (`op` is `None`), `a += e;`
     Assign {
-        /// What is assigned to.
+        /// The place that is assigned.
         place: Expr,
         /// The operator of a compound assignment.
         op: Option<BinOp>,
@@ -337,7 +337,7 @@ pub enum StmtKind {
     For {
         /// The pattern.
         pat: Pat,
-        /// What is looped over.
+        /// The range or list to loop over.
         iter: Expr,
         /// The body.
         body: Block,
@@ -371,7 +371,7 @@ pub enum StmtKind {
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression.
     pub kind: ExprKind,
     /// Its span, including parentheses around it.
     pub span: Span,

@@ -6,7 +6,7 @@
 use crate::codes::Code;
 use crate::span::Span;
 
-/// How serious a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     /// The program has no meaning.
@@ -22,14 +22,14 @@ pub enum Severity {
 pub struct Label {
     /// Where.
     pub span: Span,
-    /// What is there, in a few words.
+    /// A description of the place, in a few words.
     pub text: String,
 }
 
 /// A replacement of the text of a span; an insertion when the span is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// What is replaced.
+    /// The text to replace.
     pub span: Span,
     /// The new text.
     pub text: String,
@@ -38,7 +38,7 @@ pub struct Edit {
 /// Edits that together fix what the diagnostic reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fix {
-    /// What the fix does, as an imperative sentence without full stop.
+    /// The title: an imperative sentence without full stop.
     pub title: String,
     /// The edits, not overlapping.
     pub edits: Vec<Edit>,
@@ -49,7 +49,7 @@ pub struct Fix {
 pub struct Diagnostic {
     /// The code, which `tk explain` knows.
     pub code: Code,
-    /// How serious it is.
+    /// The severity.
     pub severity: Severity,
     /// One sentence in the user's terms.
     pub message: String,
@@ -59,7 +59,7 @@ pub struct Diagnostic {
     pub secondary: Vec<Label>,
     /// Further facts, one sentence each.
     pub notes: Vec<String>,
-    /// What the user may try, best first.
+    /// Changes that the user may try, best first.
     pub fixes: Vec<Fix>,
 }
 
@@ -106,13 +106,13 @@ impl Diagnostic {
         self
     }
 
-    /// Whether this is an error.
+    /// Returns true if this is an error.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
 }
 
-/// Applies the edits of a fix that lie in `file` to `text`; edits outside the text are left out.
+/// Applies the edits of a fix in `file` to `text`; edits outside the text are left out.
 pub fn apply(text: &str, fix: &Fix) -> String {
     let mut edits: Vec<&Edit> = fix.edits.iter().collect();
     edits.sort_by_key(|e| (e.span.start, e.span.end));

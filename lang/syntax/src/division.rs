@@ -11,11 +11,11 @@ use crate::diag::Diagnostic;
 use crate::span::FileId;
 use crate::token::{Lexed, Tok, Token, lex};
 
-/// How often the text is read again: what a division hides, such as the bracket that closes an argument list, hides
-/// the mistakes of the statements after it.
+/// The number of times that the text is read again: the tokens that a division hides, such as the bracket that closes
+/// an argument list, hide the mistakes of the statements after it.
 pub const ROUNDS: usize = 4;
 
-/// Where the `//` of such comments begin.
+/// The places of the `//` of such comments.
 pub fn meant<'s>(file: FileId, text: &'s str, lexed: &Lexed<'s>, diags: &[Diagnostic]) -> BTreeSet<usize> {
     let places = Places::of(diags);
     let mut names: Option<BTreeSet<&str>> = None;
@@ -47,7 +47,7 @@ pub fn meant<'s>(file: FileId, text: &'s str, lexed: &Lexed<'s>, diags: &[Diagno
     found
 }
 
-/// Where mistakes are.
+/// The places of mistakes.
 struct Places {
     /// Begin and end of every place, sorted.
     ends: Vec<usize>,
@@ -88,7 +88,7 @@ impl Places {
     }
 }
 
-/// Whether a comment closes a bracket that it does not open.
+/// Returns true if a comment closes a bracket that it does not open.
 fn closes(inside: &str) -> bool {
     let mut open = 0usize;
     inside.chars().any(|c| match c {
@@ -109,14 +109,14 @@ fn name<'s>(t: &Token<'s>) -> Option<&'s str> {
     if let Tok::Id(name) = t.tok { Some(name) } else { None }
 }
 
-/// Whether an operand can end with this token.
+/// Returns true if an operand can end with this token.
 pub fn ends_operand(tok: Tok<'_>) -> bool {
     matches!(tok, Tok::Id(_) | Tok::Int(_) | Tok::Float(_) | Tok::RParen | Tok::RBracket)
 }
 
-/// Whether the text of a comment goes on as a divisor would: it begins with an operand and no two operands follow each
-/// other. Where it neither ends as code does nor calls a function, a name that it begins with is one of the program's,
-/// so that `// rows, columns` stays a remark.
+/// Returns true if the text of a comment goes on as a divisor would: it begins with an operand and no two operands
+/// follow each other. Where it neither ends as code does nor calls a function, a name that it begins with is one of
+/// the program's, so that `// rows, columns` stays a remark.
 fn is_code(file: FileId, inside: &str, names: &BTreeSet<&str>) -> bool {
     let lexed = lex(file, inside);
     let toks: Vec<Tok<'_>> = lexed.tokens.iter().map(|t| t.tok).collect();

@@ -4,7 +4,7 @@
 
 use crate::token::{Tok, Token};
 
-/// What the tokens since the last `{`, `}` or `;` begin, as far as a `{` follows from it.
+/// The construct that the tokens since the last `{`, `}` or `;` begin, where it matters for the next `{`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Heading {
     /// Nothing that needs a `{`.
@@ -27,12 +27,12 @@ pub enum Heading {
 /// The words that open a clause; inside a parameter list they mean that it was not closed.
 const CLAUSES: [&str; 7] = ["grid", "launch", "tune", "require", "prefer", "alias", "scratch"];
 
-/// Whether `word (` is a clause that the compiler knows.
+/// Returns true if `word (` is a clause that the compiler knows.
 pub fn clause_word(word: &str, next: Option<Tok<'_>>) -> bool {
     next == Some(Tok::LParen) && CLAUSES.contains(&word)
 }
 
-/// Whether a word starts statements and nothing else.
+/// Returns true if a word starts statements and nothing else.
 pub fn statement_word(tok: Tok<'_>) -> bool {
     match tok {
         Tok::Let | Tok::For | Tok::While | Tok::Return | Tok::Break | Tok::Continue | Tok::Const => true,
@@ -40,7 +40,7 @@ pub fn statement_word(tok: Tok<'_>) -> bool {
     }
 }
 
-/// Whether a statement word after `last` starts a statement, and not `if let` or `x: const i32`.
+/// Returns true if a statement word after `last` starts a statement, and not `if let` or `x: const i32`.
 pub fn starts_statement(word: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     match last {
         Some(Tok::If) => word != Tok::Let,
@@ -49,7 +49,7 @@ pub fn starts_statement(word: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     }
 }
 
-/// Whether a token after `last` on the line before can be the first of a statement.
+/// Returns true if a token after `last` on the line before can be the first of a statement.
 pub fn may_start(tok: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     let complete = match last {
         Some(Tok::Id(_) | Tok::RParen | Tok::RBracket | Tok::Int(_) | Tok::Float(_) | Tok::Str(_)) => true,
@@ -59,7 +59,7 @@ pub fn may_start(tok: Tok<'_>, last: Option<Tok<'_>>) -> bool {
     complete && (statement_word(tok) || matches!(tok, Tok::Id(_) | Tok::If))
 }
 
-/// Whether a `{` after `last` can be a block expression inside parentheses, where no `if` waits for it.
+/// Returns true if a `{` after `last` can be a block expression inside parentheses, where no `if` waits for it.
 pub fn block_fits(last: Option<Tok<'_>>, in_params: bool) -> bool {
     match last {
         Some(Tok::Id(_) | Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Int(_) | Tok::Float(_)) => false,
@@ -69,7 +69,7 @@ pub fn block_fits(last: Option<Tok<'_>>, in_params: bool) -> bool {
     }
 }
 
-/// How many parentheses and brackets of `tokens` have no partner when those of `open` precede them.
+/// The number of parentheses and brackets of `tokens` without a partner if those of `open` precede them.
 pub fn unmatched(open: &[Tok<'_>], tokens: &[Token<'_>]) -> usize {
     // Longer lists are rare, and the answer only chooses between messages.
     const REACH: usize = 200;
@@ -102,7 +102,7 @@ pub fn closer<'s>(open: Tok<'_>) -> Tok<'s> {
     }
 }
 
-/// Whether an item that cannot stand inside braces starts here: at the start of its line, attributes included.
+/// Returns true if an item that cannot be inside braces starts here: at the start of its line, attributes included.
 pub fn starts_item(tokens: &[Token<'_>]) -> bool {
     let Some(first) = tokens.first().filter(|t| t.first) else { return false };
     // Attributes are short; whatever is longer is not looked through.
@@ -132,7 +132,7 @@ pub fn starts_item(tokens: &[Token<'_>]) -> bool {
     false
 }
 
-/// Whether rows of `tune` are after a `{`: `{ NAME = value, ..`, which is no block, there `;` would follow.
+/// Returns true if rows of `tune` are after a `{`: `{ NAME = value, ..`, which is no block, there `;` would follow.
 pub fn opens_rows(tokens: &[Token<'_>]) -> bool {
     let at = |i: usize| tokens.get(i).map(|t| t.tok);
     if !matches!((at(0), at(1), at(2)), (Some(Tok::LBrace), Some(Tok::Id(_)), Some(Tok::Assign))) {

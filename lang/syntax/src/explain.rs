@@ -43,22 +43,22 @@ impl<'s> Stop<'_, 's> {
         self.tokens.first().map(|t| t.tok)
     }
 
-    /// Whether the unit is a field of a struct.
+    /// Returns true if the unit is a field of a struct.
     pub fn is_field(&self) -> bool {
         self.start == Tok::StartField
     }
 
-    /// Whether the unit is a statement.
+    /// Returns true if the unit is a statement.
     pub fn is_statement(&self) -> bool {
         self.start == Tok::StartStmt
     }
 
-    /// Whether the unit is an item.
+    /// Returns true if the unit is an item.
     pub fn is_item(&self) -> bool {
         self.start == Tok::StartItem
     }
 
-    /// Whether an `else` without a block follows in the unit, outside further brackets.
+    /// Returns true if an `else` without a block follows in the unit, outside further brackets.
     pub fn has_else(&self) -> bool {
         let rest = self.tokens.get(self.fail.at..).unwrap_or(&[]);
         let mut depth = 0i32;
@@ -129,14 +129,15 @@ impl<'s> Stop<'_, 's> {
         (!longer).then(|| self.place(first).to(self.place(last)))
     }
 
-    /// Whether the token `offset` places from here ends an operand of a statement; types have their own stars.
+    /// Returns true if the token `offset` places from here ends an operand of a statement; types have their own
+    /// stars.
     pub fn in_body(&self, offset: isize) -> bool {
         let operand = matches!(self.peek(offset), Some(Tok::Id(_) | Tok::Int(_) | Tok::Float(_)))
             || matches!(self.peek(offset), Some(Tok::RParen | Tok::RBracket));
         operand && self.is_statement()
     }
 
-    /// Whether this terminal would have fitted.
+    /// Returns true if this terminal would have fitted.
     pub fn wants(&self, terminal: &str) -> bool {
         self.fail.wants(terminal)
     }
@@ -146,12 +147,12 @@ impl<'s> Stop<'_, 's> {
         self.open.last().and_then(|&i| self.tokens.get(i)).map(|t| t.tok)
     }
 
-    /// Whether an operand is missing.
+    /// Returns true if an operand is missing.
     pub fn wants_operand(&self) -> bool {
         self.wants("int")
     }
 
-    /// Whether the token before is the end of an expression, as far as tokens can tell.
+    /// Returns true if the token before is the end of an expression, as far as tokens can tell.
     pub fn after_operand(&self) -> bool {
         let operand = match self.peek(-1) {
             Some(Tok::Id(_) | Tok::Int(_) | Tok::Float(_) | Tok::Str(_) | Tok::Hole) => true,

@@ -134,7 +134,7 @@ fn operators(s: &Stop<'_, '_>) -> Option<Diagnostic> {
     }
 }
 
-/// Whether two stars without a space stand `offset` places from here.
+/// Returns true if two stars without a space are `offset` places from here.
 fn powers(s: &Stop<'_, '_>, offset: isize) -> bool {
     match (s.token(offset), s.token(offset + 1)) {
         (Some(a), Some(b)) => {
@@ -291,7 +291,7 @@ fn shapes(s: &Stop<'_, '_>) -> Option<Diagnostic> {
     }
 }
 
-/// Whether the name before can be that of a struct.
+/// Returns true if the name before can be that of a struct.
 fn struct_name(s: &Stop<'_, '_>) -> bool {
     matches!(s.peek(-1), Some(Tok::Id(_))) && s.peek(-2) != Some(Tok::Let)
 }

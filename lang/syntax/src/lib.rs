@@ -42,5 +42,5 @@ pub use print::dump;
 pub use render::{Renderer, render};
 pub use span::{FileId, Source, SourceMap, Span};
 
-/// How deep a tree may be. Every walk over it is recursive, and a debug build spends up to 2 KiB a level.
+/// The maximum depth of a tree. Every walk over it is recursive, and a debug build spends up to 2 KiB a level.
 pub const MAX_DEPTH: usize = 256;

@@ -26,7 +26,7 @@ impl<T> D<T> {
     }
 }
 
-/// What the parser reads at once.
+/// A piece of source that the parser reads at once.
 #[derive(Debug)]
 pub enum Unit {
     /// A complete statement.
@@ -68,7 +68,7 @@ impl Arm {
 /// The parameters of a lambda between its bars.
 pub type LambdaParams = Vec<(D<Pat>, Option<D<Type>>)>;
 
-/// What the constructors need to know, and what they report.
+/// The input of the constructors of nodes, and the diagnostics that they report.
 #[derive(Debug)]
 pub struct Cx<'s> {
     /// The file of every span.
@@ -77,7 +77,7 @@ pub struct Cx<'s> {
     pub text: &'s str,
     /// Doc comments by the start of the token after them.
     pub docs: &'s [(usize, String)],
-    /// What has been reported.
+    /// The diagnostics reported so far.
     pub diags: Vec<Diagnostic>,
     /// The place of the last [`TOO_DEEP`]; whatever contains it is too deep for the same reason.
     pub deep: Option<Span>,
@@ -128,7 +128,7 @@ impl Cx<'_> {
         Span::new(self.file, l, r)
     }
 
-    /// Whether a node over children of this depth fits; reports it if not.
+    /// Returns true if a node over children of this depth fits; reports it if not.
     pub fn fits(&mut self, depth: usize, span: Span) -> bool {
         if depth < MAX_DEPTH {
             return true;
@@ -239,7 +239,7 @@ impl Cx<'_> {
             SYNTAX,
             middle.to(third.node.span),
             format!("comparisons cannot be chained: `{}` follows `{}`", next.symbol(), op.symbol()),
-            "",
+            "second comparison",
         );
         let shared = self.text.get(middle.start as usize..middle.end as usize).unwrap_or("");
         let joined = match &second.node.kind {

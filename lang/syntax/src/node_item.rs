@@ -111,8 +111,13 @@ impl Cx<'_> {
         let mut ret = option(ret).node;
         if let Some(ty) = ret.take_if(|_| kernel) {
             self.diags.push(
-                Diagnostic::error(SYNTAX, ty.span, "a kernel cannot return a value", "")
-                    .note("Results are stored into `*mut` pointers or `mut view`s."),
+                Diagnostic::error(
+                    SYNTAX,
+                    ty.span,
+                    "a kernel cannot return a value",
+                    "result type of a kernel",
+                )
+                .note("Results are stored into `*mut` pointers or `mut view`s."),
             );
         }
         let body = self.take_block(block).node;
@@ -167,7 +172,7 @@ impl Cx<'_> {
         if !name.text.is_empty() {
             let message = format!("`{}` has no type", name.text);
             self.diags.push(
-                Diagnostic::error(SYNTAX, name.span, message, "")
+                Diagnostic::error(SYNTAX, name.span, message, "type missing")
                     .note("A type follows a colon, as in `n: i32`."),
             );
         }

@@ -41,7 +41,7 @@ pub fn parse(file: FileId, text: &str) -> (File, Vec<Diagnostic>) {
 /// then there is a diagnostic.
 pub fn parse_expr(file: FileId, text: &str) -> (Expr, Vec<Diagnostic>) {
     let mut lexed = lex(file, text);
-    // What stands in the place of the expression is an item, the one thing that a file holds.
+    // The expression is parsed in place of an item, since a file holds only items.
     let around = |tok, at| Token { tok, start: at, end: at, first: false, indent: 0, reported: false };
     let whole = Span::new(file, 0, text.len());
     let mut depth = 0usize;
@@ -97,7 +97,7 @@ fn read(file: FileId, text: &str, lexed: &Lexed<'_>) -> (File, Vec<Diagnostic>) 
     (File { items, comments: lexed.comments.clone() }, diags)
 }
 
-/// What the braces around the current unit hold.
+/// The contents of the braces around the current unit.
 pub enum Body {
     /// Nothing: the items of the file.
     File(Vec<Item>),
@@ -109,7 +109,7 @@ pub enum Body {
     Rows(Vec<TuneRow>),
 }
 
-/// What the current unit is, as far as its first words say.
+/// The kind of the current unit, as far as its first words tell.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Head {
     /// Nothing yet, or only attributes.
@@ -145,9 +145,9 @@ pub enum End {
 
 /// A pair of braces that is open, or the file.
 pub struct Frame<'s> {
-    /// What is in it so far.
+    /// Its contents so far.
     pub body: Body,
-    /// Where its `{` is.
+    /// The place of its `{`.
     open: usize,
     unit: Vec<Token<'s>>,
     head: Head,
@@ -189,7 +189,7 @@ impl Frame<'_> {
 pub struct Cutter<'s> {
     /// The constructors of the tree.
     pub cx: Cx<'s>,
-    /// How many diagnostics are older than the parser.
+    /// The number of diagnostics from before parsing.
     pub known: usize,
     /// The braces around the current ones, from the outside in.
     frames: Vec<Frame<'s>>,
@@ -270,7 +270,7 @@ impl<'s> Cutter<'s> {
         self.frame.unit.last().map(|t| t.tok)
     }
 
-    /// Whether a token belongs to attributes before the unit's first word.
+    /// Returns true if a token belongs to attributes before the unit's first word.
     fn in_attribute(&self, tok: Tok<'s>) -> bool {
         let before = |i: usize| self.frame.unit.iter().rev().nth(i).map(|t| t.tok);
         match tok {
@@ -316,7 +316,7 @@ impl<'s> Cutter<'s> {
         }
     }
 
-    /// Whether a word can only be the start of the next unit: the current one lacks its end.
+    /// Returns true if a word can only be the start of the next unit: the current one lacks its end.
     fn starts_unit(&self, token: Token<'s>, next: Option<Tok<'s>>, after: Option<Tok<'s>>) -> bool {
         let last = self.last();
         if !token.first && wants_name(last) {
@@ -358,13 +358,13 @@ impl<'s> Cutter<'s> {
         }
     }
 
-    /// Whether a `{` that comes now belongs to its unit: a group of imports, a row of `tune`.
+    /// Returns true if a `{` that comes now belongs to its unit: a group of imports, a row of `tune`.
     fn flat(&self) -> bool {
         let row = matches!(self.frame.body, Body::Rows(_)) && self.frame.nest == 0;
         row || self.frame.head == Head::Line && self.last() == Some(Tok::PathSep)
     }
 
-    /// What the braces hold that open now.
+    /// The contents of the braces that open now.
     fn body(&self, rest: &[Token<'s>]) -> Body {
         let outside = self.frame.nest == 0;
         let tune = self.frame.tune && self.last() == Some(Tok::RParen);
@@ -415,7 +415,7 @@ impl<'s> Cutter<'s> {
         }
     }
 
-    /// Whether the unit ends with the braces that have just been closed.
+    /// Ends the unit if it ends with the braces that have just been closed.
     fn after_braces(&mut self, tok: Tok<'s>, next: Option<&Token<'s>>) {
         let following = next.map(|t| t.tok);
         let new_line = next.is_some_and(|t| t.first);
@@ -474,7 +474,7 @@ impl<'s> Cutter<'s> {
     }
 }
 
-/// Whether only a name can follow: a word of the language there is meant as a name.
+/// Returns true if only a name can follow: a word of the language there is meant as a name.
 fn wants_name(tok: Option<Tok<'_>>) -> bool {
     matches!(
         tok,
@@ -482,8 +482,8 @@ fn wants_name(tok: Option<Tok<'_>>) -> bool {
     )
 }
 
-/// Whether a token after a block on the same line shows that the block was meant as an operand: infix operators
-/// that start nothing.
+/// Returns true if a token after a block on the same line shows that the block was meant as an operand: infix
+/// operators that start nothing.
 fn continues(tok: Tok<'_>) -> bool {
     match tok {
         Tok::Plus | Tok::Star | Tok::Slash | Tok::Percent | Tok::As | Tok::Dot => true,

@@ -101,7 +101,7 @@ impl<'s> Cutter<'s> {
         };
         if matches!(self.frame.body, Body::Struct(..)) && !method {
             let message = "a struct contains only fields and functions";
-            self.cx.diags.push(Diagnostic::error(SYNTAX, span, message, ""));
+            self.cx.diags.push(Diagnostic::error(SYNTAX, span, message, "neither a field nor a function"));
             kind = ItemKind::Err;
         }
         let item = Item { attrs, doc, kind, span };
@@ -232,7 +232,7 @@ impl<'s> Cutter<'s> {
         }
     }
 
-    /// Reads what stands before the error if only its semicolon is missing.
+    /// Reads the text before the error if only its semicolon is missing.
     fn cut(&mut self, start: Tok<'s>, unit: &[Token<'s>], fail: &Fail, quiet: bool) -> Option<Unit> {
         let new_line = unit.get(fail.at).is_none_or(|t| t.first && starts_expression(t.tok));
         if !new_line || fail.at == 0 || !fail.wants(";") || !open_brackets(unit, fail.at).is_empty() {
@@ -261,7 +261,7 @@ impl<'s> Cutter<'s> {
     }
 }
 
-/// Whether a token on a new line is the start of a statement rather than the rest of one.
+/// Returns true if a token on a new line is the start of a statement rather than the rest of one.
 fn starts_expression(tok: Tok<'_>) -> bool {
     matches!(
         tok,

@@ -9,8 +9,8 @@ use crate::node::{Cx, Unit};
 use crate::token::{Tok, Token};
 use crate::unit::{Fail, open_brackets, run};
 
-/// How many levels of brackets around an error are tried, from the inside out. Each costs a run over the unit;
-/// with more than three levels replaced nothing useful is left of an expression.
+/// The number of levels of brackets around an error that are tried, from the inside out. Each costs a run over the
+/// unit; with more than three levels replaced nothing useful is left of an expression.
 const LEVELS: usize = 3;
 
 /// A node for `tokens`, of which something is replaced by holes.
@@ -62,12 +62,12 @@ fn attempts<'s>(cx: &mut Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>], fail: Fai
     run(cx, start, &named(&tokens)?).ok()
 }
 
-/// Whether the unit ends in a semicolon.
+/// Returns true if the unit ends in a semicolon.
 fn ends(tokens: &[Token<'_>]) -> bool {
     tokens.last().is_some_and(|t| t.tok == Tok::Semi)
 }
 
-/// What separates the parts of a statement outside brackets.
+/// Returns true for tokens that separate the parts of a statement outside brackets.
 fn separates(tok: Tok<'_>) -> bool {
     match tok {
         Tok::Let | Tok::Const | Tok::For | Tok::In | Tok::While | Tok::If | Tok::Else | Tok::Return => true,

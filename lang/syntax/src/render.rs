@@ -13,6 +13,9 @@ use std::ops::Range;
 /// A line longer than this says nothing in a terminal: the position alone is shown.
 const LONG_LINE: usize = 1000;
 
+/// Stands for the text of a primary label that has none, until the rendered text is [`underlined`].
+const UNLABELLED: char = '\u{ffff}';
+
 /// The text of one diagnostic for a terminal, with a line break at its end.
 pub fn render(sources: &SourceMap, diag: &Diagnostic, color: bool) -> String {
     Renderer::new(sources).render(diag, color)
@@ -70,14 +73,20 @@ impl<'a> Renderer<'a> {
             return plain(&header);
         }
         let config = Config::default().with_index_type(IndexType::Byte).with_color(color).with_tab_width(4);
-        // The renderer underlines only what has a text.
+        // ariadne underlines only what has a text.
         let mut primary = diag.primary.clone();
         if primary.text.is_empty() {
-            primary.text = "here".to_string();
+            primary.text = UNLABELLED.to_string();
         }
-        let mut report = Report::build(ReportKind::Error, self.place(diag.primary.span))
-            .with_config(config)
-            .with_label(self.label(&primary, ink));
+        let mut report =
+            Report::build(ReportKind::Error, self.place(diag.primary.span)).with_config(config).with_label(
+                self.label(&primary, ink).with_order(if diag.primary.text.is_empty() { -1 } else { 0 }),
+            );
+        let (_, place) = self.place(diag.primary.span);
+        let one_line = !self
+            .sources
+            .get(diag.primary.span.file)
+            .is_some_and(|s| s.text.get(place).is_some_and(|text| text.contains('\n')));
         for other in &diag.secondary {
             report.add_label(self.label(other, Color::Blue));
         }
@@ -86,13 +95,13 @@ impl<'a> Renderer<'a> {
             Ok(()) => {
                 // The first line is the renderer's own header.
                 let text = String::from_utf8_lossy(&out);
-                header + &text.lines().skip(1).map(|l| l.trim_end().to_string() + "\n").collect::<String>()
+                header + &underlined(text.lines().skip(1), one_line)
             }
             Err(_) => plain(&header),
         }
     }
 
-    /// Whether a span is in a known file, in lines that a terminal can show. Prepares the file.
+    /// Returns true if a span is in a known file, in lines that a terminal can show. Prepares the file.
     fn can_show(&mut self, span: Span) -> bool {
         let Some(source) = self.sources.get(span.file) else { return false };
         let text = &source.text;
@@ -119,6 +128,40 @@ impl<'a> Renderer<'a> {
     }
 }
 
+/// The lines of a report, where a label without text is an underline alone: the arrow to [`UNLABELLED`] is left out.
+/// The label of several lines keeps its arrow, as nothing else marks them.
+fn underlined<'t>(lines: impl Iterator<Item = &'t str>, one_line: bool) -> String {
+    let mut out: Vec<String> = vec![];
+    for line in lines {
+        let Some(arrow) = line.trim_end().strip_suffix(UNLABELLED) else {
+            out.push(line.trim_end().to_string());
+            continue;
+        };
+        let corner = visible(arrow).position(|(_, c)| c == '╰');
+        match (out.last_mut(), corner) {
+            // The line above is the underline, with the start of the arrow in it.
+            (Some(above), Some(corner)) if one_line => {
+                let joint = visible(above).nth(corner);
+                if let Some((at, joint)) = joint {
+                    above.replace_range(at..at + joint.len_utf8(), "─");
+                }
+            }
+            _ => out.push(arrow.trim_end().to_string()),
+        }
+    }
+    out.iter().map(|line| line.clone() + "\n").collect()
+}
+
+/// The characters of a line that a terminal shows, with their positions: those outside of escape sequences.
+fn visible(line: &str) -> impl Iterator<Item = (usize, char)> {
+    let mut escape = false;
+    line.char_indices().filter(move |(_, c)| {
+        let hidden = escape || *c == '\u{1b}';
+        escape = hidden && *c != 'm';
+        !hidden
+    })
+}
+
 /// A text of the same length with the same lines, without characters that would do something to a terminal, or that
 /// the renderer takes for the end of a line.
 fn for_terminal(text: &str) -> String {
@@ -129,7 +172,7 @@ fn for_terminal(text: &str) -> String {
             '\n' | '\t' => c,
             '\r' if chars.peek() == Some(&'\n') => c,
             '\u{85}' => '\u{bf}',
-            '\u{2028}' | '\u{2029}' => '\u{fffd}',
+            '\u{2028}' | '\u{2029}' | UNLABELLED => '\u{fffd}',
             c if c.is_ascii_control() => '?',
             c => c,
         });
@@ -161,7 +204,7 @@ fn clip(text: &str, span: Span) -> Range<usize> {
     start..start + shown.len()
 }
 
-/// How the line of a fix looks once it is applied; `None` when that is not one short line.
+/// The line of a fix after it is applied; `None` unless that is one short line.
 fn fixed_line(sources: &SourceMap, fix: &Fix) -> Option<String> {
     let first = fix.edits.first()?;
     let text = &sources.get(first.span.file)?.text;

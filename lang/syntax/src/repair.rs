@@ -3,10 +3,10 @@
 //! Runs between lexer and parser. Guarantees that the brackets of the result are properly nested, and that every
 //! change has been reported once. Missing semicolons are found later, where statements are cut apart.
 //!
-//! A bracket is taken to be left open when something follows that cannot stand inside it: `;`, a word that starts
-//! a statement, or a `{` that belongs to nothing in it. Between braces only the other brackets can tell. If that
-//! fails, further runs also believe that an item starts a line of the file, that indentation shows the intention,
-//! and that a header has a body; the run that changes least is right.
+//! A bracket is taken to be left open when something follows that cannot be inside it: `;`, a word that starts a
+//! statement, or a `{` that belongs to nothing in it. Between braces only the other brackets can tell. If that fails,
+//! further runs also believe that an item starts a line of the file, that indentation shows the intention, and that a
+//! header has a body; the run that changes least is right.
 
 use crate::codes::{SYNTAX, UNCLOSED, UNOPENED};
 use crate::diag::Diagnostic;
@@ -17,10 +17,10 @@ use crate::evidence::{
 use crate::span::{FileId, Span};
 use crate::token::{Tok, Token};
 
-/// What a run believes in.
+/// The assumptions of one run.
 #[derive(Clone, Copy, Default)]
 struct Trust {
-    /// Items stand in no braces.
+    /// Items are not inside of braces.
     items: bool,
     /// A `}` at the start of a line has the indentation of its `{`.
     indent: bool,
@@ -53,18 +53,18 @@ struct Repair<'s> {
     trust: Trust,
     out: Vec<Token<'s>>,
     open: Vec<Open<'s>>,
-    /// Where in `open` the braces are.
+    /// The position of the braces in `open`.
     braces: Vec<usize>,
     /// Closing brackets of this line that come too late: their partner was closed on evidence. With the number
     /// of braces.
     ghosts: Vec<(Tok<'s>, usize)>,
     diags: Vec<Diagnostic>,
     line: usize,
-    /// What the current statement or item begins, outside further brackets.
+    /// The construct that the current statement or item begins, outside further brackets.
     heading: Heading,
-    /// Where in `out` the last line of a heading starts that could be a statement of its body.
+    /// The start in `out` of the last line of a heading that could be a statement of its body.
     body: Option<usize>,
-    /// How many brackets were added, left out or replaced.
+    /// The number of brackets added, left out or replaced.
     changes: usize,
     /// Whether a brace has no partner.
     unsure: bool,
@@ -74,13 +74,13 @@ struct Open<'s> {
     token: Token<'s>,
     /// Its line.
     line: usize,
-    /// What the heading is once it is closed.
+    /// The heading after it is closed.
     after: Heading,
     /// Whether it holds parameters or the arguments of a clause.
     header: bool,
     /// Whether it holds the fields and methods of a struct.
     fields: bool,
-    /// How many `if`s directly inside wait for their block.
+    /// The number of `if`s directly inside that wait for their block.
     ifs: usize,
     /// Whether it is the block of an `if`.
     branch: bool,
@@ -120,7 +120,7 @@ impl<'s> Repair<'s> {
         self.close_to(0, eof);
     }
 
-    /// How many brackets lie outside the innermost brace's contents.
+    /// The number of brackets outside the contents of the innermost brace.
     fn inner(&self) -> usize {
         self.braces.last().map_or(0, |b| b + 1)
     }
@@ -129,7 +129,7 @@ impl<'s> Repair<'s> {
         self.out.last().map(|t| t.tok)
     }
 
-    /// What a token that is no bracket tells about the brackets before it.
+    /// Draws conclusions from a token that is no bracket about the brackets before it.
     fn evidence(&mut self, token: Token<'s>, rest: &[Token<'s>]) {
         let next = rest.get(1).map(|t| t.tok);
         let named = matches!(next, Some(Tok::Id(_)));
@@ -212,7 +212,7 @@ impl<'s> Repair<'s> {
         self.push_open(brace, Heading::None);
     }
 
-    /// `grid(` where a parameter or an argument of a clause would stand: that list was not closed.
+    /// `grid(` in place of a parameter or an argument of a clause: that list was not closed.
     fn clause(&mut self, token: Token<'s>) {
         let in_value = matches!(
             self.last(),
@@ -355,7 +355,7 @@ impl<'s> Repair<'s> {
         let (want, place) = (closer(was.tok), self.span(token));
         let message = format!("`{}` is closed by `{}`", text(was.tok), text(token.tok));
         self.diags.push(
-            Diagnostic::error(UNCLOSED, place, message, "")
+            Diagnostic::error(UNCLOSED, place, message, format!("found `{}`", text(token.tok)))
                 .label(self.span(was), format!("expected `{}` to close this", text(want)))
                 .fix(format!("write `{}`", text(want)), place, text(want)),
         );

@@ -23,7 +23,7 @@ impl Span {
     /// The place of what is about no source, such as a tool that is missing.
     pub const NOWHERE: Span = Span { file: FileId(u32::MAX), start: 0, end: 0 };
 
-    /// Whether it is about no source.
+    /// Returns true if it is about no source.
     pub fn is_nowhere(self) -> bool {
         self.file == Span::NOWHERE.file
     }

@@ -1,8 +1,8 @@
 //! The tokens of the language and the lexer.
 //!
-//! Assumes nothing: any text gives tokens. Guarantees that tokens are in order and do not overlap, that comments
-//! are kept beside them, and that every piece of text that is no token has been reported and stands in the list
-//! as [`Tok::Bad`] (nothing usable) or [`Tok::Hole`] (a broken literal).
+//! Assumes nothing: any text gives tokens. Guarantees that tokens are in order and do not overlap, that comments are
+//! kept beside them, and that every piece of text that is no token has been reported and is in the list as
+//! [`Tok::Bad`] (nothing usable) or [`Tok::Hole`] (a broken literal).
 //!
 //! The words of clauses, `test`, `export` and `assert_error` are ordinary names here; [`crate::parse`] turns them
 //! into [`Tok::Clause`] and friends where they have their meaning.
@@ -15,7 +15,7 @@ use crate::span::{FileId, Span};
 use logos::Logos;
 use std::collections::BTreeSet;
 
-/// What a token is. The variants after [`Tok::Bad`] never come from the lexer.
+/// The kinds of tokens. The variants after [`Tok::Bad`] never come from the lexer.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the attribute beside a variant is its text")]
 #[logos(skip "[ \t\r\n\u{C}\u{FEFF}]+")]
@@ -183,20 +183,20 @@ pub enum Tok<'s> {
     Rows(usize),
     /// The body of a struct, by its number.
     Body(usize),
-    /// What the parser shall read: a statement.
+    /// Tells the parser to read a statement.
     StartStmt,
-    /// What the parser shall read: an item.
+    /// Tells the parser to read an item.
     StartItem,
-    /// What the parser shall read: a row of `tune`.
+    /// Tells the parser to read a row of `tune`.
     StartRow,
-    /// What the parser shall read: a field of a struct.
+    /// Tells the parser to read a field of a struct.
     StartField,
 }
 
 /// A token with its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token<'s> {
-    /// What it is.
+    /// The kind of token.
     pub tok: Tok<'s>,
     /// First byte.
     pub start: usize,
@@ -210,7 +210,7 @@ pub struct Token<'s> {
     pub reported: bool,
 }
 
-/// What the lexer returns.
+/// The result of the lexer.
 #[derive(Debug, Default)]
 pub struct Lexed<'s> {
     /// The tokens in order.
@@ -219,7 +219,7 @@ pub struct Lexed<'s> {
     pub comments: Vec<Comment>,
     /// Doc comments by the start of the token that they precede, in order.
     pub docs: Vec<(usize, String)>,
-    /// What is no token.
+    /// Diagnostics about text that is no token.
     pub diags: Vec<Diagnostic>,
 }
 
@@ -294,17 +294,22 @@ pub fn lex_divided<'s>(file: FileId, text: &'s str, divisions: &BTreeSet<usize>)
     out
 }
 
-/// Whether the comment that begins at `start` is after a division on its line, which ends at `base`, and divides
-/// too, as in `a // 2 // b`.
+/// Returns true if the comment that begins at `start` is after a division on its line, which ends at `base`, and
+/// divides too, as in `a // 2 // b`.
 fn divides(out: &Lexed<'_>, text: &str, base: usize, start: usize) -> bool {
     let line = base > 0 && text.get(base..start).is_some_and(|gap| !gap.contains('\n'));
     line && out.tokens.last().is_some_and(|t| ends_operand(t.tok))
 }
 
 fn division(slash: Span) -> Diagnostic {
-    Diagnostic::error(BAD_TOKEN, slash, "`//` starts a comment; a division is written `/`", "")
-        .note("`/` of integers gives an integer, rounded toward zero.")
-        .fix("write `/`", slash, "/")
+    Diagnostic::error(
+        BAD_TOKEN,
+        slash,
+        "`//` starts a comment; a division is written `/`",
+        "starts a comment",
+    )
+    .note("`/` of integers gives an integer, rounded toward zero.")
+    .fix("write `/`", slash, "/")
 }
 
 /// The message about a literal that is malformed.
@@ -320,7 +325,7 @@ fn bad_literal(tok: Tok<'_>, span: Span, slice: &str) -> Option<Diagnostic> {
         }
         Tok::SingleQuoted => {
             let text = slice.trim_matches('\'').replace('"', "\\\"");
-            let d = Diagnostic::error(BAD_TOKEN, span, "strings use double quotes", "");
+            let d = Diagnostic::error(BAD_TOKEN, span, "strings use double quotes", "single quotes");
             Some(d.fix("use double quotes", span, format!("\"{text}\"")))
         }
         _other => None,
@@ -416,12 +421,12 @@ fn bad_text(out: &mut Lexed<'_>, span: Span, slice: &str) -> bool {
     false
 }
 
-/// A character as it may stand in a message.
+/// A character as messages show it.
 fn shown(c: char) -> String {
     if c.is_control() || c.is_whitespace() { c.escape_unicode().to_string() } else { c.to_string() }
 }
 
-/// What was probably meant by a character that comes from a word processor or another language.
+/// The title of a fix and the replacement, for a character that comes from a word processor or another language.
 fn replacement(slice: &str) -> Option<(&'static str, &'static str)> {
     match slice {
         "\u{A0}" | "\u{2003}" | "\u{2009}" | "\u{202F}" => Some(("use an ordinary space", " ")),

@@ -8,7 +8,7 @@ use crate::token::{Tok, Token};
 use lalrpop_util::ParseError;
 use std::cell::Cell;
 
-/// Where a run stopped.
+/// The place where a run stopped.
 #[derive(Debug)]
 pub struct Fail {
     /// The token that did not fit; the number of tokens when more were needed.
@@ -18,7 +18,7 @@ pub struct Fail {
 }
 
 impl Fail {
-    /// Whether this terminal of the grammar would have fitted.
+    /// Returns true if this terminal of the grammar would have fitted.
     pub fn wants(&self, terminal: &str) -> bool {
         self.expected.iter().any(|e| e.trim_matches('"') == terminal)
     }
@@ -50,7 +50,7 @@ pub fn run<'s>(cx: &mut Cx<'s>, start: Tok<'s>, tokens: &[Token<'s>]) -> Result<
     Err(fail)
 }
 
-/// How many brackets are open before the token at `at`, as positions of the opening ones.
+/// The brackets that are open before the token at `at`, as positions of the opening ones.
 pub fn open_brackets(tokens: &[Token<'_>], at: usize) -> Vec<usize> {
     let mut open = vec![];
     for (i, t) in tokens.iter().enumerate().take(at) {

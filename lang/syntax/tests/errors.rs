@@ -27,7 +27,7 @@ fn mended(text: &str) -> String {
     text
 }
 
-/// What stands in the body of a function, and the sentence about it.
+/// The body of a function, and the sentence about it.
 const BODIES: &[(&str, &str)] = &[
     ("let x = ;", "expected an expression after `=`"),
     ("let x: = 3;", "expected a type after `:`"),

@@ -1,4 +1,4 @@
-//! Texts that nobody writes: cut off, with a token missing, too deep, too long, random.
+//! Unusual texts: cut off, with a token missing, too deep, too long, random.
 
 mod common;
 

@@ -13,7 +13,7 @@ fn tree(text: &str) -> String {
     dump(&file)
 }
 
-/// The dump of an expression: what stands below `const A`.
+/// The dump of an expression: the part below `const A`.
 fn expr(text: &str) -> String {
     let lines = tree(&format!("const A = {text};"));
     lines.lines().skip(1).map(|l| l[2..].to_string() + "\n").collect()

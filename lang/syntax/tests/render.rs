@@ -38,6 +38,36 @@ error[E0304]: the shapes [4] and [8] differ
 }
 
 #[test]
+fn without_label() {
+    let mut sources = SourceMap::default();
+    let text = "let x = a + b;\nlet y =\n    1;\n";
+    let id = sources.add("f.tk", text);
+    let span = |start, end| Span::new(id, start, end);
+    let body = |d: &Diagnostic| render(&sources, d, false).lines().skip(2).collect::<Vec<_>>().join("\n");
+    let d = Diagnostic::error(SYNTAX, span(8, 13), "m", "");
+    let want = "   │\n 1 │ let x = a + b;\n   │         ─────\n───╯";
+    assert_eq!(body(&d), want);
+    let colored = render(&sources, &d, true);
+    assert!(!colored.contains('╰') && !colored.contains('┬'), "{colored}");
+    let want = "
+   │
+ 1 │ let x = a + b;
+   │     ┬   ─────
+   │     │
+   │     ╰────────── second
+───╯";
+    assert_eq!("\n".to_string() + &body(&d.label(span(4, 5), "second")), want);
+    let want = "
+   │
+ 2 │ ╭─▶ let y =
+ 3 │ ├─▶     1;
+   │ │
+   │ ╰────────────
+───╯";
+    assert_eq!("\n".to_string() + &body(&Diagnostic::error(SYNTAX, span(15, 29), "m", "")), want);
+}
+
+#[test]
 fn any_span() {
     let long = "x".repeat(5000);
     for text in ["", "\n", "a", "größe = 1;\r\nλ\u{1F600}\u{200D}b\t\n\n", "\u{2028}a\u{B}b\n\rc", &long] {

@@ -86,7 +86,7 @@ impl Attrs {
         self.target.as_deref()
     }
 
-    /// Adds or replaces an attribute; `name` must stand in [`NAMES`].
+    /// Adds or replaces an attribute; `name` must be in [`NAMES`].
     pub fn set(&mut self, name: &'static str, value: Attr) {
         match self.named.binary_search_by(|(n, _)| (*n).cmp(name)) {
             Ok(i) => {

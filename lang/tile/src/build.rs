@@ -1,7 +1,7 @@
 //! The construction of functions: [`Builder`] appends instructions to the block that is open.
 //!
-//! May assume that the values it gets belong to its function. It guarantees only that ids are consistent; whether
-//! what was built is meaningful is decided by [`crate::verify`].
+//! Requires that the values passed to it belong to its function. Guarantees only that ids are consistent;
+//! [`crate::verify`] decides whether the result is meaningful.
 //!
 //! ```
 //! use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
@@ -40,7 +40,7 @@ pub struct Builder<'a> {
     pub types: &'a mut Types,
     /// The function that is being built.
     pub func: &'a mut Func,
-    /// Where every instruction that is added from now on comes from.
+    /// The source place of every instruction added from now on.
     pub loc: Option<Loc>,
     block: BlockId,
     outer: Vec<BlockId>,
@@ -74,7 +74,7 @@ impl<'a> Builder<'a> {
         self.func.add_arg(self.func.body, ty)
     }
 
-    /// How many parameters the function has so far.
+    /// The number of parameters so far.
     pub fn params(&self) -> u32 {
         self.func.param_names.len() as u32
     }
@@ -227,7 +227,7 @@ impl<'a> Builder<'a> {
         self.one(Op::Create(CreateOp::Undef), &[], Attrs::new(), ty)
     }
 
-    /// Whether the elements of a value are pointers.
+    /// Returns true if the elements of a value are pointers.
     pub fn is_pointer(&self, v: ValueId) -> bool {
         matches!(self.type_of(v), Type::Tile { elem: Elem::Ptr { .. }, .. })
     }

@@ -1,7 +1,7 @@
 //! The call graph.
 //!
-//! May assume blocks that are owned once; a call whose callee does not exist is left out. Guarantees an order that
-//! depends only on the module, and no recursion of its own.
+//! Requires that every block has one owner; a call whose callee does not exist is left out. Guarantees an order that
+//! depends only on the module, and does not recurse.
 
 use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ impl CallGraph {
         Err(at)
     }
 
-    /// Which functions are reached from these, themselves included.
+    /// The functions reached from these, themselves included.
     pub fn reachable(&self, roots: impl Iterator<Item = FuncId>) -> Vec<bool> {
         let mut seen = vec![false; self.callees.len()];
         let mut work: Vec<FuncId> = roots.collect();

@@ -1,7 +1,7 @@
 //! The side effects of each operation.
 //!
-//! May assume a verified function for [`of_inst`]. Guarantees an answer for every operation, internal ones too; the
-//! rows of the op table must agree for those that a user can write (there is a test).
+//! [`of_inst`] requires a verified function. Guarantees an answer for every operation, internal ones too; the rows of
+//! the op table must agree for those that a user can write (there is a test).
 
 use tk_ops::table::Effects;
 use tk_ops::{AtomicOp, ControlOp, CreateOp, HostOp, MemoryOp, Op};
@@ -9,7 +9,7 @@ use tk_ops::{AtomicOp, ControlOp, CreateOp, HostOp, MemoryOp, Op};
 use crate::attr::Attrs;
 use crate::ir::{Func, Inst, InstId};
 
-/// What `op` does by itself. The blocks that an instruction owns count too: [`of_inst`].
+/// The effects of `op` itself. [`of_inst`] adds those of the blocks that an instruction owns.
 pub fn effects(op: Op) -> Effects {
     match op {
         Op::Elementwise(_) | Op::Shape(_) | Op::Reduce(_) | Op::Scan(_) | Op::Dot(_) | Op::Random(_) => {
@@ -89,12 +89,12 @@ fn control(op: ControlOp) -> Effects {
     }
 }
 
-/// Whether `op` ends a block.
+/// Returns true if `op` ends a block.
 pub fn is_terminator(op: Op) -> bool {
     matches!(op, Op::Control(ControlOp::Yield | ControlOp::Condition | ControlOp::Return))
 }
 
-/// What an instruction does, its blocks included; the terminators of these count as nothing.
+/// The effects of an instruction, its blocks included; their terminators count as none.
 pub fn of_inst(func: &Func, id: InstId) -> Effects {
     let inst = &func.insts[id];
     let inner = inst.blocks.iter().flat_map(|b| &func.blocks[*b].insts);
@@ -107,13 +107,13 @@ pub fn of_inst(func: &Func, id: InstId) -> Effects {
     inner.fold(own, strongest)
 }
 
-/// Whether an access is done each time that the text says, in its order: what it reads may be written by another program
-/// meanwhile.
+/// Returns true if an access is done each time that the text says, in its order: what it reads may be written by
+/// another program meanwhile.
 pub fn is_volatile(inst: &Inst) -> bool {
     inst.attrs.str("cache") == Some("volatile")
 }
 
-/// What an access asks of the caches, for one that takes its place.
+/// The cache attributes of an access, for one that takes its place.
 pub fn hints(inst: &Inst) -> Attrs {
     let mut attrs = Attrs::new();
     for name in ["cache", "evict"] {

@@ -1,10 +1,10 @@
-//! The kinds of instructions that own blocks, so that what walks blocks need not list every operation.
+//! The kinds of instructions that own blocks, so that code that walks blocks need not list every operation.
 //!
-//! May assume nothing. A new operation with blocks gets its kind here; all matches on [`Flow`] are exhaustive.
+//! A new operation with blocks gets its kind here; all matches on [`Flow`] are exhaustive.
 
 use tk_ops::{ControlOp, HostOp, Op, ReduceOp, ScanOp};
 
-/// How an operation uses its blocks.
+/// The use that an operation makes of its blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// It has none.
@@ -21,7 +21,7 @@ pub enum Flow {
     Expect,
 }
 
-/// How `op` uses its blocks.
+/// The use that `op` makes of its blocks.
 pub fn flow(op: Op) -> Flow {
     match op {
         Op::Control(o) => match o {
@@ -62,7 +62,7 @@ pub fn flow(op: Op) -> Flow {
 }
 
 impl Flow {
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn blocks(self) -> usize {
         match self {
             Flow::Plain => 0,
@@ -71,7 +71,7 @@ impl Flow {
         }
     }
 
-    /// What ends block number `n`.
+    /// The terminator of block number `n`.
     pub fn terminator(self, n: usize) -> Op {
         match self {
             Flow::While if n == 0 => Op::Control(ControlOp::Condition),

@@ -1,7 +1,7 @@
 //! The result types that follow from the operand types alone.
 //!
-//! May assume nothing about its input: it gives `None` where no type follows. The builder, the passes and the
-//! verifier use the same functions, so they cannot disagree.
+//! Accepts any input: the result is `None` where no type follows. The builder, the passes and the verifier use the
+//! same functions, so they cannot disagree.
 
 use tk_ops::{DType, ElementwiseOp};
 
@@ -26,7 +26,8 @@ pub fn with_shape(ty: &Type, shape: &[u32]) -> Type {
     Type::Tile { elem: ty.elem().clone(), shape: shape.to_vec() }
 }
 
-/// The shape after a permutation: result dimension i is operand dimension `perm[i]`. `None` if `perm` is none.
+/// The shape after a permutation: result dimension i is operand dimension `perm[i]`. `None` if `perm` is not a
+/// permutation.
 pub fn permuted(shape: &[u32], perm: &[i64]) -> Option<Vec<u32>> {
     if !is_permutation(perm, shape.len()) {
         return None;
@@ -34,13 +35,13 @@ pub fn permuted(shape: &[u32], perm: &[i64]) -> Option<Vec<u32>> {
     perm.iter().map(|&p| shape.get(usize::try_from(p).ok()?).copied()).collect()
 }
 
-/// Whether `perm` holds each of `0..rank` once.
+/// Returns true if `perm` holds each of `0..rank` once.
 pub fn is_permutation(perm: &[i64], rank: usize) -> bool {
     perm.len() == rank && (0..rank).all(|i| perm.contains(&(i as i64)))
 }
 
-/// Whether a value of type `found` serves where `wanted` is asked for: the same type, or one that may be stored
-/// through where the other may not. This is the only implicit conversion of the IR.
+/// Returns true if a value of type `found` can be used as `wanted`: the same type, or one that may be stored through
+/// where the other may not. This is the only implicit conversion of the IR.
 pub fn serves(found: &Type, wanted: &Type) -> bool {
     match (found, wanted) {
         (Type::Tile { elem: a, shape: s }, Type::Tile { elem: b, shape: t }) => s == t && elem_serves(a, b),

@@ -68,11 +68,11 @@ impl<I: Id, T> Arena<I, T> {
         self.items.push(item);
         I::new(self.items.len() - 1)
     }
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.items.len()
     }
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -99,14 +99,14 @@ impl<I: Id, T> std::ops::IndexMut<I> for Arena<I, T> {
     }
 }
 
-/// What a tile is made of.
+/// The type of an element of a tile.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Elem {
     /// A scalar.
     Scalar(DType),
     /// A pointer into device memory.
     Ptr {
-        /// What it points to.
+        /// The type of the pointee.
         pointee: Box<Elem>,
         /// Whether it may be stored through.
         mutable: bool,
@@ -165,7 +165,7 @@ impl Type {
             Type::Tile { .. } | Type::View { .. } => None,
         }
     }
-    /// How many elements a tile has (1 for a scalar); 0 for a view.
+    /// The number of elements of a tile (1 for a scalar); 0 for a view.
     pub fn count(&self) -> usize {
         self.shape().map_or(0, |s| s.iter().map(|&d| d as usize).product())
     }
@@ -234,7 +234,7 @@ pub struct Loc {
     pub end: u32,
 }
 
-/// Where a value comes from.
+/// The definition of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Def {
     /// Result number `.1` of an instruction.
@@ -248,14 +248,14 @@ pub enum Def {
 pub struct Value {
     /// Its type.
     pub ty: TypeId,
-    /// Where it is defined.
+    /// Its definition.
     pub def: Def,
 }
 
 /// An instruction; uniform for all operations.
 #[derive(Clone, Debug)]
 pub struct Inst {
-    /// What it does.
+    /// The operation.
     pub op: Op,
     /// The values it reads.
     pub operands: Vec<ValueId>,
@@ -265,7 +265,7 @@ pub struct Inst {
     pub blocks: Vec<BlockId>,
     /// The values it defines.
     pub results: Vec<ValueId>,
-    /// Where it comes from.
+    /// Its place in the source.
     pub loc: Option<Loc>,
 }
 
@@ -285,7 +285,7 @@ pub struct Block {
     pub insts: Vec<InstId>,
 }
 
-/// What a function is for.
+/// The kinds of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FuncKind {
     /// Launched over a grid; no results.
@@ -303,7 +303,7 @@ pub enum FuncKind {
 pub struct Func {
     /// Unique in the module; any text.
     pub name: String,
-    /// What it is for.
+    /// The kind of function.
     pub kind: FuncKind,
     /// Names of the parameters, as in the source (`x`, `st.m` for a flattened struct).
     pub param_names: Vec<String>,

@@ -1,8 +1,8 @@
 //! The messages of a running kernel, which are `print` and a failed `assert`: [`Message`], to which a record in memory
 //! refers by its number, and the format of such a record ([`control`], [`record`]).
 //!
-//! The emitter of a target makes the list, and whoever launches the kernel turns records into text; both take every
-//! number of the form from here. Guarantees that it names elements as the interpreter does.
+//! The emitter of a target makes the list, and the launcher turns records into text; both take every number of the
+//! form from here. Guarantees that it names elements as the interpreter does.
 
 use tk_ops::DType;
 
@@ -11,15 +11,16 @@ use crate::ir::{Elem, Loc, Type};
 /// Something that a kernel may say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Of a `print` the text with `{}` where values stand; of an `assert` what the program says, which may be nothing.
+    /// Of a `print` the text with `{}` in place of values; of an `assert` the message in the program, which may be
+    /// empty.
     pub text: String,
-    /// Which of the two.
+    /// The kind: `print` or `assert`.
     pub kind: Kind,
     /// Its span.
     pub loc: Option<Loc>,
 }
 
-/// What kind of message.
+/// The kinds of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A `print` of these values.
@@ -28,10 +29,10 @@ pub enum Kind {
     Assert(Vec<u32>),
 }
 
-/// What a printed value is.
+/// The form of a printed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Numbers or bools; one if there are no extents.
+    /// Numbers or bools; one if the shape is empty.
     Numbers {
         /// Their type.
         dtype: DType,

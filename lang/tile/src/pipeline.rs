@@ -1,6 +1,6 @@
 //! The order of the target-independent passes.
 //!
-//! May assume a verified module. Guarantees a verified module, or the name of the pass that broke it.
+//! Takes a verified module. Returns a verified module, or the name of the pass that broke it.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ pub const CHECKED: &[Pass] = &[inline::PASS];
 pub struct PassError {
     /// The name of the pass; of the last one where only the end is verified.
     pub pass: &'static str,
-    /// What does not hold.
+    /// The violated invariant.
     pub error: VerifyError,
 }
 
@@ -48,7 +48,7 @@ impl fmt::Display for PassError {
 
 impl std::error::Error for PassError {}
 
-/// What is called with the name of each pass and the module after it.
+/// Called with the name of each pass and the module after it.
 pub type Observer<'a> = &'a mut dyn FnMut(&'static str, &Module);
 
 /// Runs every pass. Debug builds verify after each; release builds at the end.

@@ -1,7 +1,7 @@
 //! Helpers of passes that change a function in place: replacing values, and querying constants.
 //!
-//! May assume a verified function that is walked in the order of its text, so that a value is replaced before the
-//! first use of it is looked at.
+//! Requires a verified function that is walked in text order, so that a value is replaced before its first use is
+//! visited.
 
 use tk_ops::scalar::Scalar;
 use tk_ops::{CreateOp, Op};
@@ -9,12 +9,12 @@ use tk_ops::{CreateOp, Op};
 use crate::attr::Attr;
 use crate::ir::{BlockId, Def, Func, Id, Inst, InstId, ValueId};
 
-/// Which values stand for which others.
+/// The replacements of values.
 #[derive(Debug, Default)]
 pub struct Renames(Vec<Option<ValueId>>);
 
 impl Renames {
-    /// From now on `to` stands for `from`.
+    /// From now on `to` replaces `from`.
     pub fn set(&mut self, from: ValueId, to: ValueId) {
         let to = self.get(to);
         if self.0.len() <= from.index() {
@@ -25,7 +25,7 @@ impl Renames {
         }
     }
 
-    /// What stands for `v`: itself if nothing else does.
+    /// The value that replaces `v`, which is `v` itself if there is none.
     pub fn get(&self, v: ValueId) -> ValueId {
         self.0.get(v.index()).copied().flatten().unwrap_or(v)
     }
@@ -65,7 +65,7 @@ pub fn yielded(func: &Func, block: BlockId) -> &[ValueId] {
     func.blocks[block].insts.last().map_or(&[], |i| &func.insts[*i].operands)
 }
 
-/// A copy of a block and of all that its instructions own; `renames` learns what stands for their values there.
+/// A copy of a block and of all that its instructions own; `renames` learns their new values.
 pub fn copied(func: &mut Func, block: BlockId, renames: &mut Renames) -> BlockId {
     let new = func.add_block();
     for arg in func.blocks[block].args.clone() {

@@ -1,6 +1,6 @@
-//! The order in which instructions stand in the text.
+//! The instructions of a function in text order.
 //!
-//! May assume a function whose blocks are owned once. Guarantees text order without recursion.
+//! Requires that every block has one owner. Walks without recursion.
 
 use crate::ir::{BlockId, Func, InstId};
 

@@ -13,7 +13,7 @@ use super::scope::scope;
 use super::walk::{Node, around, each};
 use super::{Analysis, TextEdit, Workspace};
 
-/// What an action is for.
+/// The kinds of actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ActionKind {
     /// It fixes a diagnostic.
@@ -25,9 +25,9 @@ pub enum ActionKind {
 /// A change that an editor offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
-    /// What it does.
+    /// The title.
     pub title: String,
-    /// What it is for.
+    /// The kind of action.
     pub kind: ActionKind,
     /// The changes, not overlapping.
     pub edits: Vec<TextEdit>,
@@ -35,7 +35,7 @@ pub struct Action {
     pub diagnostic: Option<usize>,
 }
 
-/// What can be done with a range.
+/// The actions for a range.
 pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Action> {
     let a = ws.analysis(path);
     let mut out = vec![];
@@ -59,7 +59,7 @@ pub fn actions(ws: &mut Workspace, path: &str, range: Range<usize>) -> Vec<Actio
     out
 }
 
-/// Whether nothing is wrong after an action that was not wrong before it.
+/// Returns true if an action adds no diagnostic.
 fn checks(ws: &Workspace, a: &Analysis, path: &str, action: &Action) -> bool {
     let mut text = a.root_text().to_string();
     for e in action.edits.iter().rev() {
@@ -176,7 +176,7 @@ fn masks(a: &Analysis, call: &MemoryCall, out: &mut Vec<Action>) {
         found.extend(limits.iter().rev().map(|n| format!("{o} < {n}")));
     }
     let last = call.args.last().map_or(call.whole, |x| x.value.span).after();
-    // By position where it may stand: named arguments come last.
+    // By position where that is allowed: named arguments come last.
     let positional =
         call.args.iter().all(|x| x.name.is_none()) && call.args.len() == 1 + usize::from(call.store);
     for mask in found.into_iter().take(3) {

@@ -12,7 +12,7 @@ use super::{Analysis, Place, Workspace, describe, navigate};
 pub struct Call {
     /// The function at the other end; without children.
     pub symbol: Symbol,
-    /// Where the caller names the callee; all in the file of the caller.
+    /// The places where the caller names the callee; all in the file of the caller.
     pub places: Vec<Place>,
 }
 
@@ -28,7 +28,7 @@ pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Option<Symbol> 
     caller(&a, a.offset(offset)?)
 }
 
-/// Who calls the function whose name is at a position.
+/// The callers of the function whose name is at a position.
 pub fn incoming(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Call> {
     let mut out: Vec<Call> = vec![];
     for place in navigate::references(ws, path, offset, false) {

@@ -12,7 +12,7 @@ use tk_syntax::token::Tok;
 use super::site::Site;
 use super::{Analysis, Place, TextEdit, Workspace, describe};
 
-/// What a completion is.
+/// The kinds of completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the words of the language")]
 pub enum CompletionKind {
@@ -40,23 +40,23 @@ pub enum CompletionKind {
 pub struct Completion {
     /// Its name.
     pub label: String,
-    /// What it is.
+    /// The kind of completion.
     pub kind: CompletionKind,
     /// Its type or signature, on one line; may be empty.
     pub detail: String,
     /// Its documentation, in Markdown; may be empty.
     pub doc: String,
-    /// What is written.
+    /// The text to insert.
     pub insert: String,
     /// Whether `insert` has `$1`, `${2:name}` and `$0` for the editor to stop at.
     pub snippet: bool,
-    /// What `insert` replaces.
+    /// The place that `insert` replaces.
     pub replace: Place,
-    /// What else changes: an import.
+    /// Further edits: an import.
     pub extra: Vec<TextEdit>,
 }
 
-/// What can be written at an offset, in no order that says anything.
+/// The completions at an offset. Their order has no meaning.
 pub fn complete(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Completion> {
     let a = ws.analysis(path);
     let Some(site) = Site::new(a.root_text(), offset) else { return vec![] };
@@ -174,7 +174,7 @@ fn kind(a: &Analysis, s: &Symbol) -> CompletionKind {
     }
 }
 
-/// Where the `use` begins that contains the position.
+/// The start of the `use` that contains the position.
 fn in_use(site: &Site) -> Option<usize> {
     let ahead = site.tokens.get(..site.before)?;
     let start = ahead.iter().rposition(|t| matches!(t.tok, Tok::Use | Tok::Semi))?;
@@ -229,7 +229,7 @@ fn siblings(ws: &Workspace, path: &str) -> Vec<String> {
     ws.files().iter().filter_map(name).collect()
 }
 
-/// What may follow the name of a file.
+/// The items that may follow the name of a file.
 fn path_items(ws: &mut Workspace, a: &Analysis, path: &str, module: &str, list: &mut List) {
     let imported = a.index.symbols.iter().find_map(|s| match &s.kind {
         SymbolKind::Module(f) if s.name == module => Some(a.checked.sources.get(*f)?.name.to_string()),
@@ -302,7 +302,7 @@ pub(super) fn add_use(a: &Analysis, path: &str, what: &str) -> TextEdit {
     TextEdit { place: place(at), text: format!("use {what};\n\n") }
 }
 
-/// Whether something of this type can be called on.
+/// The receiver that a value of this type is in a call; `None` if it has no methods.
 pub(super) fn receiver(ty: &Ty) -> Option<tk_ops::table::Receiver> {
     use tk_ops::table::Receiver;
     match ty {

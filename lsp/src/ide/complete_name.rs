@@ -141,7 +141,7 @@ fn statement(s: &Scope, list: &mut List) {
     list.snippet("if", "a condition", "if ${1:condition} {\n    $0\n}");
 }
 
-/// Whether a type is meant: after `:`, `->`, `as`, `*`, or first in the brackets of `tile` and `view`.
+/// Returns true if a type is meant: after `:`, `->`, `as`, `*`, or first in the brackets of `tile` and `view`.
 fn wants_type(a: &Analysis, site: &Site, call: Option<&CallSite>) -> bool {
     let text = |i: usize| site.tokens.get(i).and_then(|t| a.root_text().get(t.start..t.end)).unwrap_or("");
     let first = call.is_some_and(|c| {
@@ -208,7 +208,7 @@ fn values(a: &Analysis, s: &Scope, list: &mut List) {
     DType::ALL.iter().for_each(|d| list.word(d.name(), K::Type));
 }
 
-/// What the file can name: its own items, what it imports, the prelude.
+/// The items that the file can name: its own, its imports, the prelude.
 fn items(a: &Analysis) -> impl Iterator<Item = &Symbol> {
     let imported = imported(a);
     a.index.symbols.iter().enumerate().filter_map(move |(i, s)| {
@@ -233,7 +233,7 @@ fn items(a: &Analysis) -> impl Iterator<Item = &Symbol> {
     })
 }
 
-/// What the `use` lines of the file bring in, under the names that they give.
+/// The imports of the `use` lines of the file, under the names that they give.
 fn imported(a: &Analysis) -> BTreeSet<SymbolId> {
     let items = a.root().into_iter().flat_map(|f| &f.items);
     let names = items.flat_map(|i| match &i.kind {

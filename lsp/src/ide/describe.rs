@@ -17,11 +17,11 @@ use super::signature::Declared;
 pub struct Words {
     /// Its declaration.
     pub code: String,
-    /// What is said of it, in Markdown.
+    /// The documentation, in Markdown.
     pub doc: String,
 }
 
-/// What an alias stands for; any other symbol itself.
+/// The target of an alias; any other symbol itself.
 pub fn resolve(a: &Analysis, mut id: SymbolId) -> Option<&Symbol> {
     // An alias of an alias would be a chain through files; each link is a `use`.
     for _ in 0..64 {
@@ -110,7 +110,7 @@ fn find_fn(items: &[Item], name: Span) -> Option<(&Item, &Fn)> {
     })
 }
 
-/// Whether a constant is declared with a type; without, a number takes the type that each use needs.
+/// Returns true if a constant is declared with a type; without, a number takes the type that each use needs.
 fn has_type(a: &Analysis, s: &Symbol) -> bool {
     let text = s.span.and_then(|at| {
         let source = a.checked.sources.get(at.file)?;
@@ -179,7 +179,7 @@ pub fn line(text: &str) -> String {
         .replace(",]", "]")
 }
 
-/// What the table says of a builtin.
+/// The documentation of a builtin in the table.
 pub fn row_doc(row: &Row) -> String {
     let mut out = row.doc.trim().to_string();
     let accuracy = match (row.effects, row.accuracy) {
@@ -206,7 +206,7 @@ pub fn row_param(row: &Row, i: usize) -> String {
     range.and_then(|r| s.text.get(r)).map_or_else(|| row.name.to_string(), str::to_string)
 }
 
-/// Whether the first parameter is the value before the dot.
+/// Returns true if the first parameter is the value before the dot.
 pub fn has_receiver(row: &Row) -> bool {
     match row.receiver {
         Receiver::None | Receiver::Test => false,

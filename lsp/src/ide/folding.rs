@@ -5,7 +5,7 @@ use tk_syntax::token::{Tok, lex};
 
 use super::{Analysis, Workspace};
 
-/// What is folded.
+/// The kinds of folding ranges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FoldKind {
     /// A block, a list.
@@ -23,11 +23,11 @@ pub struct Fold {
     pub start: usize,
     /// One past the last byte.
     pub end: usize,
-    /// What it is.
+    /// The kind of range.
     pub kind: FoldKind,
 }
 
-/// What can be folded away, in order.
+/// The ranges that can be folded, in order.
 pub fn folding(ws: &mut Workspace, path: &str) -> Vec<Fold> {
     let a = ws.analysis(path);
     let text = a.root_text();

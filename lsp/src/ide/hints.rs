@@ -12,7 +12,7 @@ use super::scope::pattern;
 use super::walk::{Node, each};
 use super::{Analysis, Workspace};
 
-/// What a hint says.
+/// The kinds of hints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HintKind {
     /// The type of a variable.
@@ -28,7 +28,7 @@ pub struct Hint {
     pub offset: usize,
     /// The text.
     pub label: String,
-    /// What it says.
+    /// The kind of hint.
     pub kind: HintKind,
     /// Whether it belongs to what follows it.
     pub before: bool,

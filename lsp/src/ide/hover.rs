@@ -10,16 +10,16 @@ use super::describe::{self, words};
 use super::walk::{Node, around};
 use super::{Analysis, Place, Workspace};
 
-/// What to show.
+/// The text of a hover and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hover {
-    /// What it is about.
+    /// The name or expression described.
     pub place: Place,
     /// The text, in Markdown.
     pub markdown: String,
 }
 
-/// What is known of the name or expression at an offset.
+/// The description of the name or expression at an offset.
 pub fn hover(ws: &mut Workspace, path: &str, offset: usize) -> Option<Hover> {
     let a = ws.analysis(path);
     let at = a.offset(offset)?;
@@ -59,7 +59,7 @@ fn name(a: &Analysis, offset: usize) -> Option<(Span, String)> {
     Some((span, card(&w.code, &[here.unwrap_or_default(), w.doc])))
 }
 
-/// What the call gives whose callee is a name.
+/// The result type of the call whose callee is a name.
 fn called(a: &Analysis, name: Span) -> Option<String> {
     let call = around(a.root()?, name.start).into_iter().rev().find_map(|n| match n {
         Node::Expr(e) => match &e.kind {
@@ -75,7 +75,7 @@ fn called(a: &Analysis, name: Span) -> Option<String> {
     (!with.is_empty() || !gives.is_empty()).then(|| format!("Here{gives}{with}."))
 }
 
-/// What is built into values and types: `x.shape`, `T.bits`, `target.has_tma`, `f16`.
+/// The description of a property of values and types: `x.shape`, `T.bits`, `target.has_tma`, `f16`.
 fn property(a: &Analysis, at: u32) -> Option<(Span, String)> {
     let nodes = around(a.root()?, at);
     let member = nodes.iter().rev().find_map(|n| match n {

@@ -4,7 +4,7 @@ use tk_syntax::ast::{Item, ItemKind};
 
 use super::{Analysis, Place, Workspace};
 
-/// What a lens does when it is clicked.
+/// The command of a lens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LensCommand {
     /// Runs the tests of a file whose names contain `filter`; all of them when it is empty.
@@ -25,7 +25,7 @@ pub struct Lens {
     pub place: Place,
     /// The text.
     pub title: String,
-    /// What happens on a click.
+    /// The command that a click runs.
     pub command: LensCommand,
 }
 

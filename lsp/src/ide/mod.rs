@@ -1,6 +1,6 @@
 //! The answers to what an editor asks: one file per feature, plain data in and out.
 //!
-//! Places are paths and bytes. An offset may lie anywhere, also outside of the text or inside a character; then the
+//! Places are paths and bytes. An offset may be anywhere, also outside of the text or inside a character; then the
 //! answer is empty. Nothing here panics, reads files by itself or runs code of a program.
 
 pub mod actions;
@@ -42,7 +42,7 @@ pub struct Place {
 /// Replaces the text of a place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextEdit {
-    /// What is replaced; empty for an insertion.
+    /// The text to replace; empty for an insertion.
     pub place: Place,
     /// The new text.
     pub text: String,

@@ -12,7 +12,7 @@ use super::{Analysis, Place, Workspace, describe};
 /// A symbol as all analyses know it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Key {
-    /// What is declared at a place.
+    /// The declaration at a place.
     Declared(Place),
     /// A file.
     File(String),
@@ -37,7 +37,7 @@ pub(super) fn key(a: &Analysis, s: &Symbol) -> Option<Key> {
     })
 }
 
-/// Where the symbol at an offset is defined.
+/// The definition of the symbol at an offset.
 pub fn definition(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
     let a = ws.analysis(path);
     let found = a.symbol_at(offset).and_then(|(_, s)| declared(&a, s));
@@ -63,7 +63,7 @@ fn declared(a: &Analysis, s: &Symbol) -> Option<Place> {
     }
 }
 
-/// Where the struct is defined that is the type of the symbol at an offset.
+/// The definition of the struct that is the type of the symbol at an offset.
 pub fn type_definition(ws: &mut Workspace, path: &str, offset: usize) -> Vec<Place> {
     let a = ws.analysis(path);
     let Some(at) = a.offset(offset) else { return vec![] };
@@ -158,7 +158,7 @@ fn uses_in(a: &Analysis, wanted: &Key) -> Vec<Place> {
     own.filter(|r| r.symbol.0 as usize == id).map(|r| a.place(r.span)).collect()
 }
 
-/// Whether no other file can name it.
+/// Returns true if no other file can name it.
 fn inside(s: &Symbol) -> bool {
     match s.kind {
         SymbolKind::Local(_) | SymbolKind::Alias(_) => true,

@@ -24,7 +24,7 @@ pub fn prepare(ws: &mut Workspace, path: &str, offset: usize) -> Result<Place, S
     Ok(a.place(span))
 }
 
-/// Whether a symbol can have another name at all.
+/// Fails for a symbol that cannot be renamed.
 fn renamable(a: &Analysis, s: &Symbol) -> Result<(), String> {
     match key(a, s) {
         Some(Key::Builtin(..)) => return Err(format!("`{}` is built into the language", s.name)),
@@ -38,7 +38,7 @@ fn renamable(a: &Analysis, s: &Symbol) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a text can be a name.
+/// Fails for a text that cannot be a name.
 fn valid(name: &str) -> Result<(), String> {
     let lexed = lex(FileId(0), name);
     let one = matches!(lexed.tokens.as_slice(), [t] if matches!(t.tok, Tok::Id(id) if id == name));
@@ -84,7 +84,7 @@ pub fn rename(
     Ok(edits)
 }
 
-/// How places move by edits.
+/// The movement of places by edits.
 struct Moved<'a> {
     /// The edits of each file, in order.
     edits: BTreeMap<&'a str, Vec<&'a TextEdit>>,
@@ -116,13 +116,13 @@ impl<'a> Moved<'a> {
         out
     }
 
-    /// Where an offset of a file has gone.
+    /// The new place of an offset of a file.
     fn offset(&self, path: &str, offset: usize) -> usize {
         let before = self.edits.get(path).into_iter().flatten().filter(|e| e.place.end <= offset);
         before.fold(offset, |at, e| at + e.text.len() - (e.place.end - e.place.start))
     }
 
-    /// Where a place has gone; one with an edit at its start has become the new text.
+    /// The new place of a place; one with an edit at its start has become the new text.
     fn place(&self, p: &Place) -> Place {
         let start = self.offset(&p.path, p.start);
         let edited = self.edits.get(p.path.as_str()).into_iter().flatten().any(|e| e.place == *p);
@@ -139,7 +139,7 @@ impl<'a> Moved<'a> {
     }
 }
 
-/// Whether every name means what it meant and nothing new is wrong.
+/// Fails unless every name keeps its meaning and no diagnostic is new.
 fn unchanged(before: &Analysis, after: &Analysis, moved: &Moved, new_name: &str) -> Result<(), String> {
     let old: BTreeSet<(String, usize)> =
         messages(before, &|p| moved.place(p)).into_iter().map(|m| m.0).collect();
@@ -167,7 +167,7 @@ fn meanings(a: &Analysis) -> impl Iterator<Item = (Place, Key)> {
 /// A code and where it is reported, the message, and whether it is an error.
 type Message = ((String, usize), String, bool);
 
-/// What is reported, by code and place.
+/// The diagnostics, by code and place.
 fn messages(a: &Analysis, place: &dyn Fn(&Place) -> Place) -> Vec<Message> {
     let one = |d: &tk_syntax::Diagnostic| {
         let p = place(&a.place(d.primary.span));

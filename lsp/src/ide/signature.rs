@@ -10,14 +10,14 @@ use tk_syntax::token::Tok;
 use super::site::{CallSite, Site};
 use super::{Analysis, Workspace, describe};
 
-/// What is called.
+/// The callee and its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
     /// Its declaration on one line.
     pub label: String,
     /// Its documentation, in Markdown.
     pub doc: String,
-    /// The parameters: their bytes in `label`, and what is said of each.
+    /// The parameters: their bytes in `label`, and their documentation.
     pub params: Vec<(Range<usize>, String)>,
     /// The parameter whose argument is being written.
     pub active: Option<usize>,
@@ -74,9 +74,9 @@ pub(super) struct Declared {
     pub doc: String,
     pub names: Vec<String>,
     pub params: Vec<(Range<usize>, String)>,
-    /// Which of the parameters stand in `[..]`.
+    /// The parameters in `[..]`.
     pub fixed: Range<usize>,
-    /// Which of them stand in `(..)`.
+    /// The parameters in `(..)`.
     pub run: Range<usize>,
     /// Whether the last one takes all further arguments.
     pub rest: bool,

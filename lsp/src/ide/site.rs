@@ -9,11 +9,11 @@ use super::Analysis;
 pub struct Site<'s> {
     /// The tokens of the file.
     pub tokens: Vec<Token<'s>>,
-    /// How many of them end before the word being written.
+    /// The number of them that end before the word being written.
     pub before: usize,
     /// The word being written, up to the place; it may be empty.
     pub start: usize,
-    /// Where the word ends that contains the position.
+    /// The end of the word that contains the position.
     pub end: usize,
     /// Whether it begins a line.
     pub new_line: bool,
@@ -26,7 +26,7 @@ pub struct CallSite<'s> {
     pub open: Tok<'s>,
     /// The number of the token that names what is called.
     pub callee: usize,
-    /// How many arguments precede the position.
+    /// The number of arguments before the position.
     pub position: usize,
     /// The name of the argument that contains the position, if it has one.
     pub named: Option<&'s str>,
@@ -104,7 +104,7 @@ impl<'s> Site<'s> {
         Some(site)
     }
 
-    /// The innermost bracket that is open at the place; a statement or block in between is none.
+    /// The innermost bracket that is open at the place; a statement or block in between does not count.
     fn opening(&self) -> Option<usize> {
         let mut depth = 0usize;
         for i in (0..self.before).rev() {
@@ -137,7 +137,7 @@ impl<'s> Site<'s> {
         None
     }
 
-    /// How many braces are open at the place.
+    /// The number of open braces at the place.
     pub fn braces(&self) -> usize {
         let ahead = self.tokens.get(..self.before).unwrap_or(&[]);
         ahead.iter().fold(0usize, |n, t| match t.tok {
@@ -148,7 +148,7 @@ impl<'s> Site<'s> {
     }
 }
 
-/// Whether a token could be the start of a name that is being written.
+/// Returns true if a token could be the start of a name that is being written.
 fn is_word(t: Tok) -> bool {
     use Tok::*;
     matches!(

@@ -6,7 +6,7 @@ use tk_syntax::{FileId, SourceMap, Span};
 use super::describe::line;
 use super::{Place, Workspace};
 
-/// What a symbol is.
+/// The kinds of symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the words of the language")]
 pub enum SymbolKind {
@@ -29,7 +29,7 @@ pub enum SymbolKind {
 pub struct Symbol {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// The kind of symbol.
     pub kind: SymbolKind,
     /// Its type or signature.
     pub detail: String,
@@ -37,11 +37,11 @@ pub struct Symbol {
     pub place: Place,
     /// Its name.
     pub name_place: Place,
-    /// What it contains.
+    /// The symbols inside.
     pub children: Vec<Symbol>,
 }
 
-/// How many names a search gives at most.
+/// The maximum number of names that a search gives.
 const MAX_FOUND: usize = 256;
 
 /// Makes symbols of the items of one file.
@@ -80,7 +80,7 @@ pub fn workspace(ws: &mut Workspace, query: &str) -> Vec<Symbol> {
     found
 }
 
-/// Whether the letters of `query` stand in a text in their order, upper and lower case alike.
+/// Returns true if the letters of `query` occur in a text in their order, upper and lower case alike.
 fn contains(text: &str, query: &str) -> bool {
     let mut letters = text.chars().flat_map(char::to_lowercase);
     query.chars().flat_map(char::to_lowercase).all(|q| letters.any(|c| c == q))
@@ -98,7 +98,7 @@ impl Outline<'_> {
     }
 
     fn make(&self, name: &str, kind: SymbolKind, detail: String, whole: Span, at: Span) -> Symbol {
-        // An editor refuses an outline whose names lie outside of what they name.
+        // An editor refuses an outline whose names are outside of the named item.
         let whole = if at.file == FileId(0) || whole.file == at.file { whole.to(at) } else { at };
         let name = if name.is_empty() { "?" } else { name };
         let (place, name_place) = (self.place(whole), self.place(at));

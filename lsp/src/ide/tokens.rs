@@ -10,7 +10,7 @@ use tk_syntax::token::{Tok, lex};
 
 use super::{Analysis, Workspace, describe};
 
-/// What a token is.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the words of the language")]
 pub enum TokenKind {
@@ -35,7 +35,7 @@ pub enum TokenKind {
     CompileTime,
 }
 
-/// What else is known of a token.
+/// The modifiers of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Modifiers {
     /// It is the definition.
@@ -57,9 +57,9 @@ pub struct Token {
     pub start: usize,
     /// One past the last byte.
     pub end: usize,
-    /// What it is.
+    /// The kind of token.
     pub kind: TokenKind,
-    /// What else is known of it.
+    /// Its modifiers.
     pub modifiers: Modifiers,
 }
 
@@ -91,7 +91,7 @@ pub fn tokens(ws: &mut Workspace, path: &str, range: Option<Range<usize>>) -> Ve
     out
 }
 
-/// What a name is by its meaning.
+/// The kind and modifiers of a name, by its meaning.
 fn meaning(a: &Analysis, r: Reference, s: &Symbol) -> (TokenKind, Modifiers) {
     let hir = &a.checked.hir;
     let own = s.span.map(|s| a.place(s).path);
@@ -136,7 +136,7 @@ fn meaning(a: &Analysis, r: Reference, s: &Symbol) -> (TokenKind, Modifiers) {
     (kind, m)
 }
 
-/// What a token is by its form and its neighbours.
+/// The kind and modifiers of a token, by its form and its neighbours.
 fn plain(tok: Tok, before: Option<Tok>, next: Option<Tok>) -> Option<(TokenKind, Modifiers)> {
     use Tok::*;
     let kind = match tok {

@@ -44,7 +44,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether an offset is in it or at its end.
+    /// Returns true if an offset is in it or at its end.
     pub fn touches(self, offset: u32) -> bool {
         let s = self.span();
         s.start <= offset && offset <= s.end

@@ -13,7 +13,7 @@ use tk_syntax::{FileId, Span, ast};
 
 use super::Place;
 
-/// How many analyses of files that are not open are kept; a search through a workspace makes one of each file.
+/// The number of analyses kept for files that are not open; a search through a workspace makes one of each file.
 const MAX_KEPT: usize = 256;
 
 /// Before the names of the standard library's files, which have no place on a disk.
@@ -25,7 +25,7 @@ pub trait Disk: Send + Sync {
     fn read(&self, path: &str) -> Result<String, String>;
     /// The `*.tk` files below a folder.
     fn list(&self, root: &str) -> Vec<String>;
-    /// Whether a file that `from` uses is a link out of the folder of both.
+    /// Returns true if a file that `from` uses is a link out of the folder of both.
     fn leads_out(&self, path: &str, from: &str) -> bool {
         let _ = (path, from);
         false
@@ -37,7 +37,7 @@ pub trait Disk: Send + Sync {
 pub struct Analysis {
     /// The program.
     pub checked: Checked,
-    /// What its names and expressions mean.
+    /// The meaning of its names and expressions.
     pub index: Index,
     /// The files that were asked for, those that could not be read included.
     pub read: BTreeSet<String>,
@@ -90,12 +90,12 @@ pub struct Workspace {
     disk: Box<dyn Disk>,
     roots: Vec<String>,
     overlays: BTreeMap<String, Arc<str>>,
-    /// What was read from the disk; `None` where there was nothing.
+    /// The texts read from the disk; `None` where a file does not exist.
     cached: RefCell<BTreeMap<String, Result<Arc<str>, String>>>,
     analyses: BTreeMap<String, Arc<Analysis>>,
 }
 
-/// Where an analysis gets its files from: the workspace, with some texts replaced.
+/// The files of an analysis: the workspace, with some texts replaced.
 struct Files<'a> {
     ws: &'a Workspace,
     replaced: &'a BTreeMap<String, String>,
@@ -199,7 +199,7 @@ impl Workspace {
         tk_sema::std_files().map(|(name, _)| (name, format!("{STD}{name}.tk")))
     }
 
-    /// Whether a file belongs to the standard library.
+    /// Returns true if a file belongs to the standard library.
     pub fn is_std(path: &str) -> bool {
         path.starts_with(STD)
     }

@@ -8,13 +8,13 @@ use serde_json::Value;
 /// Why a request has no result.
 #[derive(Clone, Debug)]
 pub struct Refusal {
-    /// What kind of mistake.
+    /// The kind of error.
     pub code: ErrorCode,
     /// One sentence for the user.
     pub message: String,
 }
 
-/// A result, or why there is none.
+/// A result, or an error.
 pub type Answer<T> = Result<T, Refusal>;
 
 impl Refusal {
@@ -40,7 +40,7 @@ pub fn params<P: DeserializeOwned>(mut params: Value) -> Answer<P> {
     serde_json::from_value(params).map_err(|e| invalid(e.to_string()))
 }
 
-/// Whether a change of a text has a range that is none: it would be taken for the text of the whole document.
+/// Returns true if a change of a text has an invalid range: it would be taken for the text of the whole document.
 fn broken_change(params: &Value) -> bool {
     let changes = params.get("contentChanges").and_then(Value::as_array);
     let mut ranges = changes.into_iter().flatten().filter_map(|c| c.get("range"));

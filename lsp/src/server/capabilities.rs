@@ -62,7 +62,7 @@ pub fn token_modifiers(m: Modifiers) -> u32 {
         .sum()
 }
 
-/// What the server can do.
+/// The capabilities of the server.
 pub fn capabilities(encoding: Encoding) -> lsp::ServerCapabilities {
     let words = |all: &[&str]| all.iter().map(|w| (*w).to_string()).collect::<Vec<_>>();
     let tokens = lsp::SemanticTokensOptions {

@@ -12,7 +12,7 @@ use super::lifecycle::Server;
 use super::position::Lines;
 use super::uri;
 
-/// What is a source file whatever language the client takes it for.
+/// The suffix of source files, whatever language the client takes them for.
 const SUFFIX: &str = ".tk";
 
 impl Server {
@@ -55,7 +55,7 @@ impl Server {
         Ok(())
     }
 
-    /// An open file was stored. A client that cannot say which other files changed has not said so for those that were
+    /// An open file was stored. A client that cannot report changes of other files has not reported those that were
     /// read from the disk: they are read again.
     pub fn did_save(&mut self, params: lsp::DidSaveTextDocumentParams) {
         if self.client.watches {
@@ -84,7 +84,7 @@ impl Server {
         self.changed(&path);
     }
 
-    /// Files changed that somebody else wrote.
+    /// Files changed on disk.
     pub fn did_change_files(&mut self, params: lsp::DidChangeWatchedFilesParams) {
         for event in params.changes {
             let path = self.path(&event.uri);

@@ -1,16 +1,16 @@
 //! The capabilities of the client at initialization.
 //!
-//! May assume nothing about its shape: what is not understood counts as not said, so that no client is turned away.
+//! Accepts any shape: unknown values count as absent, so that no client is turned away.
 
 use serde_json::Value;
 
 use super::position::Encoding;
 use super::uri;
 
-/// What a client can do.
+/// The capabilities of a client.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// How positions count.
+    /// The encoding of positions.
     pub encoding: Encoding,
     /// It asks for diagnostics, so none are sent.
     pub pulls: bool,
@@ -26,7 +26,7 @@ pub struct Client {
     pub folds_lines: bool,
     /// Changes of files can be asked for.
     pub watches: bool,
-    /// What can be asked to be requested again: the methods.
+    /// The methods by which the server may ask the client to repeat requests.
     pub refreshes: Vec<&'static str>,
     /// The folders of the workspace, as paths.
     pub folders: Vec<String>,

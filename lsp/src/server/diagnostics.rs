@@ -75,7 +75,7 @@ impl Server {
         found.iter().filter_map(|d| self.diagnostic(d, &analysis.checked.sources)).collect()
     }
 
-    /// The file that explains a code; looked for once.
+    /// The file that explains a code; searched once.
     fn page(&mut self, code: Code) -> Option<lsp::Uri> {
         let Config { library, page, .. } = &self.config;
         let find = || Some(library.page(code.0, page(code.0)?)?.into());

@@ -10,11 +10,11 @@ use crate::ide::Disk;
 
 use super::uri;
 
-/// The most `*.tk` files of a folder that are looked at: far more than any program has.
+/// The maximum number of `*.tk` files of a folder that are read: far more than any program has.
 const FILES: usize = 4096;
-/// The most entries of folders that are looked at on the way: about a second on a slow disk.
+/// The maximum number of folder entries that are visited on the way: about a second on a slow disk.
 const ENTRIES: usize = 100_000;
-/// Folders in which no sources lie.
+/// Folders without sources.
 const SKIPPED: &[&str] = &["target", "node_modules", "__pycache__"];
 
 /// The file system.
@@ -28,7 +28,7 @@ impl Disk for Files {
     fn read(&self, path: &str) -> Result<String, String> {
         let place = match path.strip_prefix("std:/") {
             Some(name) => self.stdlib.as_ref().map(|folder| folder.join(name)),
-            // Beside text without a file lie no files.
+            // No files are next to text without a file.
             None => uri::is_file(path).then(|| PathBuf::from(path)),
         };
         let place = place.ok_or_else(|| format!("{path} is not a file"))?;

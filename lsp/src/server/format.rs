@@ -1,7 +1,7 @@
 //! Formatting: the edits between a text and its one layout.
 //!
-//! Guarantees small edits, line by line, so that an editor keeps the cursor and its marks. A text with mistakes in its
-//! syntax has no layout; then there are no edits, and the diagnostics say why.
+//! Guarantees small edits, line by line, so that an editor keeps the cursor and its marks. A text with mistakes in
+//! its syntax has no layout; then the result has no edits, and the diagnostics say why.
 
 use std::ops::Range;
 

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use super::uri;
 
-/// Where the files lie.
+/// The places of the files.
 #[derive(Clone, Debug, Default)]
 pub struct Library {
     /// The folder of the standard library beside the program.
     pub stdlib: Option<PathBuf>,
     /// The folder of the pages beside the program.
     pub pages: Option<PathBuf>,
-    /// Where copies are written.
+    /// The folder for copies.
     pub cache: Option<PathBuf>,
 }
 
@@ -57,7 +57,7 @@ impl Library {
     }
 }
 
-/// Writes a copy that is not meant to be edited. Whoever reads it meanwhile sees the old one or the new one.
+/// Writes a copy that is not meant to be edited. A reader sees the old one or the new one.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

@@ -1,7 +1,7 @@
 //! The life of a connection: what waits, what is cancelled, what happens when something breaks, and the end.
 //!
-//! Guarantees that messages are handled in the order in which they came, and that diagnostics are made only when nothing
-//! waits: somebody who types fast is not shown the past.
+//! Guarantees that messages are handled in the order in which they came, and that diagnostics are made only when
+//! nothing waits: a fast typist does not get outdated answers.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +20,7 @@ use super::client::Client;
 use super::documents::Documents;
 use crate::ide::{Disk, Workspace};
 
-/// How far the connection has come.
+/// The phase of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Before `initialize`.
@@ -37,9 +37,9 @@ pub struct Server {
     waiting: VecDeque<Message>,
     phase: Phase,
     requests: i32,
-    /// What the program gave.
+    /// The configuration that the program gave.
     pub config: Config,
-    /// What the client can do.
+    /// The capabilities of the client.
     pub client: Client,
     /// The open files.
     pub documents: Documents,
@@ -47,7 +47,7 @@ pub struct Server {
     pub ws: Workspace,
     /// The open files whose diagnostics may have changed, most urgent first.
     pub due: VecDeque<String>,
-    /// The files that explain codes, as far as they were needed.
+    /// The files that explain codes, cached on first use.
     pub pages: BTreeMap<&'static str, Option<lsp::Uri>>,
 }
 
@@ -255,7 +255,7 @@ pub fn value(result: impl Serialize) -> Answer<Value> {
     serde_json::to_value(result).map_err(|e| Refusal::new(ErrorCode::InternalError, e.to_string()))
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|t| (*t).to_string());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())

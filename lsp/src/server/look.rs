@@ -243,7 +243,7 @@ fn action_kind(kind: ActionKind) -> lsp::CodeActionKind {
     }
 }
 
-/// Whether a client that asks for a kind asks for this one: kinds are paths, and the empty one is all.
+/// Returns true if a client that asks for a kind asks for this one: kinds are paths, and the empty one is all.
 fn covers(asked: &lsp::CodeActionKind, kind: ActionKind) -> bool {
     *asked == lsp::CodeActionKind::Empty || *asked == action_kind(kind)
 }

@@ -1,8 +1,7 @@
 //! The protocol: how editors ask [`crate::ide`] and hear the answers. Nothing else of the compiler knows it.
 //!
-//! May assume nothing about the client. Guarantees an answer to every request, in the order of the requests and for the
-//! newest text; that a compiler bug is an error for one request and nothing more; and that no code of a
-//! program is run.
+//! Accepts any client. Guarantees an answer to every request, in the order of the requests and for the newest text;
+//! that a compiler bug is an error for one request and nothing more; and that no program is run.
 
 mod answer;
 mod capabilities;
@@ -35,12 +34,12 @@ pub use transport::serve;
 /// Bytes of the stack on which the compiler runs, as in the command `tk`: its walks are recursive.
 const STACK: usize = 64 << 20;
 
-/// What the server needs from the program that it is a part of.
+/// The services that the server needs from the program around it.
 #[derive(Clone)]
 pub struct Config {
     /// The files below the open ones.
     pub disk: Arc<dyn Disk>,
-    /// Where an editor opens the standard library and the pages of codes.
+    /// The files of the standard library and the pages of codes that an editor opens.
     pub library: Library,
     /// The page of a diagnostic code.
     pub page: fn(&str) -> Option<&'static str>,

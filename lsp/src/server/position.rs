@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use gen_lsp_types as lsp;
 
-/// What a client counts inside of a line.
+/// The unit in which a client counts positions inside of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// Bytes.
@@ -89,7 +89,7 @@ impl Lines {
         lsp::Range { start: self.position(start), end: self.position(end.max(start)) }
     }
 
-    /// Whether something other than space follows a byte in its line.
+    /// Returns true if something other than space follows a byte in its line.
     pub fn more_in_line(&self, offset: usize) -> bool {
         let rest = self.text.get(floor(&self.text, offset)..).unwrap_or("");
         rest.chars().take_while(|c| *c != '\n').any(|c| !c.is_whitespace())

@@ -8,7 +8,7 @@ use super::answer::{Answer, Refusal, params};
 use super::lifecycle::{Server, value};
 
 impl Server {
-    /// Answers a request of a client that has said who it is.
+    /// Answers a request of an initialized client.
     pub fn dispatch(&mut self, method: &str, given: Value) -> Answer<Value> {
         match method {
             "textDocument/diagnostic" => self.on::<lsp::DocumentDiagnosticRequest>(given, Server::pull),

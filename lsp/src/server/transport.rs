@@ -1,7 +1,7 @@
 //! Reads messages from a stream and writes them to one.
 //!
-//! May assume nothing about what arrives. Guarantees that reading goes on after what is malformed, and that whoever sent
-//! it hears of it: the answer to what has no id that could be answered carries `null` or what stood there.
+//! Accepts any input. Guarantees that reading continues after a malformed message, and that its sender gets an error:
+//! the answer to what has no id that could be answered carries `null` or the value found there.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ const HEADER: u64 = 1 << 16;
 const MESSAGE: usize = 1 << 30;
 const LENGTH: &[u8] = b"content-length:";
 
-/// What was read.
+/// The result of reading.
 #[derive(Debug)]
 pub enum Frame {
     /// The bytes of a message.
@@ -115,7 +115,7 @@ pub fn read_frame(input: &mut impl BufRead) -> Frame {
     }
 }
 
-/// The number after the last `Content-Length:` of a line; `Some(None)` when it is none.
+/// The number after the last `Content-Length:` of a line; `Some(None)` when it is not a number.
 fn length_of(line: &[u8]) -> Option<Option<usize>> {
     let at = line.windows(LENGTH.len()).rposition(|w| w.eq_ignore_ascii_case(LENGTH))?;
     let digits = std::str::from_utf8(line.get(at + LENGTH.len()..)?).unwrap_or("");

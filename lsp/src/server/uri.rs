@@ -29,7 +29,7 @@ pub fn uri(path: &str) -> String {
     }
 }
 
-/// Whether a path is that of a file.
+/// Returns true if a path is that of a file.
 pub fn is_file(path: &str) -> bool {
     path.starts_with('/') || is_drive(path)
 }

@@ -61,14 +61,14 @@ fn variant(k: &Kernel, v: &Variant) -> Result<(), String> {
 /// The most elements of a tile, from the specification of the language.
 const ELEMENTS: u64 = 1 << 20;
 
-/// Whether a tensor map describes a tensor that is passed, as `cuTensorMapEncodeTiled` takes it.
+/// Returns true if a tensor map describes a tensor that is passed, as `cuTensorMapEncodeTiled` takes it.
 fn map(v: &Variant, map: &TensorMap) -> bool {
     let passed = |i: u32| v.passed.get(i as usize);
     let word = |w: Word| match w {
         Word::Passed(i) => {
             matches!(passed(i), Some(Machine::Extent(..) | Machine::Stride(..) | Machine::Number(_)))
         }
-        // The limit of an extent; a stride of so many elements is below that of strides.
+        // The limit of an extent; a stride of that many elements is below that of strides.
         Word::Value(v) => (1..=1 << 32).contains(&v),
     };
     let whole = matches!(passed(map.address), Some(Machine::Address(_)))
@@ -78,7 +78,7 @@ fn map(v: &Variant, map: &TensorMap) -> bool {
     whole && (1..=256).contains(&map.lines) && matches!(map.span, 32 | 64 | 128)
 }
 
-/// Whether the shapes of a message are those of tiles.
+/// Returns true if the shapes of a message are those of tiles.
 fn message(kind: &MessageKind) -> bool {
     let tile = |shape: &[u32]| {
         let count = shape.iter().try_fold(1u64, |n, d| n.checked_mul((*d).into()));

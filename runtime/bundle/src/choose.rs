@@ -1,4 +1,4 @@
-//! Chooses the variant of a launch, or explains why there is none.
+//! Chooses the variant of a launch, or explains why none fits.
 
 use std::collections::BTreeSet;
 
@@ -46,7 +46,7 @@ pub struct Facts<'a> {
     pub shared_bytes: i64,
 }
 
-/// What a launch runs.
+/// The variant and the grid of a launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen<'k> {
     /// The variant.
@@ -144,7 +144,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Whether a variant is right for a launch.
+    /// Returns true if a variant is right for a launch.
     fn serves(&self, variant: &Variant, facts: &Facts<'_>) -> bool {
         let typed = variant.dtypes.iter().zip(facts.args).all(|(own, arg)| own.as_deref() == dtype(arg));
         let mut given = variant.given.iter().enumerate();

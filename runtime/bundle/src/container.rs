@@ -1,7 +1,7 @@
 //! The file: sections with checksums, written by [`Writer`], read by [`Bundle`].
 //!
-//! Guarantees that reading is total: a file that is cut off, damaged or made up is an [`Error`]. What is read is compared
-//! with its checksum each time, in a copy, since somebody may change a mapped file.
+//! Guarantees that reading is total: a file that is cut off, damaged or made up is an [`Error`]. What is read is
+//! compared with its checksum each time, in a copy, since a mapped file may change.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use memmap2::Mmap;
 use crate::error::Error;
 use crate::manifest::{Blob, Manifest};
 
-/// What a bundle begins with.
+/// The first bytes of a bundle.
 pub const MAGIC: &[u8; 8] = b"TKBUNDLE";
 /// The number of the format. A change that older readers would misread makes it larger.
 pub const FORMAT: u32 = 4;
@@ -20,7 +20,7 @@ pub const FORMAT: u32 = 4;
 const VERSION: usize = 16;
 /// Magic, format, version, sections, length of the file, checksum of these and of the table.
 const HEADER: usize = MAGIC.len() + 4 + VERSION + 4 + 8 + 32;
-/// Where the checksum of the header stands.
+/// The place of the checksum of the header.
 const SUM: usize = HEADER - 32;
 /// Offset, length, checksum.
 const ENTRY: usize = 8 + 8 + 32;
@@ -48,7 +48,7 @@ impl Writer {
         Blob { section: u32::try_from(at + 1).ok(), ..blob }
     }
 
-    /// The file. Blobs of the manifest that have no section stand elsewhere.
+    /// The file. Blobs of the manifest without a section are stored elsewhere.
     pub fn finish(self, manifest: &Manifest) -> Vec<u8> {
         // Text, numbers and lists can always be written.
         let text = serde_json::to_vec(manifest).unwrap_or_default();
@@ -141,7 +141,7 @@ impl Bundle {
         Bundle::read(Bytes::Static(bytes))
     }
 
-    /// Whether bytes begin as a bundle does.
+    /// Returns true if bytes begin as a bundle does.
     pub fn is_one(bytes: &[u8]) -> bool {
         bytes.starts_with(MAGIC)
     }
@@ -176,7 +176,7 @@ impl Bundle {
         Ok(Bundle { bytes, manifest })
     }
 
-    /// What there is.
+    /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
     }
@@ -230,7 +230,7 @@ fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes(*n), rest))
 }
 
-/// Whether the file is as long as it says, and its header and table are what their checksum says.
+/// Checks the length of the file and the checksum of its header and table.
 fn whole(all: &[u8]) -> Option<()> {
     let (head, rest) = all.split_at_checked(SUM)?;
     let (sum, rest) = rest.split_first_chunk::<32>()?;
@@ -241,7 +241,7 @@ fn whole(all: &[u8]) -> Option<()> {
     (length == all.len() as u64 && found == blake3::Hash::from_bytes(*sum)).then_some(())
 }
 
-/// Where a section lies, and its checksum.
+/// The place of a section, and its checksum.
 fn entry(all: &[u8], index: u32) -> Option<(std::ops::Range<usize>, [u8; 32])> {
     let (count, _) = number(all.get(SUM - 12..)?)?;
     if index >= count {

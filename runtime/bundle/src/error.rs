@@ -5,9 +5,9 @@ use std::fmt;
 /// Why a bundle cannot be read or a kernel of it cannot be launched: one sentence, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// What is wrong.
+    /// A description of the problem.
     pub what: String,
-    /// What helps; empty if nothing is known to.
+    /// Advice; empty if none is known.
     pub hint: String,
 }
 

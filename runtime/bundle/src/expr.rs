@@ -105,7 +105,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How many operands it takes.
+    /// The number of its operands.
     pub fn arity(self) -> usize {
         match self {
             Kind::Neg | Kind::Abs | Kind::NextPow2 | Kind::Wrap | Kind::WrapUnsigned | Kind::Not => 1,
@@ -129,7 +129,7 @@ impl Kind {
         }
     }
 
-    /// The sign between its operands, or its name in front of them.
+    /// The sign between its operands, or its name before them.
     pub fn sign(self) -> Result<&'static str, &'static str> {
         match self {
             Kind::Add => Ok("+"),
@@ -180,7 +180,7 @@ impl fmt::Display for ExprError {
     }
 }
 
-/// Who knows the arguments of a launch.
+/// The source of the arguments of a launch.
 pub trait Reader {
     /// The value of a number or bool argument.
     fn number(&self, arg: usize) -> Option<Number>;
@@ -212,7 +212,7 @@ impl Expr {
         }
     }
 
-    /// Whether it holds for a launch.
+    /// Evaluates it for a launch.
     pub fn holds(&self, of: &impl Reader) -> Result<bool, ExprError> {
         Ok(self.int(of)? != 0)
     }

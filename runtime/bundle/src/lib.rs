@@ -8,8 +8,8 @@
 //! entry  = offset (u64), bytes (u64), BLAKE3 (32 bytes)
 //! section 0 is the manifest as JSON; it names the others by number
 //! ```
-//! Numbers are little-endian. Reading trusts nothing: what does not fit together is an [`Error`], and no more memory is
-//! used than ten times the size of the file.
+//! Numbers are little-endian. Reading trusts nothing: inconsistent data is an [`Error`], and no more memory is used
+//! than ten times the size of the file.
 
 mod check;
 mod choose;

@@ -23,7 +23,7 @@ pub struct SourceText {
 /// A form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct View {
-    /// What it is called: `tile IR`, `PTX`.
+    /// The name: `tile IR`, `PTX`.
     pub name: String,
     /// Its lines.
     pub lines: Vec<Line>,
@@ -34,7 +34,7 @@ pub struct View {
 pub struct Line {
     /// Its text.
     pub text: String,
-    /// Which source file it comes from, counted from 0, and which line of it, counted from 1.
+    /// The number of its source file, counted from 0, and its line, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<(u32, u32)>,
 }

@@ -1,7 +1,7 @@
 //! The form of the manifest: what there is, what it needs, how it is launched.
 //!
-//! The same form stands as JSON in a file of its own and as the first section of a bundle. Names keep their meaning within
-//! a format; a new one is added only where readers may leave it out.
+//! The same form is written as JSON to a file of its own and as the first section of a bundle. Names keep their
+//! meaning within a format; a new one is added only where readers may leave it out.
 
 use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::expr::Expr;
 pub struct Manifest {
     /// The number of the format, [`crate::FORMAT`].
     pub format: u32,
-    /// What made it.
+    /// The versions of the compiler that made it.
     pub versions: Versions,
     /// The kernels in the order of the source.
     pub kernels: Vec<Kernel>,
@@ -58,7 +58,8 @@ pub struct Param {
     /// The default of a number, in the syntax of the language.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// What its elements lead to, if they are addresses in device memory: their element type is then `u64`.
+    /// The tensors that its elements lead to, if they are addresses in device memory: their element type is then
+    /// `u64`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Table>,
 }
@@ -66,7 +67,7 @@ pub struct Param {
 /// An argument whose elements are addresses in device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Table {
-    /// How many addresses lead to an element: 1 for `view[*T, 1]`, 2 for `view[**T, 1]`.
+    /// The number of addresses to follow to an element: 1 for `view[*T, 1]`, 2 for `view[**T, 1]`.
     pub depth: u32,
     /// Whether the kernel may write to the elements.
     pub mutable: bool,
@@ -134,8 +135,8 @@ pub struct Variant {
     pub shared_bytes: u32,
     /// Whether all programs must run at the same time.
     pub cooperative: bool,
-    /// What the function is passed, in order. Three numbers of 32 bits follow, the programs on each axis, and then, with
-    /// [`Variant::control`], an address.
+    /// The arguments of the function, in order. Three numbers of 32 bits follow, the programs on each axis, and then,
+    /// with [`Variant::control`], an address.
     pub passed: Vec<Machine>,
     /// The tensor maps, which are the very last parameters, 128 bytes each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -180,7 +181,7 @@ pub struct Value {
 /// The value of a choice in a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Given {
-    /// Which of [`Choice::values`].
+    /// The index in [`Choice::values`].
     pub value: u32,
     /// Whether it is the default.
     pub default: bool,

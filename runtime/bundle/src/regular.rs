@@ -7,7 +7,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Opens a regular file, or says in an error that it is none. Links are followed.
+/// Opens a regular file; anything else is an error. Links are followed.
 pub fn open(path: &Path) -> io::Result<File> {
     // A device is not even opened, which alone may do something.
     demand(&fs::metadata(path)?)?;

@@ -133,7 +133,7 @@ fn next(state: &mut u64) -> usize {
 /// Where the table begins.
 const TABLE: usize = 72;
 
-/// Where the manifest lies in a bundle.
+/// The place of the manifest in a bundle.
 fn manifest(bytes: &[u8]) -> std::ops::Range<usize> {
     let at = |i: usize| u64::from_le_bytes(bytes[i..i + 8].try_into().unwrap()) as usize;
     at(TABLE)..at(TABLE) + at(TABLE + 8)

@@ -1,7 +1,7 @@
 //! Computed once per launch: [`Code`], the functions that a launch reaches, with dense register slots and the last use
 //! of every value.
 //!
-//! May assume a verified module. Guarantees that a value is marked as used for the last time only where no later
+//! Requires a verified module. Guarantees that a value is marked as used for the last time only where no later
 //! instruction, and no later iteration of a loop around it, reads it: the machine may move it out of its slot.
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ pub(crate) struct FuncCode<'m> {
 /// A block.
 #[derive(Default)]
 pub(crate) struct BlockCode<'m> {
-    /// Where its arguments go.
+    /// The slots of its arguments.
     pub args: Box<[Slot]>,
     /// Its instructions.
     pub steps: Box<[Step<'m>]>,
@@ -47,7 +47,7 @@ pub(crate) struct BlockCode<'m> {
 
 /// An instruction.
 pub(crate) struct Step<'m> {
-    /// What it does.
+    /// The operation.
     pub op: Op,
     /// Operands.
     pub uses: Box<[Use<'m>]>,
@@ -59,7 +59,7 @@ pub(crate) struct Step<'m> {
     pub blocks: Box<[u32]>,
     /// Compile-time facts.
     pub attrs: &'m Attrs,
-    /// Where it comes from.
+    /// Its place in the source.
     pub loc: Option<Loc>,
     /// The value of a constant.
     pub constant: Option<Value>,
@@ -174,7 +174,7 @@ struct Compiler<'m> {
     func: &'m Func,
     slot_of: BTreeMap<ValueId, Slot>,
     blocks: Vec<BlockCode<'m>>,
-    /// What computes offsets, in checked mode.
+    /// The instructions that compute offsets, in checked mode.
     offsets: BTreeMap<InstId, &'m str>,
 }
 
@@ -217,7 +217,7 @@ impl<'m> Compiler<'m> {
     }
 
     /// Gives every value that is defined in the block or in a block inside of it a register. The work list keeps deep
-    /// nesting off the stack; the numbers only have to differ.
+    /// nesting off the stack; the numbers must only differ.
     fn number(&mut self, body: BlockId) -> Result<(), Fault> {
         let mut todo = vec![body];
         while let Some(id) = todo.pop() {
@@ -353,7 +353,7 @@ impl<'m> Compiler<'m> {
     }
 }
 
-/// Whether an operation works element by element, so that scalars in a `map` block may be whole tiles.
+/// Returns true if an operation works element by element, so that scalars in a `map` block may be whole tiles.
 fn is_pointwise(op: Op) -> bool {
     match op {
         Op::Elementwise(_) | Op::Create(CreateOp::Const) | Op::Control(ControlOp::Yield) => true,

@@ -29,7 +29,7 @@ pub(crate) fn assert_close(args: &mut Args<'_, '_>) -> Result<(), Fault> {
     }
 }
 
-/// How far the difference is beyond what is allowed: 0 if it is not, infinite where there is no difference to measure.
+/// The excess of the difference over its limit: 0 if it is within, infinite where the difference cannot be measured.
 fn excess(a: Scalar, b: Scalar, rtol: f64, atol: f64) -> f64 {
     if a == b {
         return 0.0;
@@ -48,7 +48,7 @@ fn excess(a: Scalar, b: Scalar, rtol: f64, atol: f64) -> f64 {
         }
     };
     let allowed = atol + rtol * size;
-    // A difference of 0 is none, whatever the tolerances are; a tolerance that is NaN allows nothing.
+    // A difference of 0 counts as none, whatever the tolerances are; a tolerance that is NaN allows nothing.
     if difference <= allowed || difference == 0.0 {
         0.0
     } else {

@@ -16,7 +16,7 @@ use crate::machine::{Machine, Region, Status};
 use crate::print;
 use crate::value::{Pointer, Value};
 
-/// What is left of the range of a `for`. In 128 bits nothing overflows.
+/// The rest of the range of a `for`. In 128 bits nothing overflows.
 #[derive(Clone, Copy)]
 pub(crate) struct Range {
     next: i128,

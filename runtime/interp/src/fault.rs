@@ -14,7 +14,7 @@ pub struct Fault {
     /// `E0901` for an error that was expected and did not come, `E0002` for what is not supported yet, `E0001` for
     /// a compiler bug, or what a host launch reported.
     pub code: &'static str,
-    /// What happened.
+    /// A description of the fault.
     pub message: String,
     /// Where.
     pub loc: Option<Loc>,

@@ -15,7 +15,7 @@ use crate::memory::{BufferId, Memory};
 use crate::space::Space;
 use crate::value::{Pointer, Value, View};
 
-/// What a test needs from outside.
+/// The services that a test needs from outside.
 pub trait Host {
     /// Launches a kernel by name, with compile-time arguments as text (`A = 1, T = f16`). Each argument comes with its
     /// element type, which a view does not carry; an absent optional is `None`.

@@ -47,18 +47,18 @@ pub enum Arg {
     },
 }
 
-/// How to run.
+/// The options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Threads that run programs; without a number as many as the machine has cores.
     pub threads: Option<usize>,
-    /// What is not done after this time stops with a fault.
+    /// A launch that is not done after this time stops with a fault.
     pub timeout: Option<Duration>,
     /// Reports what a device would not: see the faults `E0709` to `E0716`. Programs run on one thread then.
     pub checked: bool,
     /// Pairs of parameters that may reach the same memory, by name.
     pub alias: Vec<(String, String)>,
-    /// What programs print.
+    /// The output of programs.
     pub printed: Printed,
 }
 

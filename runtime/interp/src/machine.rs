@@ -30,7 +30,7 @@ pub(crate) enum Status {
 /// rarely comes so far.
 const TURN: u32 = 32;
 
-/// What the block of a cursor is to the instruction that owns it.
+/// The role of a cursor's block in the instruction that owns it.
 pub(crate) enum Region {
     /// The body of a function.
     Body,
@@ -75,7 +75,7 @@ pub(crate) struct Frame<'c, 'm> {
 pub(crate) struct Machine<'c, 'm> {
     pub code: &'c Code<'m>,
     pub context: Context,
-    /// What a test can reach; none in a kernel.
+    /// The host operations that a test can reach; none in a kernel.
     pub host: Option<HostContext<'c>>,
     frames: Vec<Frame<'c, 'm>>,
     /// Registers of frames that are gone, to be used again.
@@ -121,13 +121,13 @@ impl<'c, 'm> Machine<'c, 'm> {
         self.pause = Some(why);
     }
 
-    /// Where the instruction that would run next comes from.
+    /// The source place of the next instruction.
     pub fn loc(&self) -> Option<Loc> {
         let cursor = self.frames.last()?.cursors.last()?;
         cursor.block.steps.get(cursor.next)?.loc
     }
 
-    /// Where the instruction that ran last comes from.
+    /// The source place of the instruction that ran last.
     pub fn last_loc(&self) -> Option<Loc> {
         let cursor = self.frames.last()?.cursors.last()?;
         cursor.block.steps.get(cursor.next.checked_sub(1)?)?.loc
@@ -265,7 +265,7 @@ impl<'c, 'm> Machine<'c, 'm> {
         self.spare.push(frame.slots);
     }
 
-    /// What a fault means to the `host_expect_error` blocks around it, from the inside out.
+    /// Offers a fault to the `host_expect_error` blocks around it, from the inside out.
     fn expected(&mut self, mut fault: Fault) -> Result<(), Fault> {
         loop {
             let waits =

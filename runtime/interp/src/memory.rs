@@ -1,9 +1,9 @@
 //! Device memory: buffers of bytes that programs and the host share.
 //!
 //! Guarantees that no access leaves the allocation that it was checked against. Programs may race on the bytes. No
-//! reference to them is ever formed: they lie in `UnsafeCell<u8>` and are moved by raw copies to and from memory
-//! that a single program owns, any bit pattern is a valid `u8`, and nothing on the host is decided by reading one of
-//! them twice. A race therefore gives unspecified bytes, as on every device, and nothing else.
+//! reference to them is ever formed: they are in `UnsafeCell<u8>` and are moved by raw copies to and from memory that
+//! a single program owns, any bit pattern is a valid `u8`, and nothing on the host is decided by reading one of them
+//! twice. A race therefore gives unspecified bytes, as on every device, and nothing else.
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(crate) struct Allocation {
     pub id: BufferId,
     pub base: u64,
     bytes: Box<[UnsafeCell<u8>]>,
-    /// Which bytes were written, if not all were from the start.
+    /// The bytes that were written, unless all were from the start.
     written: Option<Mutex<Written>>,
 }
 
@@ -45,7 +45,7 @@ impl Allocation {
         Allocation { id, base, bytes, written: written.map(Mutex::new) }
     }
 
-    /// Where it begins in host memory.
+    /// Its start in host memory.
     pub fn start(&self) -> *mut u8 {
         UnsafeCell::raw_get(self.bytes.as_ptr())
     }
@@ -120,7 +120,7 @@ struct Table {
 #[derive(Default)]
 pub struct Memory {
     table: RwLock<Table>,
-    /// Held by whoever does atomics.
+    /// Held during atomics.
     atomics: Arc<Mutex<()>>,
 }
 
@@ -237,7 +237,7 @@ impl Buffers {
         found.filter(|a| address - a.base <= a.len() as u64).map(|a| place(a))
     }
 
-    /// Where `bytes` bytes after a virtual address are in host memory; `None` unless all are in one buffer.
+    /// The place in host memory of `bytes` bytes after a virtual address; `None` unless all are in one buffer.
     pub fn resolve(&self, address: u64, bytes: usize) -> Option<*mut u8> {
         let place = self.at(address)?;
         let offset = usize::try_from(address - place.address).ok()?;

@@ -2,8 +2,8 @@
 //!
 //! What is public lets a device that is not the interpreter say the same.
 //!
-//! Guarantees the same text for the same launch: lines stand in the order of programs, those of one program in the order
-//! in which it printed them.
+//! Guarantees the same text for the same launch: lines are in the order of programs, those of one program in the
+//! order in which it printed them.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,7 +17,7 @@ use crate::fault::Fault;
 use crate::space::Space;
 use crate::value::{NOWHERE, Pointer, Value};
 
-/// Lines that one launch may print. A terminal shows a few thousand; a loop that prints for ever must not fill memory.
+/// Lines that one launch may print. A terminal shows a few thousand; an endless loop of prints must not fill memory.
 const MOST: usize = 10_000;
 
 /// The lines that programs print; clones share them.
@@ -38,7 +38,7 @@ impl Printed {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// What launches that have ended printed since this was last asked: lines that end in a line break.
+    /// Takes the output of launches that ended since the last call: lines that end in a line break.
     pub fn take(&self) -> String {
         std::mem::take(&mut self.lines().ended)
     }
@@ -189,7 +189,7 @@ pub fn address(name: Option<&str>, bytes: i64, size: usize, address: u64) -> Str
     }
 }
 
-/// Where in a tile something is: `` at element `[1, 2]` ``; nothing for a scalar.
+/// The position in a tile, for messages: `` at element `[1, 2]` ``; nothing for a scalar.
 pub fn place(element: usize, shape: &[u32]) -> String {
     if shape.is_empty() { String::new() } else { format!(" at element {}", index_text(element, shape)) }
 }

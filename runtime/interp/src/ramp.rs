@@ -50,7 +50,7 @@ impl Ramp {
         Ramp::new(dtype, i128::from(self.first).checked_add(by)?, self.count)
     }
 
-    /// Which elements are ordered with a number as `op` says; `None` if `op` is no such comparison.
+    /// The elements for which the comparison `op` with a number is true; `None` if `op` is no such comparison.
     pub fn compare(self, op: ElementwiseOp, with: i128) -> Option<Compared> {
         // Elements below the number, and those up to it.
         let place = |v: i128| (v - i128::from(self.first)).clamp(0, self.count as i128) as usize;
@@ -70,7 +70,7 @@ impl Ramp {
     }
 }
 
-/// What a comparison gives.
+/// The result of a comparison.
 pub(crate) enum Compared {
     /// The same for every element.
     Uniform(bool),

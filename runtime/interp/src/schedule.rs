@@ -2,7 +2,7 @@
 //!
 //! Guarantees that a program that has started goes on whatever the others do. Programs start in linear order (x
 //! fastest). One that does many atomics may be waiting: others take their turn, and every second turn is that of a
-//! program that has not started, as long as there are not too many in flight.
+//! program that has not started, unless too many are in flight.
 //!
 //! Of several faults the one of the lowest program is reported, as long as programs do not race and no time limit ends
 //! them.
@@ -33,7 +33,7 @@ const IN_FLIGHT: usize = 1024;
 /// Programs of a cooperative launch, all of which are in flight; more than any device holds at once.
 const COOPERATIVE: u64 = 1 << 16;
 
-/// Turns that a program gets when another one has failed, which it may wait for in vain.
+/// Turns that a program gets when another one has failed, which it may wait for without end.
 const LAST_TURNS: u32 = 1024;
 
 /// Time that may pass.
@@ -180,7 +180,7 @@ impl<'g, 'c, 'm> Worker<'g, 'c, 'm> {
         }
     }
 
-    /// Runs programs until none is left. Every program below one that failed is finished by whoever took it.
+    /// Runs programs until none is left. Every program below one that failed is finished by the thread that took it.
     fn work(&mut self) {
         loop {
             while let Some((mut running, fresh)) = self.choose() {

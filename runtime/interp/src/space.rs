@@ -1,7 +1,7 @@
 //! Resolves a pointer to bytes: [`Space`], the buffers that a launch can reach, and through which parameter.
 //!
 //! Every access of a program goes through [`Space::locate_run`] or [`Space::locate_hull`], which decide whether it is
-//! inside a buffer; in checked mode what it touches there is noted and compared with what others did.
+//! inside a buffer; in checked mode its accesses there are recorded and compared with those of others.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::memory::{Allocation, BufferId, Memory};
 use crate::value::{NOWHERE, Pointer};
 
-/// What an access does to an element.
+/// The effect of an access on an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Access {
     pub reads: bool,
@@ -42,17 +42,17 @@ impl From<Box<Fault>> for Denied {
     }
 }
 
-/// Where an access goes that is in no buffer.
+/// The target of an access outside of all buffers.
 #[derive(Clone, Debug)]
 pub(crate) struct Outside {
-    /// The element that was asked for, counted from the start of the buffer; the address, if there is no buffer.
+    /// The requested element, counted from the start of the buffer; the address without a buffer.
     element: i128,
-    /// The buffer, in words, and the elements that it has; `None` if there is no buffer.
+    /// A description of the buffer and its number of elements; `None` without a buffer.
     buffer: Option<(String, usize)>,
 }
 
 impl Denied {
-    /// What to tell about it. `what` was done to elements of type `elem`; `advice` says what helps.
+    /// The fault to report. `what` was done to elements of type `elem`; `advice` says how to avoid it.
     #[cold]
     pub fn fault(self, what: &str, elem: &Elem, advice: &str) -> Fault {
         let o = match self {
@@ -82,7 +82,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// What to call it in messages: ``the buffer `x` ``.
+    /// The name for messages: ``the buffer `x` ``.
     pub fn name(&self) -> String {
         match &self.param {
             Some((_, name)) if !name.is_empty() => format!("the buffer `{name}`"),
@@ -96,10 +96,10 @@ impl Entry {
 pub(crate) struct Space {
     /// First every buffer in the order of ids and addresses, then the buffers of parameters again.
     entries: Vec<Entry>,
-    /// How many of them are not of parameters.
+    /// The number of them that are not of parameters.
     buffers: usize,
     atomics: Arc<Mutex<()>>,
-    /// What checked mode knows; none if it is off.
+    /// The state of checked mode; none if it is off.
     pub checker: Option<Arc<Checker>>,
 }
 
@@ -144,7 +144,7 @@ impl Space {
         Some(Pointer { entry: u32::try_from(self.entries.len() - 1).ok()?, disp: 0, offset: 0 })
     }
 
-    /// What a pointer belongs to.
+    /// The entry that a pointer belongs to.
     pub fn entry(&self, p: &Pointer) -> Option<&Entry> {
         self.entries.get(p.entry as usize)
     }
@@ -173,7 +173,7 @@ impl Space {
         }
     }
 
-    /// Where in host memory `count` consecutive elements lie, from `first` after `p` on. `count` is at least 1.
+    /// The place in host memory of `count` consecutive elements, from `first` after `p` on. `count` is at least 1.
     ///
     /// The result is valid for copies of these elements while `self` lives.
     pub fn locate_run(

@@ -55,7 +55,7 @@ pub(crate) struct View {
     pub strides: Vec<i64>,
 }
 
-/// What a register holds.
+/// The contents of a register.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Value {
     /// Nothing: not yet defined, or not needed any more.
@@ -115,7 +115,7 @@ impl Value {
         }
     }
 
-    /// Whether the elements are pointers.
+    /// Returns true if the elements are pointers.
     pub fn is_pointer(&self) -> bool {
         match self {
             Value::Ptr(_) | Value::Run(..) | Value::Offsets(..) | Value::Lanes(_) => true,
@@ -214,7 +214,7 @@ impl Value {
         })
     }
 
-    /// What it is, in words.
+    /// A description in words.
     pub fn kind(&self) -> &'static str {
         match self {
             Value::Empty => "a value that does not exist",

@@ -129,7 +129,8 @@ fn nested_loops_with_a_flag_as_break() {
 
 #[test]
 fn values_survive_branches_and_loops() {
-    // v4 is read in one arm, again in a loop, and after it; tiles are updated in place only where nobody else looks.
+    // v4 is read in one arm, again in a loop, and after it; tiles are updated in place only where they have no other
+    // use.
     let body = r#"  v2 = arange {start = 0} : tile[i32, 4]
   v3 = const {value = 10 : i32} : tile[i32, 4]
   v4 = add v2, v3 : tile[i32, 4]

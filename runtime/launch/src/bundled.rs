@@ -23,14 +23,14 @@ pub fn kernel<'b>(bundle: &'b Bundle, name: &str) -> Result<(usize, &'b Kernel),
     })
 }
 
-/// Which of the shipped values is given for each choice of a kernel.
+/// The shipped value given for each choice of a kernel.
 pub fn given(kernel: &Kernel, named: &[(&str, &str)]) -> Result<Vec<Option<u32>>, Error> {
     let mut out = vec![None; kernel.choices.len()];
     for (name, value) in named {
         let Some(i) = kernel.choices.iter().position(|c| c.name == *name) else {
             let fixed = kernel.variants.iter().flat_map(|v| &v.values).find(|v| v.name == *name);
             match fixed {
-                // What has one value only may be said.
+                // A choice of a single value may be given.
                 Some(fixed) if fixed.value == *value => continue,
                 Some(fixed) => {
                     let what =
@@ -88,7 +88,7 @@ fn complete(kernel: &Kernel, mut args: Vec<HostArg>) -> Result<Vec<HostArg>, Err
         let given = match arg {
             HostArg::Scalar(s) => Some(*s),
             HostArg::Absent => None,
-            // That it is no number is said later.
+            // That it is no number is reported later.
             HostArg::Tensor { .. } => continue,
         };
         *arg = fitted(kernel, i, given)?.map_or(HostArg::Absent, HostArg::Scalar);
@@ -108,7 +108,7 @@ pub fn number(s: Scalar) -> Number {
     }
 }
 
-/// What a kernel may say, for whoever shows it.
+/// The messages of a kernel, for the code that shows them.
 pub fn messages(variant: &Variant) -> Option<Vec<Message>> {
     let one = |m: &tk_bundle::Message| {
         Some(Message { text: m.text.clone(), kind: message_kind(&m.kind)?, loc: None })
@@ -116,7 +116,7 @@ pub fn messages(variant: &Variant) -> Option<Vec<Message>> {
     variant.messages.iter().map(one).collect()
 }
 
-/// What a message is; `None` if it names no element type.
+/// The kind of a message; `None` if it names no element type.
 pub fn message_kind(kind: &MessageKind) -> Option<Kind> {
     let form = |f: &MessageForm| {
         Some(match f {

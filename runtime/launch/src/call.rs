@@ -1,6 +1,7 @@
 //! Converts the arguments of a launch to the machine parameters of a kernel.
 //!
-//! May assume nothing. Guarantees values in the order of [`crate::compile::params`], or a fault that names the argument.
+//! Accepts any arguments. Guarantees values in the order of [`crate::compile::params`], or a fault that names the
+//! argument.
 
 use tk_interp::{Arg, BufferId, Fault};
 use tk_syntax::codes;
@@ -43,14 +44,14 @@ impl<'a> Call<'a> {
         self.func.param_names.get(i).map_or("", String::as_str)
     }
 
-    /// What is wrong with an argument whose buffer was freed.
+    /// The fault for an argument whose buffer was freed.
     pub fn freed(&self, i: usize) -> Fault {
         let message =
             format!("argument `{}` of kernel `{}`: its buffer was freed", self.name(i), self.func.name);
         Fault::new(codes::LAUNCH_ARGS.0, message)
     }
 
-    /// The machine parameters and their values; `there` says where buffers lie.
+    /// The machine parameters and their values; `there` says where buffers are.
     pub fn pack(&self, there: &Addresses<'_>) -> Result<(Vec<ParamKind>, Args), Fault> {
         let (mut kinds, mut values) = (vec![], Args::new());
         for (i, (ty, arg)) in self.args().enumerate() {

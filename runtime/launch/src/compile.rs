@@ -14,7 +14,7 @@ use tk_tile::{Elem, FuncId, TileModule, Type};
 
 /// Turns a specialization into a binary.
 pub trait Compile: Send + Sync {
-    /// What programs may ask about the target of this name.
+    /// The facts that programs may ask about the target of this name.
     fn target(&self, name: &str) -> Target;
 
     /// The binary of a kernel. What is wrong is at least one diagnostic that is an error.
@@ -26,7 +26,7 @@ pub trait Compile: Send + Sync {
     ) -> Result<Binary, Vec<Diagnostic>>;
 }
 
-/// What a binary is made for.
+/// The target and assumptions of a binary.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CompileOptions {
     /// The name of the target: `sm_90a`.
@@ -41,11 +41,11 @@ pub struct CompileOptions {
     pub occupancy: Option<u32>,
     /// Trips of a loop that are on their way at once, from `launch(stages = n)`.
     pub stages: Option<u32>,
-    /// What is known of each of the [`params`], in their order.
+    /// Facts about each of the [`params`], in their order.
     pub facts: Vec<ArgFacts>,
 }
 
-/// What is known of a machine parameter in every launch of a binary.
+/// Facts about a machine parameter that hold in every launch of a binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ArgFacts {
     /// A power of two from 1 to [`ArgFacts::MOST`] that divides it: an integer, or an address in bytes.
@@ -61,7 +61,7 @@ impl ArgFacts {
     pub const NONE: ArgFacts = ArgFacts { divisible: 1, one: false, positive: false };
     /// The largest power of two that is told apart: the bytes of the widest access to memory of one lane.
     pub const MOST: u32 = 16;
-    /// What an integer that counts as positive is below.
+    /// The exclusive upper bound of integers that count as positive.
     pub const BOUND: i64 = 1 << 30;
 
     /// Of an address in bytes.
@@ -94,7 +94,7 @@ impl ArgFacts {
 pub struct Binary {
     /// The name of the function in the image.
     pub name: String,
-    /// What the driver loads.
+    /// The image that the driver loads.
     pub image: Arc<[u8]>,
     /// Lanes of a block.
     pub threads: u32,
@@ -107,7 +107,7 @@ pub struct Binary {
     pub params: Vec<ParamKind>,
     /// The tensor maps, which are the very last parameters.
     pub maps: Vec<TensorMap>,
-    /// What it may say.
+    /// Its messages.
     pub messages: Arc<[Message]>,
     /// Whether all programs of a launch meet.
     pub meets: bool,

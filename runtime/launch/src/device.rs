@@ -25,11 +25,11 @@ pub trait Device: Send + Sync {
         memory: &Memory,
     ) -> Result<(), Fault>;
 
-    /// What launch contracts and compile-time code may ask about it.
+    /// The facts that launch contracts and compile-time code may ask for.
     fn facts(&self) -> contract::Device;
 }
 
-/// How a kernel is launched.
+/// The options of a launch.
 #[derive(Clone, Debug)]
 pub struct LaunchOptions {
     /// Warps of one program.
@@ -44,9 +44,9 @@ pub struct LaunchOptions {
     pub occupancy: Option<u32>,
     /// All programs run at the same time.
     pub cooperative: bool,
-    /// How long it may run.
+    /// The time limit.
     pub timeout: Option<Duration>,
-    /// Where what it prints goes.
+    /// The receiver of its output.
     pub printed: Printed,
 }
 
@@ -73,8 +73,8 @@ impl LaunchOptions {
     }
 }
 
-/// What is wrong with a kernel, as the fault of its launch: one sentence with what to do about it. A diagnostic without a
-/// place is about the kernel.
+/// The errors of a kernel as the fault of its launch: one sentence with advice. A diagnostic without a place is about
+/// the kernel.
 pub fn fault_of(wrong: &[Diagnostic]) -> Fault {
     let error = wrong.iter().find(|d| d.is_error());
     let Some(d) = error.or(wrong.first()) else {
@@ -88,7 +88,7 @@ pub fn fault_of(wrong: &[Diagnostic]) -> Fault {
     fault
 }
 
-/// The message of a diagnostic and its notes, where there is one line for them.
+/// The message of a diagnostic and its notes, on one line.
 pub(crate) fn with_notes(d: &Diagnostic) -> String {
     std::iter::once(d.message.as_str())
         .chain(d.notes.iter().map(String::as_str))

@@ -1,7 +1,7 @@
 //! Reads source text and data from the file system, and writes results.
 //!
-//! May assume nothing about paths and contents. Guarantees that every failure is one sentence without codes of the
-//! operating system, and that [`write_all`] writes either every file completely or none.
+//! Accepts any paths and contents. Guarantees that every failure is one sentence without codes of the operating
+//! system, and that [`write_all`] writes either every file completely or none.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -65,8 +65,9 @@ impl Loader for Files {
     }
 }
 
-/// Whether a file that another one uses is elsewhere than its name says: neither in that folder nor beside the real place of
-/// the file that uses it, which may be a link itself. A checkout must not show files of its user by a link.
+/// Returns true if a file that another one uses is elsewhere than its name says: neither in that folder nor beside
+/// the real place of the file that uses it, which may be a link itself. A checkout must not show files of its user by
+/// a link.
 fn leads_out(path: &Path, from: &Path) -> bool {
     let Ok(real) = path.canonicalize() else { return false };
     let folder = path.parent().map(|f| if f.as_os_str().is_empty() { Path::new(".") } else { f });
@@ -77,12 +78,12 @@ fn leads_out(path: &Path, from: &Path) -> bool {
     !allowed.into_iter().flatten().any(|allowed| real.starts_with(allowed))
 }
 
-/// A file of data that is read from left to right, never more of it than is asked for.
+/// A file of data that is read from left to right, never more than requested.
 pub(crate) struct Input {
     file: fs::File,
     /// Its length.
     pub length: usize,
-    /// How much was read.
+    /// The number of bytes read.
     pub at: usize,
 }
 
@@ -118,7 +119,7 @@ fn unreadable(error: io::Error) -> String {
     format!("cannot be read: {}", reason(&error))
 }
 
-/// What went wrong, in words: `no such file or directory`.
+/// A description of the error: `no such file or directory`.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
@@ -151,7 +152,7 @@ pub fn write_all(files: &[(PathBuf, Vec<u8>)]) -> Result<(), String> {
     Ok(())
 }
 
-/// How the names of files begin and end that are not complete yet.
+/// The first and last part of the names of incomplete files.
 const BEGINNING: &str = ".tk-";
 const ENDING: &str = ".unfinished";
 

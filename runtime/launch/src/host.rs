@@ -13,12 +13,12 @@ use tk_tile::Elem;
 use crate::session::{Argument, Session, diagnostic, lock};
 use crate::{pass, stored};
 
-/// How a test ended.
+/// The result of a test.
 #[derive(Clone, Debug, Default)]
 pub struct TestOutcome {
-    /// What `static_print` said and, if the test failed, why.
+    /// The messages of `static_print` and, if the test failed, the reason.
     pub diagnostics: Vec<Diagnostic>,
-    /// What `print` said.
+    /// The output of `print`.
     pub printed: String,
 }
 
@@ -52,7 +52,7 @@ struct TestHost<'s> {
     session: &'s Session,
     notes: Mutex<Vec<Diagnostic>>,
     printed: Mutex<String>,
-    /// What the last launch that was refused said: a fault has no room for all of it.
+    /// The diagnostics of the last launch that was refused: a fault has no room for all of them.
     refused: Mutex<Vec<Diagnostic>>,
 }
 

@@ -1,7 +1,7 @@
 //! Temporary files and folders that tell, by a lock, whether the process that made them is still there, and the removal of
 //! those that a killed process left.
 //!
-//! Where there are no such locks, nothing is removed.
+//! Without such locks nothing is removed.
 
 use std::path::Path;
 use std::time::Duration;

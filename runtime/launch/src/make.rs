@@ -1,8 +1,8 @@
 //! Arrays from descriptions: `zeros:f16[512,512]`, `randn:f16[64]@3`, `arange:i32[10]`.
 //!
-//! May assume nothing about the text. Guarantees the same bits for the same text on every machine, and an error
-//! instead of an attempt to allocate what does not fit in memory, or of values that the element type does not reach.
-//! Reading a description allocates nothing: the launch contract compares shapes before anything is filled.
+//! Accepts any text. Guarantees the same bits for the same text on every machine, and an error instead of an
+//! allocation that does not fit in memory, or for values that the element type cannot represent. Reading a
+//! description allocates nothing: the launch contract compares shapes before anything is filled.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub struct Description {
     fill: Fill,
 }
 
-/// What the elements are.
+/// The values of the elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fill {
     /// Nobody has written them.

@@ -1,9 +1,9 @@
 //! The `.npy` file format: reading into and writing from contiguous row-major [`Array`]s.
 //!
-//! May assume nothing about the bytes: a header of any length, nesting or extents gives one sentence, never a panic
-//! and never an allocation that the file does not back. That is why the header, a dictionary of three known keys, is
-//! read here by a scanner without recursion and not by a general parser of Python literals. Guarantees that what
-//! [`to_bytes`] writes, NumPy and [`parse`] read back bit by bit.
+//! Accepts any bytes: a header of any length, nesting or extents gives one sentence, never a panic and never an
+//! allocation that the file does not back. That is why the header, a dictionary of three known keys, is read here by
+//! a scanner without recursion and not by a general parser of Python literals. Guarantees that what [`to_bytes`]
+//! writes, NumPy and [`parse`] read back bit by bit.
 //!
 //! NumPy has no bf16 and no 8-bit floats. Their bytes come as raw elements (`V2`, `V1`) and are taken as the type
 //! that the parameter has; they are written as raw elements too.
@@ -53,7 +53,7 @@ impl Array {
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// What the header of a file says.
+/// The contents of the header of a file.
 struct Header {
     descr: String,
     fortran: bool,
@@ -140,7 +140,7 @@ const START: usize = MAGIC.len() + 6;
 
 const CUT: &str = "is truncated: its header is not complete";
 
-/// How long the file is up to its data.
+/// The length of the file up to its data.
 fn header_length(bytes: &[u8]) -> Result<usize, String> {
     let seen = bytes.len().min(MAGIC.len());
     if bytes.get(..seen) != MAGIC.get(..seen) {
@@ -321,7 +321,7 @@ pub fn to_bytes(array: &Array) -> Vec<u8> {
     let mut out = Vec::with_capacity(total + array.bytes.len());
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&[1, 0]);
-    // At most five extents stand in it, so its length fits two bytes.
+    // It holds at most five extents, so its length fits two bytes.
     out.extend_from_slice(&(header.len() as u16).to_le_bytes());
     out.extend_from_slice(header.as_bytes());
     out.extend_from_slice(&array.bytes);

@@ -12,7 +12,7 @@ pub fn enter(name: &'static str) {
     *CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = name;
 }
 
-/// What began last.
+/// The pass that began last.
 pub fn current() -> &'static str {
     *CURRENT.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

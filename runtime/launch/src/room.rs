@@ -30,7 +30,7 @@ pub fn bytes(shape: &[usize], element: usize) -> Option<usize> {
     isize::try_from(count).ok().map(|_| count)
 }
 
-/// How much memory can be used without swapping; `None` where the system does not say.
+/// The memory that can be used without swapping; `None` where the system does not say.
 pub fn available() -> Option<u64> {
     let mut system = System::new();
     system.refresh_memory_specifics(MemoryRefreshKind::nothing().with_ram());
@@ -43,7 +43,7 @@ pub fn available() -> Option<u64> {
     Some(group.map_or(system.available_memory(), |g| g.min(system.available_memory())))
 }
 
-/// Whether the process may have that much address space.
+/// Returns true if the process can reserve that much address space.
 fn can_reserve(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }

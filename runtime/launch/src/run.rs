@@ -38,12 +38,12 @@ impl From<Array> for Value {
     }
 }
 
-/// What a launch gave.
+/// The results of a launch.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
     /// The arrays that the kernel may change, in the order of its parameters, by name.
     pub arrays: Vec<(String, Array)>,
-    /// What `static_print` said.
+    /// The messages of `static_print`.
     pub notes: Vec<Diagnostic>,
 }
 
@@ -69,7 +69,7 @@ impl Value {
 
 /// A tensor in device memory: where it is read back from.
 pub(crate) struct Output {
-    /// What is behind the name of the parameter: `[2]` for an entry of a table.
+    /// The text after the name of the parameter: `[2]` for an entry of a table.
     pub entry: String,
     pub buffer: BufferId,
     pub dtype: DType,
@@ -142,11 +142,11 @@ impl Session {
         let element = byte / output.dtype.bytes().max(1);
         let message = format!("element {element} of the result `{name}` was never written");
         let place = self.checked().hir.func(kernel).span;
-        Err(vec![Diagnostic::error(codes::UNWRITTEN, place, message, "")])
+        Err(vec![Diagnostic::error(codes::UNWRITTEN, place, message, "this kernel")])
     }
 }
 
-/// What the launch contract sees of a value. It converts numbers to the types of their parameters.
+/// A value as the launch contract sees it, which converts numbers to the types of their parameters.
 pub(crate) fn host(value: &Value) -> HostArg {
     if let Some((dtype, shape)) = value.tensor() {
         // An extent that no i64 holds belongs to an array without elements.

@@ -1,9 +1,8 @@
 //! The `.safetensors` file format, for reading: one tensor of a file as an [`Array`].
 //!
-//! May assume nothing about the bytes. The crate `safetensors` reads the header and verifies that the tensors lie one
-//! after the other without gap or overlap, each as long as its shape says. Guarantees that only the header and the
-//! bytes of the one tensor are read, since these files are often larger than memory, and that whatever is wrong is one
-//! sentence.
+//! Accepts any bytes. The crate `safetensors` reads the header and verifies that the tensors follow each other
+//! without gap or overlap, each as long as its shape says. Guarantees that only the header and the bytes of the one
+//! tensor are read, since these files are often larger than memory, and that whatever is wrong is one sentence.
 
 use std::path::Path;
 

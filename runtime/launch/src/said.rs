@@ -11,7 +11,7 @@ use tk_ops::Scalar;
 use tk_syntax::codes;
 use tk_tile::message::{Form, Kind, Message};
 
-/// What the threads of a launch have printed.
+/// The output of the threads of a launch.
 #[derive(Debug, Default)]
 pub struct Records {
     /// By program, z first, and number of the line: their order is that of the text.
@@ -59,9 +59,9 @@ impl Records {
     }
 }
 
-/// What is known of the values that a launch prints.
+/// Facts about the values that a launch prints.
 pub struct Shown<'a> {
-    /// What the kernel may say.
+    /// The messages of the kernel.
     pub messages: &'a [Message],
     /// The text of an address of elements of that many bytes.
     pub pointer: &'a dyn Fn(u64, usize) -> String,

@@ -1,8 +1,8 @@
 //! The one path from a kernel to its results: plan, specialize, passes, then the interpreter or a device.
 //!
-//! A [`Session`] is a checked program together with its specializations, each compiled once. May assume that the
-//! program has no errors. Guarantees that a launch of the command line and one of a `test` block go through the same
-//! code, and that whatever is wrong is a list of diagnostics.
+//! A [`Session`] is a checked program together with its specializations, each compiled once. Requires a program
+//! without errors. Guarantees that a launch of the command line and one of a `test` block go through the same code,
+//! and that whatever is wrong is a list of diagnostics.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,29 +16,30 @@ use tk_sema::contract::{self, HostArg, Plan, SetValue};
 use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, HFn};
 use tk_sema::specialize::specialize;
-use tk_syntax::{Diagnostic, FileId, Span, codes};
+use tk_syntax::codes::{self, Code};
+use tk_syntax::{Diagnostic, FileId, Span};
 use tk_tile::{Elem, Func, FuncId, FuncKind, Module, TileModule, Type, pipeline, text, walk};
 
 use crate::device::{Device, LaunchOptions};
 use crate::{pass, room};
 
-/// What is wrong: at least one diagnostic is an error.
+/// The diagnostics of a failure: at least one is an error.
 pub type Wrong = Vec<Diagnostic>;
 
 /// A checked program that can be run.
 pub struct Session {
     checked: Checked,
-    /// Where `npy("x.npy", ..)` of a test looks.
+    /// The folder of `npy("x.npy", ..)` in tests.
     folder: PathBuf,
     compiled: Mutex<Vec<(FnId, Bindings, Arc<Compiled>)>>,
     dumps: Option<Mutex<Vec<(String, String)>>>,
-    /// How long a launch or a test may run.
+    /// The time limit of a launch or a test.
     timeout: Option<Duration>,
     /// Whether launches and tests run in checked mode.
     checked_mode: bool,
-    /// What kernels print.
+    /// The output of kernels.
     printed: Printed,
-    /// Where kernels run; none is the interpreter.
+    /// The device of kernels; none is the interpreter.
     device: Option<Arc<dyn Device>>,
 }
 
@@ -51,14 +52,14 @@ pub struct Compiled {
     pub module: TileModule,
     /// The kernel or test.
     pub entry: FuncId,
-    /// What `static_print` said.
+    /// The messages of `static_print`.
     pub notes: Vec<Diagnostic>,
 }
 
 /// The memory of an argument of a launch: a number has no place.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// What the launch contract sees.
+    /// The argument as the launch contract sees it.
     pub host: HostArg,
     /// A view of the tensor, if it is one.
     pub place: Option<Arg>,
@@ -88,7 +89,7 @@ impl Session {
         self
     }
 
-    /// What launch contracts and compile-time code may ask about the device.
+    /// The facts that launch contracts and compile-time code may ask for about the device.
     pub(crate) fn facts(&self) -> contract::Device {
         match &self.device {
             Some(device) if !self.checked_mode => device.facts(),
@@ -108,12 +109,12 @@ impl Session {
         self
     }
 
-    /// Whether launches and tests run in checked mode.
+    /// Returns true if launches and tests run in checked mode.
     pub(crate) fn is_checked(&self) -> bool {
         self.checked_mode
     }
 
-    /// How the interpreter runs.
+    /// The options of the interpreter.
     pub(crate) fn options(&self) -> Options {
         Options {
             timeout: self.timeout,
@@ -123,7 +124,7 @@ impl Session {
         }
     }
 
-    /// What kernels printed since this was last asked: lines that end in a line break.
+    /// The output of kernels since the last call: lines that end in a line break.
     pub fn printed(&self) -> String {
         self.printed.take()
     }
@@ -168,7 +169,7 @@ impl Session {
         self.dumps.as_ref().map(|d| lock(d).clone()).unwrap_or_default()
     }
 
-    /// Launches a kernel. Gives what `static_print` said if this is the first launch of its specialization.
+    /// Launches a kernel. Returns the messages of `static_print` if this is the first launch of its specialization.
     pub fn launch(
         &self,
         kernel: FnId,
@@ -219,7 +220,7 @@ impl Session {
         tk_interp::launch(&compiled.module, compiled.entry, args, plan.grid, memory, &options)
     }
 
-    /// The specialization of a kernel or test; what `static_print` said if it is new.
+    /// The specialization of a kernel or test, and the messages of `static_print` if it is new.
     pub fn compile(&self, id: FnId, bindings: &Bindings) -> Result<(Arc<Compiled>, Vec<Diagnostic>), Wrong> {
         let known = |list: &[(FnId, Bindings, Arc<Compiled>)]| {
             list.iter().find(|(f, b, _)| *f == id && b == bindings).map(|(_, _, c)| Arc::clone(c))
@@ -306,7 +307,7 @@ fn workspaces(plan: &Plan, kernel: Span, memory: &Memory) -> Result<Vec<BufferId
         let bytes = usize::try_from(s.count).ok().and_then(|n| n.checked_mul(element_size(&s.elem)));
         room::check(bytes).map_err(|what| {
             let message = format!("workspace `{}` of {} `{}` {what}", s.name, s.count, s.elem);
-            vec![Diagnostic::error(codes::CLAUSE, kernel, message, "")]
+            vec![Diagnostic::error(codes::CLAUSE, kernel, message, "this kernel")]
         })?;
         sizes.push(bytes.unwrap_or(0));
     }
@@ -331,7 +332,7 @@ pub(crate) fn meeting(module: &Module, plan: &Plan, kernel: Span) -> Result<(), 
     Err(vec![Diagnostic::error(codes::CLAUSE, span, message, label)])
 }
 
-/// A tensor where a pointer is asked for is its first element.
+/// A tensor passed as a pointer is its first element.
 fn as_type(arg: &Arg, ty: &Type) -> Arg {
     match (arg, ty) {
         (Arg::View { buffer, offset, .. }, Type::Tile { .. }) => {
@@ -349,11 +350,26 @@ pub(crate) fn element_size(elem: &Elem) -> usize {
     }
 }
 
+/// The text at the place of a fault. It is empty where the message says all.
+fn at_fault(code: Code) -> &'static str {
+    match code {
+        codes::UNWRITTEN => "read before initialization",
+        codes::RACE | codes::ALIAS => "conflicting access",
+        codes::OFFSET => "this offset overflows",
+        codes::PROMISE => "does not hold",
+        codes::DIVISION => "the divisor is 0",
+        codes::LANES => "conflicting writes",
+        codes::OUTSIDE => "out of bounds",
+        codes::TEST_EXPECTED => "this block",
+        _ => "",
+    }
+}
+
 /// A fault as a diagnostic; without a place of its own it is about `place`.
 pub(crate) fn diagnostic(fault: &Fault, place: Span) -> Diagnostic {
     let span = fault.loc.map_or(place, |l| Span::new(FileId(l.file), l.start as usize, l.end as usize));
     let code = codes::find(fault.code).unwrap_or(codes::FAULT);
-    let d = Diagnostic::error(code, span, fault.message.clone(), "");
+    let d = Diagnostic::error(code, span, fault.message.clone(), at_fault(code));
     let d = match &fault.other {
         Some((l, what)) => d.label(Span::new(FileId(l.file), l.start as usize, l.end as usize), what.clone()),
         None => d,

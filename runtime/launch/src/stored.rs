@@ -7,10 +7,10 @@ use tk_ops::DTypeSet;
 use crate::npy::{self, Array};
 use crate::safetensors;
 
-/// What separates the file from the name of a tensor.
+/// The separator between the file and the name of a tensor.
 const MARK: &str = ".safetensors#";
 
-/// Whether a text can only be meant as a file with arrays.
+/// Returns true if a text can only be meant as a file with arrays.
 pub fn is_file_name(text: &str) -> bool {
     text.ends_with(".npy") || tensor(text).is_some()
 }

@@ -58,7 +58,7 @@ pub(crate) fn sets_of(
     Ok(sets)
 }
 
-/// The element types of the tensors below a table of tables; `None` for what is none, or lies at another depth.
+/// The element types of the tensors below a table of tables; `None` for anything else, or at another depth.
 fn leaves(entries: &[Value], depth: u32) -> Vec<Option<DType>> {
     let below = |value: &Value| match value {
         Value::Table(entries) if depth > 1 => leaves(entries, depth - 1),

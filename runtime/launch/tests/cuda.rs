@@ -52,7 +52,7 @@ fn on_a_gpu() {
     assert!(failed.is_empty(), "failed on the GPU: {failed:?}");
 }
 
-/// Whether the GPU still does something.
+/// Returns true if the GPU still works.
 fn usable() -> bool {
     let ask = |device: Device| device.stream()?.synchronize();
     Device::open(0).and_then(ask).is_ok()

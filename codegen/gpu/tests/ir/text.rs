@@ -147,5 +147,8 @@ fn mistakes_have_places() {
         "3:1: v0 has the layout `l0`, which is not in the head"
     );
     let tile = "kernel @k() {\n  v0 = arange {start = 0} : tile[i32, 4] @l0\n  return\n}\n";
-    assert_eq!(tk_tile::text::parse(tile).unwrap_err().to_string(), "2:42: only later stages have layouts");
+    assert_eq!(
+        tk_tile::text::parse(tile).unwrap_err().to_string(),
+        "2:42: layouts are only allowed in later stages"
+    );
 }

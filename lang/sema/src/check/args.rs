@@ -6,7 +6,7 @@ use tk_syntax::{Code, Diagnostic, Span, codes};
 use super::cx::Cx;
 use super::names::closest;
 
-/// What is called and which parameters it has, for messages.
+/// The callee and its parameters, for messages.
 pub(crate) struct Params<'s> {
     /// "`exp`", "kernel `add`".
     pub what: String,
@@ -16,9 +16,9 @@ pub(crate) struct Params<'s> {
     pub optional: Vec<bool>,
     /// Whether the last one takes all remaining arguments.
     pub rest: bool,
-    /// How many arguments may be given without a name.
+    /// The number of arguments that may be given without a name.
     pub positional: usize,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub declared: Option<Span>,
     /// Whether this is the launch of a kernel, whose mistakes have codes of their own.
     pub launch: bool,
@@ -120,7 +120,7 @@ impl Cx<'_, '_> {
                 ps.name_code(),
                 n.span,
                 format!("{} has no parameter `{}`", ps.what, n.text),
-                "",
+                "unknown parameter",
             );
             if let Some(s) = closest(&n.text, ps.names.iter().copied()) {
                 d = d.fix(format!("use `{s}`"), n.span, s);

@@ -10,7 +10,7 @@ use crate::types::Ty;
 /// A variable, the way to a part of it, and the type of that part.
 type Place = (LocalId, Vec<u32>, Ty);
 
-/// What one part of a tuple is assigned to, and the variable that holds the part until then.
+/// The target of one part of a tuple, and the variable that holds the part until it is assigned.
 type Part<'e> = (&'e ast::Expr, Option<Place>, LocalId);
 
 impl Cx<'_, '_> {
@@ -70,7 +70,7 @@ impl Cx<'_, '_> {
         HPat::Local(local)
     }
 
-    /// What an assignment goes to: a variable, the way to a part of it, and the part's type.
+    /// The target of an assignment: a variable, the way to a part of it, and the part's type.
     fn place(&mut self, e: &ast::Expr) -> Option<Place> {
         match &e.kind {
             ExprKind::Path(p) => {

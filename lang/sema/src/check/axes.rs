@@ -80,7 +80,7 @@ impl Cx<'_, '_> {
             Axis::Known(n) => return of(*n),
             Axis::Symbolic(p) => p,
         };
-        // The last one needs no question: there is no other.
+        // The last one needs no question: it is the only one left.
         let mut out = of(rank.checked_sub(1)?)?;
         for n in (0..rank - 1).rev() {
             for (d, yes) in out.iter_mut().zip(of(n)?) {

@@ -84,7 +84,12 @@ impl Cx<'_, '_> {
         let word = if is_break { "break" } else { "continue" };
         match self.loops.last() {
             None => {
-                self.error(codes::NOT_IN_LOOP, span, format!("`{word}` outside of a loop"), "");
+                self.error(
+                    codes::NOT_IN_LOOP,
+                    span,
+                    format!("`{word}` outside of a loop"),
+                    "no loop around this",
+                );
             }
             Some(l) if l.is_static => {
                 let d = Diagnostic::error(
@@ -118,7 +123,7 @@ impl Cx<'_, '_> {
             }
             Some(loops) if word == "return" || self.loops.len() <= loops => {
                 let message = format!("`{word}` is not allowed in the middle of an expression");
-                let d = Diagnostic::error(codes::HALF_DONE, span, message, "");
+                let d = Diagnostic::error(codes::HALF_DONE, span, message, "part of a larger expression");
                 self.report(d.note("bind this part of the expression with `let` first"));
                 true
             }
@@ -151,7 +156,12 @@ impl Cx<'_, '_> {
             None => {
                 let known = want.clone().unwrap_or(Ty::Err);
                 if !matches!(pat.kind, PatKind::Name { .. } | PatKind::Err) {
-                    self.error(codes::PATTERN, pat.span, "a pattern of several names needs a value", "");
+                    self.error(
+                        codes::PATTERN,
+                        pat.span,
+                        "a pattern of several names needs a value",
+                        "declared without a value",
+                    );
                 }
                 let p = self.bind_pat(pat, &known, false);
                 if let (HPat::Local(id), None) = (&p, &want) {
@@ -171,7 +181,7 @@ impl Cx<'_, '_> {
                     codes::NOT_A_VALUE,
                     h.span,
                     format!("`{shown}` is a compile-time value and cannot be stored in a variable"),
-                    "",
+                    "known only at compile time",
                 )
                 .note("use `const NAME = ..;` for compile-time values");
                 self.report(d);
@@ -229,7 +239,12 @@ impl Cx<'_, '_> {
             self.error(codes::TEST_ONLY, span, "`assert_error` is only allowed in tests", "");
         }
         if codes::find(code).is_none() {
-            self.error(codes::TEST_EXPECTED, span, format!("there is no diagnostic `{code}`"), "");
+            self.error(
+                codes::TEST_EXPECTED,
+                span,
+                format!("there is no diagnostic `{code}`"),
+                "unknown code",
+            );
         }
         let start = self.p.diags.len();
         let broken = self.func.map(|f| self.hir().func(f).broken);
@@ -249,8 +264,8 @@ impl Cx<'_, '_> {
         HStmtKind::AssertError { code: code.to_string(), body: (!found).then_some(block) }
     }
 
-    /// What the end of the body of a test has found in the blocks of its `assert_error`s, which have been left by then:
-    /// literals that do not fit their types.
+    /// Matches the `assert_error`s of a test with errors that are found only at the end of its body: literals that do
+    /// not fit their types.
     pub fn late_expected(&mut self, body: &mut HBlock, start: usize) {
         for (span, code) in std::mem::take(&mut self.expected) {
             let inside = |d: &Diagnostic| {

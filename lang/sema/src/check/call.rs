@@ -28,7 +28,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether brackets after this hold compile-time arguments: a function, struct or method.
+    /// Returns true if brackets after this hold compile-time arguments: a function, struct or method.
     fn names_item(&self, e: &ast::Expr) -> bool {
         match &e.kind {
             ExprKind::Path(p) => match p.segments.as_slice() {
@@ -64,7 +64,7 @@ impl Cx<'_, '_> {
                         codes::NOT_CALLABLE,
                         n.span,
                         format!("`{}` is a variable, not a function", n.text),
-                        "",
+                        "a variable",
                     );
                 }
                 None => {}
@@ -83,7 +83,8 @@ impl Cx<'_, '_> {
             Some(Def::Module(_)) => {
                 let text = self.text(p.span);
                 self.check_rest(args);
-                self.error(codes::NOT_CALLABLE, p.span, format!("`{text}` is a file, not a function"), "")
+                let message = format!("`{text}` is a file, not a function");
+                self.error(codes::NOT_CALLABLE, p.span, message, "a file")
             }
             None => {
                 self.check_rest(args);
@@ -106,7 +107,7 @@ impl Cx<'_, '_> {
                 codes::NOT_CALLABLE,
                 n.span,
                 format!("`{d}` is a type, not a function"),
-                "",
+                "a type",
             );
             if let [a] = args {
                 let text = self.cast_text(a.value.span, d.name());
@@ -120,7 +121,7 @@ impl Cx<'_, '_> {
                 codes::TEST_ONLY,
                 n.span,
                 format!("`{}` is only available in tests", n.text),
-                "",
+                "used outside of a test",
             );
         }
         if ["inf", "nan", "target", "device"].contains(&n.text.as_str()) {
@@ -138,7 +139,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether this is no name of a value, but one of the words that some operation takes, such as `acquire`.
+    /// Returns true if this is not the name of a value but a word that some operation takes, such as `acquire`.
     fn is_word(&self, e: &ast::Expr) -> bool {
         let ExprKind::Path(p) = &e.kind else { return false };
         let [n] = p.segments.as_slice() else { return false };
@@ -182,7 +183,7 @@ impl Cx<'_, '_> {
                                 codes::NOT_CALLABLE,
                                 name.span,
                                 format!("`{}` is a field, not a method", name.text),
-                                "",
+                                "a field",
                             );
                         }
                         HExpr::err(span)
@@ -211,13 +212,13 @@ impl Cx<'_, '_> {
                     codes::NOT_CALLABLE,
                     name.span,
                     format!("`{}` is a `{shown}`, not a method", name.text),
-                    "",
+                    format!("this is `{shown}`"),
                 )
             }
         }
     }
 
-    /// Whether the signature of a function can be used; reports where it needs itself.
+    /// Returns true if the signature of a function can be used; reports where it needs itself.
     pub fn has_signature(&mut self, id: FnId, span: Span) -> bool {
         if super::items::ensure_signature(self.p, id) {
             return true;
@@ -397,7 +398,7 @@ impl Cx<'_, '_> {
                         codes::ARGUMENT_NAME,
                         n.span,
                         format!("`{name}` has no compile-time parameter `{}`", n.text),
-                        "",
+                        "unknown compile-time parameter",
                     )
                     .label(self.hir().func(id).span, "declared here");
                     if let Some(s) = super::names::closest(&n.text, names.iter().map(String::as_str)) {
@@ -501,7 +502,7 @@ impl Cx<'_, '_> {
                                 codes::CANNOT_INFER,
                                 span,
                                 format!("cannot infer `{cname}` in call to `{name}`"),
-                                "",
+                                format!("no argument determines `{cname}`"),
                             )
                             .label(at, "this compile-time parameter")
                             .note(format!("give it by name: `{name}[{cname} = ..](..)`"));
@@ -533,10 +534,20 @@ impl Cx<'_, '_> {
                 return HExpr::err(span);
             }
             let shown = self.show(&callee.ty);
-            return self.error(codes::NOT_CALLABLE, callee.span, format!("`{shown}` cannot be called"), "");
+            return self.error(
+                codes::NOT_CALLABLE,
+                callee.span,
+                format!("`{shown}` cannot be called"),
+                format!("this is `{shown}`"),
+            );
         };
         if let Some(a) = args.iter().find_map(|a| a.name.as_ref()) {
-            return self.error(codes::ARGUMENT_NAME, a.span, "a function value has no parameter names", "");
+            return self.error(
+                codes::ARGUMENT_NAME,
+                a.span,
+                "a function value has no parameter names",
+                "named argument",
+            );
         }
         if args.len() != ps.len() {
             self.check_rest(args);
@@ -545,7 +556,7 @@ impl Cx<'_, '_> {
                 codes::ARGUMENT_COUNT,
                 span,
                 format!("this function takes {n} arguments, but {m} are given"),
-                "",
+                format!("{m} given"),
             );
         }
         let mut out = vec![];
@@ -575,7 +586,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Whether the compile-time evaluator has values of this type.
+/// Returns true if the compile-time evaluator has values of this type.
 fn is_plain(t: &Ty) -> bool {
     match t {
         Ty::Tile { elem: Elem::D(_), shape } => shape.is_scalar(),

@@ -10,7 +10,7 @@ use crate::contract;
 use crate::hir::{CVarId, FnId, HExpr, HKind, LocalId, Requirement, Scratch, Tune, TuneRow};
 use crate::types::{Elem, Ty};
 
-/// What `launch(..)` knows: the name, and whether it is a bool.
+/// The options of `launch(..)`: the name, and whether it is a bool.
 const LAUNCH: &[(&str, bool)] = &[
     ("warps", false),
     ("stages", false),
@@ -32,7 +32,7 @@ impl Cx<'_, '_> {
                     codes::UNKNOWN_ATTRIBUTE,
                     c.name.span,
                     format!("unknown clause `{name}`"),
-                    "",
+                    "unknown clause",
                 );
                 if let Some(s) = closest(name, CLAUSES.iter().copied()) {
                     d = d.fix(format!("use `{s}`"), c.name.span, s);
@@ -51,8 +51,13 @@ impl Cx<'_, '_> {
             }
             let once = matches!(name, "grid" | "launch" | "tune");
             if let Some((_, before)) = seen.iter().find(|s| s.0 == name && once) {
-                let d = Diagnostic::error(codes::CLAUSE, c.span, format!("`{name}` is given twice"), "")
-                    .label(*before, "first given here");
+                let d = Diagnostic::error(
+                    codes::CLAUSE,
+                    c.span,
+                    format!("`{name}` is given twice"),
+                    "given again",
+                )
+                .label(*before, "first given here");
                 self.report(d);
                 continue;
             }
@@ -108,7 +113,7 @@ impl Cx<'_, '_> {
                 codes::CLAUSE,
                 h.span,
                 "a clause is evaluated before the launch and cannot use this",
-                "",
+                "not known before the launch",
             )
             .note("it may use parameters, shapes, `device.*`, arithmetic and functions of these");
             self.report(d);
@@ -122,7 +127,12 @@ impl Cx<'_, '_> {
     fn grid(&mut self, id: FnId, c: &ast::Clause) {
         if c.args.is_empty() || c.args.len() > 3 {
             let n = c.args.len();
-            self.error(codes::GRID, c.span, format!("a grid has 1 to 3 axes, not {n}"), "");
+            self.error(
+                codes::GRID,
+                c.span,
+                format!("a grid has 1 to 3 axes, not {n}"),
+                if n == 0 { "no axes".to_string() } else { format!("{n} axes") },
+            );
             return;
         }
         let list: Vec<Option<HExpr>> = c.args.iter().map(|a| self.clause_int(&a.value)).collect();
@@ -178,8 +188,12 @@ impl Cx<'_, '_> {
     }
 
     fn unknown_option(&mut self, n: &ast::Name) {
-        let mut d =
-            Diagnostic::error(codes::CLAUSE, n.span, format!("unknown launch option `{}`", n.text), "");
+        let mut d = Diagnostic::error(
+            codes::CLAUSE,
+            n.span,
+            format!("unknown launch option `{}`", n.text),
+            "unknown option",
+        );
         if let Some(s) = closest(&n.text, LAUNCH.iter().map(|l| l.0)) {
             d = d.fix(format!("use `{s}`"), n.span, s);
         } else {
@@ -221,8 +235,13 @@ impl Cx<'_, '_> {
             match h.kind {
                 HKind::Local(l) if memory && params.contains(&l) && a.name.is_none() => {
                     if let Some((_, first)) = named.iter().find(|n| n.0 == l) {
-                        let d = Diagnostic::error(codes::CLAUSE, h.span, "this parameter is named twice", "")
-                            .label(*first, "first named here");
+                        let d = Diagnostic::error(
+                            codes::CLAUSE,
+                            h.span,
+                            "this parameter is named twice",
+                            "named again",
+                        )
+                        .label(*first, "first named here");
                         self.report(d);
                     } else {
                         named.push((l, h.span));
@@ -230,12 +249,22 @@ impl Cx<'_, '_> {
                 }
                 _not_memory if h.ty.is_err() => {}
                 _not_memory => {
-                    self.error(codes::CLAUSE, a.value.span, "`alias` names pointer and view parameters", "");
+                    self.error(
+                        codes::CLAUSE,
+                        a.value.span,
+                        "`alias` names pointer and view parameters",
+                        "neither a pointer nor a view parameter",
+                    );
                 }
             }
         }
         if named.len() < 2 && self.p.diags.len() == before {
-            self.error(codes::CLAUSE, c.span, "`alias` needs at least two parameters", "");
+            self.error(
+                codes::CLAUSE,
+                c.span,
+                "`alias` needs at least two parameters",
+                "fewer than two parameters",
+            );
         }
         for (i, (x, _)) in named.iter().enumerate() {
             for (y, _) in named.iter().skip(i + 1) {
@@ -256,7 +285,7 @@ impl Cx<'_, '_> {
                             codes::CLAUSE,
                             t.span,
                             format!("a workspace is a `*mut` pointer, not `{shown}`"),
-                            "",
+                            format!("this is `{shown}`"),
                         );
                     }
                     if let Some(before) = self.locals.iter().find(|l| l.name == n.text).map(|l| l.span) {
@@ -269,7 +298,12 @@ impl Cx<'_, '_> {
                 (Some(n), _) if n.text == "zeroed" => match a.value.kind {
                     ExprKind::Bool(b) => zeroed = b,
                     _ => {
-                        self.error(codes::CLAUSE, a.value.span, "`zeroed` is `true` or `false`", "");
+                        self.error(
+                            codes::CLAUSE,
+                            a.value.span,
+                            "`zeroed` is `true` or `false`",
+                            "neither `true` nor `false`",
+                        );
                     }
                 },
                 (Some(n), _) if n.text != "count" => {
@@ -297,7 +331,12 @@ impl Cx<'_, '_> {
             }
             (Some(_), None) => {
                 if c.args.len() < 2 {
-                    self.error(codes::CLAUSE, c.span, "`scratch` needs the number of elements", "");
+                    self.error(
+                        codes::CLAUSE,
+                        c.span,
+                        "`scratch` needs the number of elements",
+                        "number of elements missing",
+                    );
                 }
             }
         }
@@ -323,7 +362,7 @@ impl Cx<'_, '_> {
                     );
                 }
                 None => {
-                    self.error(codes::CLAUSE, a.value.span, "`tune` takes `key = (..)`", "");
+                    self.error(codes::CLAUSE, a.value.span, "`tune` takes `key = (..)`", "`key` missing");
                 }
             }
         }
@@ -339,7 +378,12 @@ impl Cx<'_, '_> {
         let mut names: Vec<(&str, Span)> = vec![];
         for a in &r.entries {
             let Some(n) = &a.name else {
-                self.error(codes::CLAUSE, a.value.span, "an entry of a tuning row needs a name", "");
+                self.error(
+                    codes::CLAUSE,
+                    a.value.span,
+                    "an entry of a tuning row needs a name",
+                    "name missing",
+                );
                 continue;
             };
             if let Some((_, first)) = names.iter().find(|x| x.0 == n.text) {
@@ -393,7 +437,7 @@ impl Cx<'_, '_> {
             codes::CLAUSE,
             n.span,
             format!("`{}` is neither a compile-time parameter nor a launch option", n.text),
-            "",
+            "unknown name",
         );
         if let Some(s) = closest(&n.text, names.iter().map(String::as_str)) {
             d = d.fix(format!("use `{s}`"), n.span, s);

@@ -85,7 +85,7 @@ impl Cx<'_, '_> {
         d
     }
 
-    /// Whether a value of type `have` serves as `want`; literal types are fixed on the way.
+    /// Returns true if a value of type `have` serves as `want`; literal types are fixed on the way.
     pub fn fits(&mut self, have: &Ty, want: &Ty) -> bool {
         match (have, want) {
             (Ty::Err, _) | (_, Ty::Err) | (Ty::Never, _) => true,

@@ -8,7 +8,7 @@ use super::cx::{Cx, Flow};
 use crate::hir::{CVarId, HArg, HBlock, HExpr, HKind};
 use crate::types::{DTerm, Elem, Ty};
 
-/// What an arm of a compile-time `if` knows of dtype variables.
+/// The dtype variables that an arm of a compile-time `if` narrows, and their sets.
 type Narrowed = Vec<(CVarId, DTypeSet)>;
 
 impl Cx<'_, '_> {
@@ -166,7 +166,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     opt.span,
                     format!("`if let` tests an optional view, but this is `{shown}`"),
-                    "",
+                    format!("this is `{shown}`"),
                 );
                 Ty::Err
             }
@@ -228,7 +228,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// What a compile-time condition says about dtype variables in its two arms.
+    /// The dtype variables that a compile-time condition narrows in its two arms.
     fn narrowing(&self, c: &HExpr) -> (Narrowed, Narrowed) {
         match &c.kind {
             HKind::Builtin(row, args) => {

@@ -12,7 +12,7 @@ use crate::hir::{CKind, CVarId, ConstId, HArg, HExpr, HKind};
 use crate::poly::{Atom, Poly, PolyFn};
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
-/// How long a chain of constants may be, each defined by the next: their check is recursive.
+/// The maximum length of a chain of constants, each defined by the next: their check is recursive.
 const MAX_CONST_DEPTH: usize = 64;
 
 impl Cx<'_, '_> {
@@ -93,7 +93,7 @@ impl Cx<'_, '_> {
 
     /// The symbol of an expression without normal form; the same expression in another place is the same value.
     fn opaque(&mut self, h: &HExpr) -> Poly {
-        // What is kept beside the bodies is not looked at when their literals get their types.
+        // Expressions kept beside the bodies are not visited when their literals get their types.
         let mut h = h.clone();
         self.zonk_expr(&mut h);
         let mut plain = h.clone();
@@ -236,7 +236,7 @@ impl Cx<'_, '_> {
             codes::UNKNOWN_EXTENT,
             e.span,
             format!("{what} must be a number known before specialization"),
-            "",
+            "not known before specialization",
         );
         None
     }
@@ -302,12 +302,12 @@ impl Cx<'_, '_> {
             codes::NOT_STATIC_ARG,
             h.span,
             format!("`{name}` is of {want}, but this is `{shown}`"),
-            "",
+            format!("this is `{shown}`"),
         );
         CTerm::Err
     }
 
-    /// Whether a dtype is in the set of a parameter; reports otherwise.
+    /// Returns true if a dtype is in the set of a parameter; reports otherwise.
     pub fn in_bound(&mut self, param: CVarId, d: DTerm, span: Span) -> bool {
         let CKind::DType(set) = self.hir().cvar(param).kind.clone() else { return true };
         let ok = match self.set_of(d) {
@@ -386,7 +386,7 @@ impl Cx<'_, '_> {
                     codes::TILE_RANK,
                     e.span,
                     format!("a tile has at most {} dimensions, not {}", super::types::MAX_RANK, items.len()),
-                    "",
+                    format!("{} dimensions", items.len()),
                 );
                 return None;
             }
@@ -404,7 +404,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 e.span,
                 format!("expected a shape, found `{shown}`"),
-                "",
+                format!("this is `{shown}`"),
             );
             if shown.starts_with('i') {
                 let text = self.text(e.span);
@@ -558,7 +558,7 @@ fn without_places(h: &mut HExpr) {
     crate::visit::children(h, &mut without_places);
 }
 
-/// Whether an expression has no variables; collects the functions that it calls.
+/// Returns true if an expression has no variables; collects the functions that it calls.
 fn closed(h: &mut HExpr, callees: &mut Vec<crate::hir::FnId>) -> bool {
     match &h.kind {
         HKind::CVar(_) | HKind::Local(_) | HKind::Err | HKind::Target(_) | HKind::Device(_) => return false,

@@ -13,7 +13,7 @@ use crate::poly::Poly;
 use crate::show;
 use crate::types::{Elem, Shape, Ty};
 
-/// What a name in a body means.
+/// The meaning of a name in a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Sym {
     Local(LocalId),
@@ -23,7 +23,7 @@ pub(crate) enum Sym {
     Lambda(usize),
 }
 
-/// What a literal's type may become.
+/// The types that a literal may adapt to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lit {
     Int,
@@ -44,7 +44,7 @@ pub(crate) enum Var {
 #[derive(Default)]
 pub(crate) struct Vars {
     all: Vec<Var>,
-    /// What a variable was before it was set, the latest last.
+    /// The values of variables before they were set, the latest last.
     before: Vec<(u32, Var)>,
 }
 
@@ -64,7 +64,7 @@ impl Vars {
         }
     }
 
-    /// How many variables and changes there are, for [`Vars::reset`].
+    /// The numbers of variables and changes, for [`Vars::reset`].
     pub fn mark(&self) -> (usize, usize) {
         (self.all.len(), self.before.len())
     }
@@ -121,14 +121,14 @@ impl Scope {
     }
 }
 
-/// What holds at a place of a body: the variables that are not assigned on every path to it, and whether none reaches
-/// it. Nearly all variables are declared with a value, so this set stays small where its complement would grow with
-/// the body and make each branch cost as much as everything before it.
+/// The state at a place of a body: the variables that are not assigned on every path to it, and whether no path
+/// reaches it. Nearly all variables are declared with a value, so this set stays small where its complement would
+/// grow with the body and make each branch cost as much as everything before it.
 pub(crate) type Flow = (BTreeSet<LocalId>, bool);
 
 /// Facts about a loop that is being checked.
 pub(crate) struct LoopCx {
-    /// How many locals existed before it.
+    /// The number of locals before it.
     pub locals_before: usize,
     /// A compile-time loop has no carried state, its body is checked once.
     pub is_static: bool,
@@ -158,7 +158,7 @@ pub(crate) struct Cx<'p, 'a> {
     pub loops: Vec<LoopCx>,
     /// In a condition of a launch: the optional parameters whose extents it asks for.
     pub optionals: Option<Vec<LocalId>>,
-    /// How many loops are around the operand that contains this.
+    /// The number of loops around the operand that contains this.
     pub operand: Option<usize>,
     pub in_test: bool,
     /// Blocks of `assert_error` that have shown nothing so far, and the codes that they wait for.
@@ -183,9 +183,9 @@ pub(crate) struct Cx<'p, 'a> {
     /// Unknown names that were reported, and whether a syntax error hides names.
     pub unknown: BTreeSet<String>,
     pub holes: bool,
-    /// What an editor wants to know of it.
+    /// Notes for an editor.
     pub pending: Pending,
-    /// How many such `if`s are open, as each doubles the work.
+    /// The number of such `if`s that are open, as each doubles the work.
     pub splits: usize,
 }
 
@@ -272,14 +272,14 @@ impl<'p, 'a> Cx<'p, 'a> {
         }
     }
 
-    /// What a name of the body means.
+    /// The meaning of a name of the body.
     pub fn lookup(&self, name: &ast::Name) -> Option<Sym> {
         let sym = self.meaning(&name.text)?;
         self.saw_symbol(name, sym);
         Some(sym)
     }
 
-    /// What is bound to a text that is nowhere.
+    /// The meaning of a name without a place.
     pub fn meaning(&self, name: &str) -> Option<Sym> {
         self.scopes.iter().rev().find_map(|s| s.get(name))
     }

@@ -91,7 +91,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// What a term can be; `None` for a literal type, which adapts.
+    /// The possible values of a term; `None` for a literal type, which adapts.
     pub fn set_of(&self, d: DTerm) -> Option<DTypeSet> {
         match self.norm(d) {
             DTerm::Known(k) => Some(DTypeSet::of(&[k])),
@@ -178,7 +178,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether two element types are the same here; literal types are fixed on the way.
+    /// Returns true if two element types are the same here; literal types are fixed on the way.
     pub fn same_elem(&mut self, a: &Elem, b: &Elem) -> bool {
         match (self.resolve_elem(a), self.resolve_elem(b)) {
             (Elem::Err, _) | (_, Elem::Err) => true,
@@ -190,7 +190,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether `from` becomes `to` without loss: integers of one signedness get wider.
+    /// Returns true if `from` becomes `to` without loss: integers of one signedness get wider.
     pub fn widens(&self, from: DTerm, to: DTerm) -> bool {
         match (self.norm(from), self.norm(to)) {
             (DTerm::Known(f), DTerm::Known(t)) => {
@@ -268,7 +268,7 @@ impl Cx<'_, '_> {
         self.report(d);
     }
 
-    /// Whether `as` goes to a term.
+    /// Returns true if `as` goes to a term.
     pub fn castable(&self, to: DTerm) -> bool {
         self.set_of(to).is_some_and(|s| s.and(DTypeSet::BOOL) == DTypeSet::EMPTY)
     }
@@ -279,7 +279,7 @@ impl Cx<'_, '_> {
         if self.is_postfix(&text) { format!("{text} as {to}") } else { format!("({text}) as {to}") }
     }
 
-    /// Whether a text is an operand that binds tighter than every operator: a crude but safe reading.
+    /// Returns true if a text is an operand that binds tighter than every operator: a crude but safe reading.
     pub fn is_postfix(&self, text: &str) -> bool {
         let mut depth = 0i32;
         let mut plain = true;

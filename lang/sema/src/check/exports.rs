@@ -87,7 +87,8 @@ impl Cx<'_, '_> {
             return Some(*c);
         }
         let message = format!("`{}` has no compile-time parameter `{}`", f.name, n.text);
-        let mut d = Diagnostic::error(codes::ARGUMENT_NAME, n.span, message, "");
+        let mut d =
+            Diagnostic::error(codes::ARGUMENT_NAME, n.span, message, "unknown compile-time parameter");
         if let Some(best) = closest(&n.text, known.iter().map(|k| k.1.as_str())) {
             d = d.fix(format!("use `{best}`"), n.span, best);
         }
@@ -128,13 +129,13 @@ impl Cx<'_, '_> {
     /// Reports a list of values without any.
     pub fn no_empty_list(&mut self, len: usize, span: Span) {
         if len == 0 {
-            self.error(codes::CLAUSE, span, "this list is empty, so no value is chosen", "");
+            self.error(codes::CLAUSE, span, "this list is empty, so no value is chosen", "no values");
         }
     }
 
     /// Reports a value that occurs in a list twice.
     pub fn repeated_value(&mut self, span: Span, first: Span) {
-        let d = Diagnostic::error(codes::CLAUSE, span, "duplicate value in this list", "");
+        let d = Diagnostic::error(codes::CLAUSE, span, "duplicate value in this list", "second occurrence");
         self.report(d.label(first, "first occurrence"));
     }
 

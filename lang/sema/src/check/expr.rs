@@ -10,8 +10,8 @@ use super::{Def, files};
 use crate::hir::{CKind, CVarId, HExpr, HKind, LocalId};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-/// How many names are compared with unknown ones before there are no more suggestions: a file of a million names with
-/// a million mistakes would take days otherwise. About 50 ns each, so 0.1 s in the worst case.
+/// The number of names compared with unknown ones before suggestions end: a file of a million names with a million
+/// mistakes would take days otherwise. About 50 ns each, so 0.1 s in the worst case.
 const MAX_COMPARED: usize = 2_000_000;
 
 impl Cx<'_, '_> {
@@ -197,7 +197,7 @@ impl Cx<'_, '_> {
         self.unknown_name(n)
     }
 
-    /// Whether this is the name of an import that was not found, which has been reported.
+    /// Returns true if this is the name of an import that was not found, which has been reported.
     pub fn is_missing(&self, name: &str) -> bool {
         self.p.files.get(self.file).is_some_and(|f| f.missing.contains(name))
     }
@@ -233,8 +233,8 @@ impl Cx<'_, '_> {
         self.fail(d)
     }
 
-    /// The nearest to a misspelt name among `before`, the names that stand in the body and the file, nearest scope
-    /// first, and `after`.
+    /// The nearest to a misspelt name among `before`, the names in the body and the file, nearest scope first, and
+    /// `after`.
     pub fn nearest(&mut self, name: &str, before: &[&str], after: &[&str]) -> Option<String> {
         let file = self.p.files.get(self.file).map(|f| &f.names);
         let count = self.scopes.iter().map(Scope::len).sum::<usize>() + file.map_or(0, |f| f.len());
@@ -274,7 +274,7 @@ impl Cx<'_, '_> {
                         codes::NOT_A_VALUE,
                         m.span,
                         format!("`{}` is not a file, so nothing can follow `::`", m.text),
-                        "",
+                        "not a file",
                     );
                     None
                 }
@@ -284,7 +284,7 @@ impl Cx<'_, '_> {
                         codes::UNKNOWN_NAME,
                         m.span,
                         format!("no file `{}` is imported", m.text),
-                        "",
+                        "not imported",
                     );
                     if ["grid", "math"].contains(&m.text.as_str()) {
                         let top = Span { start: 0, end: 0, file: m.span.file };
@@ -378,11 +378,13 @@ impl Cx<'_, '_> {
         if to_set.has(DType::Bool) && to_set.single().is_some() {
             let text = self.text(h.span);
             let text = if self.is_postfix(&text) { text } else { format!("({text})") };
-            let d = Diagnostic::error(codes::BAD_CAST, span, "cannot cast to `bool`", "").fix(
-                "compare with 0",
+            let d = Diagnostic::error(
+                codes::BAD_CAST,
                 span,
-                format!("{text} != 0"),
-            );
+                "cannot cast to `bool`",
+                format!("from `{}`", self.show_elem(&Elem::D(from))),
+            )
+            .fix("compare with 0", span, format!("{text} != 0"));
             return self.fail(d);
         }
         if to_set.has(DType::Bool) {

@@ -153,7 +153,7 @@ fn add_fn(
                     codes::UNKNOWN_ATTRIBUTE,
                     a.span,
                     format!("unknown attribute `@{other}` on a function"),
-                    "",
+                    "unknown attribute",
                 )
                 .note("functions and kernels take `@fast` and `@noinline`");
                 p.report(d);
@@ -240,7 +240,8 @@ fn import(p: &mut Program, file: usize, name: &ast::Name, def: Option<Def>) {
     }
 }
 
-/// Whether these names are a folder of the standard library, whose files are imported as items are: `std::nn`.
+/// Returns true if these names are a folder of the standard library, whose files are imported as items are:
+/// `std::nn`.
 fn is_folder(names: &[ast::Name]) -> bool {
     let [first, folder] = names else { return false };
     let inside = |name: &str| name.split_once('/').is_some_and(|(f, _)| f == folder.text);
@@ -303,7 +304,7 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
                 codes::PRIVATE,
                 name.span,
                 format!("`{}` is private to `{shown}`", name.text),
-                "",
+                "private item",
             )
             .label(span, "a leading `_` makes a name private to its file");
             p.report(d);
@@ -321,7 +322,7 @@ pub(super) fn member(p: &mut Program, from: usize, module: usize, name: &ast::Na
                 codes::UNKNOWN_IMPORT,
                 name.span,
                 format!("`{shown}` has no item `{}`", name.text),
-                "",
+                "unknown item",
             );
             if let Some(s) = super::names::closest(&name.text, names.iter().map(String::as_str)) {
                 d = d.fix(format!("use `{s}`"), name.span, s);
@@ -344,7 +345,7 @@ fn open_std(p: &mut Program, name: &str) -> Option<usize> {
     Some(add_file(p, key, &format!("std/{name}.tk"), text))
 }
 
-/// That a `use` names a file that does not exist; `rest` are the segments after its name.
+/// The error for a `use` of a file that does not exist; `rest` are the segments after its name.
 fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
     let shown: Vec<&str> = segs.iter().take(segs.len() - rest.len()).map(|s| s.text.as_str()).collect();
     let is_std = shown.first() == Some(&"std");
@@ -353,7 +354,7 @@ fn no_file(segs: &[ast::Name], rest: &[ast::Name], span: Span) -> Diagnostic {
     } else {
         format!("there is no file `{}.tk` next to this one", shown.join("::"))
     };
-    let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, span, what, "");
+    let mut d = Diagnostic::error(codes::UNKNOWN_IMPORT, span, what, "no such file");
     if is_std {
         let names: Vec<String> =
             BUILT_IN.iter().filter(|b| b.0 != "prelude").map(|b| format!("`{}`", std_path(b.0))).collect();

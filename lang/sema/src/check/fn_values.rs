@@ -13,7 +13,7 @@ use crate::types::{Elem, Ty};
 pub(crate) struct Named {
     params: Vec<(ast::Pat, Option<ast::Type>)>,
     body: ast::Expr,
-    /// The names that stand before it.
+    /// The names before it.
     scopes: Vec<Scope>,
     /// The position of the name.
     pub span: Span,
@@ -59,7 +59,7 @@ impl Cx<'_, '_> {
                 codes::NOT_A_VALUE,
                 span,
                 format!("`{}` is a kernel, not a function value", f.name),
-                "",
+                "a kernel",
             );
         }
         if let Some(me) = self.func {
@@ -71,7 +71,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 span,
                 format!("expected a function of {m} arguments, but `{}` takes {n}", f.name),
-                "",
+                format!("takes {n}"),
             )
             .label(f.span, "declared here");
             return self.fail(d);
@@ -91,7 +91,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     span,
                     format!("`{}` takes `{y}` as `{}`, but is used with `{x}`", f.name, p.name),
-                    "",
+                    format!("takes `{y}`"),
                 )
                 .label(f.span, "declared here");
                 return self.fail(d);
@@ -128,7 +128,12 @@ impl Cx<'_, '_> {
                         Some(Def::Const(_)) => self.callable_value(e, ps),
                         Some(_) => {
                             let text = self.text(e.span);
-                            self.error(codes::NOT_CALLABLE, e.span, format!("`{text}` is not a function"), "")
+                            self.error(
+                                codes::NOT_CALLABLE,
+                                e.span,
+                                format!("`{text}` is not a function"),
+                                "not a function",
+                            )
                         }
                         None => HExpr::err(e.span),
                     };
@@ -150,7 +155,7 @@ impl Cx<'_, '_> {
                 codes::NOT_CALLABLE,
                 e.span,
                 format!("expected a function, found `{shown}`"),
-                "",
+                format!("this is `{shown}`"),
             );
         };
         if !self.need_const(&h) {
@@ -164,7 +169,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 e.span,
                 format!("`{shown}` cannot be called with ({})", args.join(", ")),
-                "",
+                format!("this is `{shown}`"),
             );
         }
         h
@@ -206,7 +211,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 span,
                 format!("expected a function of {n} arguments, but this lambda takes {m}"),
-                "",
+                format!("takes {m}"),
             );
         }
         let (depth, loops) = (self.lambda_depth, std::mem::take(&mut self.loops));
@@ -224,7 +229,7 @@ impl Cx<'_, '_> {
                             codes::TYPE_MISMATCH,
                             t.span,
                             format!("this parameter is `{b}` here, not `{a}`"),
-                            "",
+                            format!("declared as `{a}`"),
                         );
                     }
                     declared
@@ -319,7 +324,12 @@ impl Cx<'_, '_> {
     /// A call of a named lambda: its parameters have the types of the arguments, unless they are written.
     pub(super) fn call_named(&mut self, i: usize, args: &[ast::Arg], span: Span) -> HExpr {
         if let Some(a) = args.iter().find_map(|a| a.name.as_ref()) {
-            return self.error(codes::ARGUMENT_NAME, a.span, "a function value has no parameter names", "");
+            return self.error(
+                codes::ARGUMENT_NAME,
+                a.span,
+                "a function value has no parameter names",
+                "named argument",
+            );
         }
         let types = self.named.get(i).map(|l| l.params.iter().map(|p| p.1.clone()).collect::<Vec<_>>());
         let mut values = vec![];
@@ -361,7 +371,7 @@ impl Cx<'_, '_> {
         r
     }
 
-    /// Whether a lambda may use a variable from outside of it.
+    /// Returns true if a lambda may use a variable from outside of it.
     pub(super) fn captures(&self, id: LocalId) -> bool {
         let l = self.local(id);
         let fits = match &l.ty {

@@ -1,4 +1,4 @@
-//! Names of Triton and Python: what is written here for each, and the messages that say so.
+//! Names of Triton and Python: the counterpart of each here, and the messages about them.
 
 use tk_syntax::ast::{self, ExprKind};
 use tk_syntax::{Diagnostic, Span, codes};
@@ -7,7 +7,7 @@ use super::cx::Cx;
 use crate::hir::HExpr;
 use crate::types::Ty;
 
-/// What is written here for a name of another language.
+/// The counterpart of a name of another language.
 #[derive(Clone, Copy)]
 enum Here {
     /// This name, for the same thing.
@@ -112,7 +112,8 @@ impl Cx<'_, '_> {
         let word = name.text.as_str();
         let known = self.find_row(word).is_some() || tk_ops::DType::parse(word).is_some();
         let library = ["gelu", "silu", "relu", "sigmoid"].contains(&word);
-        let d = Diagnostic::error(codes::UNKNOWN_NAME, module, format!("cannot find `{root}`"), "");
+        let d =
+            Diagnostic::error(codes::UNKNOWN_NAME, module, format!("cannot find `{root}`"), "unknown name");
         match here(word) {
             Some(Name(ours)) => d.fix(format!("use `{ours}`"), whole, ours),
             Some(Form(sentence)) => d.note(sentence),
@@ -170,7 +171,7 @@ impl Cx<'_, '_> {
             Some(Form(_)) | None => word,
         };
         let message = format!("there is no `to`; a cast is written `as {to}`");
-        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "");
+        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown method");
         if tk_ops::DType::parse(to).is_some() {
             let text = self.text(base.span);
             let text = if self.is_postfix(&text) { text } else { format!("({text})") };

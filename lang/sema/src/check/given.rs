@@ -21,7 +21,7 @@ pub struct Written<'a> {
     pub text: &'a str,
 }
 
-/// Whether the text of an option is a lambda, which no name, number or type is.
+/// Returns true if the text of an option is a lambda, which no name, number or type is.
 pub fn is_lambda(text: &str) -> bool {
     text.trim_start().starts_with('|')
 }

@@ -14,10 +14,15 @@ impl Cx<'_, '_> {
         match b.ty.clone() {
             Ty::Tile { elem: Elem::Ptr { .. }, shape } if shape.is_scalar() => {
                 let text = self.text(base.span);
-                let d =
-                    Diagnostic::error(codes::INDEX, span, "a pointer cannot be indexed", "").note(format!(
-                        "read memory with `load({text} + i)` and write it with `store({text} + i, value)`"
-                    ));
+                let d = Diagnostic::error(
+                    codes::INDEX,
+                    span,
+                    "a pointer cannot be indexed",
+                    "index of a pointer",
+                )
+                .note(format!(
+                    "read memory with `load({text} + i)` and write it with `store({text} + i, value)`"
+                ));
                 self.fail(d)
             }
             Ty::Tile { elem, shape } => self.tile_index(b, &elem, &shape, items, span),
@@ -75,7 +80,7 @@ impl Cx<'_, '_> {
         self.mk(HKind::Entry(Box::new(list), Box::new(at)), ty.clone(), span, false)
     }
 
-    /// Whether a tuple is a compile-time list of scalars of one type, or of lists that are alike.
+    /// Returns true if a tuple is a compile-time list of scalars of one type, or of lists that are alike.
     fn is_table(&mut self, b: &HExpr) -> bool {
         let Ty::Tuple(ts) = b.ty.clone() else { return false };
         b.konst && ts.len() > 1 && ts.iter().all(|t| ts.first().is_some_and(|f| self.is_alike(t, f)))
@@ -105,7 +110,7 @@ impl Cx<'_, '_> {
         self.chosen(&at, entries, span)
     }
 
-    /// `t[i]` with a compile-time position. While the position is symbolic, the parts have to be of one type.
+    /// `t[i]` with a compile-time position. While the position is symbolic, the parts must have one type.
     fn tuple_entry(&mut self, b: &HExpr, ts: &[Ty], base: Span, i: &ast::Expr, span: Span) -> HExpr {
         let Some(at) = self.const_int(i) else { return HExpr::err(span) };
         let known = self.poly(&at).and_then(|p| self.with_facts(&p).as_int());
@@ -184,13 +189,13 @@ impl Cx<'_, '_> {
                         codes::AXIS,
                         i.span,
                         format!("index {n} is out of range: the shape has {len} dimensions"),
-                        "",
+                        "out of range",
                     )
                 }
             };
         }
         let Ok(n) = u32::try_from(n) else {
-            return self.error(codes::AXIS, i.span, "a position cannot be negative", "");
+            return self.error(codes::AXIS, i.span, "a position cannot be negative", "negative");
         };
         self.mk(HKind::Field(Box::new(b), n), Ty::i32(), span, true)
     }
@@ -255,7 +260,12 @@ impl Cx<'_, '_> {
                     out.push(HIndex::At(Box::new(i)));
                 }
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
+                    return self.error(
+                        codes::ARGUMENT_NAME,
+                        n.span,
+                        "an index cannot have a name",
+                        "named index",
+                    );
                 }
             }
         }
@@ -355,7 +365,7 @@ impl Cx<'_, '_> {
         Some((lo, hi, len))
     }
 
-    /// An expression with the value of a polynomial, for extents that stand nowhere in the source.
+    /// An expression with the value of a polynomial, for extents that are not written in the source.
     pub fn poly_expr(&mut self, p: &Poly, span: Span) -> HExpr {
         if let Some(n) = p.as_int() {
             return self.mk(HKind::Int(n), Ty::i32(), span, true);
@@ -432,7 +442,7 @@ impl Cx<'_, '_> {
                 codes::RANK_MISMATCH,
                 span,
                 format!("a buffer of rank {r} takes at most {r} indices, not {n}"),
-                "",
+                format!("{n} indices"),
             );
         }
         let (mut out, mut shape) = (vec![], vec![]);
@@ -457,7 +467,12 @@ impl Cx<'_, '_> {
                     None => return HExpr::err(span),
                 },
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
+                    return self.error(
+                        codes::ARGUMENT_NAME,
+                        n.span,
+                        "an index cannot have a name",
+                        "named index",
+                    );
                 }
             }
         }
@@ -482,7 +497,7 @@ impl Cx<'_, '_> {
         if let Some(rank) = known.filter(|rank| items.len() > *rank as usize) {
             let n = items.len();
             let message = format!("a view of rank {rank} takes at most {rank} indices, not {n}");
-            let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, "");
+            let mut d = Diagnostic::error(codes::RANK_MISMATCH, span, message, format!("{n} indices"));
             if items.iter().any(is_none) {
                 d = d.note(
                     "`None` adds a dimension to a tile: load it first, `v.load([0], [BLOCK])[None, :]`",
@@ -510,7 +525,7 @@ impl Cx<'_, '_> {
                         codes::VIEW_INDEX,
                         e.span,
                         "`None` adds a dimension to tiles, not to views",
-                        "",
+                        "used on a view",
                     )
                     .note("load first, then index the tile");
                     return self.fail(d);
@@ -521,7 +536,12 @@ impl Cx<'_, '_> {
                     removed += 1;
                 }
                 Index::Named(n, _) => {
-                    return self.error(codes::ARGUMENT_NAME, n.span, "an index cannot have a name", "");
+                    return self.error(
+                        codes::ARGUMENT_NAME,
+                        n.span,
+                        "an index cannot have a name",
+                        "named index",
+                    );
                 }
             }
         }

@@ -1,7 +1,6 @@
 //! Builds an [`Index`] from the records of checking ([`super::record`]).
 //!
-//! A symbol is known by the place of its name: what was checked twice, or stands in a tree that was copied, is one
-//! symbol.
+//! A symbol is known by the place of its name: what was checked twice, or is in a copied tree, is one symbol.
 
 use std::collections::HashMap;
 
@@ -13,7 +12,7 @@ use super::record::{Target, Variable};
 use crate::hir::{CVarId, FnId, StructId};
 use crate::index::{Index, IndexedFile, Reference, Symbol, SymbolId, SymbolKind};
 
-/// What the tree says of a declaration: all of it, and its doc comment.
+/// The extent of each declaration in the tree, and its doc comment.
 type Declared = HashMap<Span, (Span, String)>;
 
 struct Builder {
@@ -200,7 +199,7 @@ impl Builder {
     }
 }
 
-/// What the trees of all files say of declarations.
+/// The declarations in the trees of all files.
 fn declared(p: &Program) -> Declared {
     let mut out = Declared::new();
     for f in &p.files {

@@ -7,7 +7,7 @@ use crate::poly::Poly;
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
-    /// What the compile-time parameters must be for a parameter of type `p` to take a value of type `a`.
+    /// Binds the compile-time parameters so that a parameter of type `p` takes a value of type `a`.
     pub fn bind_ty(&mut self, p: &Ty, a: &Ty, cparams: &[CVarId], map: &mut Subst) {
         match (p, a) {
             (Ty::Tile { elem: e, shape: s }, Ty::Tile { elem: f, shape: t }) => {
@@ -103,7 +103,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// What a variable is for a rank, `R` or `R + 1`, to be that of an argument.
+/// Binds a variable so that a rank, `R` or `R + 1`, is that of an argument.
 pub(super) fn bind_rank(p: &Poly, a: &Poly, cparams: &[CVarId], map: &mut Subst) {
     if let Some((id, more)) = p.as_param_plus()
         && cparams.contains(&id)

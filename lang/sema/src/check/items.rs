@@ -86,7 +86,7 @@ fn struct_fields(p: &mut Program, id: StructId) {
                 codes::DUPLICATE,
                 f.name.span,
                 format!("the field `{}` is defined twice", f.name.text),
-                "",
+                "second definition",
             )
             .label(*before, "first definition");
             cx.report(d);
@@ -98,7 +98,7 @@ fn struct_fields(p: &mut Program, id: StructId) {
         let ty = f.ty.as_ref().map_or(Ty::Err, |t| cx.ty(t));
         if mentions(cx.hir(), &ty, id, &mut HashSet::new()) {
             let name = s.name.text.clone();
-            cx.error(codes::RECURSION, f.name.span, format!("`{name}` contains itself"), "");
+            cx.error(codes::RECURSION, f.name.span, format!("`{name}` contains itself"), "recursive field");
             fields.push((f.name.text.clone(), Ty::Err, f.name.span));
             continue;
         }
@@ -117,8 +117,8 @@ fn struct_size(p: &mut Program, id: StructId) {
     }
 }
 
-/// Whether a struct is somewhere in a type. Every other struct is looked into once, and no more of them than a program
-/// has: a circle that is longer is found by its size.
+/// Returns true if a struct is somewhere in a type. Every other struct is visited once, and no more of them than a
+/// program has: a circle that is longer is found by its size.
 fn mentions(hir: &crate::hir::Hir, t: &Ty, inner: StructId, seen: &mut HashSet<StructId>) -> bool {
     match t {
         Ty::Struct(id, _) if *id == inner => true,
@@ -151,7 +151,7 @@ impl Cx<'_, '_> {
                     codes::DUPLICATE,
                     c.name.span,
                     format!("the parameter `{}` is defined twice", c.name.text),
-                    "",
+                    "second definition",
                 )
                 .label(*at, "first definition");
                 self.report(d);
@@ -192,7 +192,7 @@ impl Cx<'_, '_> {
         let Some((used, span)) = found else { return };
         let name = self.hir().cvar(used).name.clone();
         let message = format!("a default can only use earlier parameters, and `{name}` has no value yet");
-        self.error(codes::UNKNOWN_NAME, span, message, "");
+        self.error(codes::UNKNOWN_NAME, span, message, "a later parameter");
         self.p.hir.cvars[id.0 as usize].default = Some(HExpr::err(span));
     }
 
@@ -296,7 +296,7 @@ fn fn_signature(p: &mut Program, id: FnId) {
         cx.error(codes::NOT_CALLABLE, f.name.span, message, "there is no `self`");
     }
     if f.kernel && sig.owner.is_some() {
-        cx.error(codes::KERNEL_CALL, f.name.span, "a kernel cannot be a method", "");
+        cx.error(codes::KERNEL_CALL, f.name.span, "a kernel cannot be a method", "declared in a struct");
     }
     let h = p.func_mut(id);
     (h.cparams, h.params, h.ret) = (cparams, params, ret);
@@ -342,7 +342,7 @@ fn param_type(cx: &mut Cx, sig: &Sig, prm: &ast::Param, i: usize, kernel: bool) 
                     codes::TYPE_MISMATCH,
                     prm.span,
                     format!("the parameter `{}` needs a type", prm.name.text),
-                    "",
+                    "no type",
                 );
             }
             Ty::Err
@@ -386,10 +386,10 @@ pub(super) fn ensure_body(p: &mut Program, id: FnId) {
     }
 }
 
-/// How many signatures may be under check at once, each waiting for the next: their check is recursive.
+/// The maximum number of signatures under check at once, each waiting for the next: their check is recursive.
 pub(super) const MAX_OPEN_SIGNATURES: usize = 16;
 
-/// How many bodies may be under check at once, each waiting for the next: their check is recursive.
+/// The maximum number of bodies under check at once, each waiting for the next: their check is recursive.
 const MAX_OPEN_BODIES: usize = 16;
 
 fn fn_body(p: &mut Program, id: FnId) {
@@ -508,7 +508,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Whether a function computes its value from its arguments alone, by the names that it mentions.
+    /// Returns true if a function computes its value from its arguments alone, by the names that it mentions.
     pub fn pure_fn(&mut self, id: FnId) -> bool {
         super::recursion::pure(self.p, id)
     }

@@ -15,7 +15,7 @@ impl Cx<'_, '_> {
     /// The type of a tensor that a test makes.
     pub fn buffer_type(&mut self, elem: Elem, shape: Vec<Poly>, span: Span) -> Ty {
         if shape.is_empty() {
-            self.error(codes::TILE_RANK, span, "a buffer has 1 to 5 dimensions, not 0", "");
+            self.error(codes::TILE_RANK, span, "a buffer has 1 to 5 dimensions, not 0", "no dimensions");
             return Ty::Err;
         }
         Ty::Buffer { elem, shape }
@@ -53,7 +53,7 @@ impl Cx<'_, '_> {
             }
         }
         let Some(elem) = first else {
-            self.error(codes::ARGUMENT_COUNT, s.span, "`pointers` takes at least one buffer", "");
+            self.error(codes::ARGUMENT_COUNT, s.span, "`pointers` takes at least one buffer", "no buffers");
             return None;
         };
         let shape = vec![Poly::int(values.len() as i128)];
@@ -164,7 +164,7 @@ impl Cx<'_, '_> {
                     codes::LAUNCH_DTYPE,
                     e.span,
                     format!("`{pname}` of kernel `{kernel}` is not optional"),
-                    "",
+                    "`None` given",
                 ),
             };
         }
@@ -254,7 +254,7 @@ impl Cx<'_, '_> {
         self.fail(d)
     }
 
-    /// A scalar where memory is asked for, or memory where a scalar is.
+    /// A scalar where memory is expected, or the reverse.
     fn not_this_kind(&mut self, kernel: &str, pname: &str, inner: &Ty, h: &HExpr) -> HExpr {
         let (a, b) = (self.show(inner), self.show(&h.ty));
         let d = Diagnostic::error(

@@ -18,7 +18,7 @@ impl Cx<'_, '_> {
                 codes::UNKNOWN_ATTRIBUTE,
                 a.span,
                 format!("unknown attribute `@{name}` on a loop"),
-                "",
+                "unknown attribute",
             )
             .note("loops are configured by arguments: `range(0, n, stages = 3, unroll = 2)`");
             self.report(d);
@@ -74,7 +74,7 @@ impl Cx<'_, '_> {
                 codes::NOT_ITERABLE,
                 iter.span,
                 format!("a loop runs over `range(..)`, `static_range(..)` or a list, not over `{shown}`"),
-                "",
+                format!("this is `{shown}`"),
             );
             if matches!(&h.ty, Ty::Tile { shape, .. } if shape.is_scalar()) {
                 d = d.fix("loop over a range", iter.span, format!("range(0, {text})"));
@@ -112,7 +112,7 @@ impl Cx<'_, '_> {
                     codes::ARGUMENT_COUNT,
                     span,
                     format!("a range takes start, end and step, but {n} arguments are given"),
-                    "",
+                    format!("{n} given"),
                 );
                 return None;
             }
@@ -129,7 +129,7 @@ impl Cx<'_, '_> {
                         codes::ARGUMENT_NAME,
                         n.span,
                         format!("a range has no parameter `{other}`"),
-                        "",
+                        "unknown parameter",
                     );
                     let all = ["start", "end", "step"].iter().chain(options).copied();
                     if let Some(s) = super::names::closest(other, all) {
@@ -144,7 +144,7 @@ impl Cx<'_, '_> {
             }
         }
         if out[1].is_none() {
-            self.error(codes::ARGUMENT_COUNT, span, "a range needs an end", "");
+            self.error(codes::ARGUMENT_COUNT, span, "a range needs an end", "end missing");
             return None;
         }
         Some(out)
@@ -290,7 +290,12 @@ impl Cx<'_, '_> {
             PatKind::Name { name, .. } => self.new_cvar(&name.text, kind, name.span),
             PatKind::Tuple(_) | PatKind::Err => {
                 if matches!(pat.kind, PatKind::Tuple(_)) {
-                    self.error(codes::PATTERN, pat.span, "a compile-time loop has a single variable", "");
+                    self.error(
+                        codes::PATTERN,
+                        pat.span,
+                        "a compile-time loop has a single variable",
+                        "more than one name",
+                    );
                 }
                 self.new_cvar("_", CKind::Err, pat.span)
             }

@@ -121,7 +121,7 @@ impl Cx<'_, '_> {
             codes::UNKNOWN_MEMBER,
             name.span,
             format!("`{shown}` has no `{}`", name.text),
-            "",
+            "unknown member",
         );
         if let Some(s) = closest(&name.text, names.iter().copied()) {
             d = d.fix(format!("use `{s}`"), name.span, s);
@@ -206,7 +206,7 @@ impl Cx<'_, '_> {
                     codes::UNKNOWN_MEMBER,
                     name.span,
                     format!("an element type has no `{other}`"),
-                    "",
+                    "unknown member",
                 )
                 .note("it has `bits`, `min`, `max`, `acc`");
                 if let Some(s) = closest(other, ["bits", "min", "max", "acc"].into_iter()) {
@@ -246,7 +246,7 @@ impl Cx<'_, '_> {
         }
         let list: Vec<String> = known.iter().map(|n| format!("`{n}`")).collect();
         let message = format!("`{which}` has no `{}`", name.text);
-        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "");
+        let mut d = Diagnostic::error(codes::UNKNOWN_MEMBER, name.span, message, "unknown member");
         if let Some(best) = closest(&name.text, known.iter().copied()) {
             d = d.fix(format!("use `{best}`"), name.span, best);
         }
@@ -258,7 +258,12 @@ impl Cx<'_, '_> {
         let Ty::Struct(id, args) = ty else {
             if !ty.is_err() {
                 let shown = self.show(ty);
-                self.error(codes::UNKNOWN_MEMBER, name.span, format!("`{shown}` has no `{}`", name.text), "");
+                self.error(
+                    codes::UNKNOWN_MEMBER,
+                    name.span,
+                    format!("`{shown}` has no `{}`", name.text),
+                    "unknown member",
+                );
             }
             return None;
         };
@@ -276,7 +281,7 @@ impl Cx<'_, '_> {
             codes::UNKNOWN_MEMBER,
             name.span,
             format!("`{}` has no field `{}`", s.name, name.text),
-            "",
+            "unknown field",
         )
         .label(s.span, "declared here");
         if s.methods.iter().any(|m| m.0 == name.text) {

@@ -1,9 +1,9 @@
 //! Checking: syntax trees to typed HIR with diagnostics.
 //!
 //! Order: files are loaded along `use` and their names collected ([`files`]); signatures of structs, functions and
-//! kernels are read ([`items`]); then bodies are checked one by one ([`body`], [`expr`] and their friends), each
-//! with a [`Cx`] of its own; last, recursion is looked for. A hole has type `Err`, which is silent everywhere, so a
-//! mistake is reported once.
+//! kernels are read ([`items`]); then bodies are checked one by one ([`body`], [`expr`] and their friends), each with
+//! a [`Cx`] of its own; last, recursion is detected. A hole has type `Err`, which is silent everywhere, so a mistake
+//! is reported once.
 
 mod args;
 mod assign;
@@ -85,7 +85,7 @@ fn run<'a>(loader: &'a dyn Loader, path: &str, record: bool, written: &[Written<
     program
 }
 
-/// What a name of a file means.
+/// The meaning of a name of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Def {
     /// A file: index into [`Program::files`].
@@ -106,14 +106,14 @@ pub(crate) struct FileInfo {
     pub missing: std::collections::BTreeSet<String>,
 }
 
-/// How the parameters in `(..)` map to run-time parameters and compile-time ones.
+/// The mapping of the parameters in `(..)` to run-time parameters and compile-time ones.
 #[derive(Clone, Debug)]
 pub(crate) enum Slot {
     Run(usize),
     Const(CVarId),
 }
 
-/// What is known of a function beyond its HIR while bodies are checked.
+/// Facts about a function beyond its HIR while bodies are checked.
 #[derive(Clone)]
 pub(crate) struct Sig {
     pub ast: SigAst,
@@ -132,7 +132,7 @@ pub(crate) enum SigAst {
     Test(Arc<ast::Test>),
 }
 
-/// Where the check of a constant stands.
+/// The state of the check of a constant.
 #[derive(Clone, PartialEq)]
 pub(crate) enum ConstState {
     Waiting {
@@ -167,15 +167,15 @@ pub(crate) struct Program<'a> {
     pub loader: &'a dyn Loader,
     pub sources: SourceMap,
     pub diags: Vec<Diagnostic>,
-    /// What evaluation took for mistakes of the compiler. It expects a program without errors; where there is one, these
-    /// follow from it.
+    /// Compiler bugs reported by evaluation. It expects a program without errors; where there is one, these follow
+    /// from it.
     pub echoes: Vec<Diagnostic>,
     pub hir: Hir,
     pub files: Vec<FileInfo>,
     pub sigs: Vec<Sig>,
     pub structs: Vec<(usize, Arc<ast::Struct>)>,
     pub consts: Vec<ConstState>,
-    /// How many constants are being checked, each inside the one before.
+    /// The number of constants being checked, each inside the one before.
     pub const_depth: usize,
     pub exports: Vec<(usize, Arc<ast::Export>)>,
     /// Caller, callee, place.
@@ -193,9 +193,9 @@ pub(crate) struct Program<'a> {
     pub opaque_forms: Vec<crate::hir::HExpr>,
     /// Functions by whether their calls may be compile-time values.
     pub pure: std::collections::BTreeMap<FnId, bool>,
-    /// How many names were compared with unknown ones so far.
+    /// The number of names compared with unknown ones so far.
     pub compared: usize,
-    /// What an editor wants to know.
+    /// Notes for an editor.
     pub record: record::Recorder,
     /// The file of builtin functions written in the language.
     pub prelude: Option<usize>,

@@ -140,7 +140,7 @@ impl Cx<'_, '_> {
         let between = Span { start: l.span.end, end: r.span.start, ..span };
         let text = self.text(between);
         let message = format!("`{bitwise}` works on integers, not on `bool`");
-        let d = Diagnostic::error(codes::CLASS, span, message, "");
+        let d = Diagnostic::error(codes::CLASS, span, message, "both operands are `bool`");
         // There is no `&&=`.
         let assigned = text.trim_end().ends_with('=');
         let fixed = if assigned {
@@ -228,7 +228,7 @@ impl Cx<'_, '_> {
                     codes::POINTER_OP,
                     off.span,
                     format!("a pointer offset is an integer, not `{shown}`"),
-                    "",
+                    format!("this is `{shown}`"),
                 );
             }
         }

@@ -40,7 +40,7 @@ impl Cx<'_, '_> {
                     codes::PATTERN,
                     span,
                     format!("the pattern has {m} parts, but the value has {n}"),
-                    "",
+                    format!("{m} parts"),
                 );
                 self.report(d);
                 vec![Ty::Err; parts]

@@ -1,7 +1,7 @@
 //! Records for editors while checking: the meaning of each name, and the type of each expression.
 //!
-//! Costs nothing unless it is asked for. A name that is looked up is remembered where it is looked up, so there is one
-//! way of resolving names. A part of a body that is checked twice is remembered twice; [`super::indexed`] puts it right.
+//! Costs nothing unless requested. Every lookup of a name is recorded in place, so there is one way of resolving
+//! names. A part of a body that is checked twice is remembered twice; [`super::indexed`] puts it right.
 
 use std::cell::RefCell;
 
@@ -14,10 +14,10 @@ use crate::hir::{CVarId, FnId, LocalId};
 use crate::index::CallFact;
 use crate::types::{CTerm, Ty};
 
-/// What a name was found to mean.
+/// The meaning of a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Target {
-    /// What is declared at this name.
+    /// The declaration at this name.
     Place(Span),
     /// A file, by its number in the program.
     Module(usize),
@@ -37,7 +37,7 @@ pub(crate) struct Variable {
     pub param: bool,
 }
 
-/// What is remembered.
+/// The notes for an editor.
 #[derive(Default)]
 pub(crate) struct Recorder {
     pub on: bool,
@@ -71,7 +71,7 @@ impl Recorder {
     }
 }
 
-/// What one body remembers until the types of its literals are known.
+/// The notes of one body until the types of its literals are known.
 #[derive(Default)]
 pub(crate) struct Pending {
     types: Vec<(Span, Ty)>,
@@ -79,7 +79,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// How much there is, for [`Pending::reset`].
+    /// The lengths, for [`Pending::reset`].
     pub fn mark(&self) -> (usize, usize) {
         (self.types.len(), self.calls.len())
     }

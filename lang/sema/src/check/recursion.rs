@@ -71,7 +71,8 @@ fn report(p: &mut Program, path: &[usize], callee: FnId, at: tk_syntax::Span) {
     p.report(d);
 }
 
-/// Whether a function mentions nothing that reads, writes or asks which program it is; over all that it calls.
+/// Returns true if a function mentions nothing that reads, writes or asks which program it is; over all that it
+/// calls.
 ///
 /// Depth-first with an explicit stack, answers are remembered: call chains may be long. A cycle counts as harmless, it
 /// is reported as recursion.
@@ -115,7 +116,7 @@ fn enter(p: &mut Program, id: FnId, stack: &mut Vec<(FnId, Vec<FnId>)>) {
 /// Rows that stay where they are but read and write nothing.
 const COMPILE_TIME: &[&str] = &["range", "static_range", "static_assert", "static_print"];
 
-/// Whether the names that one function mentions are harmless; the functions among them are returned.
+/// Returns true if the names that one function mentions are harmless; the functions among them are returned.
 fn own_names_pure(p: &Program, id: FnId, callees: &mut Vec<FnId>) -> bool {
     let Some(sig) = p.sigs.get(id.0 as usize) else { return false };
     let SigAst::Fn(f) = &sig.ast else { return false };

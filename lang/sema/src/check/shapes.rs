@@ -48,7 +48,7 @@ impl Cx<'_, '_> {
         a == b || self.equal_by_cases(&a, &b, MAX_CASES)
     }
 
-    /// Whether two polynomials are equal for every outcome of the choices in them.
+    /// Returns true if two polynomials are equal for every outcome of the choices in them.
     fn equal_by_cases(&self, a: &Poly, b: &Poly, cases: u32) -> bool {
         let Some((x, y)) = a.choice().or(b.choice()) else { return false };
         let (x, y) = (x.clone(), y.clone());

@@ -11,10 +11,10 @@ use super::cx::{Cx, Flow};
 use crate::hir::{HExpr, LocalId};
 use crate::types::Ty;
 
-/// How many splits may be nested: 2^4 copies of a statement.
+/// The maximum nesting of splits: 2^4 copies of a statement.
 const MAX_SPLITS: usize = 4;
 
-/// What checking a statement changes, to take it back.
+/// The state before a statement, to undo its check.
 pub(crate) struct Mark {
     diags: usize,
     calls: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Mark {
 }
 
 impl Cx<'_, '_> {
-    /// Whether a statement may turn out to be one: only then its effects have to be remembered.
+    /// Returns true if a statement may turn out to be one: only then its effects are recorded.
     pub fn may_split(s: &ast::Stmt) -> bool {
         matches!(&s.kind, StmtKind::Let { init: Some(e), .. } if matches!(e.kind, ExprKind::If(..)))
     }

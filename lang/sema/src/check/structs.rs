@@ -10,7 +10,7 @@ use crate::hir::{HExpr, HKind, Hir, StructId};
 use crate::types::{CTerm, MAX_PARTS, Ty};
 
 impl Cx<'_, '_> {
-    /// Whether a tuple or struct of these parts is small enough; reports otherwise.
+    /// Returns true if a tuple or struct of these parts is small enough; reports otherwise.
     pub fn few_parts<'t>(&mut self, mut parts: impl Iterator<Item = &'t Ty>, span: Span) -> bool {
         let mut left = MAX_PARTS;
         if parts.all(|t| take_parts(self.hir(), t, 0, &mut left)) {
@@ -50,7 +50,12 @@ impl Cx<'_, '_> {
             match (slot, &a.name) {
                 (Some(i), Some(n)) => {
                     if values.get(i).is_some_and(Option::is_some) {
-                        self.error(codes::FIELDS, n.span, format!("`{}` is given twice", n.text), "");
+                        self.error(
+                            codes::FIELDS,
+                            n.span,
+                            format!("`{}` is given twice", n.text),
+                            "given again",
+                        );
                         ok = false;
                     } else if let Some(v) = values.get_mut(i) {
                         *v = Some(h);
@@ -62,7 +67,7 @@ impl Cx<'_, '_> {
                         codes::FIELDS,
                         n.span,
                         format!("`{}` has no field `{}`", s.name, n.text),
-                        "",
+                        "unknown field",
                     )
                     .label(s.span, "declared here");
                     if let Some(best) = super::names::closest(&n.text, names.into_iter()) {
@@ -110,7 +115,7 @@ impl Cx<'_, '_> {
                 codes::FIELDS,
                 span,
                 format!("missing {fields} {} in `{}`", missing.join(", "), s.name),
-                "",
+                format!("{} missing", missing.join(", ")),
             )
             .label(s.span, "declared here");
             self.report(d);
@@ -139,7 +144,7 @@ impl Cx<'_, '_> {
                                 codes::CANNOT_INFER,
                                 span,
                                 format!("cannot infer `{n}` of `{}` from the fields", s.name),
-                                "",
+                                format!("no field determines `{n}`"),
                             );
                         }
                         return HExpr::err(span);

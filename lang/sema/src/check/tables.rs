@@ -1,6 +1,6 @@
 //! Lookup tables: compile-time lists of numbers that become tiles, and the types of constants that hold them.
 //!
-//! A list is a tuple until a tile is asked for: by the type of a `const`, or by `gather`.
+//! A list is a tuple until a tile is expected: by the type of a `const`, or by `gather`.
 
 use tk_ops::DType;
 use tk_syntax::{Diagnostic, Span, codes};
@@ -22,7 +22,7 @@ impl Cx<'_, '_> {
         let dims = self.table_dims(&h.ty, h.span, &mut leaves)?;
         if dims.len() > MAX_RANK {
             let message = format!("a table has at most {MAX_RANK} dimensions, and this has {}", dims.len());
-            self.error(codes::TILE_RANK, h.span, message, "");
+            self.error(codes::TILE_RANK, h.span, message, format!("{} dimensions", dims.len()));
             return None;
         }
         let elem = self.common_term(&leaves, h.span)?;
@@ -47,7 +47,7 @@ impl Cx<'_, '_> {
                     let dims = self.table_dims(p, span, leaves)?;
                     if inner.as_ref().is_some_and(|before| *before != dims) {
                         let message = "the rows of a table have one length, but these differ";
-                        self.error(codes::SHAPE_MISMATCH, span, message, "");
+                        self.error(codes::SHAPE_MISMATCH, span, message, "the rows differ in length");
                         return None;
                     }
                     inner = Some(dims);
@@ -60,7 +60,7 @@ impl Cx<'_, '_> {
                 if !other.is_err() {
                     let shown = self.show(other);
                     let message = format!("a table holds numbers or bools, not `{shown}`");
-                    self.error(codes::TYPE_MISMATCH, span, message, "");
+                    self.error(codes::TYPE_MISMATCH, span, message, format!("this holds `{shown}`"));
                 }
                 None
             }
@@ -83,7 +83,12 @@ impl Cx<'_, '_> {
                     let (a, b) = (self.show_elem(&Elem::D(c)), self.show_elem(&Elem::D(d)));
                     let message =
                         format!("the values of a table have one type, but these are `{a}` and `{b}`");
-                    let d = Diagnostic::error(codes::ELEMENT_MISMATCH, span, message, "");
+                    let d = Diagnostic::error(
+                        codes::ELEMENT_MISMATCH,
+                        span,
+                        message,
+                        "the values differ in type",
+                    );
                     self.report(d);
                     return None;
                 }

@@ -38,14 +38,14 @@ pub(super) fn find(p: &mut Program) {
         let Some((kernel, call)) = reached.get(&f) else { continue };
         let (own, kernel) = (p.hir.func(f).name.clone(), p.hir.func(*kernel).name.clone());
         let message = format!("`{name}` is only available in tests, but the kernel `{kernel}` reaches it");
-        let d = Diagnostic::error(codes::TEST_ONLY, at, message, "")
+        let d = Diagnostic::error(codes::TEST_ONLY, at, message, format!("reached by the kernel `{kernel}`"))
             .label(*call, format!("`{own}` is called here"));
         p.func_mut(f).broken = true;
         p.report(d);
     }
 }
 
-/// Whether a function may use the operation: kernels are known not to be tests.
+/// Returns true if a function may use the operation: kernels are known not to be tests.
 pub(super) fn may_use(kind: FnKind, name: &str) -> bool {
     kind == FnKind::Fn && MAKERS.contains(&name)
 }

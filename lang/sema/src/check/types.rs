@@ -46,7 +46,7 @@ impl Cx<'_, '_> {
                         codes::TYPE_MISMATCH,
                         t.span,
                         format!("only views can be optional, not `{shown}`"),
-                        "",
+                        format!("this is `{shown}`"),
                     );
                     Ty::Err
                 }
@@ -169,7 +169,7 @@ impl Cx<'_, '_> {
     }
 
     fn not_a_type(&mut self, span: Span, name: &str) -> Ty {
-        self.error(codes::NOT_A_VALUE, span, format!("`{name}` is not a type"), "");
+        self.error(codes::NOT_A_VALUE, span, format!("`{name}` is not a type"), "used as a type");
         Ty::Err
     }
 
@@ -200,8 +200,12 @@ impl Cx<'_, '_> {
         }
         let types = DType::ALL.map(DType::name).into_iter().chain(["tile", "view", "dtype", "shape"]);
         let near = self.nearest(&name.text, &types.collect::<Vec<_>>(), &[]);
-        let mut d =
-            Diagnostic::error(codes::UNKNOWN_NAME, name.span, format!("unknown type `{}`", name.text), "");
+        let mut d = Diagnostic::error(
+            codes::UNKNOWN_NAME,
+            name.span,
+            format!("unknown type `{}`", name.text),
+            "unknown type",
+        );
         if let Some(hint) = self.foreign_hint(d.clone(), &name.text, name.span) {
             d = hint;
         } else if let Some(s) = near {
@@ -231,7 +235,7 @@ impl Cx<'_, '_> {
                     codes::NOT_A_VALUE,
                     name.span,
                     format!("`{}` is not an element type", name.text),
-                    "",
+                    "used as an element type",
                 );
                 None
             }
@@ -258,7 +262,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// What a tile or pointer is made of: a scalar or pointer type.
+    /// The element type of a tile or pointer: a scalar or pointer type.
     pub fn elem_type(&mut self, t: &ast::Type) -> Elem {
         match self.ty(t) {
             Ty::Tile { elem, shape } if shape.is_scalar() => elem,
@@ -283,17 +287,22 @@ impl Cx<'_, '_> {
                 Some(t) => self.elem_type(&t),
                 None => {
                     if !matches!(e.kind, ExprKind::Err) {
-                        self.error(codes::TYPE_MISMATCH, e.span, "expected an element type", "");
+                        self.error(
+                            codes::TYPE_MISMATCH,
+                            e.span,
+                            "expected an element type",
+                            "not an element type",
+                        );
                     }
                     Elem::Err
                 }
             },
             Some(Index::Slice(_, _, at)) => {
-                self.error(codes::TYPE_MISMATCH, *at, "expected an element type", "");
+                self.error(codes::TYPE_MISMATCH, *at, "expected an element type", "not an element type");
                 Elem::Err
             }
             Some(Index::Named(n, _)) => {
-                self.error(codes::ARGUMENT_NAME, n.span, "expected an element type", "");
+                self.error(codes::ARGUMENT_NAME, n.span, "expected an element type", "not an element type");
                 Elem::Err
             }
             None => {
@@ -321,7 +330,7 @@ impl Cx<'_, '_> {
                 codes::TILE_RANK,
                 span,
                 format!("a tile has at most {MAX_RANK} dimensions, not {}", dims.len()),
-                "",
+                format!("{} dimensions", dims.len()),
             );
             return Ty::Err;
         }
@@ -367,7 +376,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     t.span,
                     "the third argument of `view` can only be `i64`",
-                    "",
+                    "not `i64`",
                 );
                 false
             }
@@ -380,7 +389,7 @@ impl Cx<'_, '_> {
                     codes::TILE_RANK,
                     rank.span,
                     format!("a view has 1 to {MAX_RANK} dimensions, not {r}"),
-                    "",
+                    format!("rank {r}"),
                 );
                 Ty::Err
             }
@@ -402,7 +411,7 @@ impl Cx<'_, '_> {
                     params.len(),
                     args.len()
                 ),
-                "",
+                format!("{} given", args.len()),
             );
             return Ty::Err;
         }
@@ -419,7 +428,7 @@ impl Cx<'_, '_> {
                             codes::ARGUMENT_NAME,
                             n.span,
                             format!("`{name}` has no compile-time parameter `{}`", n.text),
-                            "",
+                            "unknown compile-time parameter",
                         );
                     }
                     (at, e)
@@ -452,7 +461,7 @@ impl Cx<'_, '_> {
                         codes::CANNOT_INFER,
                         span,
                         format!("`{name}` needs the compile-time argument `{missing}`"),
-                        "",
+                        format!("`{missing}` missing"),
                     );
                     return Ty::Err;
                 }
@@ -461,7 +470,7 @@ impl Cx<'_, '_> {
         Ty::Struct(id, done)
     }
 
-    /// What a compile-time parameter ranges over.
+    /// The range of a compile-time parameter.
     pub fn bound(&mut self, bound: &[ast::Type], span: Span) -> CKind {
         match bound {
             [] => {

@@ -77,7 +77,7 @@ impl<'h> Planner<'h> {
     }
 
     /// Evaluates the defaults of run-time parameters that are absent. A default may use compile-time parameters, and
-    /// their defaults may use run-time ones: unless `all` is asked for, what has no value yet stays absent.
+    /// their defaults may use run-time ones: unless `all` is set, values not known yet stay absent.
     pub(super) fn run_time_defaults(&mut self, mut args: Vec<HostArg>, all: bool) -> Res<Vec<HostArg>> {
         for (slot, a) in self.slots().iter().zip(&mut args) {
             let Some(e) = slot.default.filter(|_| *a == HostArg::Absent && !slot.optional()) else {
@@ -152,7 +152,12 @@ impl<'h> Planner<'h> {
                     "`{name}` has element type {dtype}, but `{}` of kernel `{kernel}` is {v}",
                     c.name
                 );
-                let d = Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "");
+                let d = Diagnostic::error(
+                    codes::LAUNCH_DTYPE,
+                    slot.span,
+                    message,
+                    format!("the argument holds `{dtype}`"),
+                );
                 return Err(Box::new(d.label(c.span, format!("`{}`", c.name))));
             }
             return Ok(());
@@ -165,7 +170,13 @@ impl<'h> Planner<'h> {
                 c.name
             );
             return Err(Box::new(
-                Diagnostic::error(codes::LAUNCH_DTYPE, slot.span, message, "").label(c.span, "the bound"),
+                Diagnostic::error(
+                    codes::LAUNCH_DTYPE,
+                    slot.span,
+                    message,
+                    format!("the argument holds `{dtype}`"),
+                )
+                .label(c.span, "the bound"),
             ));
         }
         self.bindings.cvars.insert(id, CVal::DType(dtype));

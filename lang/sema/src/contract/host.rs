@@ -21,14 +21,14 @@ pub struct Param {
     pub optional: bool,
     /// Whether it is given by name, as `--set NAME=VALUE`.
     pub compile_time: bool,
-    /// What a table of addresses leads to; `None` for what is no table.
+    /// The tensors in a table of addresses; `None` for other parameters.
     pub table: Option<Table>,
 }
 
 /// A parameter whose elements are addresses: `view[*T, 1]`, `**T`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// How many addresses lead to an element: 1 for `view[*T, 1]`, 2 for `view[**T, 1]`.
+    /// The number of addresses to follow to an element: 1 for `view[*T, 1]`, 2 for `view[**T, 1]`.
     pub depth: u32,
     /// Whether the kernel may write to the elements.
     pub mutable: bool,

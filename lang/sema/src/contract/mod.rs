@@ -1,9 +1,9 @@
 //! Plans launches: the meaning of one call of a kernel with these arguments.
 //!
 //! [`plan`] binds the compile-time parameters (given by name, inferred from the arguments, or by their defaults),
-//! checks the arguments and the requirements, and evaluates the grid and the other clauses. May assume that the
-//! program was checked. Guarantees that a plan can be specialized and run without looking at the contract again, and
-//! that a refused launch is one sentence in the terms of the source.
+//! checks the arguments and the requirements, and evaluates the grid and the other clauses. Requires a checked
+//! program. Guarantees that a plan can be specialized and run without looking at the contract again, and that a
+//! refused launch is one sentence in the terms of the source.
 
 mod bind;
 mod closed;
@@ -50,14 +50,14 @@ pub enum HostArg {
     Absent,
 }
 
-/// What clauses and compile-time code may ask about the device.
+/// The facts about a device that clauses and compile-time code may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Device {
     /// Multiprocessors, or threads of the CPU.
     pub sms: i64,
     /// Bytes of shared memory of one program.
     pub smem: i64,
-    /// What kernels are compiled for.
+    /// The target that kernels are compiled for.
     pub target: Target,
 }
 
@@ -74,7 +74,7 @@ impl Default for Device {
 pub struct ScratchPlan {
     /// The name of the pointer.
     pub name: String,
-    /// What the pointer points to.
+    /// The type of the pointee.
     pub elem: tk_tile::Elem,
     /// How many elements.
     pub count: u64,
@@ -188,7 +188,7 @@ fn least(option: &str) -> i64 {
 pub(crate) fn below_least(code: Code, option: &str, value: i128, span: Span) -> Option<Diagnostic> {
     let least = least(option);
     let message = || format!("`{option}` is {value}, but must be at least {least}");
-    (value < i128::from(least)).then(|| Diagnostic::error(code, span, message(), ""))
+    (value < i128::from(least)).then(|| Diagnostic::error(code, span, message(), format!("this is {value}")))
 }
 
 /// A refusal whose place is in the kernel.
@@ -250,7 +250,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Whether everything is there that a condition asks about.
+    /// Returns true if every optional that a condition reads is present.
     fn speaks(&self, r: &Requirement) -> bool {
         r.optionals.iter().all(|id| self.bindings.present.get(id) != Some(&false))
     }
@@ -266,7 +266,7 @@ impl Planner<'_> {
                 return Err(Box::new(d));
             }
         }
-        // `prefer` only chooses between binaries, but what it says has to have a value.
+        // `prefer` only chooses between binaries, but its condition must have a value.
         for r in self.f.contract.prefer.iter().filter(|r| self.speaks(r)) {
             self.eval(|ev| ev.condition(&r.cond))?;
         }

@@ -9,7 +9,7 @@ use crate::hir::{FnId, HExpr, HKind, Hir, LocalId};
 use crate::types::{DTerm, Elem, Ty};
 use crate::visit::each_expr;
 
-/// What a plan needs of one argument, beside its element type and rank.
+/// The properties of one argument that a plan depends on, beside its element type and rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArgUse {
     /// A clause or a default reads its parameter: its value, extents and strides decide.
@@ -18,8 +18,9 @@ pub struct ArgUse {
     pub number: Option<DType>,
 }
 
-/// What a plan needs of each argument of a kernel, in their order. The extents of a tensor must also be in the range of
-/// its view, and a number of another type than its parameter is converted: both are decided by the plan.
+/// The properties of each argument of a kernel that a plan depends on, in their order. The extents of a tensor must
+/// also be in the range of its view, and a number of another type than its parameter is converted: both are decided
+/// by the plan.
 pub fn argument_uses(hir: &Hir, kernel: FnId) -> Vec<ArgUse> {
     let f = hir.func(kernel);
     let mut read: BTreeSet<LocalId> = BTreeSet::new();

@@ -16,7 +16,7 @@ use crate::visit::{each_expr, each_in_block};
 /// The options of `launch(..)`, which a name may also set.
 const LAUNCH: &[&str] = &["warps", "stages", "ctas", "max_regs", "occupancy", "cooperative"];
 
-/// Whether `launch(..)` knows an option of this name.
+/// Returns true if `launch(..)` knows an option of this name.
 pub fn is_launch_option(name: &str) -> bool {
     LAUNCH.contains(&name)
 }
@@ -49,7 +49,7 @@ pub struct LambdaRef {
 }
 
 impl SetValue {
-    /// Whether it is one, by name or as written.
+    /// Returns true if it is one, by name or as written.
     pub(super) fn is_function(&self) -> bool {
         match self {
             SetValue::Fn(_) | SetValue::Lambda(_) => true,
@@ -119,7 +119,7 @@ impl LambdaRef {
     }
 }
 
-/// The text of a compile-time argument that [`SetValue::parse`] reads; `None` for what is none.
+/// The text of a compile-time argument that [`SetValue::parse`] reads; `None` for anything else.
 pub(crate) fn set_text(v: &CVal) -> Option<String> {
     match v {
         CVal::Fn(FnVal::Lambda(l)) => {
@@ -282,7 +282,7 @@ impl Planner<'_> {
         refuse(codes::NOT_STATIC_ARG, c.span, message)
     }
 
-    /// Whether a function with these compile-time arguments gives the wanted type.
+    /// Returns true if a function with these compile-time arguments gives the wanted type.
     fn returns(&self, f: &HFn, cvars: &BTreeMap<CVarId, CVal>, wanted: &Ty) -> bool {
         let bindings = self.bindings.inner(cvars.clone());
         let gives = Evaluator::new(self.hir, &bindings).ty(&f.ret, f.span);
@@ -290,7 +290,7 @@ impl Planner<'_> {
         matches!((gives, wants), (Ok(a), Ok(b)) if a == b)
     }
 
-    /// Whether an elementwise builtin takes and gives scalars of the wanted types.
+    /// Returns true if an elementwise builtin takes and gives scalars of the wanted types.
     fn builtin_fits(&self, row: &Row, wanted: &[Ty], ret: &Ty) -> bool {
         let dtype = |t: &Ty| match self.eval(|ev| ev.ty(t, self.f.span)) {
             Ok(CTy::One(t)) => t.dtype(),
@@ -306,7 +306,7 @@ impl Planner<'_> {
             })
     }
 
-    /// The compile-time arguments of a function that is used where one of these parameter types is asked for.
+    /// The compile-time arguments of a function that is used where one of these parameter types is expected.
     fn infer_function(&self, f: &HFn, wanted: &[Ty]) -> Option<BTreeMap<CVarId, CVal>> {
         if f.broken || f.params.len() != wanted.len() {
             return None;

@@ -1,8 +1,8 @@
 //! The evaluation of compile-time expressions of the HIR, and of launch clauses.
 //!
-//! May assume that the program was checked. Guarantees that evaluation ends, that scalar arithmetic is that of
-//! [`tk_ops::eval`] (so a compile-time value is what the interpreter would compute), and that whatever has no value
-//! is a diagnostic: a division by zero, a signed overflow, a value that only exists at run time.
+//! Requires a checked program. Guarantees that evaluation ends, that scalar arithmetic is that of [`tk_ops::eval`]
+//! (so a compile-time value is what the interpreter would compute), and that whatever has no value is a diagnostic: a
+//! division by zero, a signed overflow, a value that only exists at run time.
 
 mod builtin;
 mod parts;
@@ -36,7 +36,7 @@ const MAX_STEPS: u64 = 1_000_000;
 /// and test threads have 2 MiB.
 const MAX_DEPTH: usize = 2 * tk_syntax::MAX_DEPTH;
 
-/// What a call counts as in expressions: it runs a whole body.
+/// The depth that a call adds to expressions: it runs a whole body.
 const CALL_DEPTH: usize = 8;
 
 /// Gives the values of variables that are known from outside.
@@ -50,7 +50,7 @@ pub struct Evaluator<'a> {
     pub bindings: &'a Bindings,
     /// Facts of a launch, in clauses.
     pub host: Option<&'a HostValues>,
-    /// What `static_print` said.
+    /// The messages of `static_print`.
     pub notes: Vec<Diagnostic>,
     /// Variables of compile-time loops inside the evaluated code; they hide those of `bindings`.
     cvars: BTreeMap<CVarId, CVal>,

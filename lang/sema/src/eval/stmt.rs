@@ -5,7 +5,7 @@ use tk_syntax::Span;
 use super::{CVal, Evaluator, Res, bug, fail};
 use crate::hir::{HBlock, HExpr, HPat, HStmt, HStmtKind, LocalId, StaticIter};
 
-/// How a piece of code ended.
+/// The way in which code ended.
 pub(super) enum Flow {
     /// With this value, going on.
     Next(CVal),

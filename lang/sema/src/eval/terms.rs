@@ -217,7 +217,7 @@ impl Evaluator<'_> {
             None => {
                 let ty = crate::show::ty(self.hir, ty);
                 let message = format!("a view has 1 to {MAX_RANK} dimensions, but `{ty}` has {n} here");
-                Err(Box::new(Diagnostic::error(codes::TILE_RANK, span, message, "")))
+                Err(Box::new(Diagnostic::error(codes::TILE_RANK, span, message, format!("rank {n}"))))
             }
         }
     }
@@ -229,7 +229,12 @@ impl Evaluator<'_> {
             let n = dims.len();
             let message =
                 format!("a tile has at most {MAX_RANK} dimensions, and the shape {dims:?}{shown} has {n}");
-            return Err(Box::new(Diagnostic::error(codes::INSTANCE, span, message, "")));
+            return Err(Box::new(Diagnostic::error(
+                codes::INSTANCE,
+                span,
+                message,
+                format!("{n} dimensions"),
+            )));
         }
         for (i, d) in dims.iter().enumerate() {
             if *d < 1 {
@@ -240,7 +245,7 @@ impl Evaluator<'_> {
                 let name = source.filter(|p| p.as_int().is_none()).map(|p| crate::show::poly(self.hir, p));
                 let which = name.map_or(format!("extent {i}{shown}"), |n| format!("the extent `{n}`{shown}"));
                 let message = format!("{which} is {d}, but extents are at least 1");
-                return Err(Box::new(Diagnostic::error(codes::EXTENT, span, message, "")));
+                return Err(Box::new(Diagnostic::error(codes::EXTENT, span, message, format!("extent {d}"))));
             }
         }
         let count = dims.iter().try_fold(1u128, |n, d| n.checked_mul(u128::try_from(*d).unwrap_or(0)));
@@ -250,7 +255,12 @@ impl Evaluator<'_> {
                 what.map_or("a tile".to_string(), |(t, _)| format!("`{}`", crate::show::ty(self.hir, t)));
             let message =
                 format!("{name} has {size} elements with the shape {dims:?}, the limit is {MAX_TILE}");
-            return Err(Box::new(Diagnostic::error(codes::TILE_TOO_LARGE, span, message, "")));
+            return Err(Box::new(Diagnostic::error(
+                codes::TILE_TOO_LARGE,
+                span,
+                message,
+                count.map_or("too many elements".to_string(), |n| format!("{n} elements")),
+            )));
         }
         // No extent exceeds the product.
         Ok(dims.iter().map(|d| u32::try_from(*d).unwrap_or(u32::MAX)).collect())

@@ -32,7 +32,7 @@ pub enum CVal {
     Tuple(Vec<CVal>),
     /// A function.
     Fn(FnVal),
-    /// What a launch knows of a tensor argument.
+    /// The extents and strides of a tensor argument of a launch.
     View(ViewFacts),
     /// No value.
     Unit,
@@ -40,7 +40,7 @@ pub enum CVal {
     None,
 }
 
-/// What a launch knows of a tensor argument: extents and strides in elements.
+/// A tensor argument of a launch: extents and strides in elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct ViewFacts {
@@ -82,7 +82,7 @@ pub struct Lambda {
 pub struct Bindings {
     /// Compile-time variables.
     pub cvars: BTreeMap<CVarId, CVal>,
-    /// Which optional parameters are there; what is not listed is there.
+    /// The presence of optional parameters; those not listed are present.
     pub present: BTreeMap<LocalId, bool>,
     /// The machine that is compiled for.
     pub target: Target,

@@ -32,10 +32,10 @@ pub(super) fn run(cx: &mut Cx) {
     }
 }
 
-/// How deep calls are followed.
+/// The depth to which calls are followed.
 const MAX_DEPTH: usize = 64;
 
-/// What only computes a value, reads of memory included.
+/// Decides whether expressions only compute a value; reads of memory count as such.
 struct Quiet<'a> {
     hir: &'a Hir,
     known: BTreeMap<FnId, bool>,

@@ -1,4 +1,4 @@
-//! W0501 and W0502: a load or store through pointers whose lanes may lie past the end although the grid or the loop
+//! W0501 and W0502: a load or store through pointers whose lanes may be past the end although the grid or the loop
 //! shows that they do.
 //!
 //! A dimension of a tile of pointers is *open* when its lanes are `arange` plus a multiple of the number of a program
@@ -41,7 +41,7 @@ pub(super) fn run(cx: &mut Cx) {
     }
 }
 
-/// Whether the kernel says how sizes divide.
+/// Returns true if the kernel declares divisibility of sizes.
 fn promises(f: &HFn) -> bool {
     let mut found = false;
     let mut look = |e: &HExpr| {
@@ -82,7 +82,7 @@ fn guards(f: &HFn) -> Vec<Span> {
     guards
 }
 
-/// Whether pointers lead into a workspace, whose size the kernel chooses.
+/// Returns true if pointers lead into a workspace, whose size the kernel chooses.
 fn is_workspace(f: &HFn, ptr: &HExpr) -> bool {
     let mut found = false;
     each_in(ptr, &mut |_| {}, &mut |e| {
@@ -105,30 +105,30 @@ fn access(e: &HExpr) -> Option<(&'static str, &HExpr, Option<&HExpr>)> {
     Some((row.name, ptr, mask))
 }
 
-/// What the lanes of a dimension are.
+/// The lanes of a dimension.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lane {
     /// The same along the dimension.
     Same,
-    /// Different, and not known to lie past an end.
+    /// Different, and not known to be past an end.
     Lanes,
     /// `arange` and what makes a block of it.
     Open,
-    /// Not understood: nothing is said.
+    /// Not understood, so nothing is reported.
     Unknown,
 }
 
-/// What is known of a variable.
+/// Facts about a variable.
 struct Known {
     lanes: Option<Vec<Lane>>,
     begins_block: bool,
     is_program: bool,
 }
 
-/// What is known of a kernel.
+/// Facts about a kernel.
 struct Facts<'a> {
     values: Values<'a>,
-    /// What is known of variables that get their only value where they are declared.
+    /// Facts about variables whose only assignment is their declaration.
     locals: BTreeMap<LocalId, Known>,
     /// Axes of the grid that are rounded up from run-time parameters, and these parameters.
     axes: Vec<bool>,
@@ -243,7 +243,7 @@ impl<'a> Facts<'a> {
         lanes
     }
 
-    /// Whether a scalar is where a block begins: a multiple of the number of a program, or a loop variable.
+    /// Returns true if a scalar is where a block begins: a multiple of the number of a program, or a loop variable.
     fn begins_block(&self, e: &'a HExpr) -> bool {
         match &e.kind {
             HKind::Local(id) if self.steps.contains(id) => true,
@@ -262,7 +262,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether this is the number of a program along an axis that is rounded up.
+    /// Returns true if this is the number of a program along an axis that is rounded up.
     fn is_program(&self, e: &'a HExpr) -> bool {
         match &e.kind {
             HKind::Local(id) => self.locals.get(id).is_some_and(|k| k.is_program),
@@ -277,7 +277,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// Whether this is a run-time parameter or an extent, or a variable with such a value.
+/// Returns true if this is a run-time parameter or an extent, or a variable with such a value.
 fn is_size(f: &HFn, values: &Values, e: &HExpr) -> bool {
     let plain = |e: &HExpr| match &e.kind {
         HKind::Extent(..) => true,
@@ -388,7 +388,7 @@ fn closed<'a>(
     let text =
         format!("the lane at `{name}` is not masked, but lanes count from 0: the last one is `{name} - 1`");
     let between = Span { start: first.end, end: second.start, ..first };
-    let mut d = warning(codes::MASK_OFF_BY_ONE, first.to(second), text, "");
+    let mut d = warning(codes::MASK_OFF_BY_ONE, first.to(second), text, format!("also true at `{name}`"));
     if let Some(at) = cx.sources.text(between).find(symbol) {
         let start = between.start + at as u32;
         let operator = Span { start, end: start + symbol.len() as u32, ..between };

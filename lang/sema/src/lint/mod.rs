@@ -1,9 +1,8 @@
 //! The lints: warnings about valid programs that probably do not do what was intended.
 //!
-//! A lint is a file. It may assume checked functions without errors: one mistake gives one message, so a function with
-//! an error has no warnings, and neither has a file that could not be read whole. Guarantees that only the file that
-//! was asked for is looked at, since the others cannot be fixed from there, and that a lint that cannot decide is
-//! silent.
+//! A lint is a file. It sees only checked functions without errors: one mistake gives one message, so a function with
+//! an error has no warnings, and neither has a file that could not be parsed completely. Only the requested file is
+//! linted, since the others cannot be fixed from there, and a lint that cannot decide is silent.
 
 mod dropped;
 mod mask;
@@ -20,7 +19,7 @@ use crate::check::Program;
 use crate::hir::{FnKind, HBlock, HExpr, HFn, HKind, HPat, HStmt, HStmtKind, Hir, LocalId};
 use crate::visit;
 
-/// What lints look at.
+/// The input of lints.
 struct Cx<'a> {
     hir: &'a Hir,
     sources: &'a SourceMap,
@@ -78,7 +77,7 @@ fn each<'h>(b: &'h HBlock, stmt: &mut dyn FnMut(&'h HStmt), expr: &mut dyn FnMut
     for s in &b.stmts {
         stmt(s);
         match &s.kind {
-            // What stands in an `assert_error` is there to fail.
+            // Code in an `assert_error` is there to fail.
             HStmtKind::Err | HStmtKind::Break | HStmtKind::Continue | HStmtKind::AssertError { .. } => {}
             HStmtKind::Let(_, e) | HStmtKind::Return(e) => e.iter().for_each(|e| each_in(e, stmt, expr)),
             HStmtKind::Assign { value: e, .. } | HStmtKind::Expr(e) => each_in(e, stmt, expr),
@@ -109,7 +108,7 @@ fn each_in<'h>(e: &'h HExpr, stmt: &mut dyn FnMut(&'h HStmt), expr: &mut dyn FnM
     }
 }
 
-/// What the variables of a function are that get their only value where they are declared.
+/// The values of the variables of a function whose only assignment is their declaration.
 struct Values<'a>(Vec<Option<&'a HExpr>>);
 
 impl<'a> Values<'a> {

@@ -30,7 +30,7 @@ pub(super) fn run(cx: &mut Cx) {
     }
 }
 
-/// What a variable is.
+/// The kinds of variables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// By `let`, `for`, a lambda; with the place of its pattern if it is `mut`, and whether it has a value at once.
@@ -119,7 +119,7 @@ struct Walk<'a> {
     vars: Vec<Var<'a>>,
     /// The position of each name in `vars`, the latest last.
     places: HashMap<&'a str, Vec<usize>>,
-    /// How many variables there were when each block began.
+    /// The number of variables at the start of each block.
     scopes: Vec<usize>,
     /// Names of items that are mentioned.
     used: BTreeSet<&'a str>,

@@ -69,7 +69,7 @@ fn report(cx: &mut Cx, found: Found) {
 struct Search<'a> {
     f: &'a HFn,
     values: Values<'a>,
-    /// Values of variables that are in an offset, and those of them that are to be looked at.
+    /// Values of variables that are in an offset, and those of them still to visit.
     seen: BTreeSet<Span>,
     later: Vec<&'a HExpr>,
     found: Vec<Found<'a>>,
@@ -132,7 +132,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How many names one after the other a parameter is known by.
+/// The number of successive names by which a parameter is known.
 const MAX_NAMES: usize = 16;
 
 fn is_i32(t: &Ty) -> bool {

@@ -68,7 +68,7 @@ impl Lower<'_, '_> {
             sizes.push(self.b.elementwise(Abs, &[value]));
         }
         let [low, high] = sizes[..] else { return Err(bug(a.span, "two neighbours")) };
-        // After the largest value comes an infinity, NaN or -0: then there is no step, or none upward.
+        // After the largest value comes an infinity, NaN or -0: then no step exists, or none upward.
         let step = self.b.elementwise(Sub, &[high, low]);
         let rest = self.b.elementwise(Sub, &[size, low]);
         let bits = self.operand(a, "bits")?;

@@ -257,7 +257,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Whether the target has an assembly that programs can write.
+    /// Returns true if the target accepts inline assembly.
     fn takes_assembly(&self) -> bool {
         let target = &self.frame.bindings.target;
         target.has_ptx || target.has_gcn
@@ -297,7 +297,7 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// The message is the text with `{}` where values stand.
+    /// The message is the text with `{}` in place of values.
     fn print(&mut self, a: &Args) -> Res<Val> {
         let mut operands = vec![];
         let mut words = vec![];
@@ -312,7 +312,7 @@ impl Lower<'_, '_> {
         Ok(Val::Unit)
     }
 
-    /// What the message of a `print` says in place of a value; a value that is known when it runs is an operand.
+    /// The text for a value in the message of a `print`; a value that is known at run time only becomes an operand.
     fn printed(&mut self, v: &Val, operands: &mut Vec<ValueId>, span: Span) -> Res<String> {
         Ok(match v {
             Val::Static(v) => escaped(&v.to_string()),

@@ -111,7 +111,8 @@ impl Lower<'_, '_> {
         if f.broken {
             let message = format!("`{}` cannot be called: it has errors", f.name);
             return Err(Box::new(
-                Diagnostic::error(codes::INSTANCE, span, message, "").label(f.span, "here"),
+                Diagnostic::error(codes::INSTANCE, span, message, "called here")
+                    .label(f.span, "declared here"),
             ));
         }
         if args.len() != f.params.len() {
@@ -159,7 +160,7 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Whether the function in which a lambda is written is `@fast`: the last one that begins before it.
+    /// Returns true if the function in which a lambda is written is `@fast`: the last one that begins before it.
     fn written_fast(&self, at: Span) -> bool {
         let before = self.q.hir.fns.iter().filter(|f| f.file == at.file && f.span.start <= at.start);
         before.max_by_key(|f| f.span.start).is_some_and(|f| f.fast)

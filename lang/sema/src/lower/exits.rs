@@ -1,7 +1,7 @@
 //! Analysis of code before lowering: whether it may leave its block, and what it assigns.
 //!
-//! Conditions that are known at compile time are decided; where one cannot be evaluated yet (it uses the variable of a
-//! compile-time loop), both arms count. Exits are looked for in statement position only; elsewhere lowering refuses
+//! Conditions that are known at compile time are decided; where one cannot be evaluated yet (it uses the variable of
+//! a compile-time loop), both arms count. Exits are searched in statement position only; elsewhere lowering refuses
 //! them.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use super::Lower;
 use crate::hir::{HBlock, HExpr, HKind, HStmt, HStmtKind, LocalId, StaticIter};
 use crate::visit::look;
 
-/// How a piece of code may leave the block that contains it.
+/// The ways in which code may leave the block that contains it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exits {
     pub ret: bool,
@@ -21,7 +21,7 @@ pub(super) struct Exits {
 }
 
 impl Exits {
-    /// Whether it may leave at all.
+    /// Returns true if it may leave in any way.
     pub fn any(self) -> bool {
         self.ret || self.brk || self.cont
     }

@@ -91,7 +91,7 @@ impl Lower<'_, '_> {
         Ok(v)
     }
 
-    /// The value of a single number or a value of the compiler that is known although its kind does not say so.
+    /// The value of a single number or compile-time value that is known although its kind does not show it.
     fn folded(&mut self, e: &HExpr) -> Res<Option<Val>> {
         let single = match &e.ty {
             Ty::Tile { elem: crate::types::Elem::D(_), shape } => shape.is_scalar(),

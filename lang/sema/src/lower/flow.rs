@@ -46,7 +46,7 @@ pub(super) fn is_flag(id: LocalId) -> bool {
     id.0 >= FIRST_FLAG
 }
 
-/// What it means to come to the end of a piece of code.
+/// The meaning of reaching the end of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// The function returns the value; variables are dead.
@@ -64,7 +64,7 @@ pub(super) enum K<'k> {
     End,
     /// Statements, then the value of a block, which goes to the next continuation.
     Stmts(&'k [HStmt], Option<&'k HExpr>, &'k K<'k>),
-    /// What happens with the value, then the next continuation.
+    /// The use of the value, then the next continuation.
     Use(Use<'k>, Span, &'k K<'k>),
     /// The remaining iterations of a compile-time loop, then the next continuation.
     Unroll(&'k Unroll<'k>, &'k K<'k>),
@@ -79,7 +79,7 @@ pub(super) struct Unroll<'k> {
     pub span: Span,
 }
 
-/// What happens with a value.
+/// The use of a value.
 #[derive(Clone, Copy)]
 pub(super) enum Use<'k> {
     Let(&'k HPat),
@@ -89,7 +89,7 @@ pub(super) enum Use<'k> {
 }
 
 impl K<'_> {
-    /// Whether nothing happens any more.
+    /// Returns true if no code is left.
     fn is_end(&self) -> bool {
         match self {
             K::End => true,
@@ -101,7 +101,7 @@ impl K<'_> {
     }
 }
 
-/// What the flags say at a place.
+/// The state of the flags at a place.
 pub(super) enum Exit {
     /// Control is here.
     No,
@@ -166,7 +166,7 @@ impl Lower<'_, '_> {
                 }
                 HStmtKind::Err => return Err(bug(s.span, "a hole was left in a checked function")),
             };
-            // At the end of a function or iteration variables are dead: nothing has to be merged for them.
+            // At the end of a function or iteration variables are dead: nothing needs merging for them.
             let last = matches!(to, Use::Drop) && behind.is_end();
             if last || self.expr_exits(value).any() {
                 return self.expr_k(value, &K::Use(to, s.span, &behind), mode);
@@ -320,12 +320,12 @@ impl Lower<'_, '_> {
         Ok(Val::Never)
     }
 
-    /// How many loops are around this place.
+    /// The number of loops around this place.
     pub(super) fn depth(&self) -> usize {
         self.frame.loops.len()
     }
 
-    /// What the flags of this place say.
+    /// The state of the flags at this place.
     pub(super) fn exit(&self) -> Exit {
         let depth = self.depth();
         let mut dynamic = vec![];
@@ -339,7 +339,7 @@ impl Lower<'_, '_> {
         if dynamic.is_empty() { Exit::No } else { Exit::If(dynamic) }
     }
 
-    /// Where one flag has led to, it is true.
+    /// After a branch on one flag, it is true.
     fn set_single(&mut self, flags: &[ValueId]) {
         let [single] = flags else { return };
         let depth = self.depth();

@@ -29,7 +29,7 @@ use crate::hir::{HBlock, HExpr, HStmt, HStmtKind, LocalId};
 /// than this makes code that no instruction cache holds.
 const MAX_UNROLLED: u32 = 1 << 16;
 
-/// What a loop carries: variables with their values before the loop, flattened values and their types.
+/// The values that a loop carries: variables with their values before the loop, flattened values and their types.
 struct Carried {
     vars: Vec<(LocalId, Val)>,
     init: Vec<ValueId>,
@@ -53,7 +53,12 @@ impl Lower<'_, '_> {
                 let known = self.welcome(step)?.and_then(|v| v.as_int());
                 if known == Some(0) {
                     let message = "the step of this range is 0";
-                    return Err(Box::new(Diagnostic::error(codes::CONST_EVAL, step.span, message, "")));
+                    return Err(Box::new(Diagnostic::error(
+                        codes::CONST_EVAL,
+                        step.span,
+                        message,
+                        "this is 0",
+                    )));
                 }
                 let range = Range { lo: l, hi: h, step: st, known };
                 let exits = self.block_exits(body);
@@ -84,7 +89,7 @@ impl Lower<'_, '_> {
         Ok(attrs)
     }
 
-    /// What a loop carries when its code assigns these variables.
+    /// The values that a loop carries if its code assigns these variables.
     fn carried(&mut self, assigned: &BTreeSet<LocalId>, span: Span) -> Res<Carried> {
         let mut out = Carried { vars: vec![], init: vec![], types: vec![] };
         for id in assigned {
@@ -214,7 +219,7 @@ impl Lower<'_, '_> {
         self.b.const_int(d, 0)
     }
 
-    /// Whether `a` comes before `b` in the direction of a range.
+    /// A bool: `a` comes before `b` in the direction of a range.
     fn before(&mut self, r: &Range, a: ValueId, b: ValueId) -> ValueId {
         let up = |l: &mut Self| l.b.elementwise(ElementwiseOp::Lt, &[a, b]);
         let down = |l: &mut Self| l.b.elementwise(ElementwiseOp::Gt, &[a, b]);
@@ -418,7 +423,7 @@ impl Lower<'_, '_> {
             self.q.unrolled += 1;
             if self.q.unrolled > MAX_UNROLLED {
                 let message = format!("compile-time loops have more than {MAX_UNROLLED} iterations together");
-                return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, u.span, message, "")));
+                return Err(Box::new(Diagnostic::error(codes::LOWERING_LIMIT, u.span, message, "this loop")));
             }
             self.frame.bindings.cvars.insert(u.var, v.clone());
             if self.block_exits(u.body).any() {
@@ -441,7 +446,7 @@ struct Range {
     known: Option<i128>,
 }
 
-/// What a `while` of the IR carries: the loop variable, the variables, the flags, the returned value.
+/// The values that a `while` of the IR carries: the loop variable, the variables, the flags, the returned value.
 struct State<'r> {
     var: Option<(LocalId, &'r Range)>,
     carried: Carried,

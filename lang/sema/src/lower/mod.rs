@@ -1,8 +1,8 @@
 //! Lowering: one function of the HIR under its bindings becomes one function of the tile IR.
 //!
-//! May assume that the program was checked and that the function is not broken. Guarantees that every instruction
-//! has a place in the source, that the result passes the verifier of the tile IR, and that whatever cannot be lowered
-//! is a diagnostic; a bug in this code is one with the code `E0001`.
+//! Requires a checked program and a function that is not broken. Guarantees that every instruction has a place in the
+//! source, that the result passes the verifier of the tile IR, and that whatever cannot be lowered is a diagnostic; a
+//! bug in this code is one with the code `E0001`.
 //!
 //! | file | what |
 //! |---|---|
@@ -71,7 +71,7 @@ struct Frame {
 
 /// A loop around the current place.
 struct LoopCx {
-    /// What is read after an iteration: carried variables and flags.
+    /// The variables and flags that are read after an iteration.
     live: BTreeSet<LocalId>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct Lower<'a, 'h> {
     q: &'a mut Queue<'h>,
     b: Builder<'a>,
     frame: Frame,
-    /// Which instance of the queue this is.
+    /// The number of the instance in the queue.
     instance: usize,
     /// Blocks around the current place.
     nesting: usize,

@@ -9,7 +9,7 @@ use super::value::Val;
 use super::{Lower, bug};
 use crate::eval::{CTy, Res};
 
-/// Of how many bf16 an operand is the sum, if it is one.
+/// The number of bf16 whose sum an operand is, if it is one.
 fn parts(precision: &str) -> Option<usize> {
     match precision {
         "bf16x3" => Some(2),

@@ -9,15 +9,15 @@ use super::size::Unrolled;
 use crate::eval::{Bindings, CTy, Res, key_of};
 use crate::hir::{FnId, Hir, LocalId};
 
-/// The most functions that one program may become. The largest kernel seen becomes a dozen; whoever needs thousands
-/// counts up a compile-time argument.
+/// The most functions that one program may become. The largest kernel seen becomes a dozen; a program that needs
+/// thousands counts up a compile-time argument.
 const MAX_INSTANCES: usize = 4096;
 
-/// How deep functions with optional results may call each other: each is lowered in the middle of its caller, and a
-/// debug build spends up to 100 KiB of the stack for a level.
+/// The depth to which functions with optional results may call each other: each is lowered in the middle of its
+/// caller, and a debug build spends up to 100 KiB of the stack for a level.
 const MAX_AHEAD: usize = 128;
 
-/// Which optional views in the tuples and structs that parameters are given are there, in the order of their types.
+/// The presence of optional views in the tuples and structs passed to parameters, in the order of their types.
 pub(crate) type Parts = BTreeMap<LocalId, Vec<bool>>;
 
 /// A function with bindings.
@@ -25,7 +25,7 @@ pub(crate) type Parts = BTreeMap<LocalId, Vec<bool>>;
 pub(crate) struct Instance {
     pub id: FnId,
     pub bindings: Bindings,
-    /// What [`Bindings::present`] cannot say.
+    /// Facts that [`Bindings::present`] cannot hold.
     pub parts: Parts,
     /// Its name in the tile IR.
     pub name: String,
@@ -38,7 +38,7 @@ pub(crate) struct Instance {
 pub(crate) struct Queue<'h> {
     pub hir: &'h Hir,
     pub instances: Vec<Instance>,
-    /// What `static_print` said.
+    /// The messages of `static_print`.
     pub notes: Vec<Diagnostic>,
     /// Iterations of compile-time loops so far.
     pub unrolled: u32,
@@ -48,7 +48,7 @@ pub(crate) struct Queue<'h> {
     names: BTreeSet<String>,
     /// Instances that were lowered before their turn, with the types of their results.
     ahead: BTreeMap<usize, (Option<Func>, Res<CTy>)>,
-    /// How many of them are being lowered.
+    /// The number of them being lowered.
     depth: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Refuses kernels that are too large to compile, with the loops that were unrolled into them.
 //!
-//! May assume that no function reaches itself. The size of a kernel is that after inlining: functions are always
-//! inlined, so that a call counts as what it calls.
+//! Requires a program without recursion. The size of a kernel is that after inlining: functions are always inlined,
+//! so a call counts as its callee.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub(crate) struct Unrolled {
     pub insts: Range<usize>,
 }
 
-/// How many loops a diagnostic names.
+/// The number of loops that a diagnostic names.
 const NAMED: usize = 3;
 
 /// Refuses the kernel, the first of the functions, if it has more than [`MAX_INSTS`] instructions after inlining.
@@ -99,7 +99,7 @@ impl Sizes<'_> {
         called.then(|| inst.attrs.str("callee")).flatten().and_then(|n| self.numbers.get(n).copied())
     }
 
-    /// How many copies of each function the first one contains.
+    /// The number of copies of each function in the first one.
     fn copies(&self) -> Vec<u64> {
         let mut calls = vec![BTreeMap::<usize, u64>::new(); self.funcs.len()];
         for (func, calls) in self.funcs.iter().zip(&mut calls) {

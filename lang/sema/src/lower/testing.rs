@@ -40,7 +40,12 @@ impl Lower<'_, '_> {
                 let shape = a.ints("shape")?;
                 if let Some((i, d)) = shape.iter().enumerate().find(|(_, d)| **d < 1) {
                     let message = format!("extent {i} of this tensor is {d}, but extents are at least 1");
-                    return Err(Box::new(Diagnostic::error(codes::EXTENT, a.span, message, "")));
+                    return Err(Box::new(Diagnostic::error(
+                        codes::EXTENT,
+                        a.span,
+                        message,
+                        format!("extent {d}"),
+                    )));
                 }
                 attrs.set("shape", Attr::Ints(shape));
             }

@@ -1,5 +1,5 @@
-//! [`Val`], what an expression becomes: SSA values in the structure of its type, or a value that is only known
-//! to the compiler. Also owns the merge of two values where control flow meets.
+//! [`Val`], the lowered form of an expression: SSA values in the structure of its type, or a compile-time value; and
+//! the merge of two values where control flow meets.
 //!
 //! Guarantees that a merge of equal values adds nothing.
 
@@ -16,7 +16,7 @@ use crate::hir::LocalId;
 /// The variables of a function and what they hold.
 pub(super) type Env = BTreeMap<LocalId, Val>;
 
-/// What an expression becomes.
+/// The lowered form of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Val {
     /// No value.
@@ -44,7 +44,7 @@ pub(super) enum Merged {
     Tuple(Vec<Merged>),
 }
 
-/// What an `if` yields on its two sides.
+/// The values that an `if` yields on its two sides.
 pub(super) struct Slots {
     /// Its condition: a flag that is true on the left and false on the right.
     pub cond: ValueId,
@@ -67,7 +67,7 @@ impl Merged {
 }
 
 impl CTy {
-    /// Whether there is an optional view in it, so that its values say more than the type does.
+    /// Returns true if it contains an optional view, so that its values carry more than the type.
     pub(super) fn has_optional(&self) -> bool {
         match self {
             CTy::Option(_) | CTy::Absent => true,
@@ -100,7 +100,7 @@ impl Val {
         }
     }
 
-    /// Which of its optional views are there, in order.
+    /// The presence of its optional views, in order.
     pub fn presence(&self, out: &mut Vec<bool>) {
         match self {
             Val::Opt(v) => out.push(v.is_some()),

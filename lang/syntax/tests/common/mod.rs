@@ -12,7 +12,7 @@ pub const SAMPLES: [(&str, &str); 3] = [
     ("all", include_str!("../data/all.tk")),
 ];
 
-/// Parses a text and checks that every place lies in it, that holes are reported, and that everything prints.
+/// Parses a text and checks that every place is inside it, that holes are reported, and that everything prints.
 pub fn check(text: &str) -> (File, Vec<Diagnostic>) {
     let mut sources = SourceMap::default();
     let id = sources.add("test.tk", text);

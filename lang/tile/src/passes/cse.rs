@@ -6,9 +6,9 @@
 //! v4 = add v2, v3 : i32
 //! ```
 //!
-//! May assume a verified module. Only pure operations without blocks are merged, and only with one before
-//! them in the same block or in a block around it. Loads stay: what is written between them is not looked at.
-//! Guarantees that the first of equal instructions stays where it is.
+//! Requires a verified module. Only pure operations without blocks are merged, and only with one before them in the
+//! same block or in a block around it. Loads stay: writes between them are not analysed. Guarantees that the first of
+//! equal instructions stays where it is.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ use crate::rewrite::Renames;
 /// The pass.
 pub const PASS: Pass = Pass { name: "cse", run };
 
-/// What two instructions have in common that compute the same.
+/// The key of a computation: equal for instructions that compute the same values.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     op: Op,
@@ -45,7 +45,7 @@ fn run(module: &mut Module) {
 struct Cse<'a> {
     func: &'a mut Func,
     renames: Renames,
-    /// What has been computed and is visible. Nothing depends on its order.
+    /// The visible instructions by their keys. Nothing depends on the order of the map.
     known: HashMap<Key, InstId>,
 }
 

@@ -11,9 +11,9 @@
 //! return v4
 //! ```
 //!
-//! May assume a verified module. Guarantees that effects stay, in order; reads of memory and `while` loops count as
-//! effects, since a read may fail and a loop may not end. Everything in the block of `host_expect_error` stays: an instruction there may be the one that is expected
-//! to fail.
+//! Requires a verified module. Guarantees that effects stay, in order; reads of memory and `while` loops count as
+//! effects, since a read may fail and a loop may not end. Everything in the block of `host_expect_error` stays: an
+//! instruction there may be the one that is expected to fail.
 
 use tk_ops::table::Effects;
 use tk_ops::{ControlOp, HostOp, Op};
@@ -40,7 +40,7 @@ fn run(module: &mut Module) {
     }
 }
 
-/// What is needed, as far as it is known.
+/// The instructions and values known to be needed.
 struct Live<'a> {
     func: &'a Func,
     insts: Vec<bool>,
@@ -49,7 +49,7 @@ struct Live<'a> {
     block_of: Vec<Option<BlockId>>,
     /// The instruction that owns each block.
     owner_of: Vec<Option<InstId>>,
-    /// Values that are needed and whose reasons have not been looked at.
+    /// Needed values whose definitions have not been visited.
     work: Vec<ValueId>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Live<'a> {
         Live { func, insts, values, block_of, owner_of, work: vec![] }
     }
 
-    /// What is needed whoever uses it.
+    /// Marks everything that is needed even if unused.
     fn roots(&mut self) {
         for i in walk::insts(self.func) {
             let op = self.func.insts[i].op;

@@ -20,7 +20,7 @@
 //! splats, and those that rearrange nothing; casts to the same type; `ptr_add` by 0; extents, strides and pointer of a
 //! view that is made in sight; promises that are constant and true.
 //!
-//! May assume a verified module. Guarantees the same bits as without it. Integer division by a constant zero stays, so
+//! Requires a verified module. Guarantees the same bits as without it. Integer division by a constant zero stays, so
 //! that checked mode reports it.
 
 use tk_ops::eval::{self, Operand};
@@ -50,7 +50,7 @@ fn run(module: &mut Module) {
     }
 }
 
-/// What becomes of an instruction with one result.
+/// The outcome of folding an instruction with one result.
 enum Outcome {
     /// It is this constant, or filled with it.
     Const(Scalar),
@@ -121,7 +121,7 @@ impl Fold<'_> {
             Flow::For => {
                 let int = |n| known(n).and_then(Scalar::as_int);
                 let (Some(lo), Some(hi), Some(step)) = (int(0), int(1), int(2)) else { return false };
-                // A step of 0 is a fault, which has to happen.
+                // A step of 0 is a fault, which must be kept.
                 let never = step > 0 && lo >= hi || step < 0 && lo <= hi;
                 if never {
                     let carried = inst.operands.get(3..).unwrap_or(&[]).to_vec();
@@ -154,7 +154,7 @@ impl Fold<'_> {
     }
 }
 
-/// A function to be looked at.
+/// A function to visit.
 #[derive(Clone, Copy)]
 struct Facts<'a> {
     func: &'a Func,

@@ -9,9 +9,9 @@
 //! }                                         }
 //! ```
 //!
-//! May assume a verified module. Guarantees that a program does what it did, faults included:
+//! Requires a verified module. Guarantees that a program does what it did, faults included:
 //!
-//! - Only what has no effects moves, and loads stay: what the loop writes is not looked at.
+//! - Only instructions without effects move, and loads stay: the writes of the loop are not analysed.
 //! - What may fail (an integer division by zero, a promise that checked mode verifies) moves only when it is certain
 //!   to run and nothing before it can fail or be seen: from the start of a `for` that makes at least one iteration, or of
 //!   the block that decides a `while`.
@@ -49,7 +49,7 @@ fn run(module: &mut Module) {
     }
 }
 
-/// How often an instruction of a loop runs.
+/// The frequency of an instruction in a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
     /// At least once, before anything that can be seen.
@@ -93,7 +93,7 @@ impl Hoist<'_> {
         }
     }
 
-    /// Whether the bounds of a `for` are known and give at least one iteration.
+    /// Returns true if the bounds of a `for` are known and give at least one iteration.
     fn makes_a_trip(&self, i: InstId) -> bool {
         let bound = |v: &ValueId| constant(self.func, *v).and_then(|s| s.as_int());
         match self.func.insts[i].operands.get(..3).map(|list| list.iter().map(bound).collect::<Vec<_>>()) {
@@ -164,7 +164,7 @@ impl Hoist<'_> {
         allowed && (makes_no_tile(inst.op) || inst.results.iter().all(|v| self.small(self.func.ty(*v))))
     }
 
-    /// Whether the operands, those inside of its blocks included, are defined outside of the loop or by the
+    /// Returns true if the operands, those inside of its blocks included, are defined outside of the loop or by the
     /// instruction itself.
     fn reads_only_outside(&self, i: InstId) -> bool {
         let inst = &self.func.insts[i];
@@ -185,7 +185,8 @@ impl Hoist<'_> {
         insts.iter().all(|j| self.func.insts[*j].operands.iter().all(known))
     }
 
-    /// Whether an instruction, its blocks included, has no effects, cannot fail and ends. A loop inside may not end.
+    /// Returns true if an instruction, its blocks included, has no effects, cannot fail and ends. A loop inside may
+    /// not end.
     fn total(&self, i: InstId) -> bool {
         let inst = &self.func.insts[i];
         let looping = matches!(flow(inst.op), Flow::For | Flow::While);
@@ -196,8 +197,8 @@ impl Hoist<'_> {
         inner.filter(|j| !is_terminator(self.func.insts[**j].op)).all(|j| self.total(*j))
     }
 
-    /// What has no effects but may be reported by checked mode: divisions by zero, pointers and views that leave
-    /// their range, promises.
+    /// Returns true for operations without effects that checked mode may report: divisions by zero, pointers and
+    /// views out of range, promises.
     fn may_fail(&self, i: InstId) -> bool {
         let inst = &self.func.insts[i];
         match inst.op {
@@ -236,7 +237,7 @@ impl Hoist<'_> {
     }
 }
 
-/// What costs little for each element, so that computing it once in vain is no loss.
+/// Returns true if an operation costs so little per element that computing it once for nothing is no loss.
 fn cheap(op: Op) -> bool {
     match op {
         Op::Elementwise(_) | Op::Create(_) | Op::Shape(_) | Op::Memory(_) => true,
@@ -251,7 +252,7 @@ fn cheap(op: Op) -> bool {
     }
 }
 
-/// What needs no registers of its own.
+/// Returns true if an operation needs no registers of its own.
 fn makes_no_tile(op: Op) -> bool {
     match op {
         Op::Create(o) => match o {

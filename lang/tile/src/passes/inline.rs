@@ -13,9 +13,9 @@
 //! }
 //! ```
 //!
-//! May assume a verified module. Guarantees that calls of `fn`s are gone, except where the caller would outgrow
-//! [`MAX_INSTS`] or nest too deep: callees are inlined first, so that a chain of functions that each call the next one
-//! twice would double at every step. `noinline` functions keep their calls; kernels and tests stay, and what they
+//! Requires a verified module. Guarantees that calls of `fn`s are gone, except where the caller would outgrow
+//! [`MAX_INSTS`] or nest too deep: callees are inlined first, so that a chain of functions that each call the next
+//! one twice would double at every step. `noinline` functions keep their calls; kernels and tests stay, and what they
 //! reach; other functions go.
 
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub const PASS: Pass = Pass { name: "inline", run };
 /// compile this many in reasonable time would make it too small.
 pub const MAX_INSTS: usize = 200_000;
 
-/// What is known about a function whose own calls have been inlined.
+/// Facts about a function whose own calls have been inlined.
 #[derive(Clone, Copy, Default)]
 struct Facts {
     insts: usize,
@@ -70,7 +70,7 @@ fn run(module: &mut Module) {
     remove_unreached(module);
 }
 
-/// How deep the blocks inside of a block nest.
+/// The nesting depth of the blocks inside of a block.
 fn depth(func: &Func, block: BlockId) -> usize {
     let inner = func.blocks[block].insts.iter().flat_map(|i| &func.insts[*i].blocks);
     inner.map(|b| 1 + depth(func, *b)).max().unwrap_or(0)
@@ -99,7 +99,7 @@ struct Inliner<'a> {
     facts: &'a [Facts],
     func: &'a mut Func,
     renames: Renames,
-    /// How many instructions the function has.
+    /// The number of instructions of the function.
     size: usize,
 }
 

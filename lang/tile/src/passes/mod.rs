@@ -1,6 +1,6 @@
 //! The definition of a pass; each pass has a file. The order is in [`crate::pipeline`].
 //!
-//! A pass may assume a verified module and guarantees one; it depends on nothing but the module.
+//! A pass takes a verified module and leaves a verified one; its result depends on the module alone.
 
 pub mod cse;
 pub mod dce;

@@ -16,10 +16,10 @@
 //! }
 //! ```
 //!
-//! May assume a verified module. Guarantees the same bits as without it. An `if` becomes `select`, so that both arms are
-//! computed for every element: harmless, because every elementwise operation gives a value for all operands, except
-//! that checked mode reports an integer division by zero. A division inside of an arm therefore stays in its `map`,
-//! unless its divisor is a constant other than zero. Loops, calls and memory operations stay too.
+//! Requires a verified module. Guarantees the same bits as without it. An `if` becomes `select`, so that both arms
+//! are computed for every element: harmless, because every elementwise operation gives a value for all operands,
+//! except that checked mode reports an integer division by zero. A division inside of an arm therefore stays in its
+//! `map`, unless its divisor is a constant other than zero. Loops, calls and memory operations stay too.
 
 use std::collections::HashMap;
 
@@ -50,11 +50,11 @@ struct Vectorize<'a> {
     renames: Renames,
 }
 
-/// Where the tile operations of one `map` go.
+/// The place for the tile operations of one `map`.
 struct Target {
     block: BlockId,
     shape: Vec<u32>,
-    /// Where the `map` comes from.
+    /// The place of the `map` in the source.
     loc: Option<Loc>,
     /// The tile for each scalar of the function.
     tiles: HashMap<ValueId, ValueId>,
@@ -75,8 +75,8 @@ impl Vectorize<'_> {
         }
     }
 
-    /// Whether a block has only elementwise operations on scalars, constants and decisions between such. `arm`: it runs
-    /// for some elements only.
+    /// Returns true if a block has only elementwise operations on scalars, constants and decisions between such.
+    /// `arm`: it runs for some elements only.
     fn is_elementwise(&self, block: BlockId, arm: bool) -> bool {
         let func = &*self.func;
         func.blocks[block].insts.iter().map(|i| &func.insts[*i]).all(|inst| {
@@ -101,7 +101,7 @@ impl Vectorize<'_> {
         })
     }
 
-    /// Whether checked mode may report the operation: an integer division by what may be zero.
+    /// Returns true if checked mode may report the operation: an integer division by what may be zero.
     fn may_fail(&self, op: ElementwiseOp, inst: &Inst) -> bool {
         let divides = matches!(op, ElementwiseOp::Div | ElementwiseOp::Rem | ElementwiseOp::CeilDiv);
         let Some(divisor) = inst.operands.get(1).filter(|_| divides) else { return false };

@@ -1,12 +1,12 @@
 //! The tokens of IR text.
 //!
-//! May assume nothing about its input. Guarantees that every byte is read a bounded number of times, and that each
-//! token knows its line and column, counted from 1 in characters.
+//! Accepts any input. Guarantees that every byte is read a bounded number of times, and that each token knows its
+//! line and column, counted from 1 in characters.
 
 /// A token with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token<'a> {
-    /// What it is.
+    /// The kind of token.
     pub kind: Kind<'a>,
     /// Its line, from 1.
     pub line: u32,
@@ -27,7 +27,7 @@ pub enum Kind<'a> {
     Mark(char),
     /// `->`
     Arrow,
-    /// What no token begins with, or a string that does not end.
+    /// Text that is no token, with the reason.
     Bad(&'static str),
     /// After the last token.
     End,
@@ -75,7 +75,7 @@ impl<'a> Lexer<'a> {
             }
             _ => {
                 self.take(first.len_utf8());
-                Kind::Bad("this character begins nothing")
+                Kind::Bad("unexpected character")
             }
         }
     }
@@ -128,11 +128,11 @@ impl<'a> Lexer<'a> {
                 return Kind::Str(out);
             }
             if !self.rest.starts_with('\\') {
-                return Kind::Bad("this string has no end on its line");
+                return Kind::Bad("unterminated string");
             }
             match self.escape() {
                 Some(c) => out.push(c),
-                None => return Kind::Bad("this string has an unknown escape"),
+                None => return Kind::Bad("unknown escape sequence in this string"),
             }
         }
     }
@@ -177,7 +177,7 @@ pub fn quote(text: &str) -> String {
     out
 }
 
-/// Whether a function name needs no quotes.
+/// Returns true if a function name needs no quotes.
 pub fn is_plain(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

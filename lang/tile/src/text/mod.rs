@@ -10,12 +10,12 @@
 //! }
 //! ```
 //! Every instruction has one form: results, `=`, name, operands, attributes in braces, `:` and the types of the
-//! results, `loc(file:start:end)` where it is known, and its blocks in braces, each after a label. Operands stand on
+//! results, `loc(file:start:end)` where it is known, and its blocks in braces, each after a label. Operands are on
 //! the line of their operation; other line ends mean nothing. `//` opens a comment. Ids are numbered in the order of
 //! the text when it is printed, so that printing what was read gives the same text. Later stages have `@` and a name
 //! after the types of values ([`parse_marked`], [`print_marked`]).
 //!
-//! May assume nothing about text; guarantees that reading gives an answer and that verified modules read back.
+//! Reading accepts any text and always returns. Guarantees that verified modules read back.
 
 pub mod lex;
 pub mod parse;

@@ -1,7 +1,7 @@
 //! Reading IR text.
 //!
-//! May assume nothing about the text. Guarantees an answer in time linear in its length, without a panic: a module
-//! whose ids are consistent (it still has to be verified), or the first mistake with its place.
+//! Accepts any text. Guarantees an answer in time linear in its length, without a panic: a module whose ids are
+//! consistent (not yet verified), or the first mistake with its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct ParseError {
     pub line: u32,
     /// The column in characters, from 1.
     pub column: u32,
-    /// What is wrong.
+    /// A description of the mistake.
     pub message: String,
 }
 
@@ -59,7 +59,7 @@ pub fn parse_marked(text: &str, dialect: &dyn Dialect) -> Parsed<(Module, Marks)
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// The token that is looked at.
+    /// The current token.
     token: Token<'a>,
     /// The line of the token before it.
     line: u32,
@@ -70,7 +70,7 @@ struct Parser<'a> {
     marks: Marks,
 }
 
-/// What is known about the function that is being read.
+/// The function that is being read, with its values by number.
 struct Scope {
     func: Func,
     /// Values by the number in their name.
@@ -99,12 +99,12 @@ impl<'a> Parser<'a> {
 
     fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
         let Token { line, column, .. } = self.token;
-        // A bad token explains itself better than whoever met it.
+        // A bad token explains itself better than the code that met it.
         let message = if let Kind::Bad(why) = self.token.kind { why.to_string() } else { message.into() };
         Err(ParseError { line, column, message })
     }
 
-    /// Takes the token that is looked at.
+    /// Takes the current token.
     fn take(&mut self) -> Kind<'a> {
         let next = self.lexer.token();
         let token = std::mem::replace(&mut self.token, next);
@@ -148,7 +148,7 @@ impl<'a> Parser<'a> {
                 self.take();
                 Ok(v)
             }
-            None => self.fail("expected an integer that fits here"),
+            None => self.fail("expected an integer in range"),
         }
     }
 
@@ -310,7 +310,7 @@ impl<'a> Parser<'a> {
         let typed = if !open && self.eat(':') { self.some(Self::marked_ty)? } else { vec![] };
         let (types, marks): (Vec<TypeId>, Vec<Option<String>>) = typed.into_iter().unzip();
         if types.len() != results.len() {
-            return self.fail(format!("{} results have {} types", results.len(), types.len()));
+            return self.fail(format!("{} results, but {} types", results.len(), types.len()));
         }
         if !open && self.eat_word("loc") {
             inst.loc = Some(self.loc()?);
@@ -383,7 +383,7 @@ impl<'a> Parser<'a> {
                 return p.fail(format!("{rule}expected the name of an attribute"));
             };
             if attrs.get(name).is_some() {
-                return p.fail(format!("{rule}`{name}` is given twice"));
+                return p.fail(format!("{rule}duplicate attribute `{name}`"));
             }
             p.take();
             p.expect('=')?;
@@ -421,7 +421,7 @@ impl<'a> Parser<'a> {
             let dtype = self.dtype()?;
             return match Scalar::parse(text, dtype) {
                 Some(s) => Ok(Attr::Scalar(s)),
-                None => fail(format!("`{text}` is no value of `{dtype}`")),
+                None => fail(format!("`{text}` is not a value of `{dtype}`")),
             };
         }
         match (text, text.parse()) {
@@ -429,7 +429,7 @@ impl<'a> Parser<'a> {
             ("false", _) => Ok(Attr::Bool(false)),
             (_, Ok(i)) => Ok(Attr::Int(i)),
             (_, Err(_)) => {
-                fail(format!("`{text}` is no integer; a scalar needs its type, as in `1.5 : f32`"))
+                fail(format!("`{text}` is not an integer; a scalar needs its type, as in `1.5 : f32`"))
             }
         }
     }
@@ -451,7 +451,7 @@ impl<'a> Parser<'a> {
             return Ok((ty, None));
         }
         if self.dialect.is_none() {
-            return self.fail("only later stages have layouts");
+            return self.fail("layouts are only allowed in later stages");
         }
         self.take();
         let Some(word) = self.word() else { return self.fail("expected a name like `l0`") };

@@ -1,7 +1,7 @@
 //! Printing.
 //!
-//! May be given a module that is not verified: it prints what is there, as far as it is reachable from the bodies.
-//! Guarantees the same text for the same module, and that verified modules read back ([`crate::text::parse`]).
+//! Accepts unverified modules: it prints everything that is reachable from the bodies. Guarantees the same text for
+//! the same module, and that verified modules read back ([`crate::text::parse`]).
 
 use std::fmt::{self, Write};
 
@@ -10,10 +10,10 @@ use crate::ir::{BlockId, Func, FuncKind, Inst, InstId, Module, Type, ValueId};
 use crate::text::lex::{is_plain, quote};
 use crate::verify::MAX_NESTING;
 
-/// What to print besides the program.
+/// The parts of the text that are optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Where instructions come from.
+    /// The places of instructions in the source.
     pub locs: bool,
 }
 
@@ -69,7 +69,7 @@ struct Printer<'a> {
     /// The number of each value that has appeared.
     numbers: Vec<Option<u32>>,
     next: u32,
-    /// How many labels have been printed.
+    /// The number of labels printed.
     blocks: u32,
     out: String,
 }

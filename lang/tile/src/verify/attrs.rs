@@ -1,7 +1,7 @@
-//! V09: which attributes each operation takes, and of which kind each is.
+//! V09: the attributes of each operation, and their kinds.
 //!
-//! May assume nothing. Guarantees names and kinds; what depends on the types (an axis, a permutation) is checked with
-//! the operation.
+//! Requires nothing. Guarantees names and kinds; attributes that depend on types (an axis, a permutation) are checked
+//! with the operation.
 
 use tk_ops::{AtomicOp, ControlOp, CreateOp, DotOp, HostOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
 
@@ -18,7 +18,7 @@ const PERM: Known = (&["perm"], &[]);
 /// `vector` is what code generation decides.
 const CACHED: Known = (&[], &["cache", "evict", "vector"]);
 
-/// What `op` takes.
+/// The attributes of `op`.
 fn known(op: Op) -> Known {
     match op {
         Op::Elementwise(_) => (&[], &["fast"]),
@@ -127,7 +127,8 @@ fn control(op: ControlOp) -> Known {
     }
 }
 
-/// Whether a value is of the kind that its name asks for; `value` is a scalar in `const` and an integer elsewhere.
+/// Returns true if a value is of the kind that its name asks for; `value` is a scalar in `const` and an integer
+/// elsewhere.
 fn kind(op: Op, name: &str, value: &Attr) -> bool {
     match name {
         "value" if op == Op::Create(CreateOp::Const) => matches!(value, Attr::Scalar(_)),
@@ -148,14 +149,14 @@ pub(super) fn check(inst: &Inst) -> Check {
     let (needed, more) = known(inst.op);
     for (name, value) in inst.attrs.iter() {
         ensure(needed.contains(&name) || more.contains(&name), Invariant::V09, || {
-            format!("it takes no attribute `{name}`")
+            format!("unknown attribute `{name}`")
         })?;
         ensure(kind(inst.op, name, value), Invariant::V09, || {
-            format!("`{name}` is of another kind than `{value}`")
+            format!("attribute `{name}` cannot be `{value}`")
         })?;
     }
     match needed.iter().find(|n| inst.attrs.get(n).is_none()) {
-        Some(name) => fault(Invariant::V09, format!("it needs the attribute `{name}`")),
+        Some(name) => fault(Invariant::V09, format!("missing attribute `{name}`")),
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! Verifies control flow, calls and host operations: their operands, their blocks (V12), signatures (V13).
 //!
-//! May assume V05. [`blocks`] may assume V06 and V08 for the blocks of the instruction. Guarantees that values enter and
-//! leave blocks and cross calls with the types that are asked for.
+//! Requires V05; [`blocks`] also requires V06 and V08 for the blocks of the instruction. Guarantees that values enter
+//! and leave blocks and cross calls with the expected types.
 
 use std::collections::BTreeMap;
 
@@ -26,9 +26,7 @@ impl<'a> Signatures<'a> {
 }
 
 fn is_scalar(t: Tile<'_>, set: DTypeSet) -> Check {
-    ensure(t.shape.is_empty(), V10, || {
-        format!("a tile of shape {:?} stands where a scalar is asked for", t.shape)
-    })?;
+    ensure(t.shape.is_empty(), V10, || format!("expected a scalar, found a tile of shape {:?}", t.shape))?;
     within(t, set)
 }
 
@@ -80,7 +78,7 @@ pub(super) fn control(cx: Cx<'_>, op: ControlOp, signatures: &Signatures<'_>) ->
                 within(x, DTypeSet::INT)?;
             }
             let value = inst.attrs.int("value").unwrap_or(0);
-            ensure(value > 0, V09, || format!("`value` is {value}"))?;
+            ensure(value > 0, V09, || format!("`value` must be positive, but is {value}"))?;
             serves(x, cx.result_tile(0)?)
         }
         ControlOp::Print => cx.counts(inst.operands.len(), 0),
@@ -109,10 +107,10 @@ pub(super) fn control(cx: Cx<'_>, op: ControlOp, signatures: &Signatures<'_>) ->
 fn call(cx: Cx<'_>, signatures: &Signatures<'_>) -> Check {
     let name = cx.inst.attrs.str("callee").unwrap_or("");
     let Some(callee) = signatures.funcs.get(name) else {
-        return fault(V13, format!("there is no function @{name}"));
+        return fault(V13, format!("no function @{name}"));
     };
     ensure(matches!(callee.kind, FuncKind::Fn | FuncKind::NoInline), V13, || {
-        format!("@{name} is a {}, which is not called", callee.kind.name())
+        format!("@{name} is a {} and cannot be called", callee.kind.name())
     })?;
     let types = |f: &Func, list: &[ValueId]| -> Vec<Type> {
         list.iter().map(|v| cx.module.types.get(f.ty(*v)).clone()).collect()
@@ -123,9 +121,9 @@ fn call(cx: Cx<'_>, signatures: &Signatures<'_>) -> Check {
     let wanted = types(cx.func, &cx.inst.results);
     let check = |what, found: &[Type], wanted: &[Type]| {
         let ok = found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| infer::serves(a, b));
-        ensure(ok, V13, || format!("the {what} of @{name} are {}, not {}", names(wanted), names(found)))
+        ensure(ok, V13, || format!("{what} of @{name}: expected {}, found {}", names(wanted), names(found)))
     };
-    check("parameters", &args, &params)?;
+    check("arguments", &args, &params)?;
     check("results", &results, &wanted)
 }
 
@@ -146,14 +144,14 @@ pub(super) fn blocks(module: &Module, func: &Func, inst: &Inst) -> Check {
             let carried = operands.get(3..).unwrap_or(&[]);
             let mut args = operands.get(..1).unwrap_or(&[]).to_vec();
             args.extend_from_slice(&results);
-            fit("the carried values", carried, &results)?;
+            fit("carried values", carried, &results)?;
             receives(cx, *body, &args)?;
             gives(cx, *body, &results)
         }
         (Flow::While, [head, body]) => {
             // The block arguments say what is carried.
             let carried = types(&func.blocks[*head].args);
-            fit("the carried values", &operands, &carried)?;
+            fit("carried values", &operands, &carried)?;
             gives_behind(cx, *head, 1, &results)?;
             receives(cx, *body, &results)?;
             gives(cx, *body, &carried)
@@ -184,13 +182,13 @@ pub(super) fn blocks(module: &Module, func: &Func, inst: &Inst) -> Check {
 /// Each of `found` serves as its `wanted`.
 fn fit(what: &str, found: &[Type], wanted: &[Type]) -> Check {
     let ok = found.len() == wanted.len() && found.iter().zip(wanted).all(|(a, b)| infer::serves(a, b));
-    ensure(ok, V12, || format!("{what} are {} where {} is asked for", names(found), names(wanted)))
+    ensure(ok, V12, || format!("{what}: expected {}, found {}", names(wanted), names(found)))
 }
 
 /// The arguments of a block are exactly these.
 fn receives(cx: Cx<'_>, block: BlockId, wanted: &[Type]) -> Check {
     let args: Vec<Type> = cx.func.blocks[block].args.iter().map(|v| cx.ty(*v).clone()).collect();
-    fit("the values for a block", wanted, &args)
+    fit("values passed to the block", wanted, &args)
 }
 
 fn gives(cx: Cx<'_>, block: BlockId, wanted: &[Type]) -> Check {
@@ -202,14 +200,14 @@ fn gives_behind(cx: Cx<'_>, block: BlockId, skip: usize, wanted: &[Type]) -> Che
     let last = cx.func.blocks[block].insts.last().map(|i| &cx.func.insts[*i]);
     let operands = last.and_then(|i| i.operands.get(skip..)).unwrap_or(&[]);
     let found: Vec<Type> = operands.iter().map(|v| cx.ty(*v).clone()).collect();
-    fit("the values at the end of a block", &found, wanted)
+    fit("terminator operands", &found, wanted)
 }
 
 /// V12 for the body of a function.
 pub(super) fn returned(module: &Module, func: &Func, inst: &Inst) -> Check {
     let found: Vec<Type> = inst.operands.iter().map(|v| module.types.get(func.ty(*v)).clone()).collect();
     let wanted: Vec<Type> = func.results.iter().map(|t| module.types.get(*t).clone()).collect();
-    fit("the returned values", &found, &wanted)
+    fit("returned values", &found, &wanted)
 }
 
 /// V08 to V11 of host operations.
@@ -220,32 +218,40 @@ pub(super) fn host(cx: Cx<'_>, op: HostOp) -> Check {
             let (x, result) = (cx.operand(0)?, cx.result(0)?);
             let (t, v) = if op == HostOp::Buffer { (x, result) } else { (result, x) };
             let t = tile(t)?;
-            let Type::View { elem, rank, .. } = v else { return fault(V11, format!("`{v}` is no view")) };
-            ensure(t.elem == elem, V11, || format!("a tile of `{}` and a view of `{elem}`", t.elem))?;
+            let Type::View { elem, rank, .. } = v else {
+                return fault(V11, format!("expected a view, found `{v}`"));
+            };
+            ensure(t.elem == elem, V11, || {
+                format!("element types differ: tile of `{}`, view of `{elem}`", t.elem)
+            })?;
             let found = t.shape.len();
             ensure(found == *rank as usize, V10, || {
-                format!("a tile of rank {found} and a view of rank {rank}")
+                format!("ranks differ: tile of rank {found}, view of rank {rank}")
             })
         }
         HostOp::Pointers => {
             cx.counts(cx.inst.operands.len(), 1)?;
             let result = cx.result(0)?;
             let Type::View { elem: Elem::Ptr { pointee, .. }, rank: 1, .. } = result else {
-                return fault(V11, format!("`{result}` is no view of pointers of rank 1"));
+                return fault(V11, format!("expected a view of pointers with rank 1, found `{result}`"));
             };
             (0..cx.inst.operands.len()).try_for_each(|i| {
                 let v = cx.operand(i)?;
                 let fits = matches!(v, Type::View { elem, mutable: true, .. } if elem == &**pointee);
-                ensure(fits, V11, || format!("the address of `{v}` in a table of `{}`", result.elem()))
+                ensure(fits, V11, || {
+                    format!("a table of `{}` cannot hold the address of `{v}`", result.elem())
+                })
             })
         }
         HostOp::Empty => {
             cx.counts(0, 1)?;
             let v = cx.result(0)?;
-            let Type::View { rank, .. } = v else { return fault(V11, format!("`{v}` is no view")) };
+            let Type::View { rank, .. } = v else {
+                return fault(V11, format!("expected a view, found `{v}`"));
+            };
             let shape = cx.inst.attrs.ints("shape").unwrap_or(&[]);
             ensure(shape.len() == *rank as usize && shape.iter().all(|d| *d > 0), V10, || {
-                format!("`shape` is {shape:?} of a view of rank {rank}")
+                format!("expected a `shape` of {rank} positive extents, found {shape:?}")
             })
         }
         HostOp::Launch => {
@@ -253,7 +259,7 @@ pub(super) fn host(cx: Cx<'_>, op: HostOp) -> Check {
             let absent = cx.inst.attrs.ints("absent").unwrap_or(&[]);
             let n = cx.inst.operands.len() as i64;
             ensure(absent.iter().all(|i| (0..n).contains(i)), V09, || {
-                format!("`absent` is {absent:?} of {n} operands")
+                format!("`absent` {absent:?} is out of range for {n} operands")
             })
         }
         HostOp::Randn => {
@@ -277,7 +283,7 @@ pub(super) fn host(cx: Cx<'_>, op: HostOp) -> Check {
             same_shape(a.shape, b.shape)
         }
         HostOp::ExpectError => ensure(cx.inst.operands.is_empty() && cx.inst.results.is_empty(), V08, || {
-            "has neither operands nor results".into()
+            "expected neither operands nor results".into()
         }),
     }
 }

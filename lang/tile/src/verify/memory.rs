@@ -1,6 +1,6 @@
 //! V08 to V11 and V16 of the operations on device memory.
 //!
-//! May assume V05 and V09 as far as types do not matter. Guarantees that nothing is written through what is not `mut`.
+//! Requires V05, and V09 where it does not depend on types. Guarantees that memory is written only through `mut`.
 
 use tk_ops::{AtomicOp, DType, DTypeSet, MemoryOp};
 
@@ -20,7 +20,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// What extents are.
+    /// The type of extents.
     fn extent(&self) -> DType {
         if self.wide { DType::I64 } else { DType::I32 }
     }
@@ -31,7 +31,7 @@ fn view(ty: &Type) -> Result<View<'_>, Fault> {
         Type::View { elem, rank, mutable, wide } => {
             Ok(View { elem, rank: *rank as usize, mutable: *mutable, wide: *wide })
         }
-        Type::Tile { .. } => fault(V11, format!("`{ty}` stands where a view is asked for")),
+        Type::Tile { .. } => fault(V11, format!("expected a view, found `{ty}`")),
     }
 }
 
@@ -39,19 +39,19 @@ fn view(ty: &Type) -> Result<View<'_>, Fault> {
 fn pointers(t: Tile<'_>) -> Result<(&Elem, bool), Fault> {
     match t.elem {
         Elem::Ptr { pointee, mutable } => Ok((pointee, *mutable)),
-        Elem::Scalar(d) => fault(V11, format!("`{d}` stands where a pointer is asked for")),
+        Elem::Scalar(d) => fault(V11, format!("expected a pointer, found `{d}`")),
     }
 }
 
 fn writable(mutable: bool) -> Check {
-    ensure(mutable, V16, || "what is written to is not `mut`".into())
+    ensure(mutable, V16, || "cannot write through a pointer or view without `mut`".into())
 }
 
 /// Operands from `first` on are integer scalars; `wanted` says of which type.
 fn scalars(cx: Cx<'_>, first: usize, n: usize, wanted: DTypeSet) -> Check {
     for i in first..first + n {
         let x = cx.operand_tile(i)?;
-        ensure(x.shape.is_empty(), V10, || format!("operand {i} is no scalar"))?;
+        ensure(x.shape.is_empty(), V10, || format!("operand {i} must be a scalar"))?;
         within(x, wanted)?;
     }
     Ok(())
@@ -119,23 +119,29 @@ fn masked(cx: Cx<'_>, first: usize, value: Tile<'_>) -> Check {
 /// Making a view and asking it.
 fn facts(cx: Cx<'_>, op: MemoryOp) -> Check {
     if op == MemoryOp::View {
-        ensure(cx.inst.results.len() == 1, V08, || "has 1 result".into())?;
+        ensure(cx.inst.results.len() == 1, V08, || {
+            format!("expected 1 result, found {}", cx.inst.results.len())
+        })?;
         let v = view(cx.result(0)?)?;
         cx.counts(1 + 2 * v.rank, 1)?;
         scalars(cx, 1, v.rank, DTypeSet::of(&[v.extent()]))?;
         scalars(cx, 1 + v.rank, v.rank, DTypeSet::of(&[DType::I64]))?;
         let p = cx.operand_tile(0)?;
-        ensure(p.shape.is_empty(), V10, || "the pointer is no scalar".into())?;
+        ensure(p.shape.is_empty(), V10, || "the pointer must be a scalar".into())?;
         let (elem, mutable) = pointers(p)?;
-        ensure(elem == v.elem, V11, || format!("a pointer to `{elem}` for a view of `{}`", v.elem))?;
+        ensure(elem == v.elem, V11, || {
+            format!("element types differ: pointer to `{elem}`, view of `{}`", v.elem)
+        })?;
         return if v.mutable { writable(mutable) } else { Ok(()) };
     }
     cx.counts(1, 1)?;
     let (v, result) = (view(cx.operand(0)?)?, cx.result_tile(0)?);
-    ensure(result.shape.is_empty(), V10, || "the result is no scalar".into())?;
+    ensure(result.shape.is_empty(), V10, || "the result must be a scalar".into())?;
     if op == MemoryOp::ViewPtr {
         let (elem, mutable) = pointers(result)?;
-        ensure(elem == v.elem, V11, || format!("a pointer to `{elem}` from a view of `{}`", v.elem))?;
+        ensure(elem == v.elem, V11, || {
+            format!("element types differ: pointer to `{elem}`, view of `{}`", v.elem)
+        })?;
         return if mutable { writable(v.mutable) } else { Ok(()) };
     }
     cx.axis(v.rank)?;
@@ -144,26 +150,34 @@ fn facts(cx: Cx<'_>, op: MemoryOp) -> Check {
 
 /// Views of views.
 fn subview(cx: Cx<'_>, op: MemoryOp) -> Check {
-    ensure(cx.inst.results.len() == 1, V08, || "has 1 result".into())?;
+    ensure(cx.inst.results.len() == 1, V08, || {
+        format!("expected 1 result, found {}", cx.inst.results.len())
+    })?;
     let (v, result) = (view(cx.operand(0)?)?, view(cx.result(0)?)?);
     let rank = if op == MemoryOp::ViewPermute {
         cx.counts(1, 1)?;
         let perm = cx.inst.attrs.ints("perm").unwrap_or(&[]);
         let ok = infer::is_permutation(perm, v.rank);
-        ensure(ok, V09, || format!("{perm:?} is no permutation of {} axes", v.rank))?;
+        ensure(ok, V09, || format!("{perm:?} is not a permutation of {} axes", v.rank))?;
         v.rank
     } else {
         let axes = cx.inst.attrs.ints("axes").unwrap_or(&[]);
         let known = axes.len() == v.rank && axes.iter().all(|a| (0..=2).contains(a));
-        ensure(known, V09, || format!("{axes:?} says nothing about {} axes", v.rank))?;
+        ensure(known, V09, || {
+            format!("`axes` must have 0, 1 or 2 for each of {} axes, but is {axes:?}", v.rank)
+        })?;
         let count = |code: i64| axes.iter().filter(|a| **a == code).count();
         let operands = count(0) + 2 * count(2);
         cx.counts(1 + operands, 1)?;
         scalars(cx, 1, operands, DTypeSet::INT)?;
         v.rank - count(0)
     };
-    ensure(result.rank == rank, V10, || format!("the result has rank {rank}, not {}", result.rank))?;
-    ensure(result.elem == v.elem && result.wide == v.wide, V11, || "the result views something else".into())?;
+    ensure(result.rank == rank, V10, || {
+        format!("expected a result of rank {rank}, found rank {}", result.rank)
+    })?;
+    ensure(result.elem == v.elem && result.wide == v.wide, V11, || {
+        "the result must have the element and extent types of the operand".into()
+    })?;
     if result.mutable { writable(v.mutable) } else { Ok(()) }
 }
 
@@ -196,7 +210,9 @@ fn read_box(cx: Cx<'_>, inside: bool) -> Check {
 fn at_box(cx: Cx<'_>, v: View<'_>, shape: &[u32]) -> Check {
     scalars(cx, 1, v.rank, DTypeSet::INT)?;
     let rank = shape.len();
-    ensure(rank == v.rank || rank == 0, V10, || format!("a box of rank {rank} in a view of rank {}", v.rank))
+    ensure(rank == v.rank || rank == 0, V10, || {
+        format!("a box of rank {rank} does not fit a view of rank {}", v.rank)
+    })
 }
 
 /// Access to single elements: `at` is one tile per axis, all of one shape.

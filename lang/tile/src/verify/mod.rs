@@ -1,7 +1,7 @@
 //! The invariants of tile IR, numbered, and [`TileModule`], which exists only if they hold.
 //!
-//! May assume nothing about a module, not even that its ids are in range. Guarantees an answer without a panic; the
-//! first violation in the order of the text is reported.
+//! Accepts any module, even one whose ids are out of range. Guarantees an answer without a panic, and reports the
+//! first violation in text order.
 //!
 //! | | |
 //! |---|---|
@@ -9,20 +9,20 @@
 //! | V02 | Every parameter of a function has an entry in `param_names`; a pair of `alias` is of two of them. |
 //! | V03 | A kernel has no results, and its parameters are scalars, pointers and views. A test has neither parameters nor results. |
 //! | V04 | A tile has rank 0 to 5, extents of at least 1 and at most 2^20 elements; a view has rank 1 to 5. |
-//! | V05 | Every block has one owner, every instruction is in one place, every value knows where it is defined; all ids are in range; blocks nest at most [`MAX_NESTING`] deep. |
-//! | V06 | Every block ends in the terminator that its owner asks for, and holds no other. |
+//! | V05 | Every block has one owner, every instruction is in one place, every value records where it is defined; all ids are in range; blocks nest at most [`MAX_NESTING`] deep. |
+//! | V06 | Every block ends in the terminator that its owner requires, and holds no other. |
 //! | V07 | A value is used after its definition, in the same block or in blocks inside. |
 //! | V08 | An operation has its number of operands, blocks and results. |
 //! | V09 | An operation has the attributes that it needs, none that it does not know, of the right kind and range. |
 //! | V10 | The shapes of operands and results fit together. |
 //! | V11 | The element types of operands and results fit together; a view is where a view is expected. |
-//! | V12 | Block arguments, yielded, forwarded and returned values have the types that their owner asks for. |
+//! | V12 | Block arguments, yielded, forwarded and returned values have the types that their owner requires. |
 //! | V13 | A call names a `fn` or `noinline` of the module and agrees with its signature. |
-//! | V14 | No function reaches itself by calls. |
-//! | V15 | Host operations stand only in tests, those that make and compare inputs in functions too. |
-//! | V16 | What is written through is `mut`: pointers of stores and atomics, views of stores, `mut` results. |
+//! | V14 | No function calls itself, directly or indirectly. |
+//! | V15 | Host operations occur only in tests; those that make and compare inputs may occur in functions too. |
+//! | V16 | Memory is written only through `mut`: pointers of stores and atomics, views of stores, `mut` results. |
 //!
-//! Where a type is asked for, the same type with `mut` serves too ([`crate::infer::serves`]).
+//! Where a type is expected, the same type with `mut` is accepted too ([`crate::infer::serves`]).
 
 mod attrs;
 mod control;
@@ -38,8 +38,8 @@ use tk_ops::Op;
 use crate::callgraph::CallGraph;
 use crate::ir::{Func, FuncKind, Id, Inst, InstId, Loc, Module, Type, TypeId};
 
-/// How deep blocks may nest. Source nests a few dozen deep at most and every `else if` is one level; what walks
-/// blocks by recursion stays far below the smallest stack (2 MiB) with this.
+/// The maximum nesting of blocks. Source nests a few dozen deep at most and every `else if` is one level; recursive
+/// walks over blocks stay far below the smallest stack (2 MiB) with this.
 pub const MAX_NESTING: usize = 256;
 
 /// The most dimensions of a tile or view.
@@ -70,15 +70,15 @@ invariants! { V01 V02 V03 V04 V05 V06 V07 V08 V09 V10 V11 V12 V13 V14 V15 V16 }
 /// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifyError {
-    /// Which.
+    /// The invariant.
     pub invariant: Invariant,
     /// The name of the function.
     pub func: String,
     /// The instruction, if it is about one.
     pub inst: Option<InstId>,
-    /// Where that comes from.
+    /// Its place in the source.
     pub loc: Option<Loc>,
-    /// What is wrong, with the name of the operation.
+    /// A description of the violation, with the name of the operation.
     pub message: String,
 }
 
@@ -92,7 +92,7 @@ impl std::error::Error for VerifyError {}
 
 /// A violation without its place.
 pub(crate) type Fault = (Invariant, String);
-/// What a check gives.
+/// The result of a check.
 pub(crate) type Check = Result<(), Fault>;
 
 /// A violation.
@@ -140,7 +140,7 @@ pub fn verify_machine(module: &Module) -> Result<(), VerifyError> {
     verify_stage(module, true)
 }
 
-/// Whether only later stages hold an instruction like this: operations of a machine, and parts of reductions.
+/// Returns true if only later stages hold an instruction like this: operations of a machine, and parts of reductions.
 pub fn is_machine(inst: &Inst) -> bool {
     let in_parts = inst.attrs.flag("part") || inst.attrs.flag("merge");
     matches!(inst.op, Op::Target) || matches!(inst.op, Op::Reduce(_)) && in_parts
@@ -166,7 +166,7 @@ fn verify_stage(module: &Module, machine: bool) -> Result<(), VerifyError> {
         func: module.funcs[f].name.clone(),
         inst: None,
         loc: None,
-        message: "the function reaches itself by calls".into(),
+        message: "the function is recursive".into(),
     })
 }
 
@@ -194,7 +194,7 @@ fn signature(module: &Module, func: &Func) -> Check {
         return fault(Invariant::V05, "the body does not exist");
     };
     ensure(body.args.len() == func.param_names.len(), Invariant::V02, || {
-        format!("{} parameters have {} names", body.args.len(), func.param_names.len())
+        format!("{} parameters, but {} names", body.args.len(), func.param_names.len())
     })?;
     let wrong =
         func.alias.iter().find(|(x, y)| x == y || [x, y].iter().any(|n| **n as usize >= body.args.len()));
@@ -215,11 +215,11 @@ fn signature(module: &Module, func: &Func) -> Check {
     match func.kind {
         FuncKind::Fn | FuncKind::NoInline => Ok(()),
         FuncKind::Kernel => {
-            ensure(func.results.is_empty(), Invariant::V03, || "a kernel has no results".into())?;
-            ensure(params.iter().all(plain), Invariant::V03, || "a tile cannot be passed to a kernel".into())
+            ensure(func.results.is_empty(), Invariant::V03, || "a kernel cannot have results".into())?;
+            ensure(params.iter().all(plain), Invariant::V03, || "a kernel cannot take tiles".into())
         }
         FuncKind::Test => ensure(func.results.is_empty() && params.is_empty(), Invariant::V03, || {
-            "a test has neither parameters nor results".into()
+            "a test cannot have parameters or results".into()
         }),
     }
 }
@@ -239,9 +239,6 @@ pub(crate) fn checked_type(module: &Module, id: TypeId) -> Result<&Type, Fault> 
     if ok {
         Ok(ty)
     } else {
-        fault(
-            Invariant::V04,
-            format!("`{ty}` has an extent of 0, a rank that is out of range, or too many elements"),
-        )
+        fault(Invariant::V04, format!("`{ty}` has an extent of 0, a rank out of range, or too many elements"))
     }
 }

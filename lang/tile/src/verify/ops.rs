@@ -1,7 +1,7 @@
-//! V08 to V11 of the operations that compute on tiles, and [`Cx`], what a check looks at.
+//! V08 to V11 of the operations that compute on tiles, and [`Cx`], the context of a check.
 //!
-//! May assume V05: every id of the instruction is in range. Guarantees that what it accepts has operands and results
-//! whose types an implementation need not look at again.
+//! Requires V05: every id of the instruction is in range. Guarantees that no implementation needs to check the types
+//! of operands and results again.
 
 use tk_ops::{
     CreateOp, DType, DTypeSet, DotOp, ElementwiseOp, Op, RandomOp, ReduceOp, Scalar, ScanOp, ShapeOp,
@@ -15,7 +15,7 @@ use crate::verify::Invariant::{V08, V09, V10, V11, V15};
 use crate::verify::control::Signatures;
 use crate::verify::{Check, Fault, attrs, control, ensure, fault, memory};
 
-/// An instruction and where it stands.
+/// An instruction and its function.
 #[derive(Clone, Copy)]
 pub(super) struct Cx<'a> {
     pub module: &'a Module,
@@ -35,7 +35,7 @@ impl Tile<'_> {
     pub fn dtype(&self) -> Result<DType, Fault> {
         match self.elem {
             Elem::Scalar(d) => Ok(*d),
-            Elem::Ptr { .. } => fault(V11, "a pointer stands where a number is asked for"),
+            Elem::Ptr { .. } => fault(V11, "expected a number, found a pointer"),
         }
     }
 }
@@ -54,11 +54,17 @@ impl<'a> Cx<'a> {
     pub fn counts_in(&self, least: usize, most: usize, results: usize) -> Check {
         let found = self.inst.operands.len();
         ensure((least..=most).contains(&found), V08, || {
-            let wanted = if least == most { format!("{least}") } else { format!("{least} to {most}") };
-            format!("operands: {found} instead of {wanted}")
+            let (wanted, last) = match most {
+                _ if least == most => (format!("{least}"), least),
+                usize::MAX => (format!("at least {least}"), least),
+                _ => (format!("{least} to {most}"), most),
+            };
+            format!("expected {wanted} operand{}, found {found}", plural(last))
         })?;
         let found = self.inst.results.len();
-        ensure(found == results, V08, || format!("results: {found} instead of {results}"))
+        ensure(found == results, V08, || {
+            format!("expected {results} result{}, found {found}", plural(results))
+        })
     }
 
     pub fn operand(&self, i: usize) -> Result<&'a Type, Fault> {
@@ -92,7 +98,7 @@ impl<'a> Cx<'a> {
         let axis = self.inst.attrs.int("axis").unwrap_or(-1);
         match usize::try_from(axis).ok().filter(|a| *a < rank) {
             Some(a) => Ok(a),
-            None => fault(V09, format!("axis {axis} of {rank}")),
+            None => fault(V09, format!("axis {axis} is out of range for rank {rank}")),
         }
     }
 }
@@ -100,13 +106,18 @@ impl<'a> Cx<'a> {
 pub(super) fn tile(ty: &Type) -> Result<Tile<'_>, Fault> {
     match ty {
         Type::Tile { elem, shape } => Ok(Tile { elem, shape }),
-        Type::View { .. } => fault(V11, format!("`{ty}` stands where a tile is asked for")),
+        Type::View { .. } => fault(V11, format!("expected a tile, found `{ty}`")),
     }
+}
+
+/// The ending of a noun after this number.
+fn plural(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
 }
 
 /// V10: the shapes are the same.
 pub(super) fn same_shape(a: &[u32], b: &[u32]) -> Check {
-    ensure(a == b, V10, || format!("the shapes {a:?} and {b:?} are not the same"))
+    ensure(a == b, V10, || format!("shapes {a:?} and {b:?} differ"))
 }
 
 /// V11: the element type is this one.
@@ -117,23 +128,23 @@ pub(super) fn is_dtype(t: Tile<'_>, wanted: DType) -> Check {
 /// V11: the element type is in a set.
 pub(super) fn within(t: Tile<'_>, set: DTypeSet) -> Check {
     let d = t.dtype()?;
-    ensure(set.has(d), V11, || format!("`{d}` stands where `{set}` is asked for"))
+    ensure(set.has(d), V11, || format!("expected `{set}`, found `{d}`"))
 }
 
 /// V10, V11: `found` serves as `wanted`.
 pub(super) fn serves(found: Tile<'_>, wanted: Tile<'_>) -> Check {
     same_shape(found.shape, wanted.shape)?;
     ensure(infer::elem_serves(found.elem, wanted.elem), V11, || {
-        format!("`{}` stands where `{}` is asked for", found.elem, wanted.elem)
+        format!("expected `{}`, found `{}`", wanted.elem, found.elem)
     })
 }
 
-/// Checks one instruction: everything but what its blocks have to be.
+/// Checks one instruction: everything but the requirements on its blocks.
 pub(super) fn inst(module: &Module, func: &Func, inst: &Inst, signatures: &Signatures<'_>) -> Check {
     let cx = Cx { module, func, inst };
     let blocks = flow(inst.op).blocks();
     ensure(inst.blocks.len() == blocks, V08, || {
-        format!("blocks: {} instead of {blocks}", inst.blocks.len())
+        format!("expected {blocks} block{}, found {}", plural(blocks), inst.blocks.len())
     })?;
     attrs::check(inst)?;
     match inst.op {
@@ -147,14 +158,14 @@ pub(super) fn inst(module: &Module, func: &Func, inst: &Inst, signatures: &Signa
         Op::Dot(o) => dot(cx, o),
         Op::Random(o) => random(cx, o),
         Op::Control(o) => control::control(cx, o, signatures),
-        Op::Target => fault(V15, format!("`{}` is an operation of scheduled kernels", inst.name())),
+        Op::Target => fault(V15, format!("`{}` is only allowed in scheduled kernels", inst.name())),
         Op::Host(o) => {
             let known = match func.kind {
                 FuncKind::Test => true,
                 FuncKind::Fn | FuncKind::NoInline => o.makes_inputs(),
                 FuncKind::Kernel => false,
             };
-            ensure(known, V15, || "a host operation outside of a test".into())?;
+            ensure(known, V15, || "host operation outside of a test".into())?;
             control::host(cx, o)
         }
     }
@@ -199,13 +210,13 @@ fn elementwise(cx: Cx<'_>, op: ElementwiseOp) -> Check {
 fn cast(from: Tile<'_>, to: Tile<'_>) -> Check {
     match (from.elem, to.elem) {
         (Elem::Scalar(_), Elem::Scalar(d)) => {
-            ensure(*d != DType::Bool || from.elem == to.elem, V11, || "a cast to bool".into())
+            ensure(*d != DType::Bool || from.elem == to.elem, V11, || "cannot cast to `bool`".into())
         }
         (Elem::Ptr { mutable: m, .. }, Elem::Ptr { mutable: n, .. }) => {
-            ensure(*m || !*n, V11, || "a cast makes a pointer `mut`".into())
+            ensure(*m || !*n, V11, || "a cast cannot make a pointer `mut`".into())
         }
         (Elem::Scalar(_), Elem::Ptr { .. }) | (Elem::Ptr { .. }, Elem::Scalar(_)) => {
-            fault(V11, "a cast between a number and a pointer")
+            fault(V11, "cannot cast between a number and a pointer")
         }
     }
 }
@@ -216,36 +227,36 @@ fn create(cx: Cx<'_>, op: CreateOp) -> Check {
             cx.counts(0, 1)?;
             match cx.inst.attrs.get("value") {
                 Some(Attr::Scalar(s)) => is_dtype(cx.result_tile(0)?, s.dtype()),
-                Some(_) | None => fault(V09, "it needs the attribute `value`"),
+                Some(_) | None => fault(V09, "missing attribute `value`"),
             }
         }
         CreateOp::Table => {
             cx.counts(0, 1)?;
             let result = cx.result_tile(0)?;
-            let Elem::Scalar(d) = result.elem else { return fault(V11, "a table of pointers") };
+            let Elem::Scalar(d) = result.elem else { return fault(V11, "a table cannot hold pointers") };
             let values = cx.inst.attrs.ints("values").unwrap_or_default();
             let count: u64 = result.shape.iter().map(|n| u64::from(*n)).product();
             ensure(values.len() as u64 == count, V10, || {
-                format!("{} values for {count} elements", values.len())
+                format!("expected {count} values, found {}", values.len())
             })?;
             let fits = |v: i64| Scalar::from_bits(*d, v.cast_unsigned()).bits() == v.cast_unsigned();
-            ensure(values.iter().all(|v| fits(*v)), V09, || format!("a value has more bits than `{d}`"))
+            ensure(values.iter().all(|v| fits(*v)), V09, || format!("a value does not fit in `{d}`"))
         }
         CreateOp::Arange => {
             cx.counts(0, 1)?;
             let result = cx.result_tile(0)?;
             is_dtype(result, DType::I32)?;
-            let [n] = result.shape else { return fault(V10, "the result has one dimension") };
+            let [n] = result.shape else { return fault(V10, "the result must have rank 1") };
             let start = cx.inst.attrs.int("start").unwrap_or(0);
             let last = i128::from(start) + i128::from(*n) - 1;
             ensure(i32::try_from(start).is_ok() && i32::try_from(last).is_ok(), V09, || {
-                format!("{start} to {last} does not fit `i32`")
+                format!("{start} to {last} does not fit in `i32`")
             })
         }
         CreateOp::Splat => {
             cx.counts(1, 1)?;
             let (x, result) = (cx.operand_tile(0)?, cx.result_tile(0)?);
-            ensure(x.shape.is_empty(), V10, || "the operand is no scalar".into())?;
+            ensure(x.shape.is_empty(), V10, || "the operand must be a scalar".into())?;
             serves(Tile { shape: result.shape, ..x }, result)
         }
         CreateOp::Undef => cx.counts(0, 1),
@@ -275,7 +286,7 @@ fn shape(cx: Cx<'_>, op: ShapeOp) -> Check {
         ShapeOp::Permute => {
             let perm = cx.inst.attrs.ints("perm").unwrap_or(&[]);
             let Some(permuted) = infer::permuted(from, perm) else {
-                return fault(V09, format!("{perm:?} is no permutation of {} axes", from.len()));
+                return fault(V09, format!("{perm:?} is not a permutation of {} axes", from.len()));
             };
             same_shape(&permuted, to)?;
         }
@@ -291,12 +302,14 @@ fn shape(cx: Cx<'_>, op: ShapeOp) -> Check {
         ShapeOp::Slice => {
             rank(to)?;
             let starts = cx.inst.attrs.ints("starts").unwrap_or(&[]);
-            ensure(starts.len() == from.len(), V09, || format!("{starts:?} for {} axes", from.len()))?;
+            ensure(starts.len() == from.len(), V09, || {
+                format!("`starts` needs {} entries, but is {starts:?}", from.len())
+            })?;
             let inside = |((s, n), of): ((&i64, &u32), &u32)| {
                 *s >= 0 && s.checked_add(i64::from(*n)).is_some_and(|end| end <= i64::from(*of))
             };
             let ok = starts.iter().zip(to).zip(from).all(inside);
-            ensure(ok, V10, || format!("{to:?} at {starts:?} is not inside of {from:?}"))?;
+            ensure(ok, V10, || format!("{to:?} at {starts:?} is out of bounds for {from:?}"))?;
         }
         ShapeOp::Join | ShapeOp::Split | ShapeOp::Cat | ShapeOp::Interleave => {}
     }
@@ -322,7 +335,7 @@ fn pair(cx: Cx<'_>, op: ShapeOp) -> Check {
 fn split(cx: Cx<'_>) -> Check {
     cx.counts(1, 2)?;
     let x = cx.operand_tile(0)?;
-    let Some((2, shape)) = x.shape.split_last() else { return fault(V10, "the last dimension is not 2") };
+    let Some((2, shape)) = x.shape.split_last() else { return fault(V10, "the last dimension must be 2") };
     serves(Tile { shape, ..x }, cx.result_tile(0)?)?;
     serves(Tile { shape, ..x }, cx.result_tile(1)?)
 }
@@ -342,7 +355,7 @@ fn cat(cx: Cx<'_>) -> Check {
     }
     let whole = result.shape.get(axis).copied().unwrap_or(0);
     ensure(total == u64::from(whole), V10, || {
-        format!("the parts have {total} of {whole} elements along the axis")
+        format!("the parts have {total} elements along the axis, but the result has {whole}")
     })
 }
 
@@ -403,13 +416,13 @@ fn topk(cx: Cx<'_>) -> Check {
     cx.counts(1, 2)?;
     let x = cx.operand_tile(0)?;
     let rank = x.shape.len();
-    ensure(rank > 0, V10, || "the operand is a scalar".into())?;
+    ensure(rank > 0, V10, || "the operand cannot be a scalar".into())?;
     let axis = if cx.inst.attrs.get("axis").is_some() { cx.axis(rank)? } else { rank - 1 };
     within(x, DTypeSet::VALUE)?;
     let mut shape = x.shape.to_vec();
     let k = cx.inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).unwrap_or(0);
     if let Some(d) = shape.get_mut(axis) {
-        ensure((1..=*d).contains(&k), V09, || format!("`k` is not between 1 and {d}"))?;
+        ensure((1..=*d).contains(&k), V09, || format!("`k` must be between 1 and {d}"))?;
         *d = k;
     }
     serves(Tile { shape: &shape, ..x }, cx.result_tile(0)?)?;
@@ -437,7 +450,7 @@ fn gather(cx: Cx<'_>) -> Check {
     let (x, at, result) = (cx.operand_tile(0)?, cx.operand_tile(1)?, cx.result_tile(0)?);
     within(at, DTypeSet::INT)?;
     let axis = cx.axis(x.shape.len())?;
-    ensure(x.shape.len() == at.shape.len(), V10, || "the positions have another rank".into())?;
+    ensure(x.shape.len() == at.shape.len(), V10, || "operands 0 and 1 must have the same rank".into())?;
     same_shape(&without(x.shape, axis), &without(at.shape, axis))?;
     serves(Tile { shape: at.shape, ..x }, result)
 }
@@ -448,11 +461,11 @@ fn dot(cx: Cx<'_>, op: DotOp) -> Check {
         DotOp::DotScaled => return dot_scaled(cx),
     }
     let (a, b, acc) = (cx.operand_tile(0)?, cx.operand_tile(1)?, cx.operand_tile(2)?);
-    let ([m, k], [k2, n]) = (a.shape, b.shape) else { return fault(V10, "the factors have rank 2") };
-    ensure(k == k2, V10, || format!("{:?} and {:?} share no dimension", a.shape, b.shape))?;
+    let ([m, k], [k2, n]) = (a.shape, b.shape) else { return fault(V10, "the matrices must have rank 2") };
+    ensure(k == k2, V10, || format!("inner dimensions of {:?} and {:?} differ", a.shape, b.shape))?;
     same_shape(acc.shape, &[*m, *n])?;
     let (x, y) = (a.dtype()?, b.dtype()?);
-    ensure(x == y || x.is_f8() && y.is_f8(), V11, || format!("the factors are `{x}` and `{y}`"))?;
+    ensure(x == y || x.is_f8() && y.is_f8(), V11, || format!("cannot multiply `{x}` by `{y}`"))?;
     within(a, DTypeSet::ORDERED)?;
     within(acc, if x.is_int() { DTypeSet::INT } else { DTypeSet::FLOAT })?;
     serves(acc, cx.result_tile(0)?)
@@ -462,14 +475,14 @@ fn dot(cx: Cx<'_>, op: DotOp) -> Check {
 fn dot_scaled(cx: Cx<'_>) -> Check {
     cx.counts(5, 1)?;
     let (a, b, result) = (cx.operand_tile(0)?, cx.operand_tile(1)?, cx.result_tile(0)?);
-    let ([m, k], [k2, n]) = (a.shape, b.shape) else { return fault(V10, "the factors have rank 2") };
-    ensure(k == k2, V10, || format!("{:?} and {:?} share no dimension", a.shape, b.shape))?;
+    let ([m, k], [k2, n]) = (a.shape, b.shape) else { return fault(V10, "the matrices must have rank 2") };
+    ensure(k == k2, V10, || format!("inner dimensions of {:?} and {:?} differ", a.shape, b.shape))?;
     let (s, t) = (cx.operand_tile(2)?, cx.operand_tile(3)?);
     let ([m2, blocks], [blocks2, n2]) = (s.shape, t.shape) else {
-        return fault(V10, "the scales have rank 2");
+        return fault(V10, "the scales must have rank 2");
     };
     let fits = m == m2 && n == n2 && blocks == blocks2 && k % blocks == 0;
-    ensure(fits, V10, || format!("the scales {:?} and {:?} do not fit the factors", s.shape, t.shape))?;
+    ensure(fits, V10, || format!("the scales {:?} and {:?} do not fit the matrices", s.shape, t.shape))?;
     same_shape(result.shape, &[*m, *n])?;
     within(result, DTypeSet::FLOAT)?;
     serves(cx.operand_tile(4)?, result)
@@ -484,7 +497,7 @@ fn random(cx: Cx<'_>, op: RandomOp) -> Check {
     cx.counts(2, results)?;
     let (seed, offset) = (cx.operand_tile(0)?, cx.operand_tile(1)?);
     is_dtype(seed, DType::U64)?;
-    ensure(seed.shape.is_empty(), V10, || "the seed is no scalar".into())?;
+    ensure(seed.shape.is_empty(), V10, || "the seed must be a scalar".into())?;
     within(offset, DTypeSet::of(&[DType::I32, DType::U32]))?;
     for i in 0..results {
         same_shape(offset.shape, cx.result_tile(i)?.shape)?;

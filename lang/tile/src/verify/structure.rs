@@ -1,7 +1,6 @@
 //! V05, V06, V07: the shape of a function, and the walk that checks each instruction.
 //!
-//! May assume that the signature of the function has been checked. Guarantees that every check of an instruction sees
-//! ids that are in range.
+//! Requires a checked signature. Guarantees that every check of an instruction sees ids that are in range.
 
 use tk_ops::{ControlOp, Op};
 
@@ -47,13 +46,13 @@ struct Walk<'a> {
     module: &'a Module,
     func: &'a Func,
     signatures: &'a Signatures<'a>,
-    /// Whether operations of a machine may stand here.
+    /// Whether machine operations are allowed.
     machine: bool,
-    /// What has been seen. The second walk uses `values` for what is visible.
+    /// The blocks, instructions and values seen so far. The second walk uses `values` for the visible ones.
     blocks: Vec<bool>,
     insts: Vec<bool>,
     values: Vec<bool>,
-    /// The instruction that is being looked at.
+    /// The instruction being checked.
     at: Option<InstId>,
 }
 
@@ -75,7 +74,7 @@ impl Walk<'_> {
         }
         for i in &block.insts {
             let Some(inst) = func.insts.get(*i).filter(|_| first_time(&mut self.insts, i.index())) else {
-                return fault(Invariant::V05, format!("{i} does not exist or stands in two places"));
+                return fault(Invariant::V05, format!("{i} does not exist or is in two places"));
             };
             self.at = Some(*i);
             let missing = inst.operands.iter().find(|v| func.values.get(**v).is_none());
@@ -95,7 +94,9 @@ impl Walk<'_> {
         let known = self.func.values.get(v).filter(|value| value.def == def);
         match known.filter(|_| first_time(&mut self.values, v.index())) {
             Some(value) => checked_type(self.module, value.ty).map(|_| ()),
-            None => fault(Invariant::V05, format!("{v} is defined in two places, or does not know where")),
+            None => {
+                fault(Invariant::V05, format!("{v} is defined twice, or its recorded definition is wrong"))
+            }
         }
     }
 
@@ -111,10 +112,13 @@ impl Walk<'_> {
             self.at = Some(*i);
             let name = inst.name();
             if let Some(v) = inst.operands.iter().find(|v| self.values.get(v.index()) != Some(&true)) {
-                return fault(Invariant::V07, format!("`{name}` uses {v}, which is not defined before it"));
+                return fault(
+                    Invariant::V07,
+                    format!("the definition of {v} does not dominate its use in `{name}`"),
+                );
             }
             ensure(!is_terminator(inst.op) || Some(*i) == last, Invariant::V06, || {
-                format!("`{name}` stands before the end of its block")
+                format!("terminator `{name}` before the end of its block")
             })?;
             if !self.machine || !is_machine(inst) {
                 ops::inst(self.module, func, inst, self.signatures).map_err(|f| named(name, f))?;
@@ -140,8 +144,8 @@ impl Walk<'_> {
         let wanted = owner.map_or(Op::Control(ControlOp::Return), inner);
         let found = last.map(|i| func.insts[i].op);
         ensure(found == Some(wanted), Invariant::V06, || {
-            let found = found.map_or("nothing", |o| o.name());
-            format!("the block ends in `{found}` where `{}` is asked for", wanted.name())
+            let found = found.map_or("nothing".into(), |o| format!("`{}`", o.name()));
+            format!("expected `{}` at the end of the block, found {found}", wanted.name())
         })?;
         match (owner, last) {
             (None, Some(last)) => control::returned(self.module, func, &func.insts[last]),

@@ -61,7 +61,7 @@ fn failure_names_the_pass() {
     };
     let module = TileModule::new(parse("fn @f() {\n  return\n}\n").unwrap()).unwrap();
     let error = run_passes(&[breaks], module, None).map(|_| ()).unwrap_err();
-    assert_eq!(error.to_string(), "after the pass `breaks`: V02 in @f: 0 parameters have 1 names");
+    assert_eq!(error.to_string(), "after the pass `breaks`: V02 in @f: 0 parameters, but 1 names");
 }
 
 /// A chain of functions that each call the next one twice does not double at every step.

@@ -98,7 +98,7 @@ fn names_behind_types_are_for_later_stages() {
     let func = FuncId(0);
     let mut mark = |v| marks.get(&(func, v)).cloned();
     assert_eq!(print_marked(&module, &module.funcs[func], Options::default(), &mut mark), text);
-    assert_eq!(mistake(text), "1:15: only later stages have layouts");
+    assert_eq!(mistake(text), "1:15: layouts are only allowed in later stages");
 }
 
 /// Where the first mistake of a text is, and what it is called.
@@ -113,14 +113,17 @@ fn mistakes_have_places() {
     assert_eq!(mistake("fn @f() {\n  return v3\n}"), "2:10: `v3` is not defined above");
     assert_eq!(mistake("fn @f(v0: i32, v0: i32) {}"), "1:16: `v0` is defined twice");
     assert_eq!(mistake("fn @f() { v0, v0 = undef : i32, i32 }"), "1:37: `v0` is defined twice");
-    assert_eq!(mistake("fn @f() { v0 = undef : i32, i32 }"), "1:33: 1 results have 2 types");
-    assert_eq!(mistake("fn @f() { v0 = const {value = 300 : u8} : u8 }"), "1:31: `300` is no value of `u8`");
+    assert_eq!(mistake("fn @f() { v0 = undef : i32, i32 }"), "1:33: 1 results, but 2 types");
+    assert_eq!(
+        mistake("fn @f() { v0 = const {value = 300 : u8} : u8 }"),
+        "1:31: `300` is not a value of `u8`"
+    );
     assert_eq!(mistake("fn @f() { v0 = const {valeu = 3} : u8 }"), "1:23: expected the name of an attribute");
-    assert_eq!(mistake("fn @f() { v0 = const {k = 1, k = 2} : u8 }"), "1:30: `k` is given twice");
-    assert_eq!(mistake("fn @\"f() {}"), "1:5: this string has no end on its line");
-    assert_eq!(mistake("fn @f() { # }"), "1:11: this character begins nothing");
+    assert_eq!(mistake("fn @f() { v0 = const {k = 1, k = 2} : u8 }"), "1:30: duplicate attribute `k`");
+    assert_eq!(mistake("fn @\"f() {}"), "1:5: unterminated string");
+    assert_eq!(mistake("fn @f() { # }"), "1:11: unexpected character");
     assert_eq!(mistake("fn @f(v0: bool) { if v0 { yield } }"), "1:27: expected the name of an attribute");
-    assert_eq!(mistake("fn @f(v0: tile[f32, 4294967296]) {}"), "1:21: expected an integer that fits here");
+    assert_eq!(mistake("fn @f(v0: tile[f32, 4294967296]) {}"), "1:21: expected an integer in range");
 }
 
 /// Reads a text and, if it is IR, does what is done with IR.
@@ -129,7 +132,7 @@ fn survive(text: &str) {
         let printed = module.to_string();
         assert_eq!(parse(&printed).unwrap_or_else(|e| panic!("{e}\n{printed}")).to_string(), printed);
         if let Ok(module) = TileModule::new(module) {
-            // The second list leaves functions that nobody calls where they are.
+            // The second list leaves unused functions where they are.
             for passes in [PASSES, &PASSES[1..]] {
                 run_passes(passes, module.clone(), None).unwrap_or_else(|e| panic!("{e}\n{text}"));
             }

@@ -28,7 +28,7 @@ impl Known {
         self.0.get(i).filter(|r| r.first <= program).map_or(0, |r| r.epoch)
     }
 
-    /// What either knows.
+    /// The union of both.
     pub fn join(&self, other: &Known) -> Known {
         let mut out: Vec<Run> = Vec::with_capacity(self.0.len() + 1);
         let (mut a, mut b) = (self.0.iter().peekable(), other.0.iter().peekable());

@@ -28,14 +28,14 @@ pub(super) struct Stamp {
     pub loc: Option<Loc>,
 }
 
-/// What an atomic orders.
+/// The memory ordering of an atomic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ordering {
-    /// What other programs released before is seen after it.
+    /// Sees everything that other programs released before.
     pub acquire: bool,
-    /// What was done before it is seen by those who acquire it.
+    /// Makes everything before it visible to programs that acquire it.
     pub release: bool,
-    /// What is written does not depend on what was there.
+    /// The written value does not depend on the old one.
     pub store: bool,
 }
 
@@ -52,13 +52,13 @@ impl Default for Time {
     }
 }
 
-/// Who did what, and what of it is over.
+/// The accesses of a launch, and those that have ended.
 #[derive(Default)]
 struct History {
     /// The program that runs and the place of its instruction.
     program: u64,
     loc: Option<Loc>,
-    /// What it reads, others may change meanwhile by atomics.
+    /// Others may change the value read meanwhile, by atomics.
     volatile: bool,
     /// The first one stands for no access.
     stamps: Vec<Stamp>,
@@ -74,11 +74,11 @@ struct History {
 struct State {
     history: History,
     shadows: HashMap<BufferId, Shadow>,
-    /// What was released at a place.
+    /// The released state of each place.
     released: HashMap<(BufferId, usize), Arc<Known>>,
 }
 
-/// What checked mode knows of a launch.
+/// The state of checked mode in a launch.
 pub(crate) struct Checker {
     /// The grid; none for a test, where one program runs alone.
     grid: Option<[u32; 3]>,
@@ -180,7 +180,7 @@ impl Checker {
         }
     }
 
-    /// Whether an access conflicts with one before it.
+    /// The conflict of an access with an earlier one.
     fn judge(&self, history: &History, before: StampId, now: StampId) -> Option<Wrong> {
         let (b, n) = (history.stamps.get(before as usize)?, history.stamps.get(now as usize)?);
         if !b.access.writes && !n.access.writes {
@@ -276,13 +276,13 @@ impl Checker {
         self.params.get(param as usize).map_or("", |n| n)
     }
 
-    /// Whether the kernel says so.
+    /// Returns true if the kernel declares `alias` for both.
     fn may_alias(&self, x: &str, y: &str) -> bool {
         self.alias.iter().any(|(a, b)| (a == x && b == y) || (a == y && b == x))
     }
 }
 
-/// What is wrong with two accesses.
+/// The conflict between two accesses.
 #[derive(Clone, Copy)]
 enum Wrong {
     Race,

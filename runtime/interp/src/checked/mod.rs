@@ -1,11 +1,11 @@
 //! Checked mode: the records of a launch about its accesses, to report faults that a device does not detect.
 //!
-//! - [`memory`]: reads of uninitialized memory, races between programs, parameters that reach the same memory;
+//! - [`memory`]: reads of uninitialized memory, races between programs, aliasing parameters;
 //! - [`lanes`]: one store that writes different values to one place;
 //! - [`arithmetic`]: divisions by zero, overflow in the offset of a pointer;
 //! - [`promises`]: `assume`, `multiple_of`, `max_contiguous`, indices outside.
 //!
-//! May assume that one thread runs all programs of a launch: reports are the same in every run.
+//! Requires that one thread runs all programs of a launch, so that every run gives the same reports.
 
 pub(crate) mod arithmetic;
 mod clock;

@@ -64,7 +64,7 @@ impl Slice<'_> {
         self.types.get(self.func.values.get(v)?.ty).dtype()
     }
 
-    /// What a value is computed from, as far as that is part of the offset too.
+    /// The operands of a value, where they are part of the offset too.
     fn sources(&mut self, v: ValueId, out: &mut Vec<ValueId>) {
         let Some(value) = self.func.values.get(v) else { return };
         match value.def {

@@ -68,7 +68,7 @@ pub(crate) fn run_of(op: ControlOp, x: &Value, ty: &Type, n: i64, space: &Space)
     Ok(())
 }
 
-/// What a promise about this type counts in.
+/// The unit of a promise about this type.
 fn unit(ty: &Type) -> &'static str {
     match ty.elem() {
         Elem::Ptr { .. } => " elements",

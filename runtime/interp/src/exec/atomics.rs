@@ -17,7 +17,7 @@ use crate::fault::Fault;
 use crate::space::{Access, Space};
 use crate::value::{Pointer, Value, View};
 
-/// Where the lanes act.
+/// The memory that the lanes access.
 enum Target {
     Pointers(Value),
     /// A view and positions, one per axis.
@@ -54,7 +54,7 @@ impl Target {
     }
 }
 
-/// What an atomic means to other programs.
+/// The memory ordering and scope of an atomic.
 struct Meaning {
     access: Access,
     order: Ordering,

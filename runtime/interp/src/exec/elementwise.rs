@@ -98,7 +98,7 @@ pub(super) fn wrong(e: EvalError) -> Fault {
     Fault::internal(e)
 }
 
-/// What pointers have: `select`, and casts to other pointers.
+/// The elementwise operations on pointers: `select`, and casts to other pointers.
 fn pointers(op: ElementwiseOp, values: &[Value], args: &Args<'_, '_>) -> Result<Value, Fault> {
     let def = args.def(0)?;
     match (op, values) {

@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::space::Space;
 use crate::value::Value;
 
-/// What is folded how.
+/// The kinds of folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Folding {
     /// To one element.
@@ -31,11 +31,11 @@ pub(crate) enum Folding {
 pub(crate) struct Fold {
     folding: Folding,
     elems: Vec<Elem>,
-    /// Where pointers point to.
+    /// The targets of pointers.
     space: Arc<Space>,
     /// Per operand the rows, which are folded with each other; pointers as addresses.
     rows: Vec<Buf>,
-    /// How many rows are left.
+    /// The number of rows left.
     len: usize,
     /// Extents before and after the axis; a row has an element for each of both.
     outer: usize,
@@ -90,12 +90,12 @@ impl Fold {
         self.outer * self.inner
     }
 
-    /// Where row `i` of a scan begins.
+    /// The start of row `i` of a scan.
     fn start(&self, i: usize, reverse: bool) -> isize {
         (if reverse { self.len - 1 - i } else { i } * self.lanes()) as isize
     }
 
-    /// What the block runs on next; `None` when everything is folded.
+    /// The next arguments of the block; `None` when everything is folded.
     pub fn arguments(&mut self) -> Option<Vec<Value>> {
         if self.round.at >= self.round.count && !self.begin_round() {
             return None;

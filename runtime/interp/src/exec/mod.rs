@@ -1,6 +1,6 @@
 //! The operations without control flow: each reads registers, computes, and writes registers. A file per class.
 //!
-//! May assume that types and shapes are as the verifier checks them; where they are not, a fault `E0001` comes out.
+//! Expects the types and shapes that the verifier guarantees; anything else is a fault `E0001`.
 
 mod atomics;
 mod create;
@@ -31,21 +31,21 @@ pub(crate) use elementwise::{elem_size, pointee_size};
 pub(crate) use fold::{Fold, Folding};
 pub(crate) use view::{contiguous, load_all, tile_bytes};
 
-/// What a program knows of its surroundings.
+/// The surroundings of a program.
 #[derive(Clone)]
 pub(crate) struct Context {
-    /// Which program of the grid it is.
+    /// The position of the program in the grid.
     pub program: [u32; 3],
     /// The grid.
     pub grid: [u32; 3],
     /// The memory it can reach.
     pub space: Arc<Space>,
-    /// What programs print.
+    /// The output of programs.
     pub printed: Printed,
 }
 
 impl Context {
-    /// Whether checked mode is on.
+    /// Returns true if checked mode is on.
     pub fn checked(&self) -> bool {
         self.space.checker.is_some()
     }
@@ -64,7 +64,7 @@ impl<'a, 'm> Args<'a, 'm> {
         Args { step, slots }
     }
 
-    /// How many operands there are.
+    /// The number of operands.
     pub fn len(&self) -> usize {
         self.step.uses.len()
     }

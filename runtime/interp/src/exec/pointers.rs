@@ -176,7 +176,7 @@ pub(super) fn store(args: &mut Args<'_, '_>, space: &Space) -> Result<(), Fault>
     }
 }
 
-/// The elements to store, shared where they already stand as they should.
+/// The elements to store, shared if they are already in place.
 pub(super) fn stored(elem: &Elem, value: Value, n: usize, space: &Space) -> Result<Arc<Buf>, Fault> {
     match (elem, value) {
         (Elem::Scalar(d), Value::Tile(buf)) if buf.dtype() == *d && buf.len() == n => Ok(buf),

@@ -1,6 +1,6 @@
 //! Access to single elements of a view: `view_gather` and `view_scatter`.
 //!
-//! May assume nothing about extents, strides and positions. Positions outside of a view on any axis touch no memory.
+//! Accepts any extents, strides and positions. Positions outside of a view on any axis touch no memory.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ struct Places {
     base: Pointer,
     /// Elements from the base; 0 where nothing is touched.
     offsets: Buf,
-    /// What is inside the view and not masked off.
+    /// The elements inside the view that are not masked off.
     touched: Vec<bool>,
 }
 

@@ -10,7 +10,7 @@ use super::Args;
 use crate::fault::Fault;
 use crate::value::Value;
 
-/// Where the elements of a result lie in an operand.
+/// The places of the elements of a result in an operand.
 struct Picture {
     start: isize,
     shape: Vec<usize>,
@@ -129,7 +129,7 @@ fn split(args: &mut Args<'_, '_>) -> Result<(), Fault> {
     args.put(1, second)
 }
 
-/// Where the elements of an operand go in the result.
+/// The places of the elements of an operand in the result.
 struct Part {
     start: isize,
     shape: Vec<usize>,

@@ -1,7 +1,7 @@
 //! Copies between a box of a strided array and a box of a tile.
 //!
-//! May assume nothing about strides and extents: [`Boxes::hull`] says which elements of memory are touched, computed
-//! without overflow, and the caller has that checked before it copies.
+//! Accepts any strides and extents: [`Boxes::hull`] computes, without overflow, which elements of memory are touched,
+//! and the caller checks that before it copies.
 
 /// One dimension of a box.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ impl Boxes {
         outer.each(|memory, _| f(memory, run));
     }
 
-    /// Whether two places may be one element of memory: not if each step passes all that smaller steps reach.
+    /// Returns true if two places may be one element of memory: not if each step passes all that smaller steps reach.
     pub fn may_overlap(&self) -> bool {
         let mut steps: Vec<(u64, u64)> =
             self.dims.iter().map(|d| (d.memory.unsigned_abs(), d.count as u64)).collect();

@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::space::{Access, Denied, Space};
 use crate::value::{Pointer, Value, offset_at};
 
-/// Which lanes take part.
+/// The lanes that take part.
 #[derive(Clone, Copy)]
 pub(super) enum Mask<'a> {
     All,
@@ -22,7 +22,7 @@ pub(super) enum Mask<'a> {
 }
 
 impl Mask<'_> {
-    /// How many lanes from `i` on take part without a gap; `n` lanes in all.
+    /// The number of lanes from `i` on that take part without a gap; `n` lanes in all.
     fn run(self, i: usize, n: usize) -> usize {
         match self {
             Mask::All => n - i,
@@ -41,8 +41,8 @@ impl Mask<'_> {
     }
 }
 
-/// The length of the longest start of `all` that holds throughout: `holds(part, position)` is asked for whole chunks,
-/// which the compiler turns into vector instructions, and for single elements where a chunk breaks it.
+/// The length of the longest start of `all` that holds throughout: `holds(part, position)` is called for whole
+/// chunks, which the compiler turns into vector instructions, and for single elements where a chunk breaks it.
 fn run_length<T>(all: &[T], holds: impl Fn(&[T], usize) -> bool) -> usize {
     // Long enough for a few vectors, short enough to find a row of 64 quickly.
     const CHUNK: usize = 32;
@@ -79,7 +79,7 @@ impl Offset for i64 {
     }
 }
 
-/// How many offsets from the start on are consecutive.
+/// The number of consecutive offsets from the start on.
 fn consecutive<O: Offset>(offsets: &[O]) -> usize {
     match offsets {
         [] => 0,
@@ -289,7 +289,7 @@ impl Loading {
     }
 }
 
-/// The elements of a value as they stand in memory: pointers become addresses.
+/// The elements of a value as they are in memory: pointers become addresses.
 pub(super) fn to_memory(elem: &Elem, value: Value, n: usize, space: &Space) -> Result<Buf, Fault> {
     let (buf, dtype) = match elem {
         Elem::Ptr { pointee, .. } => {

@@ -1,7 +1,6 @@
 //! Views: making them, taking parts of them, and moving boxes between them and tiles.
 //!
-//! May assume nothing about extents, strides and positions: all of i64 may come. Positions outside of a view touch no
-//! memory.
+//! Accepts any i64 as extent, stride or position. Positions outside of a view touch no memory.
 
 use std::sync::Arc;
 
@@ -272,7 +271,7 @@ pub(crate) fn contiguous(base: crate::value::Pointer, shape: &[usize]) -> View {
     View { base, shape: shape.iter().map(|d| *d as i64).collect(), strides }
 }
 
-/// The bytes of a tile as they stand in memory.
+/// The bytes of a tile as they are in memory.
 pub(crate) fn tile_bytes(elem: &Elem, value: Value, n: usize, space: &Space) -> Result<Vec<u8>, Fault> {
     Ok(stored(elem, value, n, space)?.to_le_bytes())
 }

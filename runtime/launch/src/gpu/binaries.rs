@@ -29,7 +29,7 @@ impl fmt::Debug for Binaries {
 }
 
 impl Binaries {
-    /// None yet. Fails if there is no target for the device.
+    /// None yet. Fails if the device has no target.
     pub fn new(device: Device, compiler: Arc<dyn Compile>) -> Result<Binaries, CudaError> {
         let target = device.target().ok_or_else(|| {
             let (name, architecture) = (device.name(), device.architecture());
@@ -44,7 +44,7 @@ impl Binaries {
         &self.device
     }
 
-    /// What launch contracts and compile-time code may ask about the device.
+    /// The facts that launch contracts and compile-time code may ask for about the device.
     pub fn facts(&self) -> contract::Device {
         let (sms, smem) = (self.device.sms().into(), self.device.shared_bytes().into());
         contract::Device { sms, smem, target: self.compiler.target(self.target) }

@@ -16,7 +16,7 @@ use super::stream::{Event, Stream};
 /// A Rust type of an element type.
 ///
 /// # Safety
-/// Every bit pattern is a value, and there is no padding.
+/// Every bit pattern is a value, without padding.
 pub unsafe trait Element: Copy + 'static {
     /// The element type.
     const DTYPE: DType;
@@ -112,7 +112,7 @@ impl Buffer {
         self.address
     }
 
-    /// Whether its context is not lost.
+    /// Returns true unless its context is lost.
     pub(crate) fn is_usable(&self) -> bool {
         self.context.lost().is_none()
     }
@@ -122,7 +122,7 @@ impl Buffer {
         self.bytes
     }
 
-    /// Whether it has no bytes.
+    /// Returns true if it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -209,7 +209,7 @@ impl Buffer {
         if code == 0 { Ok(()) } else { Err(self.context.fail(code, &stream.suspects())) }
     }
 
-    /// Whether a copy of that many bytes stays inside; makes the context current.
+    /// Checks that a copy of that many bytes stays inside; makes the context current.
     fn fits(&self, bytes: usize) -> Result<(), CudaError> {
         if bytes > self.bytes {
             let sentence = format!("cannot copy {bytes} bytes: the buffer on the GPU has {}", self.bytes);
@@ -316,7 +316,7 @@ impl Pending {
         match stream.record() {
             Ok(done) => Ok(Pending { done, host: Some(host) }),
             Err(error) => {
-                // The copy may run, and there is no event to wait for.
+                // The copy may run, without an event to wait for.
                 if stream.synchronize().is_err() {
                     std::mem::forget(host);
                 }

@@ -11,7 +11,7 @@ use super::vendor::{Api, Architecture, Attributes, Code, Shared, Vendor};
 
 const UPDATE: &str = "update NVIDIA's driver";
 
-/// What is so on NVIDIA's GPUs.
+/// The facts about NVIDIA's GPUs.
 pub(crate) static NVIDIA: Vendor = Vendor {
     api: Api::Cuda,
     maker: "NVIDIA",

@@ -220,7 +220,7 @@ pub(crate) fn version(driver: &Driver) -> Result<(u32, u32), CudaError> {
     Ok((driver.vendor.version)(u32::try_from(n).unwrap_or(0)))
 }
 
-/// How many GPUs there are; at least one.
+/// The number of GPUs; at least one.
 fn count(driver: &Driver) -> Result<usize, CudaError> {
     let (mut n, what): (c_int, _) = (0, "no kernel can run");
     // SAFETY: the place lives.

@@ -160,7 +160,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// What a device says of itself; the number is one of the vendor's.
+    /// An attribute of a device; the number is one of the vendor's.
     pub(crate) fn attribute(&self, device: CUdevice, attribute: c_int) -> Result<u32, CudaError> {
         let mut n: c_int = 0;
         // SAFETY: the place lives.

@@ -8,7 +8,7 @@ use super::vendor::Vendor;
 /// An error, and what to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaError {
-    /// What happened.
+    /// A description of the error.
     pub sentence: String,
     /// One thing to try.
     pub fix: String,
@@ -74,7 +74,7 @@ const MEANINGS: &[Meaning] = &[
     ),
 ];
 
-/// Whether after this error every call in the same context fails too.
+/// Returns true if after this error every call in the same context fails too.
 pub(crate) fn loses_context(code: u32) -> bool {
     // 214: a memory error that could not be corrected; 220: a broken link. 709: the context is already destroyed.
     matches!(code, 214 | 220 | 700 | 702 | 709 | 710 | 714..=719 | 721)
@@ -98,7 +98,7 @@ impl CudaError {
         CudaError { sentence: format!("{what}: {meaning} ({name})"), fix, code: Some(code) }
     }
 
-    /// There is no driver.
+    /// No driver was found.
     pub(crate) fn no_driver(vendor: &Vendor) -> CudaError {
         let Vendor { driver, library, install, .. } = vendor;
         let sentence = format!("no {driver} on this machine: library `{library}` not found");

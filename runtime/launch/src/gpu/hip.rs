@@ -19,7 +19,8 @@ use super::driver::Driver;
 use super::error::{CudaError, Meaning, code};
 use super::vendor::{Api, Architecture, Attributes, Code, Shared, Vendor};
 
-/// What is so on AMD's GPUs. Attributes are of `hipDeviceAttribute_t`, the same from the header of ROCm 5.5 to that of 7.
+/// The facts about AMD's GPUs. Attributes are of `hipDeviceAttribute_t`, the same from the header of ROCm 5.5 to that
+/// of 7.
 pub(crate) static AMD: Vendor = Vendor {
     api: Api::Hip,
     maker: "AMD",
@@ -84,8 +85,8 @@ const MEANINGS: &[Meaning] = &[
     ),
 ];
 
-/// Where the library is looked for: newest first, then where ROCm's packages put it, which not every machine tells its
-/// loader. A new major version of ROCm needs a new name.
+/// The places to search for the library: newest first, then where ROCm's packages put it, which not every machine
+/// tells its loader. A new major version of ROCm needs a new name.
 const NAMES: [&str; 5] = [
     "libamdhip64.so.7",
     "libamdhip64.so.6",
@@ -101,7 +102,7 @@ fn library() -> Option<&'static Library> {
     FOUND.get_or_init(|| NAMES.iter().find_map(load)).as_ref()
 }
 
-/// Where a GPU is plugged in. Partitions of one have the same place, and the same architecture.
+/// The PCI place of a GPU. Partitions of one have the same place, and the same architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     domain: u32,

@@ -79,12 +79,12 @@ impl Args {
         self
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are none.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -117,7 +117,7 @@ pub struct KernelInfo {
 }
 
 impl KernelInfo {
-    /// Whether it gets control memory.
+    /// Returns true if it gets control memory.
     #[inline]
     pub fn has_control(&self) -> bool {
         self.meets || !self.messages.is_empty()
@@ -213,7 +213,7 @@ pub struct Kernel {
     info: KernelInfo,
     /// The name for streams to remember; it outlives every stream.
     shown: &'static String,
-    /// Where it was first launched: the number of the context and the function there.
+    /// The first launch: the number of its context and the function there.
     first: OnceLock<(u64, Function)>,
     others: Mutex<BTreeMap<u64, Function>>,
     maps: Maps,

@@ -40,7 +40,7 @@ struct Inner {
 /// A variant that can be launched.
 struct Loaded {
     kernel: Kernel,
-    /// What it is passed.
+    /// Its arguments.
     passed: Vec<Machine>,
 }
 
@@ -201,7 +201,7 @@ impl Kernels {
     }
 }
 
-/// What the tile IR of a variant is passed: all that there is of each argument that it has, and its workspaces.
+/// The arguments of the tile IR of a variant: every number of each argument that it has, and its workspaces.
 fn in_full(kernel: &tk_bundle::Kernel, variant: &Variant) -> Vec<Machine> {
     let mut out = vec![];
     for (arg, param) in (0u32..).zip(&kernel.params) {
@@ -252,7 +252,8 @@ fn argument<'a>(arg: &'a Arg<'_>) -> Argument<'a> {
     }
 }
 
-/// What a function is passed, as the bits of each value; workspaces are still 0. `None` if the arguments are others.
+/// The arguments of a function, as the bits of each value; workspaces are still 0. `None` if the arguments are
+/// others.
 fn words(passed: &[Machine], args: &[Arg<'_>]) -> Option<SmallVec<[u64; 2 * MOST]>> {
     let one = |m: &Machine| {
         let arg = |i: &u32| args.get(*i as usize);

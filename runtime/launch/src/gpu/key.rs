@@ -63,7 +63,7 @@ impl<'a> Arg<'a> {
         }
     }
 
-    /// Whether the elements of a tensor lie in its memory.
+    /// Returns true if the elements of a tensor are inside its memory.
     #[inline]
     pub(crate) fn inside(&self) -> bool {
         let Arg::Tensor { bytes, dtype, shape, strides, .. } = self else { return true };
@@ -160,7 +160,7 @@ const DTYPE: u32 = 48;
 const RANK_AT: u32 = 32;
 const EXACT: u64 = 1 << 31;
 
-/// What is known of a machine parameter, in [`FACT_BITS`] bits.
+/// The facts about a machine parameter, in [`FACT_BITS`] bits.
 #[inline]
 fn fact(f: ArgFacts) -> u64 {
     u64::from(f.divisible.trailing_zeros()) << 2 | u64::from(f.positive) << 1 | u64::from(f.one)
@@ -170,8 +170,8 @@ fn fact(f: ArgFacts) -> u64 {
 /// in a word.
 const FACT_BITS: u32 = 5;
 
-/// Whether the numbers of an argument are part of the key, in the words of [`ArgUse`]. What is not understood here is
-/// exact, so that the plan says what is wrong with it.
+/// Returns true if the numbers of an argument are part of the key, in the words of [`ArgUse`]. What is not understood
+/// here is exact, so that the plan says what is wrong with it.
 #[inline]
 pub(crate) fn exact(u: Option<&ArgUse>, arg: &Arg<'_>) -> bool {
     let Some(u) = u else { return true };
@@ -226,7 +226,7 @@ pub(crate) fn write(class: u64, uses: &[ArgUse], args: &[Arg<'_>], key: &mut Vec
     }
 }
 
-/// A hash of keys: their words are multiplied into one. Keys are made here and not by whoever could want them to
+/// A hash of keys: their words are multiplied into one. Keys are made here and not by a party that could want them to
 /// collide, and equal hashes of different keys cost time only.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyHasher(u64);

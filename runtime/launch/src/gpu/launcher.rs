@@ -167,7 +167,7 @@ impl CallSite {
     }
 }
 
-/// What one place has launched.
+/// The state of one place that launches.
 #[derive(Debug)]
 struct Site {
     class: u64,
@@ -317,7 +317,7 @@ pub(crate) fn outside(args: &[Arg<'_>]) -> CudaError {
 }
 
 impl Inner {
-    /// An assert that failed, with its place in words: whoever sees it may have no source to show.
+    /// An assert that failed, with its place in words: its reader may have no source to show.
     fn failed(&self, fault: &Fault, kernel: &str, place: Span) -> Diagnostic {
         let d = diagnostic(fault, place);
         let sources = &self.session.checked().sources;
@@ -381,7 +381,7 @@ fn bug(what: &str) -> Diagnostic {
     Diagnostic::error(codes::INTERNAL, Span::default(), format!("internal error in a launch: {what}"), "")
 }
 
-/// How the machine parameters follow from the arguments.
+/// The mapping of the arguments to the machine parameters.
 #[derive(Default)]
 struct Recipe {
     kinds: Vec<ParamKind>,

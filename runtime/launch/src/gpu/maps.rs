@@ -1,8 +1,9 @@
 //! Tensor maps of launches for TMA: [`Maps`], as the driver encodes them.
 //!
-//! An encoding depends on the address, extents and strides of a tensor and on nothing else, so the last ones of a kernel are
-//! remembered. Guarantees that a map is only made of a tensor that has elements, an address and strides that are multiples of
-//! 16 bytes, and neighbours along its last axis: the facts for which the code was made say so.
+//! An encoding depends on the address, extents and strides of a tensor and on nothing else, so the last ones of a
+//! kernel are remembered. Guarantees that a map is only made of a tensor that has elements, an address and strides
+//! that are multiples of 16 bytes, and neighbours along its last axis: the facts for which the code was made
+//! guarantee it.
 
 use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
@@ -87,7 +88,7 @@ impl Maps {
     }
 }
 
-/// What these values say about a tensor.
+/// The tensor that these values describe.
 fn tensor(info: &KernelInfo, map: &TensorMap, values: &[u64]) -> Option<Tensor> {
     let word = |w: Word| match w {
         Word::Value(v) => Some(v as u64),
@@ -135,7 +136,7 @@ fn encode(
     const PROMOTION_256_BYTES: u32 = 3;
     let rank = map.dimensions.len().min(MOST);
     let (tile, every) = ([(u64::from(map.span) / bytes) as u32, map.lines, 1, 1, 1], [1u32; MOST]);
-    // The first dimension has no stride: its elements lie together.
+    // The first dimension has no stride: its elements are contiguous.
     let [_, strides @ ..] = &tensor.steps;
     let mut out = Encoded([0; 16]);
     // SAFETY: the places live, and have as many numbers as a map of this rank needs.

@@ -27,10 +27,10 @@ pub(crate) struct Messages {
     records: Option<Pinned>,
 }
 
-/// What a launch has said.
+/// The messages of a launch.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
-    /// What it printed.
+    /// The printed records.
     pub records: Records,
     /// Lines for which there was no room.
     pub lost: usize,
@@ -38,7 +38,7 @@ pub(crate) struct Said {
     failed: Option<Failed>,
 }
 
-/// An assert that failed. The first one is that of the first program, which stands first in it.
+/// An assert that failed. The first one is that of the first program, which comes first in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Failed {
     /// The ids of the program, z first.
@@ -97,7 +97,8 @@ impl Messages {
         Ok(Messages { control: device.alloc(control::BYTES)?, records })
     }
 
-    /// Whether it can be used for a launch of such a kernel: its context is not lost, and it has room for records.
+    /// Returns true if it can be used for a launch of such a kernel: its context is not lost, and it has room for
+    /// records.
     pub fn serves(&self, says: bool) -> bool {
         (self.records.is_some() || !says) && self.control.is_usable()
     }
@@ -107,7 +108,7 @@ impl Messages {
         self.control.address()
     }
 
-    /// Begins a launch: nothing has been said, and no program has reached a barrier.
+    /// Begins a launch: no messages yet, and no program has reached a barrier.
     pub fn begin(&self, stream: &Stream) -> Result<(), CudaError> {
         let mut bytes = [0u8; control::BYTES];
         if let Some(records) = &self.records {
@@ -127,7 +128,7 @@ impl Messages {
         self.control.copy_from(stream, &bytes)
     }
 
-    /// What was said. `done` is the stream of a launch that has come to its end; of any other, records may be missing.
+    /// The messages of a launch. `done` is its stream if it has come to its end; otherwise records may be missing.
     pub fn end(&mut self, done: Option<&Stream>) -> Result<Said, CudaError> {
         let mut said = Said::default();
         let Some(memory) = &mut self.records else { return Ok(said) };

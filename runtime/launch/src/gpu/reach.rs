@@ -1,7 +1,8 @@
 //! The host memory that a launch reaches: the buffers that must be on the GPU, and the translation of their pointers.
 //!
-//! A buffer whose elements are pointers holds virtual addresses of a `Memory`. On the GPU they have to be addresses of
-//! the GPU, and after the launch virtual ones again. Guarantees that what is no address of a buffer stays as it is.
+//! A buffer whose elements are pointers holds virtual addresses of a `Memory`. On the GPU they must be addresses of
+//! the GPU, and after the launch virtual ones again. Guarantees that a value that is no address of a buffer stays
+//! unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +73,7 @@ impl Search<'_> {
 /// A copy of a buffer.
 pub(crate) fn read(place: Place) -> Vec<u8> {
     let mut bytes = vec![0; place.len];
-    // SAFETY: whoever made the place holds the buffers, and `bytes` is new and as long.
+    // SAFETY: the maker of the place holds the buffers, and `bytes` is new and as long.
     unsafe { std::ptr::copy_nonoverlapping(place.start, bytes.as_mut_ptr(), place.len) };
     bytes
 }
@@ -88,7 +89,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.chunks_exact(POINTER).filter_map(|c| c.try_into().ok()).map(u64::from_le_bytes)
 }
 
-/// Where ranges of addresses lie in another address space.
+/// The places of ranges of addresses in another address space.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Translation {
     /// Start, length, start on the other side; by start.
@@ -107,7 +108,7 @@ impl Translation {
         Translation::new(self.ranges.iter().map(|(from, len, to)| (*to, *len, *from)).collect())
     }
 
-    /// The address on the other side. The end of a range, where a pointer may stand too, belongs to it unless another
+    /// The address on the other side. The end of a range, where a pointer may be too, belongs to it unless another
     /// one begins there; what is in none stays.
     pub fn address(&self, address: u64) -> u64 {
         let after = self.ranges.partition_point(|(from, ..)| *from <= address);

@@ -17,7 +17,7 @@ use crate::session::lock;
 
 /// Kernels that a stream remembers. More would make the sentence long and not clearer.
 const REMEMBERED: usize = 4;
-/// How often a stream is asked whether it is done before the thread sleeps between two questions.
+/// The number of times that a stream is polled before the thread sleeps between two polls.
 const SPINS: u32 = 1000;
 /// The pause between two questions: short against the time of a kernel that did not end within [`SPINS`] questions.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -28,11 +28,11 @@ pub struct Stream {
     raw: CUstream,
     /// The names of the last kernels, at most [`REMEMBERED`]; null where there was none.
     names: [AtomicPtr<String>; REMEMBERED],
-    /// How many kernels were launched since the last synchronisation.
+    /// The number of kernels launched since the last synchronisation.
     launched: AtomicUsize,
     /// Whether what is put in it is recorded.
     recording: AtomicBool,
-    /// What was launched since it is: a graph must keep it loaded.
+    /// The modules launched since the recording began: a graph must keep them loaded.
     recorded: Mutex<Vec<Module>>,
 }
 
@@ -98,7 +98,7 @@ impl Stream {
         }
     }
 
-    /// What failed, if something did: the kernels that were launched since the last synchronisation.
+    /// The suspects after a failure: the kernels that were launched since the last synchronisation.
     pub(crate) fn suspects(&self) -> String {
         let launched = self.launched.load(Ordering::Relaxed);
         let mut names = vec![];

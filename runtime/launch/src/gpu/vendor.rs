@@ -44,25 +44,25 @@ impl Api {
 /// The facts of one driver interface.
 pub(crate) struct Vendor {
     pub api: Api,
-    /// Who makes the GPUs.
+    /// The vendor of the GPUs.
     pub maker: &'static str,
-    /// What versions count: `CUDA`.
+    /// The platform whose versions count: `CUDA`.
     pub platform: &'static str,
-    /// What is asked for everything, after an article.
+    /// The name of the driver, after an article.
     pub driver: &'static str,
     /// Its library, as people look for it.
     pub library: &'static str,
     /// Finds the library. The initialisers of one that is there run.
     pub load: fn() -> Option<&'static Library>,
-    /// What to do without a driver.
+    /// Advice if the driver is missing.
     pub install: &'static str,
-    /// What to do with a driver that is too old.
+    /// Advice if the driver is too old.
     pub update: &'static str,
-    /// What shows the GPUs that there are, and what hides some.
+    /// The command that lists the GPUs, and the variable that hides some.
     pub list: &'static str,
-    /// Where errors are explained that are not in [`Vendor::meanings`].
+    /// The reference for errors that are not in [`Vendor::meanings`].
     pub reference: &'static str,
-    /// What errors mean here and not everywhere, or what to try here.
+    /// Meanings of errors, or advice, particular to this vendor.
     pub meanings: &'static [Meaning],
     /// Major and minor of the number that the driver calls its version.
     pub version: fn(u32) -> (u32, u32),
@@ -70,7 +70,7 @@ pub(crate) struct Vendor {
     pub needed: (u32, u32),
     pub attributes: Attributes,
     pub shared: Shared,
-    /// What it runs of a shipped kernel.
+    /// The form of a shipped kernel that it runs.
     pub code: Code,
     /// Asks what code a GPU runs.
     pub architecture: fn(&Driver, CUdevice) -> Result<Architecture, CudaError>,
@@ -90,7 +90,7 @@ pub(crate) struct Attributes {
     pub threads: c_int,
 }
 
-/// What runs of a shipped kernel.
+/// The form of a shipped kernel that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
     /// The binary for a target.
@@ -99,12 +99,12 @@ pub(crate) enum Code {
     Tile,
 }
 
-/// Who decides how much shared memory a block has.
+/// The side that sets the shared memory of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shared {
-    /// The launch does. A function that is to have more than that many bytes must be told before.
+    /// The launch. A function that is to have more than that many bytes must be told before.
     Launch { unasked: u32 },
-    /// The binary does.
+    /// The binary.
     Binary,
 }
 
@@ -117,7 +117,7 @@ impl Shared {
         }
     }
 
-    /// Whether a function must be told before that it will have that many bytes.
+    /// Returns true if the driver must be told beforehand that a function will have that many bytes.
     pub fn must_tell(self, bytes: u32) -> bool {
         match self {
             Shared::Launch { unasked } => bytes > unasked,
@@ -134,7 +134,7 @@ impl Shared {
     }
 }
 
-/// What code a GPU runs.
+/// The code that a GPU runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Architecture {
     /// For a person to read: `compute capability 9.0`.

@@ -21,7 +21,7 @@ use crate::session::lock;
 /// A workspace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scratch {
-    /// Which of the values is its address.
+    /// The index of its address among the values.
     pub value: usize,
     /// Its bytes, at least 1.
     pub bytes: usize,

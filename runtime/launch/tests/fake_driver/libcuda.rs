@@ -1,8 +1,8 @@
 //! A driver for tests: `libcuda`, and with the names of `hip.rs` `libamdhip64`, with a GPU whose memory is the host's and whose
 //! kernels are the functions below.
 //!
-//! May assume that it is used as a driver should be, and answers with an error where it is not: a call without a current
-//! context, a kernel that is not loaded. `FAKE_CUDA` says what is wrong with the machine. Built by `process.rs`.
+//! Expects correct use, and returns an error otherwise: a call without a current context, a kernel that is not
+//! loaded. `FAKE_CUDA` says what is wrong with the machine. Built by `process.rs`.
 #![allow(non_snake_case, clippy::missing_safety_doc)]
 
 mod hip;
@@ -215,7 +215,7 @@ pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(out: *mut u64, host: *mut 
     context()
 }
 
-/// Whether a range lies in memory of the GPU.
+/// Returns true if a range lies in memory of the GPU.
 fn holds(address: u64, bytes: usize) -> bool {
     let memory = MEMORY.lock().unwrap();
     let found = memory.range(..=address).next_back();

@@ -54,7 +54,7 @@ pub fn on(machine: &str, body: impl FnOnce()) {
 /// The same with AMD's runtime.
 pub fn on_amd(machine: &str, body: impl FnOnce()) {
     run(machine, body, |folder, command| {
-        // Each test has a folder of its own, which nobody writes while another one reads it.
+        // Each test has a folder of its own, so that no test writes what another one reads.
         let system = folder.join(std::thread::current().name().unwrap());
         kernel_driver(machine, &system);
         command.env("LD_LIBRARY_PATH", folder.join("hip")).env("TK_SYSFS", system).env(AMD, "1");

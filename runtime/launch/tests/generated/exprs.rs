@@ -2,7 +2,7 @@
 //!
 //! Guarantees that nothing in them faults or is unspecified: divisors are odd, positions of raw pointers and of
 //! `gather` lie inside, functions that a fold is given are associative, and no NaN becomes another type by its bits,
-//! which are nobody's promise.
+//! which are unspecified.
 
 use std::collections::BTreeSet;
 
@@ -363,7 +363,7 @@ impl Scope {
         format!("({x} as {e})")
     }
 
-    /// The bits of another type of the same width; not those of a NaN, which are nobody's promise.
+    /// The bits of another type of the same width; not those of a NaN, which are unspecified.
     fn bits_of(&mut self, from: Elem, e: Elem, dims: &[Dim], depth: usize) -> String {
         let x = self.tile_expr(from, dims, depth);
         if is_int(from) {

@@ -127,8 +127,8 @@ fn programs_hold_every_operation() {
     }
 }
 
-/// Whether a function of floats keeps its bound on 1,000 numbers, of which some have any bits; `off` is what it is
-/// multiplied by.
+/// Returns true if a function of floats keeps its bound on 1,000 numbers, of which some have any bits; `off` is what
+/// it is multiplied by.
 fn keeps_on_numbers(f: &str, e: types::Elem, off: &str) -> bool {
     let keeps = program::text(&[bounds::keeps(f, e)]);
     let args = if f == "pow" { "abs(v), w" } else { "v" };

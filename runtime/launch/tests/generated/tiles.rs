@@ -159,7 +159,7 @@ impl Scope {
         }
     }
 
-    /// Whether `sum` gives this type, to the same bits in any order if that matters.
+    /// Returns true if `sum` gives this type, to the same bits in any order if that matters.
     fn sums_to_itself(&self, e: Elem) -> bool {
         sums_to_itself(e) && !(self.exact && is_float(e))
     }

@@ -119,8 +119,8 @@ pub fn a_kernel_that_fails_is_named_and_the_device_recovers() {
     device.stream().unwrap().synchronize().unwrap();
 }
 
-/// Whether a device works again after a failure. Some do not within one process (seen: an H200 after an illegal address);
-/// then it says so, and what to do.
+/// Returns true if a device works again after a failure. Some do not within one process (seen: an H200 after an
+/// illegal address); then it says so, and what to do.
 pub fn comes_back(device: &Device) -> bool {
     match device.recover() {
         Ok(()) => true,

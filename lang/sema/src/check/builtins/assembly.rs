@@ -7,7 +7,7 @@ use crate::check::cx::Cx;
 use crate::hir::{HArg, HExpr};
 use crate::types::{DTerm, Elem, Shape, Ty};
 
-/// What `inline_asm` gives.
+/// The results of `inline_asm`.
 enum Results {
     /// A tile or scalar of this element type.
     One(Box<HExpr>, DTerm),
@@ -42,7 +42,12 @@ impl Cx<'_, '_> {
             return self.dtype_slot(s, "dtype").map(|(h, d)| Results::One(Box::new(h), d));
         };
         if parts.is_empty() {
-            self.error(codes::ARGUMENT_COUNT, e.span, "`inline_asm` gives at least one value", "");
+            self.error(
+                codes::ARGUMENT_COUNT,
+                e.span,
+                "`inline_asm` gives at least one value",
+                "an empty list of element types",
+            );
             return None;
         }
         let p = s.row.params.iter().find(|p| p.name == "dtype")?;

@@ -83,7 +83,7 @@ impl Cx<'_, '_> {
         }
         let (ta, tb) = (self.show_elem(&Elem::D(from)), self.show_elem(&Elem::D(to)));
         let message = format!("`bitcast` keeps the width, but the widths of `{ta}` and `{tb}` differ");
-        let diag = Diagnostic::error(codes::BAD_CAST, s.span, message, "");
+        let diag = Diagnostic::error(codes::BAD_CAST, s.span, message, format!("from `{ta}` to `{tb}`"));
         let diag = if matches!((from, to), (DTerm::Known(_), DTerm::Known(_))) {
             diag
         } else {
@@ -93,7 +93,7 @@ impl Cx<'_, '_> {
         None
     }
 
-    /// Whether a `require` says that two dtypes have one width.
+    /// Returns true if a `require` says that two dtypes have one width.
     fn width_fact(&self, a: DTerm, b: DTerm) -> bool {
         self.widths.iter().any(|(x, y)| (*x, *y) == (a, b) || (*x, *y) == (b, a))
     }
@@ -103,7 +103,7 @@ impl Cx<'_, '_> {
         let mut dims = self.dims_of(s, shape)?;
         let Some(last) = dims.pop() else {
             let message = "a byte holds two `e2m1`, so `bitcast` between them needs a tile with a dimension";
-            self.error(codes::BAD_CAST, s.span, message, "");
+            self.error(codes::BAD_CAST, s.span, message, "no dimension to pack or unpack");
             return None;
         };
         let two = Poly::int(2);
@@ -112,7 +112,8 @@ impl Cx<'_, '_> {
             let n = crate::show::poly(self.hir(), &last);
             let message =
                 format!("two `e2m1` make a byte, and the last dimension, `{n}`, is not known to be even");
-            let mut diag = Diagnostic::error(codes::BAD_CAST, s.span, message, "");
+            let mut diag =
+                Diagnostic::error(codes::BAD_CAST, s.span, message, format!("the last dimension is `{n}`"));
             if last.as_int().is_none() {
                 diag = diag.note(format!("`require({n} % 2 == 0)` in the signature would make it valid"));
             }
@@ -130,7 +131,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Whether a `bitcast` is between bytes and the pairs of `e2m1` in them.
+/// Returns true if a `bitcast` is between bytes and the pairs of `e2m1` in them.
 fn is_packing(a: DType, b: DType) -> bool {
     let is_byte = |d| matches!(d, DType::U8 | DType::I8);
     a == DType::E2M1 && is_byte(b) || is_byte(a) && b == DType::E2M1

@@ -13,8 +13,8 @@ use crate::poly::Poly;
 use crate::types::{CTerm, DTerm, Elem, Shape, Ty};
 
 impl Cx<'_, '_> {
-    /// What a function of elements sees of tiles of one shape: a tuple or struct of them keeps its form and becomes
-    /// scalars. Gives that type and the shape.
+    /// The operands that a function of elements sees for tiles of one shape: a tuple or struct of them keeps its form
+    /// and becomes scalars. Returns that type and the shape.
     pub fn scalars_of(&mut self, t: &Ty, span: Span) -> Option<(Ty, Shape)> {
         match t {
             Ty::Tile { elem, shape } => {
@@ -53,7 +53,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     span,
                     format!("tiles, or a tuple or struct of tiles, are needed here, not `{shown}`"),
-                    "",
+                    format!("this is `{shown}`"),
                 );
                 None
             }
@@ -69,7 +69,7 @@ impl Cx<'_, '_> {
             if shape.as_ref().is_some_and(|s| !self.shapes_equal(s, &found)) {
                 let shown = self.show(whole);
                 let message = format!("the parts need one shape, but this is `{shown}`");
-                self.error(codes::SHAPE_MISMATCH, span, message, "");
+                self.error(codes::SHAPE_MISMATCH, span, message, "the parts differ in shape");
                 return None;
             }
             shape = Some(found);
@@ -77,7 +77,12 @@ impl Cx<'_, '_> {
         }
         if shape.is_none() {
             let shown = self.show(whole);
-            self.error(codes::TYPE_MISMATCH, span, format!("`{shown}` has no values to work on"), "");
+            self.error(
+                codes::TYPE_MISMATCH,
+                span,
+                format!("`{shown}` has no values to work on"),
+                format!("this is `{shown}`"),
+            );
         }
         Some((out, shape?))
     }
@@ -135,7 +140,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 f.span,
                 format!("the function combines two `{b}` and must give `{b}`, but gives `{a}`"),
-                "",
+                format!("gives `{a}`"),
             );
             return None;
         }
@@ -168,7 +173,7 @@ impl Cx<'_, '_> {
                     codes::TYPE_MISMATCH,
                     h.span,
                     format!("`map` works on tiles, not on `{shown}`"),
-                    "",
+                    format!("this is `{shown}`"),
                 );
                 return None;
             };
@@ -200,7 +205,7 @@ impl Cx<'_, '_> {
             let shown = self.show(&r);
             let message =
                 format!("`map` applies a function that gives scalars, but this one gives `{shown}`");
-            self.error(codes::TYPE_MISMATCH, f.span, message, "");
+            self.error(codes::TYPE_MISMATCH, f.span, message, format!("gives `{shown}`"));
             return None;
         }
         let ty = self.spread(&r, &shape);
@@ -280,7 +285,7 @@ impl Cx<'_, '_> {
         if dims.len() == 1 {
             return Some(());
         }
-        // Along an axis that is not known here every extent has to agree.
+        // Along an axis that is not known here every extent must agree.
         let (along, shown) = match axis {
             Axis::Known(n) => (Some(*n), n.to_string()),
             Axis::Symbolic(p) => (None, crate::show::poly(self.hir(), p)),
@@ -297,12 +302,12 @@ impl Cx<'_, '_> {
         let message = format!(
             "`gather` along axis {shown} of a tile `{a}` needs an index of these extents, the axis aside, not of `{b}`"
         );
-        let d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, "");
+        let d = Diagnostic::error(codes::SHAPE_MISMATCH, index.span, message, format!("this is `{b}`"));
         self.report(d);
         None
     }
 
-    /// What goes along a dimension is refused for a scalar.
+    /// Refuses a scalar as the operand of an operation along a dimension.
     fn need_dimension(&mut self, s: &Slots, dims: &[Poly], span: Span) -> Option<()> {
         if dims.is_empty() {
             let message = format!("`{}` needs a dimension, and a scalar has none", s.row.name);
@@ -335,7 +340,7 @@ impl Cx<'_, '_> {
                         codes::SHAPE_MISMATCH,
                         v.span,
                         format!("keys have shape `{a}`, but values have `{b}`"),
-                        "",
+                        format!("this is `{b}`"),
                     );
                     return None;
                 }

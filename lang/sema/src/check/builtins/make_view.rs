@@ -15,12 +15,22 @@ impl Cx<'_, '_> {
         let p = self.value_slot(s, "ptr")?;
         let Ty::Tile { elem: Elem::Ptr { pointee, mutable }, shape } = p.ty.clone() else {
             let shown = self.show(&p.ty);
-            self.error(codes::TYPE_MISMATCH, p.span, format!("`view` needs a pointer, not `{shown}`"), "");
+            self.error(
+                codes::TYPE_MISMATCH,
+                p.span,
+                format!("`view` needs a pointer, not `{shown}`"),
+                format!("this is `{shown}`"),
+            );
             return None;
         };
         if !shape.is_scalar() {
             let shown = self.show(&p.ty);
-            self.error(codes::TYPE_MISMATCH, p.span, format!("`view` needs one pointer, not `{shown}`"), "");
+            self.error(
+                codes::TYPE_MISMATCH,
+                p.span,
+                format!("`view` needs one pointer, not `{shown}`"),
+                format!("this is `{shown}`"),
+            );
             return None;
         }
         let (shape, strides) = (s.get("shape")?, s.get("strides")?);
@@ -48,7 +58,7 @@ impl Cx<'_, '_> {
                 codes::TILE_RANK,
                 s.span,
                 format!("a view has 1 to {} dimensions, not {}", crate::check::types::MAX_RANK, shape.len()),
-                "",
+                format!("rank {}", shape.len()),
             );
             return None;
         }
@@ -138,7 +148,7 @@ impl Cx<'_, '_> {
                     codes::POSITION,
                     h.span,
                     format!("{what} is a list, not `{shown}`"),
-                    "",
+                    format!("this is `{shown}`"),
                 )
                 .fix("write it as a list", h.span, format!("[{text}]"));
                 self.report(d);

@@ -133,7 +133,7 @@ impl Cx<'_, '_> {
         }
     }
 
-    /// Where `mut` goes in the declaration `name: *T` or `name: view[..]`.
+    /// The place of `mut` in the declaration `name: *T` or `name: view[..]`.
     fn mut_fix(&self, at: Span) -> Option<(Span, &'static str)> {
         let source = self.p.sources.get(at.file)?;
         let rest = source.text.get(at.end as usize..)?;
@@ -190,7 +190,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 h.span,
                 format!("`{name}` is a tile or scalar, not `{shown}`"),
-                "",
+                format!("this is `{shown}`"),
             );
             return None;
         };
@@ -315,7 +315,7 @@ impl Cx<'_, '_> {
             _ => {
                 let shown = self.show_shape(&shape);
                 let at = s.this.as_ref().map_or(s.span, |t| t.span);
-                let d = Diagnostic::error(codes::RANK_MISMATCH, e.span, format!("the shape of a box in a view of rank {rank} has {rank} extents, but this is `{shown}`"), "").label(at, format!("rank {rank}"));
+                let d = Diagnostic::error(codes::RANK_MISMATCH, e.span, format!("the shape of a box in a view of rank {rank} has {rank} extents, but this is `{shown}`"), format!("this is `{shown}`")).label(at, format!("rank {rank}"));
                 self.report(d);
                 None
             }
@@ -400,7 +400,7 @@ impl Cx<'_, '_> {
                 codes::NOT_CONST,
                 e.span,
                 "an order is a list of dimension numbers, as in `[1, 0]`",
-                "",
+                "not a list of dimension numbers",
             );
             return None;
         };
@@ -430,7 +430,12 @@ impl Cx<'_, '_> {
         }
         let e = s.get("at")?;
         let ExprKind::Array(items) = &e.kind else {
-            self.error(codes::POSITION, e.span, "positions are a list with an entry for each axis", "");
+            self.error(
+                codes::POSITION,
+                e.span,
+                "positions are a list with an entry for each axis",
+                "not a list",
+            );
             return None;
         };
         let mut at = vec![];

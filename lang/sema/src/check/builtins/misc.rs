@@ -94,7 +94,7 @@ impl Cx<'_, '_> {
         self.need_tile(s, h)
     }
 
-    /// The elements and extents of what has to be a tile.
+    /// The elements and extents of a value that must be a tile.
     pub fn need_tile(&mut self, s: &Slots, h: HExpr) -> Option<(HExpr, Elem, Shape)> {
         match h.ty.clone() {
             Ty::Tile { elem, shape } => Some((h, elem, shape)),
@@ -173,7 +173,7 @@ impl Cx<'_, '_> {
                         codes::ELEMENT_MISMATCH,
                         s.span,
                         format!("`where` needs equal types, but has `{ta}` and `{tb}`"),
-                        "",
+                        "the two values differ in type",
                     );
                     return None;
                 }
@@ -187,7 +187,7 @@ impl Cx<'_, '_> {
                             codes::TYPE_MISMATCH,
                             h.span,
                             format!("`where` works on tiles and scalars, not on `{shown}`"),
-                            "",
+                            format!("this is `{shown}`"),
                         );
                         return None;
                     }
@@ -364,7 +364,12 @@ impl Cx<'_, '_> {
                 return None;
             }
             (None, Shape::Dims(dims)) if dims.is_empty() => {
-                self.error(codes::AXIS, x.span, "`softmax` works on tiles, and a scalar has no axis", "");
+                self.error(
+                    codes::AXIS,
+                    x.span,
+                    "`softmax` works on tiles, and a scalar has no axis",
+                    "this is a scalar",
+                );
                 return None;
             }
             (None, _) => HArg::Default,
@@ -403,7 +408,7 @@ impl Cx<'_, '_> {
                     Some(n) if (0..3).contains(&n) => self.mk(HKind::Int(n), Ty::i32(), e.span, true),
                     Some(n) => {
                         let message = format!("a grid has the axes 0, 1 and 2, not {n}");
-                        self.error(codes::AXIS, e.span, message, "");
+                        self.error(codes::AXIS, e.span, message, "not an axis of the grid");
                         return None;
                     }
                     None => axis,
@@ -468,7 +473,7 @@ impl Cx<'_, '_> {
                 codes::CONDITION,
                 h.span,
                 format!("{what} needs a bool or a tile of bools, not `{shown}`"),
-                "",
+                format!("this is `{shown}`"),
             );
             return None;
         }
@@ -548,7 +553,7 @@ impl Cx<'_, '_> {
                             codes::TYPE_MISMATCH,
                             h.span,
                             format!("`assert_close` compares tiles, not `{shown}`"),
-                            "",
+                            format!("this is `{shown}`"),
                         );
                         let d = if matches!(h.ty, Ty::Buffer { .. }) {
                             let text = self.text(h.span);

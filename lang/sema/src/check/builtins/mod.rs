@@ -64,7 +64,7 @@ impl Cx<'_, '_> {
                 codes::NOT_A_VALUE,
                 span,
                 format!("`{}` is only allowed in `for .. in {}(..)`", row.name, row.name),
-                "",
+                "used as a value",
             );
         }
         self.saw_row_args(row, args);
@@ -205,7 +205,7 @@ impl Cx<'_, '_> {
                         codes::TYPE_MISMATCH,
                         h.span,
                         format!("{what} works on scalars and tiles of scalars, not on `{shown}`"),
-                        "",
+                        format!("this is `{shown}`"),
                     );
                     return self.fail(d);
                 }
@@ -254,7 +254,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 x.span,
                 format!("{what} works on tiles of scalars, not on `{shown}`"),
-                "",
+                format!("this is `{shown}`"),
             );
         };
         if !self.need_class(&what, d, set, x.span) {
@@ -271,7 +271,7 @@ impl Cx<'_, '_> {
                 format!(
                     "{what} of small integers gives a wider type, so its type differs between the types of `{name}`"
                 ),
-                "",
+                format!("its type depends on `{name}`"),
             )
             .label(self.hir().cvar(id).span, "the bound")
             .note("cast the operand first, or narrow the bound");
@@ -300,7 +300,12 @@ impl Cx<'_, '_> {
             None | Some((ExprKind::Bool(false), _)) => Some(false),
             Some((ExprKind::Bool(true), _)) => Some(true),
             Some((_, span)) => {
-                self.error(codes::NOT_CONST, span, format!("`{name}` is `true` or `false`"), "");
+                self.error(
+                    codes::NOT_CONST,
+                    span,
+                    format!("`{name}` is `true` or `false`"),
+                    "neither `true` nor `false`",
+                );
                 None
             }
         }
@@ -387,7 +392,7 @@ impl Cx<'_, '_> {
                 codes::TYPE_MISMATCH,
                 span,
                 format!("expected a function of {m} arguments, but `{}` takes {required}", n.text),
-                "",
+                format!("takes {required}"),
             );
         }
         let args = ps.iter().map(|t| Some(self.mk(HKind::Unit, t.clone(), span, false))).collect();
@@ -415,7 +420,7 @@ impl Cx<'_, '_> {
     }
 }
 
-/// Whether an argument has the name of a parameter that one row has and the other has not.
+/// Returns true if an argument has the name of a parameter that one row has and the other has not.
 fn names_param(row: &Row, other: &Row, a: &ast::Arg) -> bool {
     a.name.as_ref().is_some_and(|n| row.param(&n.text).is_some() && other.param(&n.text).is_none())
 }

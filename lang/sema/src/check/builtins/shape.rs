@@ -49,7 +49,7 @@ impl Cx<'_, '_> {
                         codes::SHAPE_MISMATCH,
                         x.span,
                         format!("`{a}` does not broadcast to `{b}`"),
-                        "",
+                        format!("this is `{a}`"),
                     );
                     return None;
                 }
@@ -77,7 +77,7 @@ impl Cx<'_, '_> {
                         codes::SHAPE_MISMATCH,
                         x.span,
                         format!("`split` needs a last dimension of 2, but this is `{shown}`"),
-                        "",
+                        format!("this is `{shown}`"),
                     );
                     return None;
                 }

@@ -98,7 +98,7 @@ fn arguments(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<Vec<ClosedArg>
     Ok(out)
 }
 
-/// What a part of a clause stands for.
+/// The closed form of a part of a clause.
 #[derive(Clone, Debug)]
 enum Sym {
     Known(CVal),
@@ -122,7 +122,7 @@ struct Closer<'h> {
 fn open<T>(span: Span, what: &str) -> Res<T> {
     let message = format!("{what} has no closed form, so a launcher without a compiler cannot evaluate it");
     let note = "clauses of shipped kernels may use integers, comparisons, `if` and functions of these";
-    Err(Box::new(Diagnostic::error(codes::NOT_SHIPPED, span, message, "").note(note)))
+    Err(Box::new(Diagnostic::error(codes::NOT_SHIPPED, span, message, "no closed form").note(note)))
 }
 
 impl<'h> Closer<'h> {
@@ -137,7 +137,7 @@ impl<'h> Closer<'h> {
         closer
     }
 
-    /// What a parameter of the kernel stands for.
+    /// The closed form of a parameter of the kernel.
     fn argument(&self, ty: &Ty, local: LocalId, slot: &mut usize) -> Sym {
         let mut next = || {
             *slot += 1;
@@ -530,7 +530,7 @@ fn items(s: &Sym) -> Option<Vec<Closed>> {
     }
 }
 
-/// Whether two lists of numbers are equal; `None` if they are no lists.
+/// The equality of two lists of numbers; `None` for other values.
 fn lists(a: &Sym, b: &Sym) -> Option<Closed> {
     let (a, b) = (items(a)?, items(b)?);
     if a.len() != b.len() {

@@ -6,7 +6,7 @@ use super::{Closed, ClosedOp, Closer, arguments};
 use crate::eval::{Bindings, Res};
 use crate::hir::{FnId, Hir};
 
-/// What an argument of a launch is preferred to be.
+/// The preferred properties of an argument of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preferred {
     /// The argument, counted among those that are there.
@@ -30,7 +30,7 @@ pub enum Part {
     Stride(usize),
 }
 
-/// What the `prefer` clause of a kernel says; `None` if it has none.
+/// The properties in the `prefer` clause of a kernel; `None` if it has none.
 pub fn preferred(hir: &Hir, kernel: FnId, bindings: &Bindings) -> Res<Option<Vec<Preferred>>> {
     let clause = &hir.func(kernel).contract.prefer;
     if clause.is_empty() {

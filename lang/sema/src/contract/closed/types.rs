@@ -32,7 +32,7 @@ pub enum Closed {
 }
 
 impl Closed {
-    /// How many numbers and operations it has.
+    /// The number of its numbers and operations.
     pub fn parts(&self) -> usize {
         match self {
             Closed::Op { args, .. } => 1 + args.iter().map(Closed::parts).sum::<usize>(),
@@ -84,7 +84,7 @@ pub enum ClosedOp {
 /// A workspace that the launcher provides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClosedScratch {
-    /// What the pointer points to.
+    /// The type of the pointee.
     pub elem: tk_tile::Elem,
     /// How many elements.
     pub count: Closed,
@@ -99,7 +99,7 @@ pub enum Decided {
     ByType,
     /// It is the value of its default, which reads the arguments.
     ByDefault(Closed),
-    /// Whoever launches gives it by name; whether this value is that of its default.
+    /// Given by name at launch; whether this value is its default.
     ByName {
         /// It need not be given.
         default: bool,
@@ -126,7 +126,7 @@ pub struct ClosedArg {
 pub struct ClosedContract {
     /// The arguments in the order of a launch.
     pub args: Vec<ClosedArg>,
-    /// How each compile-time parameter gets its value.
+    /// The source of the value of each compile-time parameter.
     pub decided: Vec<(CVarId, Decided)>,
     /// Conditions that need the arguments, with their texts.
     pub require: Vec<(Closed, String)>,

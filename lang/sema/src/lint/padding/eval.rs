@@ -9,7 +9,7 @@ use super::{Value, exact};
 use crate::hir::{CVarId, FnId, HBlock, HExpr, HFn, HKind, HPat, HStmtKind, Hir, LocalId};
 use crate::types::{CTerm, Shape, Ty};
 
-/// How deep calls are followed.
+/// The depth to which calls are followed.
 const MAX_CALLS: usize = 8;
 
 /// The iterations of a loop after which what still changes is given up.
@@ -22,9 +22,9 @@ pub(super) struct Eval<'a> {
     /// Compile-time parameters that are extents of tensors.
     pub exact: BTreeSet<CVarId>,
     vars: Vars<'a>,
-    /// What was returned so far.
+    /// The value returned so far.
     returned: Option<Value<'a>>,
-    /// How many more expressions are looked at.
+    /// The number of further expressions to visit.
     fuel: usize,
     /// In how many places that say nothing: called functions, and iterations of loops that are not the last.
     quiet: usize,
@@ -47,7 +47,7 @@ impl<'a> Eval<'a> {
         self.block(&self.f.body);
     }
 
-    /// What was found, unless the function was too much.
+    /// The findings, unless the function was too large.
     pub fn finish(self) -> Option<Vec<Found<'a>>> {
         (self.fuel > 0).then_some(self.found)
     }
@@ -228,7 +228,7 @@ impl<'a> Eval<'a> {
         }
     }
 
-    /// What a function gives for these arguments. What is wrong inside of it is said where it is defined.
+    /// The result of a call with these arguments. Mistakes inside of the function are reported where it is defined.
     fn call(&mut self, callee: FnId, args: Vec<Value<'a>>, cargs: &[(CVarId, CTerm)]) -> Value<'a> {
         let f = self.hir.func(callee);
         if self.calls >= MAX_CALLS || f.broken {
@@ -274,7 +274,7 @@ fn part<'v, 'a>(value: &'v mut Value<'a>, path: &[u32]) -> Option<&'v mut Value<
     }
 }
 
-/// What holds after two paths.
+/// The value after two paths.
 fn merge<'a>(a: &Value<'a>, b: &Value<'a>, looping: bool) -> Value<'a> {
     match (a, b) {
         (Value::Tile(x), Value::Tile(y)) => Value::Tile(join(x, y, looping)),
@@ -285,7 +285,8 @@ fn merge<'a>(a: &Value<'a>, b: &Value<'a>, looping: bool) -> Value<'a> {
     }
 }
 
-/// What a variable is at the begin of every iteration of a loop; what changed in the last iteration that is looked at is unknown.
+/// The value of a variable at the start of every iteration of a loop; a value that changed in the last iteration that
+/// is looked at is unknown.
 fn loop_state<'a>(before: &Value<'a>, after: &Value<'a>, last: bool) -> Value<'a> {
     let merged = merge(before, after, true);
     match (&merged, before) {

@@ -25,7 +25,8 @@ use crate::poly::{Atom, Poly};
 use eval::Eval;
 use state::Tile;
 
-/// How many expressions are looked at for one function, the functions that it calls and the iterations of its loops included.
+/// The number of expressions visited for one function, the functions that it calls and the iterations of its loops
+/// included.
 const FUEL: usize = 100_000;
 
 pub(super) fn run(cx: &mut Cx) {
@@ -41,7 +42,7 @@ pub(super) fn run(cx: &mut Cx) {
     }
 }
 
-/// What a variable or expression is.
+/// The abstract value of a variable or expression.
 #[derive(Clone, Debug, PartialEq)]
 enum Value<'a> {
     /// A tile or scalar.
@@ -78,7 +79,7 @@ fn cvar(e: &crate::hir::HExpr) -> Option<CVarId> {
     }
 }
 
-/// Whether an extent is that of a tensor.
+/// Returns true if an extent is that of a tensor.
 fn is_exact(exact: &BTreeSet<CVarId>, extent: &Poly) -> bool {
     extent.as_int() == Some(1)
         || extent

@@ -15,15 +15,15 @@ pub(super) struct Found<'a> {
     pub place: &'a HExpr,
     /// As it is written.
     pub what: &'static str,
-    /// What it reduces.
+    /// The operand of the reduction.
     pub value: &'a HExpr,
     /// The dimension that has the padding.
     pub dim: usize,
-    /// What the padding is.
+    /// The value of the padding.
     pub state: State,
-    /// What is known of the value.
+    /// Facts about the operand.
     pub from: Tile<'a>,
-    /// What reduces it.
+    /// The reduction.
     pub op: ReduceOp,
 }
 

@@ -7,7 +7,7 @@ use tk_ops::{DType, ElementwiseOp, Scalar};
 
 use crate::hir::HExpr;
 
-/// What is known of a dimension of a tile.
+/// The state of a dimension of a tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum State {
     /// All lanes along the dimension have one value; padding is not known.
@@ -24,7 +24,7 @@ pub(super) enum State {
     Unknown,
 }
 
-/// What is known of a tile.
+/// The state of a tile.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tile<'a> {
     /// One for each dimension.
@@ -153,8 +153,8 @@ pub(super) fn elementwise<'a>(op: ElementwiseOp, args: &[(Tile<'a>, DType)], out
     Tile { dims, constant, not_negative, origin, moved }
 }
 
-/// Whether one factor is 0 everywhere and no padding is infinite: what a loop has not begun to sum up stays 0,
-/// whatever it is scaled by.
+/// Returns true if one factor is 0 everywhere and no padding is infinite: what a loop has not begun to sum up stays
+/// 0, whatever it is scaled by.
 fn of_nothing(args: &[(Tile, DType)]) -> bool {
     let infinite = |s: &State| matches!(s, State::Known(c) if number(*c).is_infinite());
     args.iter().any(|(t, _)| t.constant.is_some_and(|c| number(c) == 0.0))
@@ -169,7 +169,7 @@ fn settle(s: State) -> State {
     }
 }
 
-/// Whether the data of the result is not negative.
+/// Returns true if the data of the result is not negative.
 fn keeps_sign(op: ElementwiseOp, args: &[(Tile, DType)]) -> bool {
     let each = || args.iter().all(|(t, _)| t.not_negative);
     match op {
@@ -310,7 +310,7 @@ fn branches(a: Lane, b: Lane) -> State {
     }
 }
 
-/// What holds after two paths, of which either may have been taken.
+/// The state after two paths, of which either may have been taken.
 pub(super) fn join<'a>(a: &Tile<'a>, b: &Tile<'a>, looping: bool) -> Tile<'a> {
     if a == b {
         return a.clone();

@@ -284,7 +284,7 @@ impl<'a> Eval<'a> {
     }
 }
 
-/// Whether padding in this state counts in a reduction.
+/// Returns true if padding in this state counts in a reduction.
 fn counts(op: ReduceOp, s: State, t: &Tile) -> bool {
     let c = match s {
         State::Spoiled => return op != ReduceOp::Custom,
@@ -301,7 +301,7 @@ fn counts(op: ReduceOp, s: State, t: &Tile) -> bool {
     }
 }
 
-/// What people write for infinity begins here: -65504 in f16, -1e30, `T.min`.
+/// The smallest magnitude of numbers that people write for infinity: -65504 in f16, -1e30, `T.min`.
 const LARGE: f64 = 1e4;
 
 /// Pointers: along which dimensions they differ.
@@ -335,7 +335,7 @@ fn index<'a>(t: Tile<'a>, items: &[HIndex]) -> Tile<'a> {
     Tile { moved: t.moved || dims != t.dims, dims, ..t }
 }
 
-/// Whether two expressions are one variable.
+/// Returns true if two expressions are one variable.
 fn same(a: &HExpr, b: &HExpr) -> bool {
     matches!((&a.kind, &b.kind), (HKind::Local(x), HKind::Local(y)) if x == y)
 }

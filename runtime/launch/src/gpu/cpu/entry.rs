@@ -1,7 +1,7 @@
 //! The entry points of the driver of the CPU: a function for each row of [`super::super::driver`], by its name.
 //!
-//! May assume what a driver may: that handles are those that it gave out, and that memory of the host has as many bytes as
-//! are said. Handles of modules, functions, streams, graphs and events are addresses of boxes.
+//! Relies on the contract of a driver: handles are those that it gave out, and host memory has the stated number of
+//! bytes. Handles of modules, functions, streams, graphs and events are addresses of boxes.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -44,7 +44,7 @@ fn handle<T, H>(value: T) -> *mut H {
     Box::into_raw(Box::new(value)).cast()
 }
 
-/// What a handle stands for.
+/// The object of a handle.
 unsafe fn of<'a, T, H>(handle: *mut H) -> &'a T {
     // SAFETY: it is one of `handle`, as long as it was not dropped.
     unsafe { &*handle.cast::<T>() }
@@ -181,7 +181,7 @@ entries! {
     graph_destroy(graph: CUgraph) { dropped::<Arc<Vec<Task>>, _>(graph) }
     event_create(to: *mut CUevent, _flags: c_uint) { give(to, handle(std::sync::Mutex::new(Instant::now()))) }
     event_destroy(event: CUevent) { dropped::<std::sync::Mutex<Instant>, _>(event) }
-    // A moment in work that is recorded never comes, and whoever waits for it would go on at once.
+    // A moment in work that is recorded never comes, and a wait for it would return at once.
     event_record(event: CUevent, stream: CUstream) {
         if !of::<Queue, _>(stream).is_done() {
             return NOT_RECORDED;

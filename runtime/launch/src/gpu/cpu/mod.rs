@@ -16,7 +16,7 @@ use super::driver::Driver;
 use super::error::CudaError;
 use super::vendor::{Api, Architecture, Attributes, Code, Shared, Vendor};
 
-/// What is so on the CPU.
+/// The facts about the CPU.
 pub(crate) static CPU: Vendor = Vendor {
     api: Api::Cpu,
     maker: "interpreted",
@@ -45,7 +45,7 @@ const SMS: c_int = 1;
 const SHARED_BYTES: c_int = 2;
 const THREADS: c_int = 3;
 
-/// What kernels printed on the CPU, all of them: launches give no other way to tell.
+/// The output of all kernels on the CPU: launches have no other way to return it.
 pub(crate) fn printed() -> &'static Printed {
     &work::machine().printed
 }

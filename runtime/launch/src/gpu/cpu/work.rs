@@ -17,10 +17,10 @@ use crate::session::lock;
 /// A fault, whose text [`last`] has.
 pub(super) const FAULT: u32 = 10_000;
 
-/// What all streams share.
+/// The state that all streams share.
 pub(crate) struct Machine {
     pub memory: Memory,
-    /// What kernels printed.
+    /// The output of kernels.
     pub printed: Printed,
     /// The buffer of views without elements.
     nothing: BufferId,
@@ -62,7 +62,7 @@ pub(super) struct Function {
     params: Vec<Param>,
 }
 
-/// What a parameter is made of.
+/// The parts of a parameter.
 enum Param {
     /// A number: its bits.
     Number(DType),
@@ -92,7 +92,7 @@ impl Function {
         Ok(Function { program, params })
     }
 
-    /// How many values a launch passes.
+    /// The number of values that a launch passes.
     pub fn values(&self) -> usize {
         self.params.iter().map(Param::values).sum()
     }
@@ -147,7 +147,7 @@ fn param(ty: &Type) -> Param {
     }
 }
 
-/// The buffer of an address, and how many elements of a size lie before it.
+/// The buffer of an address, and how many elements of a size are before it.
 fn find(buffers: &Buffers, address: u64, size: u64) -> Result<(BufferId, i64), Fault> {
     let found = buffers.at(address).map(|place| (place.id, address - place.address));
     let (id, bytes) = found.filter(|(_, bytes)| bytes.is_multiple_of(size)).ok_or_else(|| {
@@ -215,7 +215,7 @@ impl Task {
 #[derive(Default)]
 pub(super) struct Queue(Mutex<Option<Recording>>);
 
-/// What was put in a queue instead of being done.
+/// The work that was recorded instead of being done.
 #[derive(Default)]
 struct Recording {
     tasks: Vec<Task>,
@@ -234,7 +234,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether all that was put in it is done. While a recording runs that cannot be said, and breaks it.
+    /// Returns true if all that was put in it is done. While a recording runs this is unknown, and the query breaks
+    /// it.
     pub fn is_done(&self) -> bool {
         let mut recording = lock(&self.0);
         recording.as_mut().map(|r| r.broken = true).is_none()

@@ -1,8 +1,8 @@
 //! The comparison of functions by what a call of them needs: how many parameters they have, and how large each is.
 //!
-//! May assume that all of them are integers, addresses and enums without fields, which are passed alike if they are as large.
-//! So functions of the crate `hip-sys`, whose types have other names than ours, can be compared with the table of
-//! [`super::super::driver`] while this crate is compiled.
+//! Requires that all of them are integers, addresses and enums without fields, which are passed alike if they have
+//! the same size. So functions of the crate `hip-sys`, whose types have other names than ours, can be compared with
+//! the table of [`super::super::driver`] while this crate is compiled.
 
 /// The functions of the crate, and what its version lacks, by the header of HIP 5.5.
 pub(crate) mod known {
@@ -59,7 +59,7 @@ pub(crate) const fn of<F: Signature>(_: &F) -> &'static [usize] {
     F::SIZES
 }
 
-/// Whether two functions are called alike.
+/// Returns true if two functions are called alike.
 pub(crate) const fn same(a: &[usize], b: &[usize]) -> bool {
     match (a, b) {
         ([], []) => true,
