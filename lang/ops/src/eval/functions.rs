@@ -8,8 +8,32 @@
 
 use std::f64::consts::LOG2_E;
 
-use super::loops::Element;
+use super::loops::{Element, Source, binary, unary};
+use crate::elementwise::{FloatBinary, FloatUnary};
 use crate::float;
+
+/// A function of one float.
+pub(super) fn of_one<T: Float>(f: FloatUnary, [x]: [Source<'_, T>; 1], n: usize) -> Vec<T> {
+    match f {
+        FloatUnary::Exp => unary(x, n, T::exp),
+        FloatUnary::Exp2 => unary(x, n, T::exp2),
+        FloatUnary::Log => unary(x, n, T::log),
+        FloatUnary::Log2 => unary(x, n, T::log2),
+        FloatUnary::Sin => unary(x, n, T::sin),
+        FloatUnary::Cos => unary(x, n, T::cos),
+        FloatUnary::Tanh => unary(x, n, T::tanh),
+        FloatUnary::Erf => unary(x, n, T::erf),
+        FloatUnary::Sqrt => unary(x, n, T::sqrt),
+        FloatUnary::Rsqrt => unary(x, n, T::rsqrt),
+    }
+}
+
+/// A function of two floats.
+pub(super) fn of_two<T: Float>(f: FloatBinary, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<T> {
+    match f {
+        FloatBinary::Pow => binary(a, b, n, T::pow),
+    }
+}
 
 /// Arithmetic of f32 and f64 with the meaning of the language.
 pub(super) trait Float: Element + PartialOrd {
