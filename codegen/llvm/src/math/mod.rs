@@ -46,7 +46,7 @@ mod root;
 mod tanh;
 mod trig;
 
-use tk_ops::op::ElementwiseOp;
+use tk_ops::elementwise::{Arithmetic, ElementwiseOp, FloatBinary, FloatUnary, Group};
 
 pub use self::llvm::{Approximations, LlvmMath};
 pub use self::primitives::{Approx, Math, Width};
@@ -63,27 +63,45 @@ pub fn function<M: Math>(
     fast: bool,
     args: &[M::V],
 ) -> Option<M::V> {
-    use ElementwiseOp as E;
     let x = args.first().copied()?;
-    Some(match op {
-        E::Exp => exp::exp(m, width, fast, x),
-        E::Exp2 => exp::exp2(m, width, fast, x),
-        E::Log => log::log(m, width, fast, x),
-        E::Log2 => log::log2(m, width, fast, x),
-        E::Sin => trig::sin(m, width, fast, x),
-        E::Cos => trig::cos(m, width, fast, x),
-        E::Tanh => tanh::tanh(m, width, fast, x),
-        E::Erf => erf::erf(m, width, x),
-        E::Sqrt => root::sqrt(m, width, fast, x),
-        E::Rsqrt => root::rsqrt(m, width, fast, x),
-        E::Div => root::div(m, width, fast, x, args.get(1).copied()?),
-        E::Pow => pow::pow(m, width, fast, x, args.get(1).copied()?),
-        E::Add | E::Sub | E::Mul | E::Rem | E::And | E::Or | E::Xor | E::Shl | E::Shr | E::Neg | E::Not => {
-            return None;
-        }
-        E::Eq | E::Ne | E::Lt | E::Le | E::Gt | E::Ge => return None,
-        E::Maximum | E::Minimum | E::MaxNum | E::MinNum | E::Fma | E::Select | E::Clamp => return None,
-        E::Floor | E::Ceil | E::Round | E::Trunc | E::Abs | E::MulHi | E::Popcount | E::Clz => return None,
-        E::IsNan | E::IsInf | E::IsFinite | E::Cast | E::Bitcast | E::CeilDiv | E::NextPow2 => return None,
-    })
+    let y = args.get(1).copied();
+    match op.group() {
+        Group::FloatUnary(f) => Some(of_one(m, f, width, fast, x)),
+        Group::FloatBinary(FloatBinary::Pow) => Some(pow::pow(m, width, fast, x, y?)),
+        Group::Arithmetic(Arithmetic::Div) => Some(root::div(m, width, fast, x, y?)),
+        Group::Arithmetic(Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul | Arithmetic::Rem)
+        | Group::Sign(_)
+        | Group::Bitwise(_)
+        | Group::Complement(_)
+        | Group::Shift(_)
+        | Group::Equality(_)
+        | Group::Order(_)
+        | Group::Fma(_)
+        | Group::Rounding(_)
+        | Group::MinMax(_)
+        | Group::Clamp(_)
+        | Group::Select(_)
+        | Group::IntUnary(_)
+        | Group::IntBinary(_)
+        | Group::BitCount(_)
+        | Group::FloatTest(_)
+        | Group::Cast(_)
+        | Group::Bitcast(_) => None,
+    }
+}
+
+/// A function of one float.
+fn of_one<M: Math>(m: &mut M, f: FloatUnary, width: Width, fast: bool, x: M::V) -> M::V {
+    match f {
+        FloatUnary::Exp => exp::exp(m, width, fast, x),
+        FloatUnary::Exp2 => exp::exp2(m, width, fast, x),
+        FloatUnary::Log => log::log(m, width, fast, x),
+        FloatUnary::Log2 => log::log2(m, width, fast, x),
+        FloatUnary::Sin => trig::sin(m, width, fast, x),
+        FloatUnary::Cos => trig::cos(m, width, fast, x),
+        FloatUnary::Tanh => tanh::tanh(m, width, fast, x),
+        FloatUnary::Erf => erf::erf(m, width, x),
+        FloatUnary::Sqrt => root::sqrt(m, width, fast, x),
+        FloatUnary::Rsqrt => root::rsqrt(m, width, fast, x),
+    }
 }
