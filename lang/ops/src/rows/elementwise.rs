@@ -295,6 +295,11 @@ assert(all(log(zeros([4], f32)) == -inf));",
                 example: "assert_close(tanh(full([4], 1.0, f32)), full([4], 0.7615942, f32));
 assert(all(tanh(full([4], -inf, f32)) == -1.0));",
             }
+            Cosh = "cosh" {
+                doc: "The hyperbolic cosine.",
+                example: "assert_close(cosh(full([4], 1.0, f32)), full([4], 1.5430806, f32));
+assert(all(cosh(full([4], -89.0, f32)) < inf) && all(cosh(full([4], -inf, f32)) == inf));",
+            }
             Erf = "erf" {
                 doc: "The error function.",
                 example: "assert_close(erf(full([4], 1.0, f32)), full([4], 0.8427008, f32));",
