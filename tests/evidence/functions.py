@@ -19,22 +19,16 @@ from launch import DTYPES, FLOATS, all_values, bits_type, problem, same
 FORMAT = {"f16": (11, -14, 15), "bf16": (8, -126, 127), "f32": (24, -126, 127), "f64": (53, -1022, 1023)}
 NAMES = {DTYPES[name]: name for name in FLOATS}
 
-UNARY = {
-    "exp": (np.exp, mpmath.exp),
+# References of NumPy and mpmath for functions that these have under another name, or not at all. `None`: exact, so that
+# f64 needs no more digits.
+REFERENCES = {
     "exp2": (np.exp2, lambda x: mpmath.power(2, x)),
-    "log": (np.log, mpmath.log),
     "log2": (np.log2, lambda x: mpmath.log(x) / mpmath.ln2),
-    "sin": (np.sin, mpmath.sin),
-    "cos": (np.cos, mpmath.cos),
-    "tanh": (np.tanh, mpmath.tanh),
     "erf": (np.vectorize(math.erf, otypes=[np.float64]), mpmath.erf),
-    "sqrt": (np.sqrt, mpmath.sqrt),
     "rsqrt": (lambda x: 1 / np.sqrt(x), lambda x: 1 / mpmath.sqrt(x)),
-    "floor": (np.floor, mpmath.floor),
-    "ceil": (np.ceil, mpmath.ceil),
     "round": (np.rint, None),
     "trunc": (np.trunc, None),
-    "abs": (np.abs, abs),
+    "abs": (np.abs, None),
 }
 BINARY = {
     "+": np.add,
@@ -48,17 +42,22 @@ BINARY = {
 
 
 def compare(launcher):
-    stated = bounds()
+    rows = table()
+    stated = {op: accuracy for op, (_, _, accuracy) in rows.items()}
+    unary = [op for op, (params, types, _) in rows.items() if params == ["x"] and types == "float"] + ["abs"]
+    kernel = pathlib.Path(launcher.folder.name) / "unary.tk"
+    kernel.write_text(unary_kernel(unary))
     for name in FLOATS:
         x = samples(name)
-        rows = launcher.run("functions.tk::functions", {"x": (name, x)}, {"z": (name, (len(UNARY), len(x)))})["z"]
+        results = launcher.run(f"{kernel}::functions", {"x": (name, x)}, {"z": (name, (len(unary), len(x)))})["z"]
         wide = x.astype(np.float64)
-        for got, (op, (function, precise)) in zip(rows, UNARY.items()):
+        for got, op in zip(results, unary):
+            function, precise = REFERENCES.get(op) or (getattr(np, op), getattr(mpmath, op))
             yield f"{op} {name}", judge(got, function(wide), stated[op], name, (precise, x), x)
         a, b, c = operands(name)
         inputs = {"a": (name, a), "b": (name, b), "c": (name, c)}
-        rows = launcher.run("functions.tk::arithmetic", inputs, {"z": (name, (len(BINARY), len(a)))})["z"]
-        for got, (op, function) in zip(rows, BINARY.items()):
+        results = launcher.run("functions.tk::arithmetic", inputs, {"z": (name, (len(BINARY), len(a)))})["z"]
+        for got, (op, function) in zip(results, BINARY.items()):
             if op == "fma":
                 yield f"fma {name}", same(got, fma(a, b, c, name), a, b, c)
             else:
@@ -66,18 +65,32 @@ def compare(launcher):
                 yield f"{op} {name}", judge(got, expected, stated[op], name, (mpmath.power, a, b), a, b)
 
 
-def bounds():
-    """Name or operator to `exact`, `rounded` or units in the last place, from the page made of the op table."""
+def table():
+    """Name or operator to the parameters at run time, the element types and the accuracy (`exact`, `rounded` or units in
+    the last place), from the page made of the op table."""
     page = pathlib.Path(__file__).resolve().parent.parent.parent / "spec" / "ops.md"
     found, op = {}, None
     for line in page.read_text().splitlines():
-        heading = re.match(r"### `(?:a (\S+) b|(\w+)\()", line)
-        accuracy = re.search(r"Accuracy: (exact|rounded|([\d.]+) ulp)", line)
+        heading = re.match(r"### `(?:a (\S+) b|(\w+)\((.*)\))`", line)
+        facts = re.search(r"(?:Element types: (.*?)\. )?Accuracy: (exact|rounded|([\d.]+) ulp)", line)
         if heading:
             op = heading[1] or heading[2]
-        elif accuracy and op not in found:
-            found[op] = float(accuracy[2]) if accuracy[2] else accuracy[1]
+            params = ["a", "b"] if heading[1] else [p for p in heading[3].split(", ") if ": const" not in p]
+        elif facts and op not in found:
+            found[op] = params, facts[1], float(facts[3]) if facts[3] else facts[2]
     return found
+
+
+def unary_kernel(functions):
+    """A kernel with a row of results for each function."""
+    stores = "".join(f"    z.store([{i}, at], {op}(v)[None, :]);\n" for i, op in enumerate(functions))
+    return f"""kernel functions[T: float, N: i32 = 4096](x: view[T, 1], z: mut view[T, 2])
+    grid(cdiv(x.shape[0], N))
+{{
+    let at = program_id(0) * N;
+    let v = x.load([at], [N]);
+{stores}}}
+"""
 
 
 def samples(name):
@@ -95,6 +108,8 @@ def samples(name):
         dense = 150
     ordinary = [np.linspace(low, high, dense) for low, high in [(-110, 110), (-4, 4), (0.5, 2), (-2.0**-9, 2.0**-9)]]
     ordinary += [rng.uniform(-760, 760, dense), np.exp(rng.uniform(-700, 700, dense))]
+    # Where the exponential functions end in f32 and in f64.
+    ordinary += [np.linspace(low, high, dense) * sign for low, high in [(85, 105), (708, 712)] for sign in (1, -1)]
     # Where results are tiny or at a limit: multiples of pi/2, near 1, the ends of exp and exp2.
     ends = [88.722839, 88.7228, -87.33654, -103.97, -103.2789, 127.99999, 128, -149, -150]
     ends += [709.7827, -745.13, 1024, -1074]

@@ -207,7 +207,7 @@ impl DTypeSet {
     }
 
     /// The members that are not in `other`.
-    pub fn without(self, other: DTypeSet) -> DTypeSet {
+    pub const fn without(self, other: DTypeSet) -> DTypeSet {
         DTypeSet(self.0 & !other.0)
     }
 

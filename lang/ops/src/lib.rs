@@ -4,6 +4,7 @@
 
 pub mod buf;
 pub mod dtype;
+pub mod elementwise;
 pub mod eval;
 mod float;
 pub mod format;
@@ -17,6 +18,7 @@ pub mod table;
 
 pub use buf::Buf;
 pub use dtype::{DType, DTypeSet};
+pub use elementwise::Group;
 pub use format::FloatFormat;
 pub use op::*;
 pub use scalar::Scalar;

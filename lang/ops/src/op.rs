@@ -3,6 +3,8 @@
 //! What a user can write is a row of the table ([`crate::table`]); each row names the `Op` that carries its
 //! meaning. Several rows may share an `Op` (`zeros` and `full`), and internal operations have no row.
 
+pub use crate::elementwise::ElementwiseOp;
+
 macro_rules! ops {
     ($(#[$doc:meta])* $enum:ident { $($(#[$vdoc:meta])* $variant:ident = $name:literal,)* }) => {
         $(#[$doc])*
@@ -17,48 +19,6 @@ macro_rules! ops {
             }
         }
     };
-}
-
-ops! {
-    /// One result element from the elements at the same place. Operands and result have one shape; the element
-    /// types of the operands agree unless the variant says otherwise.
-    #[allow(missing_docs, reason = "documented by their rows in the table")]
-    ElementwiseOp {
-        Add = "add", Sub = "sub", Mul = "mul", Div = "div", Rem = "rem",
-        /// Bitwise on integers, logical on bool.
-        And = "and", Or = "or", Xor = "xor",
-        /// The second operand may have another integer type.
-        Shl = "shl", Shr = "shr",
-        Neg = "neg",
-        /// Bitwise on integers, logical on bool.
-        Not = "not",
-        /// Comparisons give bool.
-        Eq = "eq", Ne = "ne", Lt = "lt", Le = "le", Gt = "gt", Ge = "ge",
-        Maximum = "maximum", Minimum = "minimum", MaxNum = "maxnum", MinNum = "minnum",
-        /// `fma(a, b, c)` = a * b + c, rounded once.
-        Fma = "fma",
-        /// `select(cond: bool, a, b)`; pointers too.
-        Select = "select",
-        /// `clamp(x, lo, hi)` = minimum(maximum(x, lo), hi).
-        Clamp = "clamp",
-        Exp = "exp", Exp2 = "exp2", Log = "log", Log2 = "log2", Sin = "sin", Cos = "cos", Tanh = "tanh",
-        Erf = "erf", Sqrt = "sqrt", Rsqrt = "rsqrt", Pow = "pow",
-        Floor = "floor", Ceil = "ceil", Round = "round", Trunc = "trunc", Abs = "abs",
-        /// The upper half of the product, of signed or unsigned integers as their type is.
-        MulHi = "mulhi",
-        /// Result is i32.
-        Popcount = "popcount", Clz = "clz",
-        /// Result is bool.
-        IsNan = "isnan", IsInf = "isinf", IsFinite = "isfinite",
-        /// To the element type of the result.
-        Cast = "cast",
-        /// To the element type of the result, same width.
-        Bitcast = "bitcast",
-        /// Integer division rounded up, `cdiv(a, b)`.
-        CeilDiv = "cdiv",
-        /// The smallest power of two that is not less, at least 1.
-        NextPow2 = "next_pow2",
-    }
 }
 
 ops! {

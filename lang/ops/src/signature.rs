@@ -1,9 +1,9 @@
-//! The typing facts of elementwise operations and reductions: operand count, element types, result type.
+//! The typing facts of reductions, and element types of results.
 //!
 //! The verifier of the tile IR and the evaluation read the same facts here, so that they cannot disagree.
 
 use crate::dtype::{DType, DTypeSet};
-use crate::op::{ElementwiseOp, ReduceOp};
+use crate::op::ReduceOp;
 use crate::table::ElemResult;
 
 impl ElemResult {
@@ -31,58 +31,6 @@ impl ElemResult {
                 | DType::E2M1
                 | DType::E8M0 => t,
             },
-        }
-    }
-}
-
-impl ElementwiseOp {
-    /// The number of operands.
-    pub fn arity(self) -> usize {
-        use ElementwiseOp::*;
-        match self {
-            Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Eq | Ne | Lt | Le | Gt | Ge
-            | Maximum | Minimum | MaxNum | MinNum | Pow | MulHi | CeilDiv => 2,
-            Fma | Select | Clamp => 3,
-            Neg | Not | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt | Floor | Ceil
-            | Round | Trunc | Abs | Popcount | Clz | IsNan | IsInf | IsFinite | Cast | Bitcast | NextPow2 => {
-                1
-            }
-        }
-    }
-
-    /// The element types it works on: those of all operands, except that the amount of a shift may be another
-    /// integer and that the condition of `select` is bool.
-    pub fn accepts(self) -> DTypeSet {
-        use ElementwiseOp::*;
-        match self {
-            Add | Sub | Mul | Div | Rem => DTypeSet::NUMBER,
-            Neg | Abs | Maximum | Minimum | MaxNum | MinNum | Clamp => DTypeSet::ORDERED,
-            And | Or | Xor | Not => DTypeSet::INT.or(DTypeSet::BOOL),
-            Shl | Shr | Popcount | Clz | CeilDiv | NextPow2 | MulHi => DTypeSet::INT,
-            Eq | Ne => DTypeSet::VALUE,
-            Lt | Le | Gt | Ge => DTypeSet::ORDERED,
-            Fma | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil
-            | Round | Trunc => DTypeSet::FLOAT,
-            IsNan | IsInf | IsFinite => DTypeSet::FLOAT.or(DTypeSet::F8),
-            Select | Cast => DTypeSet::ANY,
-            // A byte as `e2m1` is the code in its low four bits.
-            Bitcast => DTypeSet::ANY.without(DTypeSet::BOOL),
-        }
-    }
-
-    /// How the result's element type follows from that of the operands; `None` for the conversions, whose result type
-    /// is chosen.
-    pub fn result(self) -> Option<ElemResult> {
-        use ElementwiseOp::*;
-        match self {
-            Cast | Bitcast => None,
-            Eq | Ne | Lt | Le | Gt | Ge | IsNan | IsInf | IsFinite => Some(ElemResult::Bool),
-            Popcount | Clz => Some(ElemResult::I32),
-            Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Maximum | Minimum
-            | MaxNum | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf
-            | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi | CeilDiv | NextPow2 => {
-                Some(ElemResult::Same)
-            }
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
+use tk_ops::eval::{Operand, elementwise};
 use tk_ops::rows::{find, functions, is_operator, methods, rows};
-use tk_ops::table::{ParamKind, Receiver, Row, Scheme};
-use tk_ops::{DTypeSet, ElementwiseOp, Op, ReduceOp};
+use tk_ops::table::{Effects, Param, ParamKind, Receiver, Row, Scheme};
+use tk_ops::{DType, DTypeSet, ElementwiseOp, Group, Op, ReduceOp, Scalar};
 
 fn place(row: &Row) -> String {
     format!("{:?} {}", row.receiver, row.name)
@@ -93,6 +94,38 @@ fn schemes_agree_with_the_operations() {
                 assert_eq!(result, op.result(), "{}", place(row));
             }
             (_, scheme) => assert_eq!(scheme, Scheme::Special, "{}", place(row)),
+        }
+    }
+}
+
+#[test]
+fn elementwise_rows_have_a_parameter_for_each_operand() {
+    for row in rows() {
+        let Op::Elementwise(op) = row.op else { continue };
+        let operand =
+            |p: &&Param| matches!(p.kind, ParamKind::Value | ParamKind::Mask) && p.default.is_none();
+        assert_eq!(row.params.iter().filter(operand).count(), op.arity(), "{}", place(row));
+        let constant =
+            |p: &Param| matches!(p.kind, ParamKind::ConstBool | ParamKind::DType | ParamKind::Word(_));
+        let known = |p: &Param| operand(&p) || constant(p) || p.default == Some("none");
+        assert!(row.params.iter().all(known), "{}", place(row));
+        assert_eq!(row.effects, Effects::Pure, "{}", place(row));
+    }
+}
+
+#[test]
+fn every_elementwise_operation_evaluates_on_what_it_accepts() {
+    let one = |d: DType| Operand::Splat(Scalar::zero(d));
+    for op in ElementwiseOp::ALL {
+        for d in op.accepts().iter() {
+            let mut args = vec![one(d); op.arity()];
+            if matches!(op.group(), Group::Select(_)) {
+                args[0] = one(DType::Bool);
+            }
+            let out = op.result().map_or(d, |r| r.of(d));
+            if let Err(e) = elementwise(*op, &args, out, 1, false) {
+                panic!("{} of {d}: {e}", op.name());
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Owns powers of e and of 2.
+//! Owns powers of e and of 2, and the hyperbolic cosine.
 //!
-//! 2^x = 2^n * 2^f with n whole and |f| <= 1/2. May assume nothing of x. Guarantees 2 ulp.
+//! 2^x = 2^n * 2^f with n whole and |f| <= 1/2; cosh(x) = (e^x + e^-x) / 2. May assume nothing of x. Guarantees 2 ulp.
 
 use std::f64::consts::{LN_2, LOG2_E};
 
@@ -129,6 +129,47 @@ pub(super) fn exp2<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::
     let n = m.sub(shifted, whole);
     let f = m.sub(x, n);
     scaled(m, width, f, shifted)
+}
+
+/// The hyperbolic cosine: h + 1 / 4h with h = e^|x| / 2, which is finite where e^x is no more. An error of h has the other
+/// sign in the second term, and an error of the second term is small where the first one is large.
+///
+/// The power is not the one by the target's 2^f, which with the rounding of the sum is off by more than two units.
+pub(super) fn cosh<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V {
+    let size = m.abs(x);
+    let half = half_exp(m, width, fast, size);
+    let quarter = m.float(width, 0.25);
+    if width == Width::F32
+        && let Some(inverse) = m.approx(Approx::RecipFlush, half)
+    {
+        return m.fma(inverse, quarter, half);
+    }
+    let inverse = m.div(quarter, half);
+    m.add(half, inverse)
+}
+
+/// e^x / 2 for x that is not negative.
+fn half_exp<M: Math>(m: &mut M, width: Width, fast: bool, x: M::V) -> M::V {
+    let (high, _) = log2_e(width);
+    let high = m.float(width, high);
+    let one = m.float(width, 1.0);
+    if fast && width == Width::F32 {
+        let minus_one = m.neg(one);
+        let t = m.fma(x, high, minus_one);
+        if let Some(r) = m.approx(Approx::Exp2Flush, t) {
+            return r;
+        }
+    }
+    let (_, most) = range(width);
+    let most = m.float(width, (most + 1.0) / LOG2_E);
+    let above = m.lt(most, x);
+    let x = m.select(above, most, x);
+    let whole = m.float(width, width.whole());
+    let shifted = m.fma(x, high, whole);
+    let n = m.sub(shifted, whole);
+    let f = rest(m, width, x, n);
+    let halved = m.sub(shifted, one);
+    scaled(m, width, f, halved)
 }
 
 /// The nearest value in `least..=most`; NaN stays.

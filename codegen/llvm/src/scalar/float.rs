@@ -9,26 +9,42 @@ use inkwell::values::{BasicValueEnum, FloatValue, IntValue};
 use inkwell::{FloatPredicate as P, IntPredicate as Order};
 use tk_ops::FloatFormat;
 use tk_ops::dtype::DType;
-use tk_ops::op::ElementwiseOp;
+use tk_ops::elementwise::{
+    Arithmetic, ElementwiseOp, Equality, FloatTest, FloatUnary, Group, MinMax, Order as Ordered, Rounding,
+    Sign,
+};
 
 use super::emit::{float, int};
-use super::{Error, Scalars, Width};
+use super::{Error, Scalars, Width, exactly};
 
-/// How two floats compare; every comparison but `!=` is false with NaN.
-fn predicate(op: ElementwiseOp) -> Option<P> {
-    use ElementwiseOp::*;
-    Some(match op {
-        Eq => P::OEQ,
-        Ne => P::UNE,
-        Lt => P::OLT,
-        Le => P::OLE,
-        Gt => P::OGT,
-        Ge => P::OGE,
-        Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Maximum | Minimum | MaxNum
-        | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt
-        | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi | Popcount | Clz | IsNan | IsInf | IsFinite
-        | Cast | Bitcast | CeilDiv | NextPow2 => return None,
-    })
+/// How two floats are ordered; false with NaN.
+fn predicate(f: Ordered) -> P {
+    match f {
+        Ordered::Lt => P::OLT,
+        Ordered::Le => P::OLE,
+        Ordered::Gt => P::OGT,
+        Ordered::Ge => P::OGE,
+    }
+}
+
+/// Whether the larger of two is chosen, and whether a number is rather than NaN.
+fn larger_of_numbers(f: MinMax) -> (bool, bool) {
+    match f {
+        MinMax::Maximum => (true, false),
+        MinMax::Minimum => (false, false),
+        MinMax::MaxNum => (true, true),
+        MinMax::MinNum => (false, true),
+    }
+}
+
+/// The intrinsic of a rounding.
+fn rounding(f: Rounding) -> &'static str {
+    match f {
+        Rounding::Floor => "llvm.floor",
+        Rounding::Ceil => "llvm.ceil",
+        Rounding::Round => "llvm.roundeven",
+        Rounding::Trunc => "llvm.trunc",
+    }
 }
 
 /// The sign bit of f16 and bf16.
@@ -49,8 +65,8 @@ impl<'c> Scalars<'_, 'c> {
         if let Some(found) = self.f8_codes(op, d, args)? {
             return Ok(found.into());
         }
-        if let (true, ElementwiseOp::Neg | ElementwiseOp::Abs, [x]) = (narrow, op, args) {
-            return self.half_sign(op, d, *x);
+        if let (true, Group::Sign(f), [x]) = (narrow, op.group(), args) {
+            return self.half_sign(f, d, *x);
         }
         if !narrow || self.has_native(op, d) {
             let args: Vec<FloatValue<'c>> = args.iter().map(|a| float(*a)).collect::<Result<_, Error>>()?;
@@ -59,7 +75,7 @@ impl<'c> Scalars<'_, 'c> {
         }
         let wide: Vec<FloatValue<'c>> =
             args.iter().map(|a| self.decode(*a, d)).collect::<Result<_, Error>>()?;
-        if let (ElementwiseOp::Fma, [a, b, c]) = (op, wide.as_slice()) {
+        if let (Group::Fma(_), [a, b, c]) = (op.group(), wide.as_slice()) {
             return self.encode_f64(self.fma_to_odd(*a, *b, *c)?, d);
         }
         match self.compute(op, Width::F32, fast, &wide)? {
@@ -75,7 +91,6 @@ impl<'c> Scalars<'_, 'c> {
 
     /// Whether the target computes this on f16 or bf16 in one instruction with one rounding.
     fn has_native(&self, op: ElementwiseOp, d: DType) -> bool {
-        use ElementwiseOp::*;
         let all = match d {
             DType::F16 => self.spec.has_f16_arithmetic,
             DType::BF16 => self.spec.has_bf16_arithmetic,
@@ -97,12 +112,26 @@ impl<'c> Scalars<'_, 'c> {
             | DType::E2M1
             | DType::E8M0 => return false,
         };
-        match op {
-            Fma | Maximum | Minimum | MaxNum | MinNum | Clamp => all || self.spec.has_bf16_fma,
-            Add | Sub | Mul | Eq | Ne | Lt | Le | Gt | Ge => all,
-            Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Select | Exp | Exp2 | Log | Log2 | Sin
-            | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi
-            | Popcount | Clz | IsNan | IsInf | IsFinite | Cast | Bitcast | CeilDiv | NextPow2 => false,
+        match op.group() {
+            Group::Fma(_) | Group::MinMax(_) | Group::Clamp(_) => all || self.spec.has_bf16_fma,
+            Group::Arithmetic(Arithmetic::Add | Arithmetic::Sub | Arithmetic::Mul)
+            | Group::Equality(_)
+            | Group::Order(_) => all,
+            Group::Arithmetic(Arithmetic::Div | Arithmetic::Rem)
+            | Group::Sign(_)
+            | Group::Bitwise(_)
+            | Group::Complement(_)
+            | Group::Shift(_)
+            | Group::FloatUnary(_)
+            | Group::FloatBinary(_)
+            | Group::Rounding(_)
+            | Group::Select(_)
+            | Group::IntUnary(_)
+            | Group::IntBinary(_)
+            | Group::BitCount(_)
+            | Group::FloatTest(_)
+            | Group::Cast(_)
+            | Group::Bitcast(_) => false,
         }
     }
 
@@ -114,15 +143,14 @@ impl<'c> Scalars<'_, 'c> {
         d: DType,
         args: &[BasicValueEnum<'c>],
     ) -> Result<Option<IntValue<'c>>, Error> {
-        use ElementwiseOp::*;
         let Some(f) = d.format().filter(|_| d.is_f8()) else { return Ok(None) };
         let args: Vec<IntValue<'c>> = args.iter().map(|a| int(*a)).collect::<Result<_, Error>>()?;
         let code = |v: u8| self.context.i8_type().const_int(u64::from(v), false);
         let b = self.builder;
-        Ok(Some(match (op, args.as_slice()) {
-            (Neg | Abs, [x]) => {
+        Ok(Some(match (op.group(), args.as_slice()) {
+            (Group::Sign(sign), [x]) => {
                 let size = b.build_and(*x, code(!F8_SIGN), "")?;
-                let other = if op == Neg { b.build_xor(*x, code(F8_SIGN), "")? } else { size };
+                let other = if sign == Sign::Neg { b.build_xor(*x, code(F8_SIGN), "")? } else { size };
                 if f.signed_zero {
                     other
                 } else {
@@ -130,9 +158,11 @@ impl<'c> Scalars<'_, 'c> {
                     self.pick(self.compare(Order::EQ, size, code(0))?, *x, other)?
                 }
             }
-            (Maximum | Minimum, [x, y]) => self.f8_choice(op == Maximum, false, &f, *x, *y)?,
-            (MaxNum | MinNum, [x, y]) => self.f8_choice(op == MaxNum, true, &f, *x, *y)?,
-            (Clamp, [x, lo, hi]) => {
+            (Group::MinMax(choice), [x, y]) => {
+                let (larger, numbers) = larger_of_numbers(choice);
+                self.f8_choice(larger, numbers, &f, *x, *y)?
+            }
+            (Group::Clamp(_), [x, lo, hi]) => {
                 let above = self.f8_choice(true, false, &f, *x, *lo)?;
                 self.f8_choice(false, false, &f, above, *hi)?
             }
@@ -173,15 +203,10 @@ impl<'c> Scalars<'_, 'c> {
     }
 
     /// `-x` or `abs(x)` of f16 or bf16, on the sign bit.
-    fn half_sign(
-        &self,
-        op: ElementwiseOp,
-        d: DType,
-        x: BasicValueEnum<'c>,
-    ) -> Result<BasicValueEnum<'c>, Error> {
+    fn half_sign(&self, f: Sign, d: DType, x: BasicValueEnum<'c>) -> Result<BasicValueEnum<'c>, Error> {
         let ty = self.code_type(d);
         let bits = int(self.builder.build_bit_cast(x, ty, "")?)?;
-        let bits = if op == ElementwiseOp::Neg {
+        let bits = if f == Sign::Neg {
             self.builder.build_xor(bits, ty.const_int(HALF_SIGN, false), "")?
         } else {
             self.builder.build_and(bits, ty.const_int(HALF_SIGN - 1, false), "")?
@@ -197,32 +222,45 @@ impl<'c> Scalars<'_, 'c> {
         fast: bool,
         args: &[FloatValue<'c>],
     ) -> Result<BasicValueEnum<'c>, Error> {
-        use ElementwiseOp::*;
-        let b = self.builder;
-        Ok(match (op, args) {
-            (_, [x]) => return self.float_unary(op, width, fast, *x),
-            (_, [x, y]) if predicate(op).is_some() => {
-                self.compare_float(predicate(op).unwrap_or(P::OEQ), *x, *y)?.into()
-            }
-            (Add, [x, y]) => self.relaxed(b.build_float_add(*x, *y, "")?, fast)?.into(),
-            (Sub, [x, y]) => self.relaxed(b.build_float_sub(*x, *y, "")?, fast)?.into(),
-            (Mul, [x, y]) => self.relaxed(b.build_float_mul(*x, *y, "")?, fast)?.into(),
-            (Div, [x, y]) => {
-                let approximate = if fast { self.function(op, width, fast, args) } else { None };
-                match approximate {
+        Ok(match op.group() {
+            Group::Arithmetic(f) => self.float_arithmetic(f, exactly(op, args)?, width, fast)?,
+            Group::Sign(f) => self.float_sign(f, exactly(op, args)?)?.into(),
+            Group::FloatUnary(FloatUnary::Sqrt) => {
+                match if fast { self.function(op, width, fast, args) } else { None } {
                     Some(v) => v,
-                    None => self.relaxed(b.build_float_div(*x, *y, "")?, fast)?.into(),
+                    None => self.relaxed(self.float_call("llvm.sqrt", args)?, fast)?.into(),
                 }
             }
-            (Rem, [x, y]) => self.float_rem(*x, *y, width)?.into(),
-            (Pow, [_, _]) => self.function(op, width, fast, args).ok_or(Error::NoFunction(op, width))?,
-            (Maximum | Minimum | MaxNum | MinNum, [x, y]) => self.extreme(op, *x, *y)?.into(),
-            (Fma, [_, _, _]) => self.relaxed(self.float_call("llvm.fma", args)?, fast)?.into(),
-            (Clamp, [x, lo, hi]) => {
-                let x = self.extreme(Maximum, *x, *lo)?;
-                self.extreme(Minimum, x, *hi)?.into()
+            Group::FloatUnary(_) | Group::FloatBinary(_) => {
+                self.function(op, width, fast, args).ok_or(Error::NoFunction(op, width))?
             }
-            _others => return Err(Error::Operands(op.name())),
+            Group::Fma(_) => self.relaxed(self.float_call("llvm.fma", args)?, fast)?.into(),
+            Group::Rounding(f) => self.float_call(rounding(f), args)?.into(),
+            Group::MinMax(f) => self.extreme(f, exactly(op, args)?)?.into(),
+            Group::Clamp(_) => {
+                let [x, lo, hi] = exactly(op, args)?;
+                let x = self.extreme(MinMax::Maximum, [x, lo])?;
+                self.extreme(MinMax::Minimum, [x, hi])?.into()
+            }
+            Group::Equality(f) => {
+                let [a, b] = exactly(op, args)?;
+                // NaN differs from everything.
+                self.compare_float(if f == Equality::Eq { P::OEQ } else { P::UNE }, a, b)?.into()
+            }
+            Group::Order(f) => {
+                let [a, b] = exactly(op, args)?;
+                self.compare_float(predicate(f), a, b)?.into()
+            }
+            Group::FloatTest(f) => self.float_test(f, exactly(op, args)?)?.into(),
+            Group::Bitwise(_)
+            | Group::Complement(_)
+            | Group::Shift(_)
+            | Group::Select(_)
+            | Group::IntUnary(_)
+            | Group::IntBinary(_)
+            | Group::BitCount(_)
+            | Group::Cast(_)
+            | Group::Bitcast(_) => return Err(Error::Operands(op.name())),
         })
     }
 
@@ -238,51 +276,52 @@ impl<'c> Scalars<'_, 'c> {
         (self.math)(op, width, fast, &args)
     }
 
-    fn float_unary(
+    fn float_arithmetic(
         &self,
-        op: ElementwiseOp,
+        f: Arithmetic,
+        [x, y]: [FloatValue<'c>; 2],
         width: Width,
         fast: bool,
-        x: FloatValue<'c>,
     ) -> Result<BasicValueEnum<'c>, Error> {
-        use ElementwiseOp::*;
+        let b = self.builder;
+        let result = match f {
+            Arithmetic::Add => b.build_float_add(x, y, "")?,
+            Arithmetic::Sub => b.build_float_sub(x, y, "")?,
+            Arithmetic::Mul => b.build_float_mul(x, y, "")?,
+            Arithmetic::Div => {
+                match if fast { self.function(ElementwiseOp::Div, width, fast, &[x, y]) } else { None } {
+                    Some(v) => return Ok(v),
+                    None => b.build_float_div(x, y, "")?,
+                }
+            }
+            Arithmetic::Rem => return Ok(self.float_rem(x, y, width)?.into()),
+        };
+        Ok(self.relaxed(result, fast)?.into())
+    }
+
+    fn float_sign(&self, f: Sign, [x]: [FloatValue<'c>; 1]) -> Result<FloatValue<'c>, Error> {
+        match f {
+            Sign::Neg => Ok(self.builder.build_float_neg(x, "")?),
+            Sign::Abs => self.float_call("llvm.fabs", &[x]),
+        }
+    }
+
+    fn float_test(&self, f: FloatTest, [x]: [FloatValue<'c>; 1]) -> Result<IntValue<'c>, Error> {
         let size = || self.float_call("llvm.fabs", &[x]);
         let infinity = x.get_type().const_float(f64::INFINITY);
-        Ok(match op {
-            Neg => self.builder.build_float_neg(x, "")?.into(),
-            Abs => size()?.into(),
-            Floor => self.float_call("llvm.floor", &[x])?.into(),
-            Ceil => self.float_call("llvm.ceil", &[x])?.into(),
-            Round => self.float_call("llvm.roundeven", &[x])?.into(),
-            Trunc => self.float_call("llvm.trunc", &[x])?.into(),
-            IsNan => self.is_nan(x)?.into(),
-            IsInf => self.compare_float(P::OEQ, size()?, infinity)?.into(),
-            IsFinite => self.compare_float(P::OLT, size()?, infinity)?.into(),
-            Sqrt => match if fast { self.function(op, width, fast, &[x]) } else { None } {
-                Some(v) => v,
-                None => self.relaxed(self.float_call("llvm.sqrt", &[x])?, fast)?.into(),
-            },
-            Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Rsqrt => {
-                self.function(op, width, fast, &[x]).ok_or(Error::NoFunction(op, width))?
-            }
-            Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Not | Eq | Ne | Lt | Le | Gt | Ge
-            | Maximum | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Pow | MulHi | Popcount | Clz
-            | Cast | Bitcast | CeilDiv | NextPow2 => return Err(Error::Operands(op.name())),
-        })
+        match f {
+            FloatTest::IsNan => self.is_nan(x),
+            FloatTest::IsInf => self.compare_float(P::OEQ, size()?, infinity),
+            FloatTest::IsFinite => self.compare_float(P::OLT, size()?, infinity),
+        }
     }
 
     /// The larger or smaller of two, with -0 < +0.
-    fn extreme(
-        &self,
-        op: ElementwiseOp,
-        a: FloatValue<'c>,
-        b: FloatValue<'c>,
-    ) -> Result<FloatValue<'c>, Error> {
-        let larger = matches!(op, ElementwiseOp::Maximum | ElementwiseOp::MaxNum);
-        let nan_wins = matches!(op, ElementwiseOp::Maximum | ElementwiseOp::Minimum);
+    fn extreme(&self, f: MinMax, [a, b]: [FloatValue<'c>; 2]) -> Result<FloatValue<'c>, Error> {
+        let (larger, numbers) = larger_of_numbers(f);
         let strict = if larger { "llvm.maximum" } else { "llvm.minimum" };
         let number = if larger { "llvm.maxnum" } else { "llvm.minnum" };
-        if nan_wins {
+        if !numbers {
             return self.float_call(strict, &[a, b]);
         }
         if self.spec.has_float_min_max && a.get_type() != self.context.f64_type() {

@@ -6,33 +6,26 @@
 use inkwell::IntPredicate as P;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_ops::dtype::DType;
-use tk_ops::op::ElementwiseOp;
+use tk_ops::elementwise::{
+    Arithmetic, BitCount, Bitwise, ElementwiseOp, Equality, Group, IntBinary, IntUnary, MinMax, Order, Shift,
+    Sign,
+};
 
 use super::emit::int;
-use super::{Error, Scalars};
+use super::{Error, Scalars, exactly};
 
-/// How two integers compare.
-fn predicate(op: ElementwiseOp, signed: bool) -> Option<P> {
-    use ElementwiseOp::*;
-    Some(match (op, signed) {
-        (Eq, _) => P::EQ,
-        (Ne, _) => P::NE,
-        (Lt, true) => P::SLT,
-        (Lt, false) => P::ULT,
-        (Le, true) => P::SLE,
-        (Le, false) => P::ULE,
-        (Gt, true) => P::SGT,
-        (Gt, false) => P::UGT,
-        (Ge, true) => P::SGE,
-        (Ge, false) => P::UGE,
-        (
-            Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Neg | Not | Maximum | Minimum | MaxNum
-            | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt
-            | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi | Popcount | Clz | IsNan | IsInf | IsFinite
-            | Cast | Bitcast | CeilDiv | NextPow2,
-            _,
-        ) => return None,
-    })
+/// How two integers are ordered.
+fn predicate(f: Order, signed: bool) -> P {
+    match (f, signed) {
+        (Order::Lt, true) => P::SLT,
+        (Order::Lt, false) => P::ULT,
+        (Order::Le, true) => P::SLE,
+        (Order::Le, false) => P::ULE,
+        (Order::Gt, true) => P::SGT,
+        (Order::Gt, false) => P::UGT,
+        (Order::Ge, true) => P::SGE,
+        (Order::Ge, false) => P::UGE,
+    }
 }
 
 impl<'c> Scalars<'_, 'c> {
@@ -42,15 +35,15 @@ impl<'c> Scalars<'_, 'c> {
         op: ElementwiseOp,
         args: &[BasicValueEnum<'c>],
     ) -> Result<BasicValueEnum<'c>, Error> {
-        use ElementwiseOp::*;
         let b = self.builder;
-        Ok(match (op, args) {
-            (Not, [x]) => b.build_not(int(*x)?, "")?,
-            (And, [x, y]) => b.build_and(int(*x)?, int(*y)?, "")?,
-            (Or, [x, y]) => b.build_or(int(*x)?, int(*y)?, "")?,
-            (Xor | Ne, [x, y]) => b.build_xor(int(*x)?, int(*y)?, "")?,
-            (Eq, [x, y]) => self.compare(P::EQ, int(*x)?, int(*y)?)?,
-            _others => return Err(Error::Operands(op.name())),
+        let args: Vec<IntValue<'c>> = args.iter().map(|a| int(*a)).collect::<Result<_, Error>>()?;
+        Ok(match (op.group(), args.as_slice()) {
+            (Group::Complement(_), [x]) => b.build_not(*x, "")?,
+            (Group::Bitwise(f), [x, y]) => self.bitwise(f, [*x, *y])?,
+            (Group::Equality(Equality::Eq), [x, y]) => self.compare(P::EQ, *x, *y)?,
+            (Group::Equality(Equality::Ne), [x, y]) => b.build_xor(*x, *y, "")?,
+            // No other group accepts bools.
+            (_, _) => return Err(Error::Operands(op.name())),
         }
         .into())
     }
@@ -65,81 +58,109 @@ impl<'c> Scalars<'_, 'c> {
     ) -> Result<BasicValueEnum<'c>, Error> {
         let signed = d.is_signed();
         let args: Vec<IntValue<'c>> = args.iter().map(|a| int(*a)).collect::<Result<_, Error>>()?;
-        Ok(match args.as_slice() {
-            [x] => self.int_unary(op, *x, signed)?,
-            [a, b] => match (predicate(op, signed), op) {
-                (Some(p), _) => self.compare(p, *a, *b)?,
-                (None, ElementwiseOp::Shl | ElementwiseOp::Shr) => self.shift(op, d, *a, amount, *b)?,
-                (None, _) => self.int_binary(op, *a, *b, signed)?,
-            },
-            [x, lo, hi] => {
-                let low = self.int_call(if signed { "llvm.smax" } else { "llvm.umax" }, &[*x, *lo])?;
-                self.int_call(if signed { "llvm.smin" } else { "llvm.umin" }, &[low, *hi])?
+        Ok(match op.group() {
+            Group::Arithmetic(f) => self.int_arithmetic(f, exactly(op, &args)?, signed)?,
+            Group::Sign(f) => self.int_sign(f, exactly(op, &args)?, signed)?,
+            Group::Bitwise(f) => self.bitwise(f, exactly(op, &args)?)?,
+            Group::Complement(_) => {
+                let [x] = exactly(op, &args)?;
+                self.builder.build_not(x, "")?
             }
-            _others => return Err(Error::Operands(op.name())),
+            Group::Shift(f) => {
+                let [x, by] = exactly(op, &args)?;
+                self.shift(f, d, x, amount, by)?
+            }
+            Group::Equality(f) => {
+                let [a, b] = exactly(op, &args)?;
+                self.compare(if f == Equality::Eq { P::EQ } else { P::NE }, a, b)?
+            }
+            Group::Order(f) => {
+                let [a, b] = exactly(op, &args)?;
+                self.compare(predicate(f, signed), a, b)?
+            }
+            Group::MinMax(MinMax::Maximum | MinMax::MaxNum) => self.int_max(exactly(op, &args)?, signed)?,
+            Group::MinMax(MinMax::Minimum | MinMax::MinNum) => self.int_min(exactly(op, &args)?, signed)?,
+            Group::Clamp(_) => {
+                let [x, lo, hi] = exactly(op, &args)?;
+                self.int_min([self.int_max([x, lo], signed)?, hi], signed)?
+            }
+            Group::IntUnary(IntUnary::NextPow2) => {
+                let [x] = exactly(op, &args)?;
+                self.next_pow2(x, signed)?
+            }
+            Group::IntBinary(f) => {
+                let [a, b] = exactly(op, &args)?;
+                match f {
+                    IntBinary::MulHi => self.product_high(a, b, signed)?,
+                    IntBinary::CeilDiv => self.quotient_up(a, b, signed)?,
+                }
+            }
+            Group::BitCount(f) => self.bit_count(f, exactly(op, &args)?)?,
+            Group::FloatUnary(_)
+            | Group::FloatBinary(_)
+            | Group::Fma(_)
+            | Group::Rounding(_)
+            | Group::FloatTest(_)
+            | Group::Select(_)
+            | Group::Cast(_)
+            | Group::Bitcast(_) => return Err(Error::Operands(op.name())),
         }
         .into())
     }
 
-    fn int_unary(&self, op: ElementwiseOp, x: IntValue<'c>, signed: bool) -> Result<IntValue<'c>, Error> {
-        use ElementwiseOp::*;
+    fn int_arithmetic(
+        &self,
+        f: Arithmetic,
+        [a, b]: [IntValue<'c>; 2],
+        signed: bool,
+    ) -> Result<IntValue<'c>, Error> {
+        Ok(match f {
+            Arithmetic::Add => self.builder.build_int_add(a, b, "")?,
+            Arithmetic::Sub => self.builder.build_int_sub(a, b, "")?,
+            Arithmetic::Mul => self.builder.build_int_mul(a, b, "")?,
+            Arithmetic::Div => self.quotient(a, b, signed)?,
+            Arithmetic::Rem => self.remainder(a, b, signed)?,
+        })
+    }
+
+    fn int_sign(&self, f: Sign, [x]: [IntValue<'c>; 1], signed: bool) -> Result<IntValue<'c>, Error> {
         let never = self.context.bool_type().const_zero();
-        let i32_type = self.context.i32_type();
-        Ok(match op {
-            Neg => self.builder.build_int_neg(x, "")?,
-            Not => self.builder.build_not(x, "")?,
-            Abs if signed && self.spec.has_ptx && x.get_type().get_bit_width() == 64 => {
+        Ok(match f {
+            Sign::Neg => self.builder.build_int_neg(x, "")?,
+            Sign::Abs if signed && self.spec.has_ptx && x.get_type().get_bit_width() == 64 => {
                 // `ptxas` (12.9) takes `abs.s64` for positive, which it is not of the most negative number.
                 let text = "{ .reg .s64 n; neg.s64 n, $1; max.s64 $0, $1, n; }";
                 self.assembly(text, "=l,l", x.get_type(), &[x.into()])?
             }
-            Abs if signed => self.int_call("llvm.abs", &[x, never])?,
-            Abs => x,
-            // A count is at most 64: the sign does not matter.
-            Popcount => {
-                let count = self.int_call("llvm.ctpop", &[x])?;
-                self.builder.build_int_cast_sign_flag(count, i32_type, false, "")?
-            }
-            Clz => {
-                let count = self.int_call("llvm.ctlz", &[x, never])?;
-                self.builder.build_int_cast_sign_flag(count, i32_type, false, "")?
-            }
-            NextPow2 => self.next_pow2(x, signed)?,
-            Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Eq | Ne | Lt | Le | Gt | Ge
-            | Maximum | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin
-            | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | MulHi | IsNan
-            | IsInf | IsFinite | Cast | Bitcast | CeilDiv => return Err(Error::Operands(op.name())),
+            Sign::Abs if signed => self.int_call("llvm.abs", &[x, never])?,
+            Sign::Abs => x,
         })
     }
 
-    fn int_binary(
-        &self,
-        op: ElementwiseOp,
-        a: IntValue<'c>,
-        b: IntValue<'c>,
-        signed: bool,
-    ) -> Result<IntValue<'c>, Error> {
-        use ElementwiseOp::*;
-        let build = self.builder;
-        Ok(match op {
-            Add => build.build_int_add(a, b, "")?,
-            Sub => build.build_int_sub(a, b, "")?,
-            Mul => build.build_int_mul(a, b, "")?,
-            Div => self.quotient(a, b, signed)?,
-            Rem => self.remainder(a, b, signed)?,
-            CeilDiv => self.quotient_up(a, b, signed)?,
-            And => build.build_and(a, b, "")?,
-            Or => build.build_or(a, b, "")?,
-            Xor => build.build_xor(a, b, "")?,
-            Maximum | MaxNum => self.int_call(if signed { "llvm.smax" } else { "llvm.umax" }, &[a, b])?,
-            Minimum | MinNum => self.int_call(if signed { "llvm.smin" } else { "llvm.umin" }, &[a, b])?,
-            MulHi => self.product_high(a, b, signed)?,
-            Shl | Shr | Neg | Not | Eq | Ne | Lt | Le | Gt | Ge | Fma | Select | Clamp | Exp | Exp2 | Log
-            | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs
-            | Popcount | Clz | IsNan | IsInf | IsFinite | Cast | Bitcast | NextPow2 => {
-                return Err(Error::Operands(op.name()));
-            }
+    fn bitwise(&self, f: Bitwise, [a, b]: [IntValue<'c>; 2]) -> Result<IntValue<'c>, Error> {
+        Ok(match f {
+            Bitwise::And => self.builder.build_and(a, b, "")?,
+            Bitwise::Or => self.builder.build_or(a, b, "")?,
+            Bitwise::Xor => self.builder.build_xor(a, b, "")?,
         })
+    }
+
+    fn int_max(&self, args: [IntValue<'c>; 2], signed: bool) -> Result<IntValue<'c>, Error> {
+        self.int_call(if signed { "llvm.smax" } else { "llvm.umax" }, &args)
+    }
+
+    fn int_min(&self, args: [IntValue<'c>; 2], signed: bool) -> Result<IntValue<'c>, Error> {
+        self.int_call(if signed { "llvm.smin" } else { "llvm.umin" }, &args)
+    }
+
+    /// A count is at most 64: the sign does not matter.
+    fn bit_count(&self, f: BitCount, [x]: [IntValue<'c>; 1]) -> Result<IntValue<'c>, Error> {
+        let never = self.context.bool_type().const_zero();
+        let count = match f {
+            BitCount::Popcount => self.int_call("llvm.ctpop", &[x])?,
+            BitCount::Clz => self.int_call("llvm.ctlz", &[x, never])?,
+        };
+        Ok(self.builder.build_int_cast_sign_flag(count, self.context.i32_type(), false, "")?)
     }
 
     /// Whether dividing by `b` needs care, and what to divide by instead: 1 for 0 and, signed, for -1, whose quotient
@@ -236,7 +257,7 @@ impl<'c> Scalars<'_, 'c> {
     /// By the width or more, or by a negative amount: 0, or the sign.
     fn shift(
         &self,
-        op: ElementwiseOp,
+        f: Shift,
         d: DType,
         x: IntValue<'c>,
         amount: DType,
@@ -245,17 +266,17 @@ impl<'c> Scalars<'_, 'c> {
         let ty = x.get_type();
         let width = u64::from(ty.get_bit_width());
         if !amount.is_int() {
-            return Err(Error::Operands(op.name()));
+            return Err(Error::Operands("shift"));
         }
         // Without a sign, a negative amount is above every width.
         let fits = self.compare(P::ULT, by, by.get_type().const_int(width, false))?;
         let by = self.builder.build_int_cast_sign_flag(by, ty, false, "")?;
-        if op == ElementwiseOp::Shr && d.is_signed() {
+        if f == Shift::Shr && d.is_signed() {
             let by = self.pick(fits, by, ty.const_int(width - 1, false))?;
             return Ok(self.builder.build_right_shift(x, by, true, "")?);
         }
         // What LLVM calls poison is not chosen.
-        let shifted = if op == ElementwiseOp::Shl {
+        let shifted = if f == Shift::Shl {
             self.builder.build_left_shift(x, by, "")?
         } else {
             self.builder.build_right_shift(x, by, false, "")?

@@ -74,6 +74,11 @@ impl From<BuilderError> for Error {
     }
 }
 
+/// The operands, if there are as many as the operation takes.
+fn exactly<T: Copy, const N: usize>(op: ElementwiseOp, args: &[T]) -> Result<[T; N], Error> {
+    args.try_into().map_err(|_| Error::Operands(op.name()))
+}
+
 /// Where code for one element goes.
 #[derive(Clone, Copy)]
 pub struct Scalars<'a, 'c> {

@@ -8,37 +8,38 @@ mod host;
 mod single;
 
 use tk_llvm::math::{Width, function};
-use tk_ops::op::ElementwiseOp;
+use tk_ops::eval::{Operand, elementwise};
+use tk_ops::rows::rows;
+use tk_ops::table::Accuracy;
+use tk_ops::{DType, ElementwiseOp, Group, Op, Scalar};
 
 use host::{Host, Value};
 
 /// A function as the tests use it.
 struct Function {
     op: ElementwiseOp,
-    /// What it gives in f64, precise enough as a reference for f32.
-    reference: fn(f64, f64) -> f64,
     /// The bound of its row in units in the last place; a half is correct rounding.
     bound: f64,
 }
 
-const FUNCTIONS: &[Function] = &[
-    Function { op: ElementwiseOp::Exp, reference: |x, _| libm::exp(x), bound: 2.0 },
-    Function { op: ElementwiseOp::Exp2, reference: |x, _| libm::exp2(x), bound: 2.0 },
-    Function { op: ElementwiseOp::Log, reference: |x, _| libm::log(x), bound: 2.0 },
-    Function { op: ElementwiseOp::Log2, reference: |x, _| libm::log2(x), bound: 2.0 },
-    Function { op: ElementwiseOp::Sin, reference: |x, _| libm::sin(x), bound: 2.0 },
-    Function { op: ElementwiseOp::Cos, reference: |x, _| libm::cos(x), bound: 2.0 },
-    Function { op: ElementwiseOp::Tanh, reference: |x, _| libm::tanh(x), bound: 2.0 },
-    Function { op: ElementwiseOp::Erf, reference: |x, _| libm::erf(x), bound: 2.0 },
-    Function { op: ElementwiseOp::Sqrt, reference: |x, _| x.sqrt(), bound: 0.5 },
-    Function { op: ElementwiseOp::Rsqrt, reference: |x, _| 1.0 / x.sqrt(), bound: 2.0 },
-    Function { op: ElementwiseOp::Pow, reference: libm::pow, bound: 4.0 },
-    Function { op: ElementwiseOp::Div, reference: |x, y| x / y, bound: 0.5 },
-];
+/// The functions of floats, and the quotient.
+fn functions() -> impl Iterator<Item = Function> {
+    ElementwiseOp::ALL.iter().filter_map(|&op| {
+        let row = rows().find(|r| r.op == Op::Elementwise(op)).expect("it has a row");
+        let bound = match row.accuracy {
+            Accuracy::Exact | Accuracy::Rounded => 0.5,
+            Accuracy::Ulp(bound) => f64::from(bound),
+        };
+        let here = matches!(op.group(), Group::FloatUnary(_) | Group::FloatBinary(_));
+        (here || op == ElementwiseOp::Div).then_some(Function { op, bound })
+    })
+}
 
-/// How many operands the function has.
-fn operands(op: ElementwiseOp) -> usize {
-    if matches!(op, ElementwiseOp::Div | ElementwiseOp::Pow) { 2 } else { 1 }
+/// What the interpreter gives in f64, precise enough as a reference for f32.
+fn reference(op: ElementwiseOp, x: f64, y: f64) -> f64 {
+    let args = [x, y].map(|v| Operand::Splat(Scalar::float(DType::F64, v)));
+    let result = elementwise(op, &args[..op.arity()], DType::F64, 1, false).expect("it is evaluated");
+    result.get(0).as_f64().expect("an f64")
 }
 
 /// Computes the function on this machine.

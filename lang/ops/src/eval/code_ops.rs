@@ -7,25 +7,27 @@ use super::loops::{Source, binary, ternary, unary};
 use super::{EvalError, Operand};
 use crate::buf::Buf;
 use crate::dtype::DType;
-use crate::op::ElementwiseOp;
+use crate::elementwise::{ElementwiseOp, Group, MinMax, Sign};
 
 /// The sign bit of a code.
 const SIGN: u8 = 0x80;
 
 /// An operation that [`is_of_codes`]; `d` is fp8.
 pub(super) fn codes(op: ElementwiseOp, args: &[Operand<'_>], d: DType, n: usize) -> Result<Buf, EvalError> {
-    use ElementwiseOp::*;
     let held: Vec<Vec<u8>> = args.iter().map(|a| a.to_buf(n).to_le_bytes()).collect();
     let sources: Vec<Source<'_, u8>> = held.iter().map(|v| Source::Slice(v)).collect();
-    let of = |f: fn(u8, u8, DType) -> u8| move |a, b| f(a, b, d);
-    let out = match (op, sources.as_slice()) {
-        (Neg, [x]) => unary(*x, n, |c| if is_fixed(c, d) { c } else { c ^ SIGN }),
-        (Abs, [x]) => unary(*x, n, |c| if is_fixed(c, d) { c } else { c & !SIGN }),
-        (Maximum, [a, b]) => binary(*a, *b, n, of(maximum)),
-        (Minimum, [a, b]) => binary(*a, *b, n, of(minimum)),
-        (MaxNum, [a, b]) => binary(*a, *b, n, of(|a, b, d| number(a, b, d, maximum))),
-        (MinNum, [a, b]) => binary(*a, *b, n, of(|a, b, d| number(a, b, d, minimum))),
-        (Clamp, [x, lo, hi]) => ternary(*x, *lo, *hi, n, |x, lo, hi| minimum(maximum(x, lo, d), hi, d)),
+    let out = match (op.group(), sources.as_slice()) {
+        (Group::Sign(Sign::Neg), [x]) => unary(*x, n, |c| if is_fixed(c, d) { c } else { c ^ SIGN }),
+        (Group::Sign(Sign::Abs), [x]) => unary(*x, n, |c| if is_fixed(c, d) { c } else { c & !SIGN }),
+        (Group::MinMax(f), [a, b]) => binary(*a, *b, n, |a, b| match f {
+            MinMax::Maximum => maximum(a, b, d),
+            MinMax::Minimum => minimum(a, b, d),
+            MinMax::MaxNum => number(a, b, d, maximum),
+            MinMax::MinNum => number(a, b, d, minimum),
+        }),
+        (Group::Clamp(_), [x, lo, hi]) => {
+            ternary(*x, *lo, *hi, n, |x, lo, hi| minimum(maximum(x, lo, d), hi, d))
+        }
         (_, _) => return Err(EvalError::Unsupported { op: op.name(), dtype: d }),
     };
     Buf::from_le_bytes(d, &out).ok_or(EvalError::Unsupported { op: op.name(), dtype: d })
@@ -33,8 +35,7 @@ pub(super) fn codes(op: ElementwiseOp, args: &[Operand<'_>], d: DType, n: usize)
 
 /// Whether an operation on fp8 is one on its codes.
 pub(super) fn is_of_codes(op: ElementwiseOp) -> bool {
-    use ElementwiseOp::*;
-    matches!(op, Neg | Abs | Maximum | Minimum | MaxNum | MinNum | Clamp)
+    matches!(op.group(), Group::Sign(_) | Group::MinMax(_) | Group::Clamp(_))
 }
 
 /// Whether a code has no other sign: the zero and the NaN of a type that has one of each.

@@ -7,14 +7,14 @@
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-use super::functions::Float;
+use super::functions::{self, Float};
 use super::int_ops::operand;
-use super::loops::{Element, Source, binary, ternary, unary};
-use super::{EvalError, Operand};
+use super::loops::{self, Element, Source, binary, ternary, unary};
+use super::{EvalError, Operand, exactly};
 use crate::buf::Buf;
 use crate::dtype::DType;
+use crate::elementwise::{Arithmetic, ElementwiseOp, FloatTest, Group, MinMax, Rounding, Sign};
 use crate::float;
-use crate::op::ElementwiseOp;
 use crate::table::ElemResult;
 
 /// What an operation on `T` gives.
@@ -118,76 +118,77 @@ pub(super) fn narrow<H: Narrow>(op: ElementwiseOp, args: &[Operand<'_>], n: usiz
 }
 
 fn compute<T: Float>(op: ElementwiseOp, args: &[Source<'_, T>], n: usize) -> Result<Output<T>, EvalError> {
-    use ElementwiseOp::*;
-    match (op, args) {
-        (_, [x]) => float_unary(op, *x, n),
-        (_, [a, b]) => float_binary(op, *a, *b, n),
-        (Fma, [a, b, c]) => Ok(Output::Same(ternary(*a, *b, *c, n, T::fma))),
-        (Clamp, [x, lo, hi]) => {
-            Ok(Output::Same(ternary(*x, *lo, *hi, n, |x, lo, hi| x.maximum(lo).minimum(hi))))
+    Ok(match op.group() {
+        Group::Arithmetic(f) => Output::Same(arithmetic(f, exactly(op, args)?, n)),
+        Group::Sign(f) => Output::Same(sign(f, exactly(op, args)?, n)),
+        Group::FloatUnary(f) => Output::Same(functions::of_one(f, exactly(op, args)?, n)),
+        Group::FloatBinary(f) => Output::Same(functions::of_two(f, exactly(op, args)?, n)),
+        Group::Fma(_) => {
+            let [a, b, c] = exactly(op, args)?;
+            Output::Same(ternary(a, b, c, n, T::fma))
         }
-        _other => Err(EvalError::OperandCount { op: op.name(), expected: op.arity(), found: args.len() }),
+        Group::Rounding(f) => Output::Same(rounding(f, exactly(op, args)?, n)),
+        Group::MinMax(f) => Output::Same(min_max(f, exactly(op, args)?, n)),
+        Group::Clamp(_) => {
+            let [x, lo, hi] = exactly(op, args)?;
+            Output::Same(ternary(x, lo, hi, n, |x, lo, hi| x.maximum(lo).minimum(hi)))
+        }
+        Group::Equality(f) => Output::Bool(loops::equality(f, exactly(op, args)?, n)),
+        Group::Order(f) => Output::Bool(loops::order(f, exactly(op, args)?, n)),
+        Group::FloatTest(f) => Output::Bool(test(f, exactly(op, args)?, n)),
+        Group::Bitwise(_)
+        | Group::Complement(_)
+        | Group::Shift(_)
+        | Group::Select(_)
+        | Group::IntUnary(_)
+        | Group::IntBinary(_)
+        | Group::BitCount(_)
+        | Group::Cast(_)
+        | Group::Bitcast(_) => {
+            return Err(EvalError::Unsupported { op: op.name(), dtype: T::buf(Vec::new()).dtype() });
+        }
+    })
+}
+
+fn sign<T: Float>(f: Sign, [x]: [Source<'_, T>; 1], n: usize) -> Vec<T> {
+    match f {
+        Sign::Neg => unary(x, n, T::neg),
+        Sign::Abs => unary(x, n, T::abs),
     }
 }
 
-fn unsupported<T: Float>(op: ElementwiseOp) -> Result<Output<T>, EvalError> {
-    Err(EvalError::Unsupported { op: op.name(), dtype: T::buf(Vec::new()).dtype() })
+fn arithmetic<T: Float>(f: Arithmetic, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<T> {
+    match f {
+        Arithmetic::Add => binary(a, b, n, T::add),
+        Arithmetic::Sub => binary(a, b, n, T::sub),
+        Arithmetic::Mul => binary(a, b, n, T::mul),
+        Arithmetic::Div => binary(a, b, n, T::div),
+        Arithmetic::Rem => binary(a, b, n, T::rem),
+    }
 }
 
-fn float_unary<T: Float>(op: ElementwiseOp, x: Source<'_, T>, n: usize) -> Result<Output<T>, EvalError> {
-    use ElementwiseOp::*;
-    Ok(match op {
-        Neg => Output::Same(unary(x, n, T::neg)),
-        Abs => Output::Same(unary(x, n, T::abs)),
-        Exp => Output::Same(unary(x, n, T::exp)),
-        Exp2 => Output::Same(unary(x, n, T::exp2)),
-        Log => Output::Same(unary(x, n, T::log)),
-        Log2 => Output::Same(unary(x, n, T::log2)),
-        Sin => Output::Same(unary(x, n, T::sin)),
-        Cos => Output::Same(unary(x, n, T::cos)),
-        Tanh => Output::Same(unary(x, n, T::tanh)),
-        Erf => Output::Same(unary(x, n, T::erf)),
-        Sqrt => Output::Same(unary(x, n, T::sqrt)),
-        Rsqrt => Output::Same(unary(x, n, T::rsqrt)),
-        Floor => Output::Same(unary(x, n, T::floor)),
-        Ceil => Output::Same(unary(x, n, T::ceil)),
-        Round => Output::Same(unary(x, n, T::round)),
-        Trunc => Output::Same(unary(x, n, T::trunc)),
-        IsNan => Output::Bool(unary(x, n, T::is_nan)),
-        IsInf => Output::Bool(unary(x, n, T::is_inf)),
-        IsFinite => Output::Bool(unary(x, n, T::is_finite)),
-        Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Not | Eq | Ne | Lt | Le | Gt | Ge
-        | Maximum | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Pow | MulHi | Popcount | Clz
-        | Cast | Bitcast | CeilDiv | NextPow2 => return unsupported(op),
-    })
+fn rounding<T: Float>(f: Rounding, [x]: [Source<'_, T>; 1], n: usize) -> Vec<T> {
+    match f {
+        Rounding::Floor => unary(x, n, T::floor),
+        Rounding::Ceil => unary(x, n, T::ceil),
+        Rounding::Round => unary(x, n, T::round),
+        Rounding::Trunc => unary(x, n, T::trunc),
+    }
 }
 
-fn float_binary<T: Float>(
-    op: ElementwiseOp,
-    a: Source<'_, T>,
-    b: Source<'_, T>,
-    n: usize,
-) -> Result<Output<T>, EvalError> {
-    use ElementwiseOp::*;
-    Ok(match op {
-        Add => Output::Same(binary(a, b, n, T::add)),
-        Sub => Output::Same(binary(a, b, n, T::sub)),
-        Mul => Output::Same(binary(a, b, n, T::mul)),
-        Div => Output::Same(binary(a, b, n, T::div)),
-        Rem => Output::Same(binary(a, b, n, T::rem)),
-        Pow => Output::Same(binary(a, b, n, T::pow)),
-        Maximum => Output::Same(binary(a, b, n, T::maximum)),
-        Minimum => Output::Same(binary(a, b, n, T::minimum)),
-        MaxNum => Output::Same(binary(a, b, n, T::maxnum)),
-        MinNum => Output::Same(binary(a, b, n, T::minnum)),
-        Eq => Output::Bool(binary(a, b, n, |a, b| a == b)),
-        Ne => Output::Bool(binary(a, b, n, |a, b| a != b)),
-        Lt => Output::Bool(binary(a, b, n, |a, b| a < b)),
-        Le => Output::Bool(binary(a, b, n, |a, b| a <= b)),
-        Gt => Output::Bool(binary(a, b, n, |a, b| a > b)),
-        Ge => Output::Bool(binary(a, b, n, |a, b| a >= b)),
-        And | Or | Xor | Shl | Shr | Neg | Not | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin
-        | Cos | Tanh | Erf | Sqrt | Rsqrt | Floor | Ceil | Round | Trunc | Abs | MulHi | Popcount | Clz
-        | IsNan | IsInf | IsFinite | Cast | Bitcast | CeilDiv | NextPow2 => return unsupported(op),
-    })
+fn min_max<T: Float>(f: MinMax, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<T> {
+    match f {
+        MinMax::Maximum => binary(a, b, n, T::maximum),
+        MinMax::Minimum => binary(a, b, n, T::minimum),
+        MinMax::MaxNum => binary(a, b, n, T::maxnum),
+        MinMax::MinNum => binary(a, b, n, T::minnum),
+    }
+}
+
+fn test<T: Float>(f: FloatTest, [x]: [Source<'_, T>; 1], n: usize) -> Vec<bool> {
+    match f {
+        FloatTest::IsNan => unary(x, n, T::is_nan),
+        FloatTest::IsInf => unary(x, n, T::is_inf),
+        FloatTest::IsFinite => unary(x, n, T::is_finite),
+    }
 }

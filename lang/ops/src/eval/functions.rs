@@ -8,8 +8,33 @@
 
 use std::f64::consts::LOG2_E;
 
-use super::loops::Element;
+use super::loops::{Element, Source, binary, unary};
+use crate::elementwise::{FloatBinary, FloatUnary};
 use crate::float;
+
+/// A function of one float.
+pub(super) fn of_one<T: Float>(f: FloatUnary, [x]: [Source<'_, T>; 1], n: usize) -> Vec<T> {
+    match f {
+        FloatUnary::Exp => unary(x, n, T::exp),
+        FloatUnary::Exp2 => unary(x, n, T::exp2),
+        FloatUnary::Log => unary(x, n, T::log),
+        FloatUnary::Log2 => unary(x, n, T::log2),
+        FloatUnary::Sin => unary(x, n, T::sin),
+        FloatUnary::Cos => unary(x, n, T::cos),
+        FloatUnary::Tanh => unary(x, n, T::tanh),
+        FloatUnary::Cosh => unary(x, n, T::cosh),
+        FloatUnary::Erf => unary(x, n, T::erf),
+        FloatUnary::Sqrt => unary(x, n, T::sqrt),
+        FloatUnary::Rsqrt => unary(x, n, T::rsqrt),
+    }
+}
+
+/// A function of two floats.
+pub(super) fn of_two<T: Float>(f: FloatBinary, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<T> {
+    match f {
+        FloatBinary::Pow => binary(a, b, n, T::pow),
+    }
+}
 
 /// Arithmetic of f32 and f64 with the meaning of the language.
 pub(super) trait Float: Element + PartialOrd {
@@ -43,6 +68,7 @@ pub(super) trait Float: Element + PartialOrd {
     fn sin(self) -> Self;
     fn cos(self) -> Self;
     fn tanh(self) -> Self;
+    fn cosh(self) -> Self;
     fn erf(self) -> Self;
     fn rsqrt(self) -> Self;
     fn pow(self, y: Self) -> Self;
@@ -200,6 +226,11 @@ impl Float for f32 {
         let series = x * (1.0 - x * x * (1.0 / 3.0));
         (if x.abs() < 1.0 / 1024.0 { series } else { quotient }) as f32
     }
+    #[inline(always)]
+    fn cosh(self) -> Self {
+        let e = power_of_two(f64::from(self) * LOG2_E);
+        (0.5 * (e + 1.0 / e)) as f32
+    }
     fn erf(self) -> Self {
         libm::erf(f64::from(self)) as f32
     }
@@ -238,6 +269,9 @@ impl Float for f64 {
     }
     fn tanh(self) -> Self {
         libm::tanh(self)
+    }
+    fn cosh(self) -> Self {
+        libm::cosh(self)
     }
     fn erf(self) -> Self {
         libm::erf(self)

@@ -2,11 +2,13 @@
 //!
 //! May assume what `elementwise` checked. Guarantees that no operand panics or is undefined.
 
-use super::loops::{Element, Source, binary, ternary, unary};
-use super::{EvalError, Operand};
+use super::loops::{self, Element, Source, binary, ternary, unary};
+use super::{EvalError, Operand, exactly};
 use crate::buf::Buf;
 use crate::dtype::DType;
-use crate::op::ElementwiseOp;
+use crate::elementwise::{
+    Arithmetic, BitCount, Bitwise, ElementwiseOp, Group, IntBinary, IntUnary, MinMax, Shift, Sign,
+};
 
 /// Integer arithmetic with the meaning of the language.
 pub(super) trait Int: Element + Ord {
@@ -152,18 +154,45 @@ ints! { i8, u8; i16, u16; i32, u32; i64, u64; }
 
 /// An elementwise operation on an integer type.
 pub(super) fn int<T: Int>(op: ElementwiseOp, args: &[Operand<'_>], n: usize) -> Result<Buf, EvalError> {
-    let count = EvalError::OperandCount { op: op.name(), expected: op.arity(), found: args.len() };
-    match args {
-        [x] => int_unary(op, operand::<T>(op, x)?, n),
-        [x, amount] if op == ElementwiseOp::Shl => shift(op, operand::<T>(op, x)?, amount, n, T::shl),
-        [x, amount] if op == ElementwiseOp::Shr => shift(op, operand::<T>(op, x)?, amount, n, T::shr),
-        [a, b] => int_binary(op, operand::<T>(op, a)?, operand::<T>(op, b)?, n),
-        [x, lo, hi] if op == ElementwiseOp::Clamp => {
-            let (x, lo, hi) = (operand::<T>(op, x)?, operand::<T>(op, lo)?, operand::<T>(op, hi)?);
-            Ok(T::buf(ternary(x, lo, hi, n, |x, lo, hi| x.max(lo).min(hi))))
-        }
-        _other => Err(count),
+    if let (Group::Shift(f), [x, by]) = (op.group(), args) {
+        let x = operand::<T>(op, x)?;
+        return match f {
+            Shift::Shl => shift(op, x, by, n, T::shl),
+            Shift::Shr => shift(op, x, by, n, T::shr),
+        };
     }
+    let sources = args.iter().map(|a| operand::<T>(op, a)).collect::<Result<Vec<_>, EvalError>>()?;
+    let args = sources.as_slice();
+    Ok(match op.group() {
+        Group::Arithmetic(f) => T::buf(arithmetic(f, exactly(op, args)?, n)),
+        Group::Sign(f) => T::buf(sign(f, exactly(op, args)?, n)),
+        Group::Bitwise(f) => T::buf(bitwise(f, exactly(op, args)?, n)),
+        Group::Complement(_) => {
+            let [x] = exactly(op, args)?;
+            T::buf(unary(x, n, T::not))
+        }
+        Group::MinMax(f) => T::buf(min_max(f, exactly(op, args)?, n)),
+        Group::Clamp(_) => {
+            let [x, lo, hi] = exactly(op, args)?;
+            T::buf(ternary(x, lo, hi, n, |x, lo, hi| x.max(lo).min(hi)))
+        }
+        Group::IntUnary(f) => T::buf(of_one(f, exactly(op, args)?, n)),
+        Group::IntBinary(f) => T::buf(of_two(f, exactly(op, args)?, n)),
+        Group::BitCount(f) => Buf::I32(bit_count(f, exactly(op, args)?, n)),
+        Group::Equality(f) => Buf::Bool(loops::equality(f, exactly(op, args)?, n)),
+        Group::Order(f) => Buf::Bool(loops::order(f, exactly(op, args)?, n)),
+        Group::Shift(_)
+        | Group::FloatUnary(_)
+        | Group::FloatBinary(_)
+        | Group::Fma(_)
+        | Group::Rounding(_)
+        | Group::FloatTest(_)
+        | Group::Select(_)
+        | Group::Cast(_)
+        | Group::Bitcast(_) => {
+            return Err(EvalError::Unsupported { op: op.name(), dtype: T::buf(Vec::new()).dtype() });
+        }
+    })
 }
 
 /// The operand with its type known.
@@ -174,57 +203,57 @@ pub(super) fn operand<'a, T: Element>(
     x.source().ok_or(EvalError::Unsupported { op: op.name(), dtype: x.dtype() })
 }
 
-fn int_unary<T: Int>(op: ElementwiseOp, x: Source<'_, T>, n: usize) -> Result<Buf, EvalError> {
-    use ElementwiseOp::*;
-    Ok(match op {
-        Neg => T::buf(unary(x, n, T::neg)),
-        Not => T::buf(unary(x, n, T::not)),
-        Abs => T::buf(unary(x, n, T::abs)),
-        NextPow2 => T::buf(unary(x, n, T::next_pow2)),
-        Popcount => Buf::I32(unary(x, n, T::popcount)),
-        Clz => Buf::I32(unary(x, n, T::clz)),
-        Add | Sub | Mul | Div | Rem | And | Or | Xor | Shl | Shr | Eq | Ne | Lt | Le | Gt | Ge | Maximum
-        | Minimum | MaxNum | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh
-        | Erf | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | MulHi | IsNan | IsInf | IsFinite
-        | Cast | Bitcast | CeilDiv => return unsupported::<T>(op),
-    })
+fn arithmetic<T: Int>(f: Arithmetic, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<T> {
+    match f {
+        Arithmetic::Add => binary(a, b, n, T::add),
+        Arithmetic::Sub => binary(a, b, n, T::sub),
+        Arithmetic::Mul => binary(a, b, n, T::mul),
+        Arithmetic::Div => binary(a, b, n, T::div),
+        Arithmetic::Rem => binary(a, b, n, T::rem),
+    }
 }
 
-fn int_binary<T: Int>(
-    op: ElementwiseOp,
-    a: Source<'_, T>,
-    b: Source<'_, T>,
-    n: usize,
-) -> Result<Buf, EvalError> {
-    use ElementwiseOp::*;
-    Ok(match op {
-        Add => T::buf(binary(a, b, n, T::add)),
-        Sub => T::buf(binary(a, b, n, T::sub)),
-        Mul => T::buf(binary(a, b, n, T::mul)),
-        Div => T::buf(binary(a, b, n, T::div)),
-        Rem => T::buf(binary(a, b, n, T::rem)),
-        CeilDiv => T::buf(binary(a, b, n, T::cdiv)),
-        And => T::buf(binary(a, b, n, T::and)),
-        Or => T::buf(binary(a, b, n, T::or)),
-        Xor => T::buf(binary(a, b, n, T::xor)),
-        MulHi => T::buf(binary(a, b, n, T::mulhi)),
-        // There is no NaN to tell the two kinds apart.
-        Maximum | MaxNum => T::buf(binary(a, b, n, T::max)),
-        Minimum | MinNum => T::buf(binary(a, b, n, T::min)),
-        Eq => Buf::Bool(binary(a, b, n, |a, b| a == b)),
-        Ne => Buf::Bool(binary(a, b, n, |a, b| a != b)),
-        Lt => Buf::Bool(binary(a, b, n, |a, b| a < b)),
-        Le => Buf::Bool(binary(a, b, n, |a, b| a <= b)),
-        Gt => Buf::Bool(binary(a, b, n, |a, b| a > b)),
-        Ge => Buf::Bool(binary(a, b, n, |a, b| a >= b)),
-        Shl | Shr | Neg | Not | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf
-        | Sqrt | Rsqrt | Pow | Floor | Ceil | Round | Trunc | Abs | Popcount | Clz | IsNan | IsInf
-        | IsFinite | Cast | Bitcast | NextPow2 => return unsupported::<T>(op),
-    })
+fn sign<T: Int>(f: Sign, [x]: [Source<'_, T>; 1], n: usize) -> Vec<T> {
+    match f {
+        Sign::Neg => unary(x, n, T::neg),
+        Sign::Abs => unary(x, n, T::abs),
+    }
 }
 
-fn unsupported<T: Int>(op: ElementwiseOp) -> Result<Buf, EvalError> {
-    Err(EvalError::Unsupported { op: op.name(), dtype: T::buf(Vec::new()).dtype() })
+fn bitwise<T: Int>(f: Bitwise, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<T> {
+    match f {
+        Bitwise::And => binary(a, b, n, T::and),
+        Bitwise::Or => binary(a, b, n, T::or),
+        Bitwise::Xor => binary(a, b, n, T::xor),
+    }
+}
+
+/// There is no NaN to tell the two kinds apart.
+fn min_max<T: Int>(f: MinMax, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<T> {
+    match f {
+        MinMax::Maximum | MinMax::MaxNum => binary(a, b, n, T::max),
+        MinMax::Minimum | MinMax::MinNum => binary(a, b, n, T::min),
+    }
+}
+
+fn of_one<T: Int>(f: IntUnary, [x]: [Source<'_, T>; 1], n: usize) -> Vec<T> {
+    match f {
+        IntUnary::NextPow2 => unary(x, n, T::next_pow2),
+    }
+}
+
+fn of_two<T: Int>(f: IntBinary, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<T> {
+    match f {
+        IntBinary::MulHi => binary(a, b, n, T::mulhi),
+        IntBinary::CeilDiv => binary(a, b, n, T::cdiv),
+    }
+}
+
+fn bit_count<T: Int>(f: BitCount, [x]: [Source<'_, T>; 1], n: usize) -> Vec<i32> {
+    match f {
+        BitCount::Popcount => unary(x, n, T::popcount),
+        BitCount::Clz => unary(x, n, T::clz),
+    }
 }
 
 /// A shift by an amount of any integer type.
@@ -255,22 +284,14 @@ fn shift<T: Int>(
 
 /// An operation on bools.
 pub(super) fn logical(op: ElementwiseOp, args: &[Operand<'_>], n: usize) -> Result<Buf, EvalError> {
-    use ElementwiseOp::*;
-    let unsupported = EvalError::Unsupported { op: op.name(), dtype: DType::Bool };
-    let f: fn(bool, bool) -> bool = match op {
-        Not => |a, _| !a,
-        And => |a, b| a & b,
-        Or => |a, b| a | b,
-        Xor | Ne => |a, b| a ^ b,
-        Eq => |a, b| a == b,
-        Add | Sub | Mul | Div | Rem | Shl | Shr | Neg | Lt | Le | Gt | Ge | Maximum | Minimum | MaxNum
-        | MinNum | Fma | Select | Clamp | Exp | Exp2 | Log | Log2 | Sin | Cos | Tanh | Erf | Sqrt | Rsqrt
-        | Pow | Floor | Ceil | Round | Trunc | Abs | MulHi | Popcount | Clz | IsNan | IsInf | IsFinite
-        | Cast | Bitcast | CeilDiv | NextPow2 => return Err(unsupported),
-    };
-    match args {
-        [x] => Ok(Buf::Bool(unary(operand(op, x)?, n, |x| f(x, x)))),
-        [a, b] => Ok(Buf::Bool(binary(operand(op, a)?, operand(op, b)?, n, f))),
-        _other => Err(unsupported),
-    }
+    let sources = args.iter().map(|a| operand::<bool>(op, a)).collect::<Result<Vec<_>, EvalError>>()?;
+    Ok(Buf::Bool(match (op.group(), sources.as_slice()) {
+        (Group::Complement(_), [x]) => unary(*x, n, |a| !a),
+        (Group::Bitwise(Bitwise::And), [a, b]) => binary(*a, *b, n, |a, b| a & b),
+        (Group::Bitwise(Bitwise::Or), [a, b]) => binary(*a, *b, n, |a, b| a | b),
+        (Group::Bitwise(Bitwise::Xor), [a, b]) => binary(*a, *b, n, |a, b| a ^ b),
+        (Group::Equality(f), [a, b]) => loops::equality(f, [*a, *b], n),
+        // No other group accepts bools.
+        (_, _) => return Err(EvalError::Unsupported { op: op.name(), dtype: DType::Bool }),
+    }))
 }

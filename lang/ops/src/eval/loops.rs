@@ -6,6 +6,7 @@ use half::{bf16, f16};
 
 use crate::buf::Buf;
 use crate::dtype::DType;
+use crate::elementwise::{Equality, Order};
 use crate::scalar::Scalar;
 
 /// A type that stands for exactly one element type.
@@ -96,6 +97,24 @@ pub(super) fn binary<T: Copy, U: Copy, R: Copy>(
         (Source::Splat(a), Source::Slice(b)) => b.iter().map(|b| f(a, *b)).collect(),
         (Source::Slice(a), Source::Splat(b)) => a.iter().map(|a| f(*a, b)).collect(),
         (Source::Slice(a), Source::Slice(b)) => a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect(),
+    }
+}
+
+/// Which pairs of elements are equal, or are not.
+pub(super) fn equality<T: Copy + PartialEq>(f: Equality, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<bool> {
+    match f {
+        Equality::Eq => binary(a, b, n, |a, b| a == b),
+        Equality::Ne => binary(a, b, n, |a, b| a != b),
+    }
+}
+
+/// Which pairs of elements are in an order.
+pub(super) fn order<T: Copy + PartialOrd>(f: Order, [a, b]: [Source<'_, T>; 2], n: usize) -> Vec<bool> {
+    match f {
+        Order::Lt => binary(a, b, n, |a, b| a < b),
+        Order::Le => binary(a, b, n, |a, b| a <= b),
+        Order::Gt => binary(a, b, n, |a, b| a > b),
+        Order::Ge => binary(a, b, n, |a, b| a >= b),
     }
 }
 

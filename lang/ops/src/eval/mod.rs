@@ -27,7 +27,8 @@ pub use scan::scan;
 
 use crate::buf::Buf;
 use crate::dtype::DType;
-use crate::op::{AtomicOp, ElementwiseOp};
+use crate::elementwise::{ElementwiseOp, Group};
+use crate::op::AtomicOp;
 use crate::scalar::Scalar;
 use loops::{Element, Source};
 
@@ -177,7 +178,7 @@ fn check(op: ElementwiseOp, args: &[Operand<'_>], out: DType) -> Result<DType, E
     if !op.accepts().has(first) {
         return Err(EvalError::Unsupported { op: name, dtype: first });
     }
-    let shift = matches!(op, ElementwiseOp::Shl | ElementwiseOp::Shr);
+    let shift = matches!(op.group(), Group::Shift(_));
     for t in types {
         if shift && !t.is_int() {
             return Err(EvalError::Unsupported { op: name, dtype: t });
@@ -196,6 +197,12 @@ fn check(op: ElementwiseOp, args: &[Operand<'_>], out: DType) -> Result<DType, E
         Some(_) | None => {}
     }
     Ok(first)
+}
+
+/// The operands, if there are as many as the operation takes.
+fn exactly<T: Copy, const N: usize>(op: ElementwiseOp, args: &[T]) -> Result<[T; N], EvalError> {
+    let count = EvalError::OperandCount { op: op.name(), expected: op.arity(), found: args.len() };
+    args.try_into().map_err(|_| count)
 }
 
 /// Everything but the conversions and `select`; `dtype` is the type of the (first) operand.

@@ -9,9 +9,8 @@ mod atomics;
 mod control;
 mod create;
 mod dot;
-mod math;
+pub(crate) mod elementwise;
 mod memory;
-mod operators;
 mod random;
 mod reduce;
 mod scan;
@@ -26,8 +25,8 @@ pub const CLASSES: &[(&str, &[Row])] = &[
     ("Creation", create::ROWS),
     ("Shape", shape::ROWS),
     ("Memory", memory::ROWS),
-    ("Operators", operators::ROWS),
-    ("Math", math::ROWS),
+    ("Operators", elementwise::OPERATORS),
+    ("Math", elementwise::MATH),
     ("Reductions", reduce::ROWS),
     ("Scans, sorting and counting", scan::ROWS),
     ("Matrix products", dot::ROWS),

@@ -4,22 +4,23 @@
 //! Guarantees that they say so on every device that keeps the bounds of the table of operations, so that their results
 //! can be compared bit by bit.
 
+use std::sync::LazyLock;
+
+use tk_ops::Op;
+use tk_ops::rows::functions;
+use tk_ops::table::Accuracy;
+
 use super::program::Node;
 use super::types::Elem;
 
-/// Functions, with the units in the last place that `spec/ops.md` allows an f32.
-pub const BOUNDED: &[(&str, f64)] = &[
-    ("exp", 2.0),
-    ("exp2", 2.0),
-    ("log", 2.0),
-    ("log2", 2.0),
-    ("sin", 2.0),
-    ("cos", 2.0),
-    ("tanh", 2.0),
-    ("erf", 2.0),
-    ("rsqrt", 2.0),
-    ("pow", 4.0),
-];
+/// Functions of floats that round, with the units in the last place that the table of operations allows an f32.
+pub static BOUNDED: LazyLock<Vec<(&str, f64)>> = LazyLock::new(|| {
+    let bounded = functions().filter_map(|row| match (row.op, row.accuracy) {
+        (Op::Elementwise(_), Accuracy::Ulp(bound)) => Some((row.name, f64::from(bound))),
+        (_, _) => None,
+    });
+    bounded.collect()
+});
 
 /// The function `keeps_F_E`.
 pub fn keeps(f: &str, e: Elem) -> Node {

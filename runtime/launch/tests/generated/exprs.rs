@@ -404,7 +404,7 @@ impl Scope {
     /// Whether a function of floats keeps the bound that the table of operations states: it does on every device, though
     /// the bits of the function differ.
     fn bounded(&mut self, dims: &[Dim], depth: usize) -> String {
-        let f = self.random.pick(BOUNDED).0;
+        let f = self.random.pick(&BOUNDED).0;
         let e = self.random.pick(&["f32", "f32", "f16", "bf16"]);
         self.bounded.insert((f, e));
         let mut args = vec![self.tile_expr(e, dims, depth)];

@@ -150,7 +150,7 @@ kernel k(x: view[{e}, 1], y: view[{e}, 1], held: mut view[u8, 1]) grid(1) {{
 
 #[test]
 fn functions_keep_their_bounds_and_others_do_not() {
-    for (f, _) in bounds::BOUNDED {
+    for (f, _) in bounds::BOUNDED.iter() {
         for e in ["f32", "f16", "bf16"] {
             assert!(keeps_on_numbers(f, e, ""), "{f} of {e}");
             // Three units more than there should be.

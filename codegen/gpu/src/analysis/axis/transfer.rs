@@ -3,7 +3,8 @@
 //! May assume that facts about operands hold. Guarantees facts that hold, if sums and products of what is not negative
 //! do not wrap: a program whose offsets overflow is reported in checked mode and means nothing elsewhere.
 
-use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
+use tk_ops::elementwise::{Arithmetic, IntBinary, MinMax, Order, Shift};
+use tk_ops::{ControlOp, CreateOp, ElementwiseOp, Group, MemoryOp, Op, ShapeOp};
 use tk_tile::{Attr, Def, Elem, Inst, Type, ValueId};
 
 use super::flow::Analysis;
@@ -127,23 +128,12 @@ impl Analysis<'_> {
         if !inst.operands.iter().all(is_int) {
             return Some(args.same());
         }
-        match op {
-            ElementwiseOp::Add => args.folded(&add, i64::checked_add),
-            ElementwiseOp::Sub => args.folded(&sub, i64::checked_sub).map(|a| Axis { natural: false, ..a }),
-            ElementwiseOp::Mul => match args.known.as_slice() {
-                [a, b] if b.value == Some(1) => Some(a.clone()),
-                [a, b] if a.value == Some(1) => Some(b.clone()),
-                _ => args.folded(&mul, i64::checked_mul),
-            },
-            ElementwiseOp::Rem => {
-                // The sign is that of the left side: a run of negative numbers is broken where it meets a multiple.
-                let natural = inst.operands.first().is_some_and(|v| self.is_natural(*v));
-                args.each(&|a, b| rem(a, b, natural)).map(|a| Axis { natural, ..a })
-            }
-            ElementwiseOp::Div | ElementwiseOp::CeilDiv | ElementwiseOp::Shr => {
+        match op.group() {
+            Group::Arithmetic(f) => self.arithmetic(f, inst, &args),
+            Group::IntBinary(IntBinary::CeilDiv) | Group::Shift(Shift::Shr) => {
                 Some(Axis { natural: args.natural, ..args.same() })
             }
-            ElementwiseOp::Shl => {
+            Group::Shift(Shift::Shl) => {
                 let by = args.known.get(1).and_then(|a| a.value).filter(|v| (0..24).contains(v))?;
                 args.each(&|a, _| Dim {
                     contiguity: 1,
@@ -151,60 +141,53 @@ impl Analysis<'_> {
                     divisibility: (a.divides_all() << by).min(MOST),
                 })
             }
-            ElementwiseOp::Lt | ElementwiseOp::Ge => args.each(&compare),
-            ElementwiseOp::Gt | ElementwiseOp::Le => args.each(&|a, b| compare(b, a)),
-            ElementwiseOp::Cast => self.cast(inst, &args, result),
-            ElementwiseOp::Maximum
-            | ElementwiseOp::MaxNum
-            | ElementwiseOp::Minimum
-            | ElementwiseOp::MinNum
-            | ElementwiseOp::Clamp => self.limited(op, inst, &args),
-            ElementwiseOp::And
-            | ElementwiseOp::Or
-            | ElementwiseOp::Xor
-            | ElementwiseOp::Neg
-            | ElementwiseOp::Not
-            | ElementwiseOp::Eq
-            | ElementwiseOp::Ne
-            | ElementwiseOp::Fma
-            | ElementwiseOp::Select
-            | ElementwiseOp::Exp
-            | ElementwiseOp::Exp2
-            | ElementwiseOp::Log
-            | ElementwiseOp::Log2
-            | ElementwiseOp::Sin
-            | ElementwiseOp::Cos
-            | ElementwiseOp::Tanh
-            | ElementwiseOp::Erf
-            | ElementwiseOp::Sqrt
-            | ElementwiseOp::Rsqrt
-            | ElementwiseOp::Pow
-            | ElementwiseOp::Floor
-            | ElementwiseOp::Ceil
-            | ElementwiseOp::Round
-            | ElementwiseOp::Trunc
-            | ElementwiseOp::Abs
-            | ElementwiseOp::MulHi
-            | ElementwiseOp::Popcount
-            | ElementwiseOp::Clz
-            | ElementwiseOp::IsNan
-            | ElementwiseOp::IsInf
-            | ElementwiseOp::IsFinite
-            | ElementwiseOp::Bitcast
-            | ElementwiseOp::NextPow2 => Some(args.same()),
+            Group::Order(Order::Lt | Order::Ge) => args.each(&compare),
+            Group::Order(Order::Gt | Order::Le) => args.each(&|a, b| compare(b, a)),
+            Group::Cast(_) => self.cast(inst, &args, result),
+            Group::MinMax(f) => {
+                let larger = matches!(f, MinMax::Maximum | MinMax::MaxNum);
+                let natural = larger && inst.operands.iter().any(|v| self.is_natural(*v));
+                let one = args.each(&either)?;
+                Some(Axis { natural: natural || one.natural, ..one })
+            }
+            // One of the limits, or what lies between.
+            Group::Clamp(_) => {
+                let natural = inst.operands.iter().skip(1).all(|v| self.is_natural(*v));
+                Some(Axis { natural, ..args.same() })
+            }
+            Group::Sign(_)
+            | Group::Bitwise(_)
+            | Group::Complement(_)
+            | Group::Equality(_)
+            | Group::FloatUnary(_)
+            | Group::FloatBinary(_)
+            | Group::Fma(_)
+            | Group::Rounding(_)
+            | Group::Select(_)
+            | Group::IntUnary(_)
+            | Group::IntBinary(IntBinary::MulHi)
+            | Group::BitCount(_)
+            | Group::FloatTest(_)
+            | Group::Bitcast(_) => Some(args.same()),
         }
     }
 
-    /// One of its operands; of a clamped number, one of the limits or what lies between.
-    fn limited(&self, op: ElementwiseOp, inst: &Inst, args: &Args) -> Option<Axis> {
-        let mut natural = inst.operands.iter().map(|v| self.is_natural(*v));
-        Some(match op {
-            ElementwiseOp::Clamp => Axis { natural: natural.skip(1).all(|n| n), ..args.same() },
-            ElementwiseOp::Maximum | ElementwiseOp::MaxNum => {
-                Axis { natural: natural.any(|n| n), ..args.each(&either)? }
+    fn arithmetic(&self, f: Arithmetic, inst: &Inst, args: &Args) -> Option<Axis> {
+        match f {
+            Arithmetic::Add => args.folded(&add, i64::checked_add),
+            Arithmetic::Sub => args.folded(&sub, i64::checked_sub).map(|a| Axis { natural: false, ..a }),
+            Arithmetic::Mul => match args.known.as_slice() {
+                [a, b] if b.value == Some(1) => Some(a.clone()),
+                [a, b] if a.value == Some(1) => Some(b.clone()),
+                _ => args.folded(&mul, i64::checked_mul),
+            },
+            Arithmetic::Rem => {
+                // The sign is that of the left side: a run of negative numbers is broken where it meets a multiple.
+                let natural = inst.operands.first().is_some_and(|v| self.is_natural(*v));
+                args.each(&|a, b| rem(a, b, natural)).map(|a| Axis { natural, ..a })
             }
-            _ => args.each(&either)?,
-        })
+            Arithmetic::Div => Some(Axis { natural: args.natural, ..args.same() }),
+        }
     }
 
     /// To an integer type: it keeps the low bits, in which aligned runs stay runs if there are enough of them.

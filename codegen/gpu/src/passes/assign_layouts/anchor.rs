@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, MemoryOp, Op, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, DType, DotOp, ElementwiseOp, Group, MemoryOp, Op, ScanOp, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, InstId, Module, Type, ValueId, rewrite};
 
 use crate::analysis::axis::AxisInfo;
@@ -493,18 +493,5 @@ const DEFAULT_VECTOR: u32 = 4;
 
 /// What is made again rather than moved: an instruction or two for an element.
 fn is_cheap(op: ElementwiseOp) -> bool {
-    !matches!(
-        op,
-        ElementwiseOp::Exp
-            | ElementwiseOp::Exp2
-            | ElementwiseOp::Log
-            | ElementwiseOp::Log2
-            | ElementwiseOp::Sin
-            | ElementwiseOp::Cos
-            | ElementwiseOp::Tanh
-            | ElementwiseOp::Erf
-            | ElementwiseOp::Pow
-            | ElementwiseOp::Sqrt
-            | ElementwiseOp::Rsqrt
-    )
+    !matches!(op.group(), Group::FloatUnary(_) | Group::FloatBinary(_))
 }

@@ -2,8 +2,9 @@
 //!
 //! Guarantees that whatever is not certain is [`State::Unknown`], about which nothing is reported.
 
+use tk_ops::elementwise::{Arithmetic, FloatBinary, FloatUnary, MinMax, Sign};
 use tk_ops::eval::{self, Operand};
-use tk_ops::{DType, ElementwiseOp, Scalar};
+use tk_ops::{DType, ElementwiseOp, Group, Scalar};
 
 use crate::hir::HExpr;
 
@@ -172,18 +173,30 @@ fn settle(s: State) -> State {
 /// Returns true if the data of the result is not negative.
 fn keeps_sign(op: ElementwiseOp, args: &[(Tile, DType)]) -> bool {
     let each = || args.iter().all(|(t, _)| t.not_negative);
-    match op {
-        ElementwiseOp::Exp
-        | ElementwiseOp::Exp2
-        | ElementwiseOp::Abs
-        | ElementwiseOp::Sqrt
-        | ElementwiseOp::Rsqrt => true,
-        ElementwiseOp::Popcount | ElementwiseOp::Clz => true,
-        ElementwiseOp::Maximum | ElementwiseOp::MaxNum => args.iter().any(|(t, _)| t.not_negative),
-        ElementwiseOp::Select => args.iter().skip(1).all(|(t, _)| t.not_negative),
-        ElementwiseOp::Add | ElementwiseOp::Mul | ElementwiseOp::Div | ElementwiseOp::Cast => each(),
-        ElementwiseOp::Minimum | ElementwiseOp::MinNum | ElementwiseOp::Pow => each(),
-        _other => false,
+    match op.group() {
+        Group::FloatUnary(f) => {
+            matches!(f, FloatUnary::Exp | FloatUnary::Exp2 | FloatUnary::Sqrt | FloatUnary::Rsqrt)
+        }
+        Group::Sign(f) => f == Sign::Abs,
+        Group::BitCount(_) => true,
+        Group::MinMax(MinMax::Maximum | MinMax::MaxNum) => args.iter().any(|(t, _)| t.not_negative),
+        Group::Select(_) => args.iter().skip(1).all(|(t, _)| t.not_negative),
+        Group::Arithmetic(Arithmetic::Sub | Arithmetic::Rem) => false,
+        Group::Arithmetic(Arithmetic::Add | Arithmetic::Mul | Arithmetic::Div) => each(),
+        Group::MinMax(MinMax::Minimum | MinMax::MinNum) => each(),
+        Group::FloatBinary(FloatBinary::Pow) | Group::Cast(_) => each(),
+        Group::Bitwise(_)
+        | Group::Complement(_)
+        | Group::Shift(_)
+        | Group::Equality(_)
+        | Group::Order(_)
+        | Group::Fma(_)
+        | Group::Rounding(_)
+        | Group::Clamp(_)
+        | Group::IntUnary(_)
+        | Group::IntBinary(_)
+        | Group::FloatTest(_)
+        | Group::Bitcast(_) => false,
     }
 }
 
