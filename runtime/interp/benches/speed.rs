@@ -2,7 +2,7 @@
 #![allow(missing_docs, reason = "the macros of criterion make functions")]
 #![allow(clippy::panic, reason = "a benchmark stops where these fail")]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use std::time::Duration;
