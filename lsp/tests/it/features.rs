@@ -11,20 +11,17 @@ use tk_lsp::ide::{
     Place, TextEdit, Workspace, actions, calls, complete, diagnostics, folding, hints, hover, lens, navigate,
     rename, selection, signature, symbols, tokens,
 };
+use tk_snapshot::Snapshots;
 
 #[test]
 fn answers() {
-    let mut wrong = vec![];
+    let mut snapshots = Snapshots::new();
     for (name, text) in folder("tests/lsp") {
         let answer = run(&name, &text);
         let path = root().join("tests/lsp").join(name.replace(".tk", ".txt"));
-        if std::env::var_os("TK_BLESS").is_some() {
-            std::fs::write(&path, &answer).unwrap();
-        } else if std::fs::read_to_string(&path).unwrap_or_default() != answer {
-            wrong.push(format!("{name}: the answer is now (TK_BLESS=1 writes it)\n{answer}"));
-        }
+        snapshots.check(path, &answer);
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    snapshots.finish();
 }
 
 /// The files of a question and its places in the first of them.

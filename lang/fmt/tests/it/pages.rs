@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use crate::common::files;
-use std::fs;
+use tk_snapshot::Snapshots;
 
 /// A block as the page should have it. A `fragment` holds statements.
 fn laid_out(info: &str, text: &str) -> Option<String> {
@@ -26,33 +26,26 @@ fn laid_out(info: &str, text: &str) -> Option<String> {
 
 #[test]
 fn blocks_of_the_specification() {
-    let bless = std::env::var_os("TK_BLESS").is_some();
-    let mut wrong = vec![];
+    let mut snapshots = Snapshots::new();
     for (path, page) in files("spec", "md") {
-        let (mut out, mut block) = (String::new(), None::<(String, String, usize)>);
-        for (number, line) in page.split_inclusive('\n').enumerate() {
+        let (mut out, mut block) = (String::new(), None::<(String, String)>);
+        for line in page.split_inclusive('\n') {
             match (&mut block, line.strip_prefix("```")) {
                 (None, Some(info)) => {
-                    block = Some((info.trim().to_string(), String::new(), number + 1));
+                    block = Some((info.trim().to_string(), String::new()));
                     out.push_str(line);
                 }
-                (Some((info, text, start)), Some(_)) => {
-                    let good = laid_out(info, text).unwrap_or_else(|| text.clone());
-                    if good != *text {
-                        wrong.push(format!("{path}:{start}"));
-                    }
-                    out.push_str(&good);
+                (Some((info, text)), Some(_)) => {
+                    out.push_str(&laid_out(info, text).unwrap_or_else(|| text.clone()));
                     out.push_str(line);
                     block = None;
                 }
-                (Some((_, text, _)), None) => text.push_str(line),
+                (Some((_, text)), None) => text.push_str(line),
                 (None, None) => out.push_str(line),
             }
         }
         assert!(block.is_none(), "{path}: a block has no end");
-        if bless && out != page {
-            fs::write(&path, out).unwrap();
-        }
+        snapshots.check(&path, &out);
     }
-    assert!(bless || wrong.is_empty(), "TK_BLESS=1 lays these blocks out:\n{}", wrong.join("\n"));
+    snapshots.finish();
 }

@@ -9,6 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use tk_sema::{Checked, Loader, check};
+use tk_snapshot::Snapshots;
 use tk_syntax::diag::apply;
 use tk_syntax::{FileId, render};
 
@@ -87,6 +88,7 @@ fn an_advised_require_mends() {
 fn every_mistake_gives_its_message_and_its_fix_works() {
     let files = cases();
     assert!(files.len() >= 20, "only {} cases found", files.len());
+    let mut snapshots = Snapshots::new();
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let (code, count, places, fix) = promise(&text);
@@ -96,15 +98,7 @@ fn every_mistake_gives_its_message_and_its_fix_works() {
         let shown = found.join("\n");
         let name = file.display();
         assert_eq!(checked.diagnostics.len(), count, "{name}:\n{shown}");
-        let blessed = file.with_extension("txt");
-        if std::env::var_os("TK_BLESS").is_some() {
-            std::fs::write(&blessed, &shown).unwrap();
-        }
-        assert_eq!(
-            std::fs::read_to_string(&blessed).unwrap_or_default(),
-            shown,
-            "{name} (TK_BLESS=1 writes it)"
-        );
+        snapshots.check(file.with_extension("txt"), &shown);
         for d in &checked.diagnostics {
             assert_eq!(d.code.0, code, "{name}:\n{shown}");
             assert_eq!(d.secondary.len() + 1, places, "{name}: places\n{shown}");
@@ -119,4 +113,5 @@ fn every_mistake_gives_its_message_and_its_fix_works() {
             }
         }
     }
+    snapshots.finish();
 }

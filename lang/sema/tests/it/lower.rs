@@ -16,6 +16,7 @@ use tk_sema::eval::Bindings;
 use tk_sema::hir::{FnId, Hir};
 use tk_sema::specialize::specialize;
 use tk_sema::{Checked, Loader, check};
+use tk_snapshot::Snapshots;
 use tk_syntax::{Diagnostic, SourceMap};
 
 struct Files;
@@ -115,8 +116,7 @@ fn goldens() {
     let folder = root().join("tests/lower");
     let mut names: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
     names.sort();
-    let bless = std::env::var_os("TK_BLESS").is_some();
-    let mut failed = vec![];
+    let mut snapshots = Snapshots::new();
     for path in names.iter().filter(|p| p.extension().is_some_and(|e| e == "tk")) {
         let name = path.file_name().unwrap().to_string_lossy().to_string();
         let checked = check(&Files, &format!("tests/lower/{name}"));
@@ -136,14 +136,9 @@ fn goldens() {
             }
             out.push_str(&lowered(&checked, line));
         }
-        let golden = path.with_extension("tir");
-        if bless {
-            std::fs::write(&golden, &out).unwrap();
-        } else if std::fs::read_to_string(&golden).unwrap_or_default() != out {
-            failed.push(name);
-        }
+        snapshots.check(path.with_extension("tir"), &out);
     }
-    assert!(failed.is_empty(), "lowering changed for {failed:?}; TK_BLESS=1 writes the new text");
+    snapshots.finish();
 }
 
 /// Every test of the examples and the library lowers to a module that the verifier accepts.

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tk_snapshot::Snapshots;
+
 /// Between input and result.
 pub const MARKER: &str = "// ----\n";
 
@@ -36,17 +38,9 @@ fn read(path: PathBuf) -> Case {
 
 /// Compares every result with what is expected, or writes it.
 pub fn compare(results: Vec<(Case, String)>) {
-    let bless = std::env::var_os("TK_BLESS").is_some();
-    let mut wrong = String::new();
+    let mut snapshots = Snapshots::new();
     for (case, result) in results {
-        if result == case.expected {
-            continue;
-        }
-        if bless {
-            fs::write(&case.path, format!("{}{MARKER}{result}", case.input)).unwrap();
-        } else {
-            wrong += &format!("== {}\n-- expected\n{}-- found\n{result}", case.path.display(), case.expected);
-        }
+        snapshots.check(&case.path, &format!("{}{MARKER}{result}", case.input));
     }
-    assert!(wrong.is_empty(), "{wrong}TK_BLESS=1 writes what was found.");
+    snapshots.finish();
 }
