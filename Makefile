@@ -80,5 +80,5 @@ tidy: unit
 # Regenerates pages and rendered messages. Read every changed line before committing.
 bless:
 	cargo xtask ops
-	TK_BLESS=1 cargo test --package tk-fmt --test pages
-	TK_BLESS=1 cargo test --package tk-cli --test spec
+	TK_BLESS=1 cargo test --package tk-fmt --test it pages::
+	TK_BLESS=1 cargo test --package tk-cli --test it spec::
