@@ -1,4 +1,4 @@
-//! Measures the checker: `cargo bench -p tk-sema`.
+//! Measures the checker: `cargo bench -p tk-bench --bench check`.
 //!
 //! `check 2,000 lines` is a file of kernels as people write them, `kernels.tk` again and again under other names, with
 //! what it uses of the standard library. The goal is 50 ms, so that an editor can check after every key.

@@ -1,8 +1,8 @@
-//! Measures the interpreter: `cargo bench -p tk-interp --bench speed [-- WORD]`. `scripts/bench` puts NumPy beside it.
+//! Measures the interpreter: `cargo bench -p tk-bench --bench speed [-- WORD]`. `scripts/bench` puts NumPy beside it.
 #![allow(missing_docs, reason = "the macros of criterion make functions")]
 #![allow(clippy::panic, reason = "a benchmark stops where these fail")]
 
-#[path = "../tests/it/common/mod.rs"]
+#[path = "../../../runtime/interp/tests/it/common/mod.rs"]
 mod common;
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Measures how long an editor waits: `cargo bench -p tk-lsp`.
+//! Measures how long an editor waits: `cargo bench -p tk-bench --bench latency`.
 //!
 //! A file of 2,000 lines as people write them, the one of the benchmark of the checker, is open. Each round types a
 //! character somewhere and takes it back the next time. The goals: 95 of 100 answers within 50 ms, diagnostics within
@@ -18,7 +18,7 @@ use lsp_server::{Connection, Message, Notification, Request};
 use serde_json::{Value, json};
 use tk_lsp::server::{Config, Files, Library, run};
 
-const KERNELS: &str = include_str!("../../lang/sema/benches/kernels.tk");
+const KERNELS: &str = include_str!("kernels.tk");
 const HEAD: &str = "use std::grid;\nuse std::math;\n\nconst LOG2E = 1.4426950408889634;\n\n";
 const LINES: usize = 2000;
 const ROUNDS: usize = 100;

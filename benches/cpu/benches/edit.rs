@@ -1,4 +1,4 @@
-//! Measures answers after a key was pressed: `cargo bench -p tk-lsp`.
+//! Measures answers after a key was pressed: `cargo bench -p tk-bench --bench edit`.
 //!
 //! A file of 2,000 lines is changed in its middle and asked about, so each round checks the file again. The goal is
 //! 50 ms for hover, definition and completion, and 100 ms until the diagnostics are there.
@@ -9,7 +9,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use tk_lsp::ide::{Disk, Workspace, complete, diagnostics, hints, hover, navigate, tokens};
 
-const KERNELS: &str = include_str!("../../lang/sema/benches/kernels.tk");
+const KERNELS: &str = include_str!("kernels.tk");
 const HEAD: &str = "use std::grid;\nuse std::math;\n\nconst LOG2E = 1.4426950408889634;\n\n";
 const PATH: &str = "/main.tk";
 
