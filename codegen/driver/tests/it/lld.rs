@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::fs;
 use std::path::Path;
 
 use crate::support::Folder;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::Folder;
-use tk_driver::{Assembler, Cache, Cubin, Environment, Found, Ignored, Kernel, Ptxas, TARGETS, ToolError};
+use tk_driver::{Assembler, Cubin, Environment, Found, Ignored, Kernel, Ptxas, TARGETS, ToolError};
 
 fn named(path: &Path) -> Environment {
     Environment { tk_ptxas: Some(path.to_path_buf()), ..Environment::default() }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use tk_gpu::layout::linear::{Conversion, InDim, LinearLayout, Place, ShufflePlan, classify};
 
-use crate::common::{Shape, any_layout, layout_of, pair, permuted, places};
+use crate::common::{self, Shape, any_layout, layout_of, pair, permuted, places};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use crate::support::{Folder, Model, assert_mistake, generate, program, stderr};
+use crate::support::{self, Folder, Model, assert_mistake, generate, program, stderr};
 use serde_json::json;
 
 /// Asserts that the arguments are refused before any file is looked at.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use crate::support::{Folder, Model, Tensor, assert_mistake, generate, safetensors, with_header};
+use crate::support::{self, Folder, Model, Tensor, assert_mistake, generate, safetensors, with_header};
 use serde_json::json;
 
 #[track_caller]

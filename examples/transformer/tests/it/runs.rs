@@ -5,7 +5,7 @@
 use std::process::Output;
 
 use crate::support::{
-    CONTEXT, Folder, Model, Tensor, VOCABULARY, WIDTH, assert_mistake, generate, program, safetensors,
+    self, CONTEXT, Folder, Model, Tensor, VOCABULARY, WIDTH, assert_mistake, generate, program, safetensors,
     stderr, stdout,
 };
 use serde_json::{Value, json};
