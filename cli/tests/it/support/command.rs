@@ -1,7 +1,7 @@
 //! Runs the command for a test: in its own empty folder, with captured output.
 
 use std::fs;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "llvm"))]
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -32,7 +32,7 @@ impl Folder {
 
     /// An executable script, and its path. Another process writes it: one that a test of another thread starts would
     /// hold what this process has open for writing, and the system refuses to run that.
-    #[cfg(unix)]
+    #[cfg(all(unix, feature = "llvm"))]
     pub fn script(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
         let mut copy = Command::new("install");
