@@ -1,4 +1,5 @@
 //! What the tests of the command share.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 #[cfg(feature = "llvm")]
 pub mod building;
