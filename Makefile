@@ -9,6 +9,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 TK := target/debug/tk
 TRANSFORMER := target/debug/tk-transformer
 PYTHON := .venv/bin/python
+# `cargo xtask` with the features of all default members: nothing is compiled for it that tests have compiled.
+XTASK := cargo run --quiet --bin xtask --
 
 # Where scripts/setup installs NVIDIA's assembler: `tk` uses no `.venv` that is not active or named. The same is in
 # .cargo/config.toml, for `cargo` without `make`.
@@ -89,10 +91,10 @@ editors: unit
 	$(STAGE) env TK=$(abspath $(TK)) editors/tests/run
 
 tidy: unit
-	$(STAGE) cargo xtask tidy
+	$(STAGE) $(XTASK) tidy
 
 # Regenerates pages and rendered messages. Read every changed line before committing.
 bless:
-	cargo xtask ops
+	$(XTASK) ops
 	TK_BLESS=1 cargo test --package tk-fmt --test it pages::
 	TK_BLESS=1 cargo test --package tk-cli --test it spec::

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tk_driver::Cache;
 
@@ -12,9 +13,11 @@ use tk_driver::Cache;
 pub struct Folder(pub PathBuf);
 
 impl Folder {
-    /// `name` is unique among the tests.
+    /// `name` says whose it is.
     pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("tk-driver-test-{}-{name}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("tk-driver-test-{process}-{count}-{name}"));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Folder(path)
