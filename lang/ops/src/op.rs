@@ -286,82 +286,6 @@ ops! {
     }
 }
 
-ops! {
-    /// What only the code of a machine has; passes of `codegen/gpu` bring it in, and no tile module holds it. Shared
-    /// memory is in buffers of the scheduled kernel; attribute `buffer` is the number of one. An element of a tile is at
-    /// `start` + the sum of its coordinates times `strides`, or where `bases` says: the exclusive or of one entry for
-    /// each bit of its coordinates. With `buffer_stages`, one number for each buffer, a buffer has that many equal stages, and
-    /// the last operand is the number of the piece, i32.
-    MachineOp {
-        /// The same tile, its elements in other registers and lanes.
-        Convert = "convert",
-        /// `shared_store(v)`. `chunked`: what precedes it loads `v`, for it alone, and the elements go from memory to
-        /// the buffer piece by piece, so that a lane does not hold all of them.
-        SharedStore = "shared_store",
-        /// `shared_load()`.
-        SharedLoad = "shared_load",
-        /// `shared_gather(at)`: the elements at these positions along `axis`, at their own along the other dimensions.
-        SharedGather = "shared_gather",
-        /// `shared_scatter(v, at)`: to these positions along `axis`.
-        SharedScatter = "shared_scatter",
-        /// `shared_rank(v)`: how many of the `k` elements along `axis` in the buffer come before each; equal ones in
-        /// their order, NaN last; attribute `descending`; i32.
-        SharedRank = "shared_rank",
-        /// `shared_add(at [, mask])`: adds one to the i32 at each position below `k`.
-        SharedAdd = "shared_add",
-        /// `shared_dot(acc)`: acc + a * b, the factors in row-major order in the two `buffers`; attributes `k`, `elem`.
-        SharedDot = "shared_dot",
-        /// `mma(acc [, a] [, b])`: acc + a * b by the instruction `matrix` of a warp or of a warpgroup. A factor is an
-        /// operand, or it is in the buffer that `buffers` names, -1 for none, as `bases_a` or `bases_b` says; attributes
-        /// `k`, `elem`. `async`: a group only begins it. A group finds what was written to the buffers before the last `proxy_fence` of who wrote it.
-        Mma = "mma",
-        /// `mma_wait(v)`: all products of groups of this thread but the last `pending` are done, with the attribute `async`
-        /// of `mma`: their sums are `v` as it is then, and `buffers` are what they read. Nothing else looks at such sums.
-        MmaWait = "mma_wait",
-        /// `fragments(acc)`: of a factor in a buffer, 0 or 1 as `axis` says, the elements from `start` on along K that one
-        /// instruction multiplies, where `mma` with the accumulator `acc` asks for them; `bases`, `k`, `elem` and `matrix`
-        /// as of `mma`.
-        Fragments = "fragments",
-        /// What `load` or `view_load` of the same operands gives goes to a buffer, at any time before the thread that
-        /// copies it has waited; elements that are masked or outside are 0. The result says which thread copies what,
-        /// and holds nothing. `ahead`: a copy that runs ahead in a loop, where a barrier is between it and what the
-        /// iteration before read. `when`: nothing happens unless the operand before the piece, a bool, is true. `own`: threads only read what they have copied themselves.
-        AsyncCopy = "async_copy",
-        /// The copies of a thread since the last one are a group.
-        AsyncCommit = "async_commit",
-        /// All groups of a thread but the last `pending` have arrived, for this thread.
-        AsyncWait = "async_wait",
-        /// Whether this warp is the one that brings tiles: `buffers` are the barriers of channels, with that many `pipeline_stages`, which
-        /// are ready then. The warps of the program go the other way. `warps`: there are that many that go this way, the first
-        /// of which brings tiles.
-        IsProducerWarp = "is_producer_warp",
-        /// True in one thread of the warp.
-        Elect = "elect",
-        /// From here on a lane has `count` registers. Who gives some back does so at once, who wants more waits for it.
-        SetMaxRegisters = "setmaxnreg",
-        /// Waits until the next piece of a channel is free, and says that `bytes` will come.
-        ProducerAcquire = "producer_acquire",
-        /// `tma_load(view, ..)`: the tile of this `shape` at these positions goes to the open piece of a channel, the first
-        /// of the two `buffers`, in lines of `span` bytes; the second one has the barriers. Elements outside are 0.
-        TmaLoad = "tma_load",
-        /// `tma_store(view, ..)`: the tile of this `shape` in a `buffer`, in lines of `span` bytes, goes to these positions.
-        /// Elements outside are left out. When this is over it has arrived, or if it is `once` in a program, it has left the buffer.
-        TmaStore = "tma_store",
-        /// The open piece is left to the copies.
-        ProducerCommit = "producer_commit",
-        /// Waits for the next piece of a channel; gives its number.
-        ConsumerWait = "consumer_wait",
-        /// Consumer release of the oldest acquired stage. `when`: only if
-        /// the operand is true.
-        ConsumerRelease = "consumer_release",
-        /// What this thread has written to shared memory before is there for instructions of warpgroups that others call
-        /// after a barrier.
-        ProxyFence = "proxy_fence",
-        /// All threads of the program have arrived, and what they wrote to shared memory is visible.
-        Barrier = "barrier",
-    }
-}
-
 /// An operation of the tile IR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the classes document themselves")]
@@ -377,7 +301,8 @@ pub enum Op {
     Random(RandomOp),
     Control(ControlOp),
     Host(HostOp),
-    Machine(MachineOp),
+    /// Of a code generator, whose own type has its name and its fields; no tile module has one.
+    Target,
 }
 
 impl Op {
@@ -395,11 +320,11 @@ impl Op {
             Op::Random(o) => o.name(),
             Op::Control(o) => o.name(),
             Op::Host(o) => o.name(),
-            Op::Machine(o) => o.name(),
+            Op::Target => "target",
         }
     }
 
-    /// Every operation.
+    /// Every operation of tile IR.
     pub fn all() -> impl Iterator<Item = Op> {
         let e = ElementwiseOp::ALL.iter().map(|o| Op::Elementwise(*o));
         let c = CreateOp::ALL.iter().map(|o| Op::Create(*o));
@@ -412,8 +337,7 @@ impl Op {
         let x = RandomOp::ALL.iter().map(|o| Op::Random(*o));
         let k = ControlOp::ALL.iter().map(|o| Op::Control(*o));
         let h = HostOp::ALL.iter().map(|o| Op::Host(*o));
-        let l = MachineOp::ALL.iter().map(|o| Op::Machine(*o));
-        e.chain(c).chain(s).chain(m).chain(a).chain(r).chain(n).chain(d).chain(x).chain(k).chain(h).chain(l)
+        e.chain(c).chain(s).chain(m).chain(a).chain(r).chain(n).chain(d).chain(x).chain(k).chain(h)
     }
 
     /// The operation with this name.

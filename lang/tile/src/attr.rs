@@ -1,6 +1,11 @@
 //! Attributes: the compile-time facts of an instruction, a short list sorted by name.
 
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
 use tk_ops::scalar::Scalar;
+
+use crate::target_op::TargetOp;
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -17,70 +22,51 @@ pub enum Attr {
     Scalar(Scalar),
 }
 
-/// Attributes by name, in name order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Attrs(Vec<(&'static str, Attr)>);
+/// Attributes by name, in name order; of an operation of a code generator, its own type instead.
+#[derive(Clone, Debug, Default)]
+pub struct Attrs {
+    named: Vec<(&'static str, Attr)>,
+    target: Option<Arc<dyn TargetOp>>,
+}
 
 /// Every attribute name that the IR knows; text with another name does not parse.
 pub const NAMES: &[&str] = &[
     "absent",
-    "ahead",
-    "async",
     "atol",
     "axes",
     "axis",
-    "bases",
-    "bases_a",
-    "bases_b",
     "bins",
-    "buffer",
-    "buffer_stages",
-    "buffers",
-    "bytes",
     "cache",
     "callee",
     "cargs",
-    "chunked",
     "code",
     "constraints",
-    "count",
     "descending",
-    "elem",
     "evict",
     "fast",
     "flatten",
     "k",
-    "matrix",
     "merge",
     "message",
-    "once",
     "order",
     "ordered",
-    "own",
     "pack",
     "part",
     "path",
-    "pending",
     "perm",
-    "pipeline_stages",
     "precision",
-    "remote",
     "reverse",
     "rtol",
     "scope",
     "seed",
     "shape",
-    "span",
     "specialize",
     "stages",
     "start",
     "starts",
-    "strides",
     "unroll",
     "value",
     "values",
-    "warps",
-    "when",
 ];
 
 impl Attrs {
@@ -89,15 +75,25 @@ impl Attrs {
         Self::default()
     }
 
+    /// Those of an operation of a code generator.
+    pub fn of_target(op: Arc<dyn TargetOp>) -> Self {
+        Attrs { named: vec![], target: Some(op) }
+    }
+
+    /// The operation of a code generator that these belong to.
+    pub fn target(&self) -> Option<&dyn TargetOp> {
+        self.target.as_deref()
+    }
+
     /// Adds or replaces an attribute; `name` must stand in [`NAMES`].
     pub fn set(&mut self, name: &'static str, value: Attr) {
-        match self.0.binary_search_by(|(n, _)| (*n).cmp(name)) {
+        match self.named.binary_search_by(|(n, _)| (*n).cmp(name)) {
             Ok(i) => {
-                if let Some(slot) = self.0.get_mut(i) {
+                if let Some(slot) = self.named.get_mut(i) {
                     slot.1 = value;
                 }
             }
-            Err(i) => self.0.insert(i, (name, value)),
+            Err(i) => self.named.insert(i, (name, value)),
         }
     }
 
@@ -109,7 +105,7 @@ impl Attrs {
 
     /// The attribute with this name.
     pub fn get(&self, name: &str) -> Option<&Attr> {
-        self.0.iter().find(|(n, _)| *n == name).map(|(_, a)| a)
+        self.named.iter().find(|(n, _)| *n == name).map(|(_, a)| a)
     }
 
     /// An integer attribute.
@@ -143,6 +139,29 @@ impl Attrs {
 
     /// Names and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Attr)> {
-        self.0.iter().map(|(n, a)| (*n, a))
+        self.named.iter().map(|(n, a)| (*n, a))
+    }
+}
+
+impl PartialEq for Attrs {
+    fn eq(&self, other: &Attrs) -> bool {
+        let target = match (self.target(), other.target()) {
+            (Some(a), Some(b)) => a.name() == b.name() && a.fields() == b.fields(),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        target && self.named == other.named
+    }
+}
+
+impl Eq for Attrs {}
+
+impl Hash for Attrs {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.named.hash(state);
+        if let Some(op) = self.target() {
+            op.name().hash(state);
+            op.fields().hash(state);
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! rows of the op table must agree for those that a user can write (there is a test).
 
 use tk_ops::table::Effects;
-use tk_ops::{AtomicOp, ControlOp, CreateOp, HostOp, MachineOp, MemoryOp, Op};
+use tk_ops::{AtomicOp, ControlOp, CreateOp, HostOp, MemoryOp, Op};
 
 use crate::attr::Attrs;
 use crate::ir::{Func, Inst, InstId};
@@ -34,33 +34,8 @@ pub fn effects(op: Op) -> Effects {
             | AtomicOp::Store => Effects::Ordered,
         },
         Op::Control(o) => control(o),
-        Op::Machine(o) => match o {
-            MachineOp::Convert => Effects::Pure,
-            MachineOp::SharedStore
-            | MachineOp::SharedLoad
-            | MachineOp::SharedGather
-            | MachineOp::SharedScatter
-            | MachineOp::SharedRank
-            | MachineOp::SharedAdd
-            | MachineOp::SharedDot
-            | MachineOp::Mma
-            | MachineOp::MmaWait
-            | MachineOp::IsProducerWarp
-            | MachineOp::Elect
-            | MachineOp::SetMaxRegisters
-            | MachineOp::ProducerAcquire
-            | MachineOp::TmaLoad
-            | MachineOp::TmaStore
-            | MachineOp::ProducerCommit
-            | MachineOp::ConsumerWait
-            | MachineOp::ConsumerRelease
-            | MachineOp::Fragments
-            | MachineOp::AsyncCopy
-            | MachineOp::AsyncCommit
-            | MachineOp::AsyncWait
-            | MachineOp::ProxyFence
-            | MachineOp::Barrier => Effects::Ordered,
-        },
+        // Each has its own: [`of_inst`].
+        Op::Target => Effects::Ordered,
         // What happens on the host happens in the order in which it is written.
         Op::Host(o) => match o {
             HostOp::Buffer
@@ -124,7 +99,11 @@ pub fn of_inst(func: &Func, id: InstId) -> Effects {
     let inst = &func.insts[id];
     let inner = inst.blocks.iter().flat_map(|b| &func.blocks[*b].insts);
     let inner = inner.filter(|i| !is_terminator(func.insts[**i].op)).map(|i| of_inst(func, *i));
-    let own = if is_volatile(inst) { Effects::Ordered } else { effects(inst.op) };
+    let own = match inst.attrs.target() {
+        Some(op) => op.effects(),
+        None if is_volatile(inst) => Effects::Ordered,
+        None => effects(inst.op),
+    };
     inner.fold(own, strongest)
 }
 

@@ -57,7 +57,7 @@ pub fn flow(op: Op) -> Flow {
         | Op::Dot(_)
         | Op::Random(_)
         | Op::Host(_)
-        | Op::Machine(_) => Flow::Plain,
+        | Op::Target => Flow::Plain,
     }
 }
 

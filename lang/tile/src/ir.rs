@@ -11,6 +11,7 @@ use std::fmt;
 use tk_ops::{DType, Op};
 
 use crate::attr::Attrs;
+use crate::target_op::TargetOp;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident = $prefix:literal;)*) => {$(
@@ -266,6 +267,13 @@ pub struct Inst {
     pub results: Vec<ValueId>,
     /// Where it comes from.
     pub loc: Option<Loc>,
+}
+
+impl Inst {
+    /// The name of its operation in IR text.
+    pub fn name(&self) -> &'static str {
+        self.attrs.target().map_or_else(|| self.op.name(), TargetOp::name)
+    }
 }
 
 /// A straight list of instructions; the last one is a terminator.

@@ -367,6 +367,6 @@ fn is_pointwise(op: Op) -> bool {
         | Op::Random(_)
         | Op::Control(_)
         | Op::Host(_)
-        | Op::Machine(_) => false,
+        | Op::Target => false,
     }
 }

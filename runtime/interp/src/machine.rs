@@ -143,7 +143,7 @@ impl<'c, 'm> Machine<'c, 'm> {
         let done = match step.op {
             Op::Control(op) => self.control(op, step),
             Op::Host(op) => self.host_step(op, step),
-            Op::Machine(_) => Err(Fault::unsupported(step.op)),
+            Op::Target => Err(Fault::unsupported(step.op)),
             Op::Reduce(ReduceOp::Custom) => self.begin_fold(Folding::Reduce, step),
             Op::Scan(ScanOp::Custom) => {
                 self.begin_fold(Folding::Scan { reverse: step.attrs.flag("reverse") }, step)

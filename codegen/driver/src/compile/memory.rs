@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use tk_gpu::Kernel;
 use tk_gpu::ir::kernel::Remedy;
-use tk_gpu::ir::shared_access::buffer_stages;
-use tk_ops::{MachineOp, Op};
+use tk_gpu::ir::op::{AsyncCopy, GpuOp, SharedStore};
 use tk_syntax::{Diagnostic, FileId, Span, codes};
 use tk_tile::{InstId, walk};
 
@@ -78,12 +77,16 @@ fn writers(kernel: &Kernel) -> BTreeMap<usize, (InstId, u32)> {
     let mut writers = BTreeMap::new();
     for i in walk::insts(func) {
         let inst = &func.insts[i];
-        let writes = matches!(
-            inst.op,
-            Op::Machine(MachineOp::SharedStore | MachineOp::AsyncCopy | MachineOp::TmaLoad)
-        );
-        for (buffer, stages) in buffer_stages(inst).into_iter().filter(|_| writes) {
-            writers.insert(buffer, (i, stages));
+        match GpuOp::of(inst) {
+            Some(
+                GpuOp::SharedStore(SharedStore { buffer, .. }) | GpuOp::AsyncCopy(AsyncCopy { buffer, .. }),
+            ) => {
+                writers.insert(buffer.buffer, (i, buffer.count()));
+            }
+            Some(GpuOp::TmaLoad(load)) => {
+                writers.insert(load.destination, (i, load.pipeline.stages));
+            }
+            _ => {}
         }
     }
     writers

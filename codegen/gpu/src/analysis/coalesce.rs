@@ -4,10 +4,11 @@
 //! May assume the facts of [`crate::analysis::axis`]. Guarantees that an access of `vector` neighbours is aligned to its size and
 //! that all of them are inside or none, so that one predicate serves for all.
 
-use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_ops::{MemoryOp, Op};
 use tk_tile::{Func, Inst, Module, Type, ValueId};
 
 use crate::analysis::axis::AxisInfo;
+use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 use crate::target::spec::TargetSpec;
 
@@ -32,9 +33,6 @@ struct Parts {
     shape: Vec<u32>,
 }
 
-/// Reads as the load that it stands for.
-const COPY: Op = Op::Machine(MachineOp::AsyncCopy);
-
 /// How the accesses of an instruction are best made; `None` if it accesses no tile of memory in order.
 pub fn access(
     module: &Module,
@@ -46,9 +44,11 @@ pub fn access(
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let operand = |i: usize| inst.operands.get(i).copied();
     let place = operand(0)?;
+    // A copy reads as the load that it stands for.
+    let copies = matches!(GpuOp::of(inst), Some(GpuOp::AsyncCopy(_)));
     let op = match ty(place) {
-        Type::View { .. } if inst.op == COPY => MemoryOp::ViewLoad,
-        Type::Tile { .. } if inst.op == COPY => MemoryOp::Load,
+        Type::View { .. } if copies => MemoryOp::ViewLoad,
+        Type::Tile { .. } if copies => MemoryOp::Load,
         Type::View { .. } | Type::Tile { .. } => {
             let Op::Memory(op) = inst.op else { return None };
             op

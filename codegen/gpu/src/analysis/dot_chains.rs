@@ -50,7 +50,7 @@ pub fn sources(func: &Func, v: ValueId) -> Vec<InstId> {
             | Op::Random(_)
             | Op::Control(_)
             | Op::Host(_)
-            | Op::Machine(_) => {}
+            | Op::Target => {}
         }
     }
     found

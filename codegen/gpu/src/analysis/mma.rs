@@ -1,21 +1,18 @@
 //! Which instruction a product uses, and how it tiles the operands.
 
-use tk_ops::DType;
-use tk_tile::{Inst, ValueId};
+use tk_tile::ValueId;
 
 use crate::ir::kernel::Kernel;
-use crate::target::mma::{Kind, Tiles, find};
+use crate::ir::op::Product;
+use crate::target::mma::{InstructionName, Kind, Tiles, find};
 
-/// The elements of a sum, how instructions cover the result, and the types of the factors of an operation that names an
-/// instruction; `None` if the target has no such one, or the accumulator is not held as it asks for.
-pub fn product(kernel: &Kernel, inst: &Inst, acc: ValueId) -> Option<(u32, Tiles, [DType; 2])> {
+/// How instructions cover the result of a product; `None` if the target has no instruction of this name for it, or the layout
+/// of the accumulator is not the one that it needs.
+pub fn tiles(kernel: &Kernel, product: Product, instruction: InstructionName, acc: ValueId) -> Option<Tiles> {
     let ty = kernel.module.types.get(kernel.func().ty(acc));
-    let mut elems = inst.attrs.str("elem")?.split(' ').map(DType::parse);
-    let factors = [elems.next()??, elems.next()??];
-    let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).filter(|k| *k > 0)?;
-    let kind = Kind { factors, sum: ty.dtype()?, precision: inst.attrs.str("precision"), k };
-    let named = inst.attrs.str("matrix").filter(|_| elems.next().is_none())?;
-    let matrix = find(kernel.options.spec, kind).find(|m| m.name == named)?;
+    let Product { elems, k, precision, .. } = product;
+    let kind = Kind { factors: elems, sum: ty.dtype()?, precision, k: Some(k).filter(|k| *k > 0)? };
+    let matrix = find(kernel.options.spec, kind).find(|m| m.name == instruction.0)?;
     let [m, n] = *ty.shape()? else { return None };
-    Some((k, Tiles::of(matrix, [m, n], kernel.layout(acc)?)?, factors))
+    Tiles::of(matrix, [m, n], kernel.layout(acc)?)
 }

@@ -3,7 +3,8 @@
 //! Parameters do not reach the same memory unless the kernel says so (`alias`, E0711), so accesses through different ones
 //! need no order.
 
-use tk_ops::{ControlOp, CreateOp, MachineOp, MemoryOp, Op, ShapeOp};
+use crate::ir::op::GpuOp;
+use tk_ops::{ControlOp, CreateOp, MemoryOp, Op, ShapeOp};
 use tk_tile::{BlockId, Func, Id, Inst, ValueId, rewrite};
 
 /// The parameter behind each value; `None` if it is unknown or no pointer.
@@ -78,7 +79,6 @@ impl Roots {
             Op::Control(ControlOp::MultipleOf | ControlOp::MaxContiguous)
             | Op::Create(CreateOp::Splat)
             | Op::Shape(ShapeOp::Broadcast | ShapeOp::Reshape | ShapeOp::Permute)
-            | Op::Machine(MachineOp::Convert)
             | Op::Elementwise(tk_ops::ElementwiseOp::Cast)
             | Op::Memory(
                 MemoryOp::PtrAdd
@@ -90,10 +90,14 @@ impl Roots {
                 let root = first.and_then(|v| self.get(v));
                 inst.results.iter().for_each(|r| self.set(*r, root));
             }
+            Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))) => {
+                let root = first.and_then(|v| self.get(v));
+                inst.results.iter().for_each(|r| self.set(*r, root));
+            }
             Op::Control(_)
             | Op::Create(_)
             | Op::Shape(_)
-            | Op::Machine(_)
+            | Op::Target
             | Op::Elementwise(_)
             | Op::Memory(_)
             | Op::Atomic(_)

@@ -18,13 +18,14 @@
 //!
 //! May assume factors of [`crate::target::mma`]. Guarantees that lowering, verifier and emission mean the same places.
 
-use tk_ops::{DType, MachineOp, Op};
+use tk_ops::DType;
+use tk_tile::Inst;
 
 use crate::analysis;
 use crate::ir::kernel::{ALIGN, Kernel};
-use crate::ir::shared_access::named;
+use crate::ir::op::{GpuOp, Mma, Product};
 use crate::layout::cut;
-use crate::target::mma::{self, Matrix, Tiles};
+use crate::target::mma::{Matrix, Tiles};
 
 /// Lines after which the exclusive or repeats.
 const LINES: u32 = 8;
@@ -122,27 +123,30 @@ pub fn alignments(kernel: &Kernel) -> Vec<u32> {
     let mut all = vec![ALIGN; kernel.buffers.len()];
     for id in tk_tile::walk::insts(func) {
         let inst = &func.insts[id];
-        if inst.op == Op::Machine(MachineOp::TmaStore) {
-            let span = inst.attrs.int("span").and_then(|n| u32::try_from(n).ok()).unwrap_or(WIDEST);
-            for slot in named(inst).into_iter().flatten() {
-                all.get_mut(slot).into_iter().for_each(|a| *a = (*a).max(span * LINES));
-            }
+        if let Some(GpuOp::TmaStore(store)) = GpuOp::of(inst) {
+            let slot = all.get_mut(store.buffer).into_iter();
+            slot.for_each(|a| *a = (*a).max(store.copied.span.saturating_mul(LINES)));
         }
-        let Some(acc) = inst.operands.first().filter(|_| is_group(&inst.attrs)) else { continue };
-        let Some((k, tiles, dtypes)) = analysis::mma::product(kernel, inst, *acc) else { continue };
-        for (side, (buffer, name)) in named(inst).into_iter().zip(["bases_a", "bases_b"]).enumerate() {
-            let Some(slot) = buffer.and_then(|b| all.get_mut(b)) else { continue };
-            let bases = inst.attrs.ints(name).unwrap_or(&[]);
-            let found = WgmmaShared::find(&tiles, side, dtypes[side.min(1)], k, bases);
+        let Some(mma) = group(inst) else { continue };
+        let acc = inst.operands.first();
+        let tiles = acc.and_then(|acc| analysis::mma::tiles(kernel, mma.product, mma.instruction, *acc));
+        let Some(tiles) = tiles else { continue };
+        for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
+            let Some(slot) = operand.buffer().and_then(|b| all.get_mut(b.buffer)) else { continue };
+            let Product { elems, k, .. } = mma.product;
+            let found = WgmmaShared::find(&tiles, side, elems[side.min(1)], k, operand.bases());
             *slot = (*slot).max(found.map_or(ALIGN, |p| p.lines));
         }
     }
     all
 }
 
-/// Whether the instruction that attributes name is one of groups.
-pub fn is_group(attrs: &tk_tile::Attrs) -> bool {
-    attrs.str("matrix").is_some_and(|name| mma::all().any(|m| m.is_group() && m.name == name))
+/// The product of an instruction that warpgroups compute.
+pub fn group(inst: &Inst) -> Option<&Mma> {
+    match GpuOp::of(inst)? {
+        GpuOp::Mma(mma) if mma.instruction.is_group() => Some(mma),
+        _ => None,
+    }
 }
 
 /// Bytes from the start of a factor to what an instruction reads: of row or column `across` and from `along` on along K.

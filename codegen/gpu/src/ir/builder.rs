@@ -8,6 +8,7 @@ use tk_tile::rewrite::constant;
 use tk_tile::{Attr, Attrs, BlockId, FuncId, Id, Inst, InstId, Type, TypeId, ValueId};
 
 use crate::ir::kernel::{Kernel, LayoutId};
+use crate::ir::op::GpuOp;
 
 /// A kernel that is changed.
 pub struct Edit<'a> {
@@ -60,6 +61,23 @@ impl Edit<'_> {
     /// An instruction without results.
     pub fn inst(&self, op: Op, operands: &[ValueId], attrs: Attrs) -> Inst {
         Inst { op, operands: operands.to_vec(), attrs, blocks: vec![], results: vec![], loc: self.loc }
+    }
+
+    /// Adds an instruction with an operation of scheduled kernels; gives its results.
+    pub fn gpu(
+        &mut self,
+        block: BlockId,
+        op: impl Into<GpuOp>,
+        operands: &[ValueId],
+        results: &[(TypeId, Option<LayoutId>)],
+    ) -> Vec<ValueId> {
+        let inst = op.into().inst(operands.to_vec(), self.loc);
+        self.add(block, inst, results).1
+    }
+
+    /// An instruction with an operation of scheduled kernels, without operands.
+    pub fn inst_of(&self, op: impl Into<GpuOp>) -> Inst {
+        op.into().inst(vec![], self.loc)
     }
 
     /// An integer.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{ControlOp, MachineOp, Op};
+use tk_ops::{ControlOp, Op};
 use tk_tile::{Inst, InstId, walk};
 
 use crate::ir::kernel::Kernel;
+use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access;
 use crate::layout::linear::InDim;
@@ -23,15 +24,17 @@ pub fn blocks_for(hint: u64) -> u32 {
 /// operations, and whatever all threads of a block vote or wait for by other means than barriers of the schedule.
 pub fn stays_in_block(inst: &Inst) -> bool {
     match inst.op {
-        Op::Machine(op) => !matches!(
-            op,
-            MachineOp::Convert
-                | MachineOp::SharedStore
-                | MachineOp::SharedLoad
-                | MachineOp::SharedGather
-                | MachineOp::SharedScatter
-                | MachineOp::SharedRank
-                | MachineOp::Barrier
+        Op::Target => !matches!(
+            GpuOp::of(inst),
+            Some(
+                GpuOp::Convert(_)
+                    | GpuOp::SharedStore(_)
+                    | GpuOp::SharedLoad(_)
+                    | GpuOp::SharedGather(_)
+                    | GpuOp::SharedScatter(_)
+                    | GpuOp::SharedRank(_)
+                    | GpuOp::Barrier(_)
+            )
         ),
         Op::Control(op) => {
             matches!(
@@ -72,7 +75,7 @@ pub fn joins(kernel: &Kernel) -> Option<InstId> {
     let func = kernel.func();
     let one = |i: InstId| {
         let inst = &func.insts[i];
-        inst.op == Op::Machine(MachineOp::Barrier) || !shared_access::touched(inst).1.is_empty()
+        matches!(GpuOp::of(inst), Some(GpuOp::Barrier(_))) || !shared_access::touched(inst).1.is_empty()
     };
     let inside = |i: InstId| func.insts[i].blocks.iter().flat_map(|b| walk::insts_in(func, *b)).any(one);
     let first = |i: &&InstId| one(**i) || inside(**i);
@@ -82,9 +85,18 @@ pub fn joins(kernel: &Kernel) -> Option<InstId> {
 /// The buffers whose stores are remote, in the order of their numbers.
 pub fn remote_buffers(kernel: &Kernel) -> Vec<usize> {
     let func = kernel.func();
-    let remote_buffers =
-        walk::insts(func).into_iter().map(|i| &func.insts[i]).filter(|i| i.attrs.flag("remote"));
-    remote_buffers.flat_map(shared_access::named).flatten().collect::<BTreeSet<_>>().into_iter().collect()
+    let remote = walk::insts(func).into_iter().map(|i| &func.insts[i]).filter(|i| is_remote(i));
+    let buffers = remote.flat_map(shared_access::buffers).map(|b| b.buffer);
+    buffers.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Whether an access is one of stores to the blocks that load, or one of their loads.
+pub fn is_remote(inst: &Inst) -> bool {
+    match GpuOp::of(inst) {
+        Some(GpuOp::SharedStore(s)) => s.remote,
+        Some(GpuOp::SharedLoad(l)) => l.remote,
+        _ => false,
+    }
 }
 
 /// Bytes that a remote store brings to each block.
@@ -96,7 +108,7 @@ pub fn remote_store_bytes(kernel: &Kernel, store: &Inst) -> u32 {
 
 /// Whether a buffer can be filled by a remote store, and both who fill and who read it say so.
 pub fn may_store_remotely(kernel: &Kernel, buffer: usize) -> bool {
-    let says = |i: InstId| kernel.func().insts[i].attrs.flag("remote");
+    let says = |i: InstId| is_remote(&kernel.func().insts[i]);
     kernel.options.blocks > 1 && pair(kernel, buffer).is_some_and(|pair| pair.into_iter().all(says))
 }
 
@@ -105,19 +117,20 @@ pub fn may_store_remotely(kernel: &Kernel, buffer: usize) -> bool {
 pub fn pair(kernel: &Kernel, buffer: usize) -> Option<[InstId; 2]> {
     const WORD: u64 = 4;
     let func = kernel.func();
-    let names = |i: &InstId| shared_access::named(&func.insts[*i]).contains(&Some(buffer));
+    let names = |i: &InstId| shared_access::accesses(&func.insts[*i], buffer);
     let users: Vec<InstId> = walk::insts(func).into_iter().filter(names).collect();
     let [store, load] = users.try_into().ok()?;
-    let op = |i: InstId| func.insts[i].op;
-    let in_order =
-        op(store) == Op::Machine(MachineOp::SharedStore) && op(load) == Op::Machine(MachineOp::SharedLoad);
+    let (Some(GpuOp::SharedStore(fills)), Some(GpuOp::SharedLoad(reads))) =
+        (GpuOp::of(&func.insts[store]), GpuOp::of(&func.insts[load]))
+    else {
+        return None;
+    };
     let together = func.blocks.iter().any(|(_, b)| b.insts.contains(&store) && b.insts.contains(&load));
-    let plain = |i: InstId| ["ahead", "own", "chunked"].iter().all(|n| !func.insts[i].attrs.flag(n));
-    let is_plain = plain(store) && plain(load) && shared_access::stage_index(&func.insts[store]).is_none();
+    let is_plain = !fills.ahead && !fills.chunked && !reads.own && fills.buffer.stages.is_none();
     let v = *func.insts[store].operands.first()?;
     let once = kernel.layout(v)?.atom().free_bits(InDim::Register) == 0;
     let words = element_bytes(kernel.module.types.get(func.ty(v)).elem()) >= WORD;
-    (in_order && together && is_plain && once && words).then_some([store, load])
+    (together && is_plain && once && words).then_some([store, load])
 }
 
 #[cfg(test)]

@@ -2,8 +2,11 @@
 
 pub mod attrs;
 pub mod builder;
+pub mod caching;
 pub mod cluster;
+mod fields;
 pub mod kernel;
+pub mod op;
 pub mod params;
 pub mod shared_access;
 pub mod tensor_map;

@@ -1,47 +1,126 @@
-//! Owns what instructions do to shared memory, for those who decide where it lies and who waits.
+//! What instructions do to shared memory, for the passes that place buffers and insert barriers.
 //!
-//! May assume nothing: attributes that are missing name no buffer. Guarantees that every access is listed.
+//! Guarantees that every access is listed.
 
 use std::collections::BTreeSet;
 
-use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_ops::{MemoryOp, Op};
 use tk_tile::effects::is_volatile;
 use tk_tile::rewrite::constant;
 use tk_tile::{Def, Inst, InstId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
+use crate::ir::op::{
+    AsyncCopy, BufferRef, ConsumerRelease, ConsumerWait, Fragments, GpuOp, MmaOperand, ProducerAcquire,
+    ProducerCommit, SharedAdd, SharedGather, SharedLoad, SharedRank, SharedScatter, SharedStore, TmaStore,
+};
 use crate::layout::linear::InDim;
 use crate::layout::{Layout, padded};
 
-/// The buffers that an instruction names, in the order of its attributes; `None` for no buffer.
-pub fn named(inst: &Inst) -> Vec<Option<usize>> {
-    let list = inst.attrs.int("buffer").map(|b| vec![b]);
-    let list = list.unwrap_or_else(|| inst.attrs.ints("buffers").unwrap_or(&[]).to_vec());
-    list.iter().map(|b| usize::try_from(*b).ok()).collect()
+/// The buffers of an instruction, in the order of its fields, each with its stages.
+pub fn buffers(inst: &Inst) -> Vec<BufferRef> {
+    let Some(op) = GpuOp::of(inst) else { return vec![] };
+    let whole = |buffers: &[usize]| buffers.iter().map(|b| BufferRef::whole(*b)).collect();
+    match op {
+        GpuOp::SharedStore(SharedStore { buffer, .. })
+        | GpuOp::SharedLoad(SharedLoad { buffer, .. })
+        | GpuOp::Fragments(Fragments { buffer, .. })
+        | GpuOp::AsyncCopy(AsyncCopy { buffer, .. }) => vec![*buffer],
+        GpuOp::SharedGather(SharedGather { buffer, .. })
+        | GpuOp::SharedScatter(SharedScatter { buffer, .. })
+        | GpuOp::SharedRank(SharedRank { buffer, .. })
+        | GpuOp::SharedAdd(SharedAdd { buffer, .. })
+        | GpuOp::TmaStore(TmaStore { buffer, .. }) => whole(&[*buffer]),
+        GpuOp::SharedDot(dot) => dot.buffers.to_vec(),
+        GpuOp::Mma(mma) => [&mma.a, &mma.b].into_iter().filter_map(MmaOperand::buffer).collect(),
+        GpuOp::MmaWait(wait) => whole(&wait.buffers),
+        GpuOp::TmaLoad(load) => whole(&[load.destination, load.pipeline.barriers]),
+        GpuOp::IsProducerWarp(is) => is.pipelines.iter().map(|p| BufferRef::whole(p.barriers)).collect(),
+        GpuOp::ProducerAcquire(ProducerAcquire { pipeline, .. })
+        | GpuOp::ProducerCommit(ProducerCommit { pipeline })
+        | GpuOp::ConsumerWait(ConsumerWait { pipeline })
+        | GpuOp::ConsumerRelease(ConsumerRelease { pipeline, .. }) => whole(&[pipeline.barriers]),
+        GpuOp::Convert(_)
+        | GpuOp::AsyncCommit(_)
+        | GpuOp::AsyncWait(_)
+        | GpuOp::Elect(_)
+        | GpuOp::SetMaxRegisters(_)
+        | GpuOp::ProxyFence(_)
+        | GpuOp::Barrier(_) => vec![],
+    }
 }
 
-/// The stages of each buffer that an instruction names: 1 where it is no multi-stage buffer.
-pub fn buffer_stages(inst: &Inst) -> Vec<(usize, u32)> {
-    let slots = inst.attrs.ints("buffer_stages").unwrap_or(&[]).iter().copied().chain(std::iter::repeat(1));
-    let stages = |n: i64| u32::try_from(n).unwrap_or(1).max(1);
-    named(inst).into_iter().zip(slots).filter_map(|(b, n)| Some((b?, stages(n)))).collect()
+/// Whether an instruction accesses a buffer.
+pub fn accesses(inst: &Inst, buffer: usize) -> bool {
+    buffers(inst).iter().any(|b| b.buffer == buffer)
+}
+
+/// Makes a buffer of an instruction a multi-stage buffer; does nothing to instructions that access only whole buffers. The
+/// operand that says which stage is not touched.
+pub fn set_stages(op: &mut GpuOp, buffer: usize, stages: u32) {
+    let set = |b: &mut BufferRef| {
+        if b.buffer == buffer {
+            b.stages = Some(stages);
+        }
+    };
+    match op {
+        GpuOp::SharedStore(SharedStore { buffer, .. })
+        | GpuOp::SharedLoad(SharedLoad { buffer, .. })
+        | GpuOp::Fragments(Fragments { buffer, .. })
+        | GpuOp::AsyncCopy(AsyncCopy { buffer, .. }) => set(buffer),
+        GpuOp::SharedDot(dot) => dot.buffers.iter_mut().for_each(set),
+        GpuOp::Mma(mma) => [&mut mma.a, &mut mma.b].into_iter().for_each(|side| {
+            if let MmaOperand::Shared { buffer, .. } = side {
+                set(buffer);
+            }
+        }),
+        GpuOp::SharedGather(_)
+        | GpuOp::SharedScatter(_)
+        | GpuOp::SharedRank(_)
+        | GpuOp::SharedAdd(_)
+        | GpuOp::TmaStore(_)
+        | GpuOp::MmaWait(_)
+        | GpuOp::TmaLoad(_)
+        | GpuOp::IsProducerWarp(_)
+        | GpuOp::ProducerAcquire(_)
+        | GpuOp::ProducerCommit(_)
+        | GpuOp::ConsumerWait(_)
+        | GpuOp::ConsumerRelease(_)
+        | GpuOp::Convert(_)
+        | GpuOp::AsyncCommit(_)
+        | GpuOp::AsyncWait(_)
+        | GpuOp::Elect(_)
+        | GpuOp::SetMaxRegisters(_)
+        | GpuOp::ProxyFence(_)
+        | GpuOp::Barrier(_) => {}
+    }
 }
 
 /// The number of the stage that an instruction accesses, if one of its buffers is a multi-stage buffer.
 pub fn stage_index(inst: &Inst) -> Option<ValueId> {
-    inst.attrs.ints("buffer_stages").and_then(|_| inst.operands.last().copied())
+    let staged = buffers(inst).iter().any(|b| b.stages.is_some());
+    inst.operands.last().copied().filter(|_| staged)
 }
 
-/// Without which nothing happens, if there is such a condition.
-pub fn condition(inst: &Inst) -> Option<ValueId> {
-    let slots = usize::from(stage_index(inst).is_some());
-    let at = inst.operands.len().checked_sub(1 + slots).filter(|_| inst.attrs.flag("when"))?;
+/// Whether an operand of an instruction decides whether it does anything.
+pub fn has_predicate(inst: &Inst) -> bool {
+    match GpuOp::of(inst) {
+        Some(GpuOp::AsyncCopy(copy)) => copy.when,
+        Some(GpuOp::ConsumerRelease(release)) => release.when,
+        _ => false,
+    }
+}
+
+/// The predicate of an instruction, if it has one.
+pub fn predicate(inst: &Inst) -> Option<ValueId> {
+    let after = usize::from(stage_index(inst).is_some());
+    let at = inst.operands.len().checked_sub(1 + after).filter(|_| has_predicate(inst))?;
     inst.operands.get(at).copied()
 }
 
-/// The operands of an instruction but its condition and the number of a stage.
+/// The operands of an instruction without its predicate and the number of a stage.
 pub fn plain_operands(inst: &Inst) -> &[ValueId] {
-    let more = usize::from(stage_index(inst).is_some()) + usize::from(condition(inst).is_some());
+    let more = usize::from(stage_index(inst).is_some()) + usize::from(predicate(inst).is_some());
     inst.operands.get(..inst.operands.len().saturating_sub(more)).unwrap_or(&[])
 }
 
@@ -104,21 +183,39 @@ pub fn strided_vector(
     padding.fold(vector, |v, n| v.min(1 << n.trailing_zeros().min(4))) as u32
 }
 
+/// Whether each thread finds what it put there itself, so that no barrier is needed.
+pub fn is_own(op: &GpuOp) -> bool {
+    match op {
+        GpuOp::SharedLoad(load) => load.own,
+        GpuOp::AsyncCopy(copy) => copy.own,
+        _ => false,
+    }
+}
+
+/// Whether an access fills the stage of a later iteration.
+pub fn is_ahead(op: &GpuOp) -> bool {
+    match op {
+        GpuOp::SharedStore(store) => store.ahead,
+        GpuOp::AsyncCopy(copy) => copy.ahead,
+        _ => false,
+    }
+}
+
 /// Whether an instruction adds to what others may add to at the same time.
 pub fn is_addition(inst: &Inst) -> bool {
-    inst.op == Op::Machine(MachineOp::SharedAdd)
+    matches!(GpuOp::of(inst), Some(GpuOp::SharedAdd(_)))
 }
 
 /// Whether an operation is ordered by the barriers of a TMA pipeline ([`crate::passes::warp_specialize`]).
-pub fn is_of_tma_pipeline(op: MachineOp) -> bool {
+pub fn is_of_tma_pipeline(op: &GpuOp) -> bool {
     matches!(
         op,
-        MachineOp::IsProducerWarp
-            | MachineOp::TmaLoad
-            | MachineOp::ProducerAcquire
-            | MachineOp::ProducerCommit
-            | MachineOp::ConsumerWait
-            | MachineOp::ConsumerRelease
+        GpuOp::IsProducerWarp(_)
+            | GpuOp::TmaLoad(_)
+            | GpuOp::ProducerAcquire(_)
+            | GpuOp::ProducerCommit(_)
+            | GpuOp::ConsumerWait(_)
+            | GpuOp::ConsumerRelease(_)
     )
 }
 
@@ -137,39 +234,39 @@ pub fn loaded(kernel: &Kernel, store: InstId) -> Option<InstId> {
 pub fn chunked(kernel: &Kernel) -> BTreeSet<ValueId> {
     let func = kernel.func();
     let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
-    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::SharedStore) && i.attrs.flag("chunked"));
+    let stores = insts.filter(|i| matches!(GpuOp::of(i), Some(GpuOp::SharedStore(s)) if s.chunked));
     stores.filter_map(|i| i.operands.first().copied()).collect()
 }
 
 /// The buffers that an instruction reads and writes.
 pub fn touched(inst: &Inst) -> (Vec<usize>, Vec<usize>) {
-    let Op::Machine(op) = inst.op else { return (vec![], vec![]) };
-    let buffers = named(inst).into_iter().flatten().collect();
+    let Some(op) = GpuOp::of(inst) else { return (vec![], vec![]) };
+    let buffers = buffers(inst).into_iter().map(|b| b.buffer).collect();
     match op {
-        MachineOp::SharedStore | MachineOp::SharedScatter | MachineOp::AsyncCopy => (vec![], buffers),
-        MachineOp::SharedLoad
-        | MachineOp::SharedGather
-        | MachineOp::SharedRank
-        | MachineOp::SharedDot
-        | MachineOp::Mma
-        | MachineOp::MmaWait
-        | MachineOp::TmaStore
-        | MachineOp::Fragments => (buffers, vec![]),
+        GpuOp::SharedStore(_) | GpuOp::SharedScatter(_) | GpuOp::AsyncCopy(_) => (vec![], buffers),
+        GpuOp::SharedLoad(_)
+        | GpuOp::SharedGather(_)
+        | GpuOp::SharedRank(_)
+        | GpuOp::SharedDot(_)
+        | GpuOp::Mma(_)
+        | GpuOp::MmaWait(_)
+        | GpuOp::TmaStore(_)
+        | GpuOp::Fragments(_) => (buffers, vec![]),
         // Atomic additions of several threads may follow each other without waiting, but nothing else beside them.
-        MachineOp::SharedAdd => (vec![], buffers),
+        GpuOp::SharedAdd(_) => (vec![], buffers),
         // Barriers of TMA pipelines are counted with, the elements are written.
-        MachineOp::IsProducerWarp | MachineOp::TmaLoad => (vec![], buffers),
-        MachineOp::ProducerAcquire
-        | MachineOp::ProducerCommit
-        | MachineOp::ConsumerWait
-        | MachineOp::ConsumerRelease => (buffers, vec![]),
-        MachineOp::Elect
-        | MachineOp::SetMaxRegisters
-        | MachineOp::Convert
-        | MachineOp::Barrier
-        | MachineOp::ProxyFence
-        | MachineOp::AsyncCommit
-        | MachineOp::AsyncWait => (vec![], vec![]),
+        GpuOp::IsProducerWarp(_) | GpuOp::TmaLoad(_) => (vec![], buffers),
+        GpuOp::ProducerAcquire(_)
+        | GpuOp::ProducerCommit(_)
+        | GpuOp::ConsumerWait(_)
+        | GpuOp::ConsumerRelease(_) => (buffers, vec![]),
+        GpuOp::Elect(_)
+        | GpuOp::SetMaxRegisters(_)
+        | GpuOp::Convert(_)
+        | GpuOp::Barrier(_)
+        | GpuOp::ProxyFence(_)
+        | GpuOp::AsyncCommit(_)
+        | GpuOp::AsyncWait(_) => (vec![], vec![]),
     }
 }
 

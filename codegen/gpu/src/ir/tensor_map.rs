@@ -5,11 +5,12 @@
 //!
 //! May assume a verified scheduled kernel. Guarantees one order for emission and launch.
 
-use tk_ops::{DType, ElementwiseOp, MachineOp, MemoryOp, Op};
+use tk_ops::{DType, ElementwiseOp, MemoryOp, Op};
 use tk_tile::rewrite::constant;
 use tk_tile::{Def, Elem, Inst, Type, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
+use crate::ir::op::{GpuOp, TmaBox};
 use crate::ir::params::flattened;
 use crate::layout::cut;
 
@@ -151,14 +152,19 @@ pub fn maps(kernel: &Kernel) -> Vec<TensorMap> {
 
 /// The map of a copy.
 pub fn map(kernel: &Kernel, inst: &Inst) -> Option<TensorMap> {
-    if !matches!(inst.op, Op::Machine(MachineOp::TmaLoad | MachineOp::TmaStore)) {
-        return None;
-    }
+    let copied = copied(inst)?;
     let matrix = matrix(kernel, *inst.operands.first()?)?;
-    let span = u32::try_from(inst.attrs.int("span")?).ok()?;
-    let tall = u32::try_from(*inst.attrs.ints("shape")?.first()?).ok()?;
-    let lines = (1 << cut(tall).log2).min(MOST_OF_BOX);
-    Some(TensorMap { matrix, lines, span })
+    let lines = (1 << cut(copied.shape[0]).log2).min(MOST_OF_BOX);
+    Some(TensorMap { matrix, lines, span: copied.span })
+}
+
+/// What TMA copies, of a load or a store.
+pub fn copied(inst: &Inst) -> Option<TmaBox> {
+    match GpuOp::of(inst)? {
+        GpuOp::TmaLoad(load) => Some(load.copied),
+        GpuOp::TmaStore(store) => Some(store.copied),
+        _ => None,
+    }
 }
 
 /// The matrix behind a view of rank 2: a tensor of which the launch knows everything, or a slice of one.

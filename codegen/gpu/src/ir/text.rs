@@ -30,6 +30,7 @@ use tk_tile::{FuncId, Id, ValueId};
 
 use crate::ir::cluster;
 use crate::ir::kernel::{Buffer, CompileOptions, Kernel, LayoutId, Layouts, Operands};
+use crate::ir::op::Gpu;
 use crate::ir::params::ArgFacts;
 use crate::layout::Layout;
 use crate::layout::linear::{InDim, LinearLayout};
@@ -130,7 +131,7 @@ pub fn parse(text: &str) -> Parsed<Kernel> {
     // The lines of the head stay, so that places in the text are right.
     let end = text.lines().take(line.saturating_sub(1) as usize).map(|_| "\n").collect::<String>();
     let rest = text.lines().skip(line.saturating_sub(1) as usize).collect::<Vec<_>>().join("\n");
-    let (module, marks) = parse_marked(&(end + &rest))?;
+    let (module, marks) = parse_marked(&(end + &rest), &Gpu)?;
     let mut of = vec![None; module.funcs.get(FuncId(0)).map_or(0, |f| f.values.len())];
     if module.funcs.len() != 1 {
         return Err(fail(format!("{} functions where one kernel is asked for", module.funcs.len())));

@@ -6,7 +6,7 @@
 //! v2 = view_load b, ..                 =>   shared_store v1 {buffer = 0, chunked = true}
 //! shared_store v1 {buffer = 0}              v2 = view_load b, ..
 //! shared_store v2 {buffer = 1}              shared_store v2 {buffer = 1, chunked = true}
-//! v3 = mma acc {buffers = [0, 1]}           v3 = mma acc {buffers = [0, 1]}
+//! v3 = mma acc {a = 0, b = 1}               v3 = mma acc {a = 0, b = 1}
 //! ```
 //!
 //! All that an iteration loads is on its way at once, which hides the latency of memory, and so it stays where it fits. Elements
@@ -19,14 +19,15 @@
 
 use std::collections::BTreeSet;
 
+use tk_ops::Op;
 use tk_ops::table::Effects;
-use tk_ops::{MachineOp, Op};
 use tk_tile::effects::of_inst;
-use tk_tile::{Attr, BlockId, FuncId, InstId, ValueId, walk};
+use tk_tile::{BlockId, FuncId, InstId, ValueId, walk};
 
 use crate::analysis::axis::AxisInfo;
 use crate::analysis::coalesce::access;
 use crate::ir::kernel::Kernel;
+use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::loaded;
 use crate::ir::warps::producers;
@@ -81,7 +82,11 @@ fn run(kernel: &mut Kernel) {
         insts.retain(|i| *i != taken.load);
         let at = insts.iter().position(|i| *i == taken.store).unwrap_or(insts.len());
         insts.insert(at, taken.load);
-        func.insts[taken.store].attrs.set("chunked", Attr::Bool(true));
+        GpuOp::change(&mut func.insts[taken.store], |op| {
+            if let GpuOp::SharedStore(store) = op {
+                store.chunked = true;
+            }
+        });
     }
 }
 
@@ -93,14 +98,11 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
     let minds = |i: &InstId| {
         let inst = &func.insts[*i];
         let order = !matches!(of_inst(func, *i), Effects::Pure | Effects::Read);
-        !inst.blocks.is_empty() || order && !matches!(inst.op, Op::Machine(_))
+        !inst.blocks.is_empty() || order && inst.op != Op::Target
     };
     let taken = |(at, store): (usize, &InstId)| -> Option<Taken> {
         let inst = &func.insts[*store];
-        let ([v], None) = (inst.operands.as_slice(), inst.attrs.get("buffer_stages")) else { return None };
-        if inst.op != Op::Machine(MachineOp::SharedStore) {
-            return None;
-        }
+        let (GpuOp::SharedStore(_), [v]) = (GpuOp::of(inst)?, inst.operands.as_slice()) else { return None };
         let load = loaded(kernel, *store)?;
         let from = insts.iter().position(|i| *i == load)?;
         if insts.get(from..at)?.iter().any(minds) {
@@ -110,7 +112,7 @@ fn loads(kernel: &Kernel, axis: &AxisInfo, block: BlockId) -> Vec<Vec<Taken>> {
     };
     let mut loads = vec![vec![]];
     for (at, i) in insts.iter().enumerate() {
-        if func.insts[*i].op == Op::Machine(MachineOp::Mma) {
+        if matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Mma(_))) {
             loads.push(vec![]);
         } else if let (Some(taken), Some(last)) = (taken((at, i)), loads.last_mut()) {
             last.push(taken);

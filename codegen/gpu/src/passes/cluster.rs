@@ -20,10 +20,11 @@
 //! May assume a kernel behind everything that chooses instructions. Guarantees S08: a program of several blocks does only
 //! what [`stays_in_block`] does not name, has a warp for each of them, and a target whose blocks reach each other.
 
-use tk_tile::{Attr, FuncId, InstId};
+use tk_tile::{FuncId, InstId};
 
 use crate::ir::cluster::{fits, pair};
 use crate::ir::kernel::Kernel;
+use crate::ir::op::GpuOp;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -46,6 +47,10 @@ fn run(kernel: &mut Kernel) {
     let pairs: Vec<[InstId; 2]> = (0..kernel.buffers.len()).filter_map(|b| pair(kernel, b)).collect();
     let func = &mut kernel.module.funcs[FuncId(0)];
     for id in pairs.into_iter().flatten() {
-        func.insts[id].attrs.set("remote", Attr::Bool(true));
+        GpuOp::change(&mut func.insts[id], |op| match op {
+            GpuOp::SharedStore(store) => store.remote = true,
+            GpuOp::SharedLoad(load) => load.remote = true,
+            _ => {}
+        });
     }
 }

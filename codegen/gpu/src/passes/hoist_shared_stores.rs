@@ -16,11 +16,12 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{MachineOp, MemoryOp, Op};
+use tk_ops::{MemoryOp, Op};
 use tk_tile::{BlockId, Def, FuncId, InstId, walk};
 
 use crate::ir::kernel::Kernel;
-use crate::ir::shared_access::{named, stage_index};
+use crate::ir::op::{BufferRef, GpuOp, SharedStore};
+use crate::ir::shared_access::accesses;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
 
@@ -54,14 +55,18 @@ fn earlier(kernel: &Kernel, block: BlockId, store: InstId) -> Option<usize> {
     let insts = &func.blocks[block].insts;
     let op = |i: InstId| func.insts[i].op;
     let inst = &func.insts[store];
-    let plain = !inst.attrs.flag("ahead") && !inst.attrs.flag("chunked") && stage_index(inst).is_none();
-    if op(store) != Op::Machine(MachineOp::SharedStore) || !plain {
+    let GpuOp::SharedStore(SharedStore {
+        buffer: BufferRef { buffer, stages: None },
+        ahead: false,
+        chunked: false,
+        ..
+    }) = GpuOp::of(inst)?
+    else {
         return None;
-    }
-    let buffer = named(inst).into_iter().flatten().next()?;
-    let mut users = walk::insts(func).into_iter().filter(|i| named(&func.insts[*i]).contains(&Some(buffer)));
+    };
+    let mut users = walk::insts(func).into_iter().filter(|i| accesses(&func.insts[*i], *buffer));
     let converts = users.next() == Some(store)
-        && users.next().is_some_and(|i| op(i) == Op::Machine(MachineOp::SharedLoad))
+        && users.next().is_some_and(|i| matches!(GpuOp::of(&func.insts[i]), Some(GpuOp::SharedLoad(_))))
         && users.next().is_none();
     let Def::Inst(from, _) = func.values[*inst.operands.first()?].def else { return None };
     let loads =
@@ -70,7 +75,9 @@ fn earlier(kernel: &Kernel, block: BlockId, store: InstId) -> Option<usize> {
     let (now, loaded) = (at(store)?, at(from).filter(|_| loads(&from))?);
     let last = insts.get(..now)?.iter().rposition(loads)?;
     // Stores that have moved there stay in their order.
-    let behind = |n: &usize| insts.get(*n).is_some_and(|i| op(*i) == Op::Machine(MachineOp::SharedStore));
+    let behind = |n: &usize| {
+        insts.get(*n).is_some_and(|i| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::SharedStore(_))))
+    };
     let to = (last.max(loaded) + 1..).find(|n| !behind(n))?;
     (converts && to < now).then_some(to)
 }

@@ -17,12 +17,13 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{AtomicOp, ControlOp, MachineOp, MemoryOp, Op};
-use tk_tile::{Attrs, BlockId, Def, FuncId, Inst, InstId, Loc, Type, ValueId, walk};
+use tk_ops::{AtomicOp, ControlOp, MemoryOp, Op};
+use tk_tile::{BlockId, Def, FuncId, Inst, InstId, Loc, Type, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::{Kernel, LayoutId};
-use crate::ir::shared_access::{is_of_tma_pipeline, touched};
+use crate::ir::op::{AsyncCopy, Barrier, GpuOp, SharedStore};
+use crate::ir::shared_access::{is_of_tma_pipeline, is_own, touched};
 use crate::layout::linear::InDim;
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_scheduled;
@@ -202,7 +203,8 @@ impl Barriers<'_> {
             pending.clear();
         }
         match inst.op {
-            Op::Machine(MachineOp::Barrier) | Op::Control(ControlOp::GridBarrier) => pending.clear(),
+            Op::Target if matches!(GpuOp::of(&inst), Some(GpuOp::Barrier(_))) => pending.clear(),
+            Op::Control(ControlOp::GridBarrier) => pending.clear(),
             Op::Control(ControlOp::For | ControlOp::While) => self.looped(id, pending),
             Op::Control(ControlOp::If) => {
                 let before = pending.clone();
@@ -214,7 +216,7 @@ impl Barriers<'_> {
                 }
                 *pending = after;
             }
-            Op::Machine(_) | Op::Memory(_) | Op::Atomic(_) => {
+            Op::Target | Op::Memory(_) | Op::Atomic(_) => {
                 let touches = self.touches(&inst);
                 let releases = matches!(inst.op, Op::Atomic(_)) && ordered(&inst, "release");
                 self.access((block, id), inst.loc, &touches, releases, pending);
@@ -306,9 +308,7 @@ impl Barriers<'_> {
             tried.insert(before);
             return;
         }
-        let op = Op::Machine(MachineOp::Barrier);
-        let barrier =
-            Inst { op, operands: vec![], attrs: Attrs::new(), blocks: vec![], results: vec![], loc };
+        let barrier = GpuOp::from(Barrier {}).inst(vec![], loc);
         self.kernel.module.funcs[FuncId(0)].add_inst(block, barrier, &[]);
     }
 
@@ -338,52 +338,52 @@ impl Barriers<'_> {
 
     fn touches(&self, inst: &Inst) -> Vec<Touch> {
         match inst.op {
-            Op::Machine(op) => {
+            Op::Target => {
+                let Some(op) = GpuOp::of(inst) else { return vec![] };
                 let (reads, writes) = touched(inst);
                 let range = |b: &usize| {
                     let found = self.kernel.buffers.get(*b)?;
                     let (from, to) = (found.offset, found.offset + found.bytes);
                     Some(Place::Shared { from, to, buffer: *b })
                 };
-                let own = inst.attrs.flag("own");
                 let act = match op {
-                    MachineOp::SharedAdd => {
+                    GpuOp::SharedAdd(_) => {
                         Act::Atomic(Atomic { one_thread: false, commutes: Some(AtomicOp::Add) })
                     }
                     // TMA pipelines have barriers of their own.
-                    MachineOp::IsProducerWarp
-                    | MachineOp::Elect
-                    | MachineOp::SetMaxRegisters
-                    | MachineOp::TmaLoad
-                    | MachineOp::ProducerAcquire
-                    | MachineOp::ProducerCommit
-                    | MachineOp::ConsumerWait
-                    | MachineOp::ConsumerRelease => Act::Own,
-                    MachineOp::AsyncCopy if own => Act::Own,
-                    MachineOp::AsyncCopy | MachineOp::SharedStore if inst.attrs.flag("ahead") => {
-                        Act::Pipelined
-                    }
-                    MachineOp::SharedStore if inst.attrs.flag("remote") => Act::Remote,
-                    MachineOp::SharedStore | MachineOp::AsyncCopy => Act::Fill,
-                    MachineOp::SharedScatter
-                    | MachineOp::SharedLoad
-                    | MachineOp::SharedGather
-                    | MachineOp::SharedRank
-                    | MachineOp::SharedDot
-                    | MachineOp::AsyncCommit
-                    | MachineOp::AsyncWait
-                    | MachineOp::ProxyFence
-                    | MachineOp::Mma
-                    | MachineOp::MmaWait
-                    | MachineOp::TmaStore
-                    | MachineOp::Fragments
-                    | MachineOp::Convert
-                    | MachineOp::Barrier => Act::Write,
+                    GpuOp::IsProducerWarp(_)
+                    | GpuOp::Elect(_)
+                    | GpuOp::SetMaxRegisters(_)
+                    | GpuOp::TmaLoad(_)
+                    | GpuOp::ProducerAcquire(_)
+                    | GpuOp::ProducerCommit(_)
+                    | GpuOp::ConsumerWait(_)
+                    | GpuOp::ConsumerRelease(_) => Act::Own,
+                    GpuOp::AsyncCopy(copy) if copy.own => Act::Own,
+                    GpuOp::AsyncCopy(AsyncCopy { ahead: true, .. })
+                    | GpuOp::SharedStore(SharedStore { ahead: true, .. }) => Act::Pipelined,
+                    GpuOp::SharedStore(store) if store.remote => Act::Remote,
+                    GpuOp::SharedStore(_) | GpuOp::AsyncCopy(_) => Act::Fill,
+                    GpuOp::SharedScatter(_)
+                    | GpuOp::SharedLoad(_)
+                    | GpuOp::SharedGather(_)
+                    | GpuOp::SharedRank(_)
+                    | GpuOp::SharedDot(_)
+                    | GpuOp::AsyncCommit(_)
+                    | GpuOp::AsyncWait(_)
+                    | GpuOp::ProxyFence(_)
+                    | GpuOp::Mma(_)
+                    | GpuOp::MmaWait(_)
+                    | GpuOp::TmaStore(_)
+                    | GpuOp::Fragments(_)
+                    | GpuOp::Convert(_)
+                    | GpuOp::Barrier(_) => Act::Write,
                 };
-                let read = if own || is_of_tma_pipeline(op) { Act::Own } else { Act::Read };
+                let own = is_own(op) || is_of_tma_pipeline(op);
+                let read = if own { Act::Own } else { Act::Read };
                 let reads = reads.iter().filter_map(range).map(|place| Touch { place, act: read });
-                let copied = (op == MachineOp::AsyncCopy).then(|| self.copied(inst, Act::Read));
-                let stored = (op == MachineOp::TmaStore).then(|| self.copied(inst, Act::Write));
+                let copied = matches!(op, GpuOp::AsyncCopy(_)).then(|| self.copied(inst, Act::Read));
+                let stored = matches!(op, GpuOp::TmaStore(_)).then(|| self.copied(inst, Act::Write));
                 let writes = writes.iter().filter_map(range).map(|place| Touch { place, act });
                 reads.chain(writes).chain(copied).chain(stored).chain(self.loaded(inst)).collect()
             }
@@ -412,7 +412,8 @@ impl Barriers<'_> {
     /// What a store to shared memory reads that does its load chunk by chunk, behind the barrier in front of it.
     fn loaded(&self, inst: &Inst) -> Option<Touch> {
         let func = self.kernel.func();
-        let v = inst.operands.first().filter(|_| inst.attrs.flag("chunked"))?;
+        let GpuOp::SharedStore(SharedStore { chunked: true, .. }) = GpuOp::of(inst)? else { return None };
+        let v = inst.operands.first()?;
         let Def::Inst(load, _) = func.values[*v].def else { return None };
         let load = &func.insts[load];
         let Op::Memory(op) = load.op else { return None };

@@ -15,12 +15,12 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{MachineOp, Op};
-use tk_tile::{Attrs, FuncId, Inst, InstId, walk};
+use tk_tile::{FuncId, Inst, InstId, walk};
 
-use crate::analysis::wgmma_shared::is_group;
+use crate::analysis::wgmma_shared::group;
 use crate::ir::kernel::Kernel;
-use crate::ir::shared_access::{named, touched};
+use crate::ir::op::{GpuOp, ProxyFence};
+use crate::ir::shared_access::{buffers, touched};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_scheduled;
 
@@ -36,8 +36,10 @@ pub const PASS: Pass = Pass {
 fn run(kernel: &mut Kernel) {
     let mut read = read_by_groups(kernel);
     let insts = walk::insts(kernel.func()).into_iter().map(|i| &kernel.func().insts[i]);
-    let stores = insts.filter(|i| i.op == Op::Machine(MachineOp::TmaStore));
-    read.extend(stores.flat_map(|i| named(i).into_iter().flatten()));
+    read.extend(insts.filter_map(|i| match GpuOp::of(i)? {
+        GpuOp::TmaStore(store) => Some(store.buffer),
+        _ => None,
+    }));
     if read.is_empty() {
         return;
     }
@@ -51,7 +53,7 @@ fn run(kernel: &mut Kernel) {
             // One fence serves stores that follow each other.
             if open && !fills {
                 let loc = func.insts[id].loc;
-                let fence = fence(loc);
+                let fence = GpuOp::from(ProxyFence {}).inst(vec![], loc);
                 func.add_inst(block, fence, &[]);
             }
             open = fills;
@@ -59,30 +61,26 @@ fn run(kernel: &mut Kernel) {
         }
         if open {
             let end = func.blocks[block].insts.last().copied();
-            let fence = fence(end.and_then(|i: InstId| func.insts[i].loc));
+            let loc = end.and_then(|i: InstId| func.insts[i].loc);
+            let fence = GpuOp::from(ProxyFence {}).inst(vec![], loc);
             func.add_inst(block, fence, &[]);
         }
     }
-}
-
-fn fence(loc: Option<tk_tile::Loc>) -> Inst {
-    let op = Op::Machine(MachineOp::ProxyFence);
-    Inst { op, operands: vec![], attrs: Attrs::new(), blocks: vec![], results: vec![], loc }
 }
 
 /// The buffers that instructions of groups read.
 pub fn read_by_groups(kernel: &Kernel) -> BTreeSet<usize> {
     let func = kernel.func();
     let insts = walk::insts(func).into_iter().map(|i| &func.insts[i]);
-    insts.filter(|i| is_group(&i.attrs)).flat_map(|i| named(i).into_iter().flatten()).collect()
+    insts.filter(|i| group(i).is_some()).flat_map(buffers).map(|b| b.buffer).collect()
 }
 
 /// Whether a fence has to stand behind an instruction.
 fn needs_fence(inst: &Inst, read: &BTreeSet<usize>) -> bool {
-    match inst.op {
+    match GpuOp::of(inst) {
         // What a copy brings is written where it is waited for.
-        Op::Machine(MachineOp::AsyncWait) => true,
-        Op::Machine(MachineOp::AsyncCopy | MachineOp::TmaLoad) => false,
+        Some(GpuOp::AsyncWait(_)) => true,
+        Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_)) => false,
         _ => touched(inst).1.iter().any(|b| read.contains(b)),
     }
 }

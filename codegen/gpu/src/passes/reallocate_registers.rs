@@ -24,10 +24,11 @@
 
 use std::collections::BTreeSet;
 
-use tk_ops::{MachineOp, Op, ShapeOp};
-use tk_tile::{Attr, Attrs, BlockId, Def, FuncId, Inst, ValueId, walk};
+use tk_ops::{Op, ShapeOp};
+use tk_tile::{BlockId, Def, FuncId, ValueId, walk};
 
 use crate::ir::kernel::Kernel;
+use crate::ir::op::{GpuOp, SetMaxRegisters};
 use crate::ir::params::element_bytes;
 use crate::ir::warps::{GROUP, STEP, producer};
 use crate::passes::{Pass, Property, Run};
@@ -81,12 +82,13 @@ fn run(kernel: &mut Kernel) {
     }
     let loc = func.insts[id].loc;
     let func = &mut kernel.module.funcs[FuncId(0)];
-    func.insts[id].attrs.set("warps", Attr::Int(GROUP.into()));
+    GpuOp::change(&mut func.insts[id], |op| {
+        if let GpuOp::IsProducerWarp(is) = op {
+            is.warps = Some(GROUP);
+        }
+    });
     for (block, count) in [(brings, share.producer), (others, share.others)] {
-        let attrs = Attrs::new().with("count", Attr::Int(count.into()));
-        let op = Op::Machine(MachineOp::SetMaxRegisters);
-        let inst = Inst { op, operands: vec![], attrs, blocks: vec![], results: vec![], loc };
-        func.add_inst(block, inst, &[]);
+        func.add_inst(block, GpuOp::from(SetMaxRegisters { count }).inst(vec![], loc), &[]);
         func.blocks[block].insts.rotate_right(1);
     }
 }
@@ -149,7 +151,7 @@ impl Held<'_> {
             inst.blocks.iter().for_each(|body| live.extend(self.read_from_outside(*body)));
             most = inst.blocks.iter().map(|body| self.most(*body, &live)).fold(most, u32::max);
             live.extend(self.sources(&inst.operands));
-            if inst.op == Op::Machine(MachineOp::Mma) {
+            if matches!(GpuOp::of(inst), Some(GpuOp::Mma(_))) {
                 // Sums are added to where they are.
                 let sums = inst.operands.first().map(|v| self.source(*v));
                 let with = around.iter().chain(live.iter().filter(|v| Some(**v) != sums));

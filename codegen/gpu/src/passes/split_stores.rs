@@ -19,7 +19,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::{CreateOp, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeOp};
+use tk_ops::{CreateOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::effects::of_inst;
 use tk_tile::rewrite::constant;
 use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, ValueId, walk};
@@ -28,6 +28,7 @@ use crate::analysis::provenance::Roots;
 use crate::ir::attrs::is_unit;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::{Kernel, LayoutId};
+use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 use crate::passes::reallocate_registers::BESIDE;
 use crate::passes::{Pass, Property, Run};
@@ -51,7 +52,9 @@ const PROGRAMS: u32 = 2;
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let all = walk::insts(func);
-    let multiplies = |i: &InstId| matches!(func.insts[*i].op, Op::Dot(_) | Op::Machine(MachineOp::Mma));
+    let multiplies = |i: &InstId| {
+        matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Mma(_))) || matches!(func.insts[*i].op, Op::Dot(_))
+    };
     if all.iter().any(multiplies) {
         return;
     }
@@ -229,7 +232,7 @@ impl Search<'_> {
     fn may_wait(&self, load: InstId, place: usize) -> bool {
         let func = self.kernel.func();
         let minds = |i: &InstId| {
-            let machine = matches!(func.insts[*i].op, Op::Machine(_)) && func.insts[*i].blocks.is_empty();
+            let machine = matches!(func.insts[*i].op, Op::Target) && func.insts[*i].blocks.is_empty();
             of_inst(func, *i) == tk_ops::table::Effects::Ordered && !machine
         };
         let between = func.blocks[self.block].insts.get(place..self.at).unwrap_or(&[]);
@@ -244,7 +247,8 @@ impl Search<'_> {
                 Op::Memory(op) => {
                     matches!(op, MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter)
                 }
-                Op::Atomic(_) | Op::Machine(MachineOp::TmaStore) => true,
+                Op::Atomic(_) => true,
+                Op::Target => matches!(GpuOp::of(inst), Some(GpuOp::TmaStore(_))),
                 _ => false,
             };
             let to = inst.operands.first().and_then(|v| self.roots.get(*v));

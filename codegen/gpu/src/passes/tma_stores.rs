@@ -18,13 +18,15 @@
 use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
-use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
-use tk_tile::effects::{hints, of_inst};
-use tk_tile::{Attr, Attrs, Def, Func, FuncId, Inst, InstId, ValueId, walk};
+use tk_ops::{ControlOp, MemoryOp, Op};
+use tk_tile::effects::of_inst;
+use tk_tile::{Def, Func, FuncId, InstId, ValueId, walk};
 
 use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::{self, WgmmaShared};
+use crate::ir::caching::Caching;
 use crate::ir::kernel::Kernel;
+use crate::ir::op::{GpuOp, Placement, TmaBox, TmaStore};
 use crate::ir::shared_access::touched;
 use crate::layout::{cut, padded};
 use crate::passes::warp_specialize::{self, Known};
@@ -47,7 +49,7 @@ struct Taken {
     store: InstId,
     buffer: usize,
     bases: Vec<i64>,
-    shape: Vec<i64>,
+    shape: [u32; 2],
     span: u32,
     once: bool,
 }
@@ -55,7 +57,7 @@ struct Taken {
 fn run(kernel: &mut Kernel) {
     let func = kernel.func();
     let insts = walk::insts(func);
-    let multiplies = insts.iter().any(|i| wgmma_shared::is_group(&func.insts[*i].attrs));
+    let multiplies = insts.iter().any(|i| wgmma_shared::group(&func.insts[*i]).is_some());
     if !kernel.options.spec.has_tma || !multiplies || !warp_specialize::may_run_ahead(kernel) {
         return;
     }
@@ -64,18 +66,20 @@ fn run(kernel: &mut Kernel) {
     let func = &mut kernel.module.funcs[FuncId(0)];
     let gone: BTreeSet<InstId> = taken.iter().map(|t| t.load).collect();
     for t in taken {
-        let attrs =
-            Attrs::new().with("bases", Attr::Ints(t.bases)).with("buffer", Attr::Int(t.buffer as i64));
-        func.insts[t.fill].attrs = attrs;
+        GpuOp::change(&mut func.insts[t.fill], |op| {
+            if let GpuOp::SharedStore(fill) = op {
+                fill.placement = Placement::Swizzled { bases: t.bases };
+            }
+        });
         let (places, loc) =
             (func.insts[t.store].operands.iter().take(3).copied().collect(), func.insts[t.store].loc);
-        let attrs = hints(&func.insts[t.store])
-            .with("buffer", Attr::Int(t.buffer as i64))
-            .with("once", Attr::Bool(t.once))
-            .with("shape", Attr::Ints(t.shape))
-            .with("span", Attr::Int(t.span.into()));
-        let op = Op::Machine(MachineOp::TmaStore);
-        func.insts[t.store] = Inst { op, operands: places, attrs, blocks: vec![], results: vec![], loc };
+        let store = TmaStore {
+            buffer: t.buffer,
+            copied: TmaBox { shape: t.shape, span: t.span },
+            once: t.once,
+            caching: Caching::of(&func.insts[t.store].attrs),
+        };
+        func.insts[t.store] = GpuOp::from(store).inst(places, loc);
     }
     let blocks: BTreeSet<_> = insts.iter().flat_map(|i| func.insts[*i].blocks.clone()).collect();
     for block in std::iter::once(func.body).chain(blocks) {
@@ -92,10 +96,8 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
         return None;
     };
     let Def::Inst(load, _) = func.values[*tile].def else { return None };
-    if func.insts[load].op != Op::Machine(MachineOp::SharedLoad) {
-        return None;
-    }
-    let buffer = func.insts[load].attrs.int("buffer").and_then(|b| usize::try_from(b).ok())?;
+    let GpuOp::SharedLoad(read) = GpuOp::of(&func.insts[load])? else { return None };
+    let buffer = read.buffer.buffer;
     let all = walk::insts(func);
     let accesses: Vec<InstId> = all
         .iter()
@@ -107,10 +109,10 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
         .collect();
     let [fill, last] = accesses[..] else { return None };
     let alone = all.iter().filter(|i| func.insts[**i].operands.contains(tile)).count() == 1;
-    let filled = func.insts[fill].op == Op::Machine(MachineOp::SharedStore) && last == load;
+    let GpuOp::SharedStore(filled) = GpuOp::of(&func.insts[fill])? else { return None };
     // All that is stored is stored by threads that come by here.
     let together = func.blocks.iter().any(|(_, b)| [fill, load, store].iter().all(|i| b.insts.contains(i)));
-    let plain = [fill, load].iter().all(|i| func.insts[*i].attrs.get("buffer_stages").is_none());
+    let plain = filled.buffer.stages.is_none() && read.buffer.stages.is_none() && !read.own && !read.remote;
     let root = known.roots.get(*view)?;
     let written = all.iter().all(|i| *i == store || !reaches(func, &known.roots, *i, root));
     let matrix = warp_specialize::mapped(kernel, known, *view, [*row, *column])?;
@@ -120,13 +122,14 @@ fn taken(kernel: &Kernel, known: &Known, store: InstId) -> Option<Taken> {
     let (span, bases) = WgmmaShared::of_tile(bits, bytes)?;
     // Elements only change hands: what else goes through shared memory turns, cuts or reshapes tiles.
     let same = |v: &ValueId| func.ty(*v) == func.ty(*tile);
-    let changes = func.insts[fill].attrs == func.insts[load].attrs
+    let changes = filled.placement == read.placement
+        && !(filled.ahead || filled.chunked || filled.remote)
         && func.insts[fill].operands.first().is_some_and(same);
     // Padding would be stored too.
     let whole = [tall, wide].iter().all(|n| padded(*n) == *n)
         && kernel.buffers.get(buffer)?.bytes == tall * wide * bytes;
-    let fits = alone && filled && together && plain && written && changes && whole;
-    let shape = vec![tall.into(), wide.into()];
+    let fits = alone && last == load && together && plain && written && changes && whole;
+    let shape = [tall, wide];
     let loops = all
         .iter()
         .map(|i| &func.insts[*i])
@@ -141,7 +144,7 @@ fn reaches(func: &Func, roots: &Roots, id: InstId, root: ValueId) -> bool {
     let accesses = match inst.op {
         Op::Memory(MemoryOp::Prefetch) => false,
         Op::Memory(_) | Op::Atomic(_) => of_inst(func, id) != Effects::Pure,
-        Op::Machine(op) => matches!(op, MachineOp::AsyncCopy | MachineOp::TmaLoad),
+        Op::Target => matches!(GpuOp::of(inst), Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_))),
         _ => false,
     };
     accesses && inst.operands.first().is_none_or(|v| roots.get(*v).is_none_or(|r| r == root))

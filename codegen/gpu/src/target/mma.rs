@@ -41,6 +41,7 @@ use tk_ops::DType;
 
 use crate::layout::linear::{InDim, LinearLayout};
 use crate::layout::{Layout, Threads, cut, padded};
+use crate::target::precision::Precision;
 use crate::target::spec::TargetSpec;
 
 /// Which lane of a warp holds what.
@@ -222,21 +223,37 @@ const WORD: u32 = 4;
 /// Log2 of the least columns of an instruction of groups.
 const LEAST_COLUMNS: u32 = 3;
 
+/// The name of a matrix instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstructionName(pub &'static str);
+
+impl InstructionName {
+    /// The name, if an instruction of some target has it.
+    pub fn parse(name: &str) -> Option<InstructionName> {
+        all().find(|m| m.name == name).map(|m| InstructionName(m.name))
+    }
+
+    /// Whether instructions with this name are those of warpgroups.
+    pub fn is_group(self) -> bool {
+        all().any(|m| m.is_group() && m.name == self.0)
+    }
+}
+
 /// What a product multiplies.
 #[derive(Clone, Copy, Debug)]
-pub struct Kind<'a> {
+pub struct Kind {
     /// The element types of the factors.
     pub factors: [DType; 2],
     /// That of accumulator and result.
     pub sum: DType,
-    /// The attribute `precision`.
-    pub precision: Option<&'a str>,
+    /// How f32 is multiplied.
+    pub precision: Precision,
     /// Elements of a sum.
     pub k: u32,
 }
 
 /// The instructions for a product, the one with more work first.
-pub fn find<'a>(spec: &'a TargetSpec, kind: Kind<'a>) -> impl Iterator<Item = Matrix> + 'a {
+pub fn find(spec: &TargetSpec, kind: Kind) -> impl Iterator<Item = Matrix> {
     let serves = move |m: &&Matrix| {
         let sums: &[DType] = match m.sum {
             // Halves add up in f32, as they do in the interpreter.
@@ -244,7 +261,7 @@ pub fn find<'a>(spec: &'a TargetSpec, kind: Kind<'a>) -> impl Iterator<Item = Ma
             DType::I32 => &[DType::I32, DType::U32],
             _ => &[DType::F64],
         };
-        let exact = !m.rounds || matches!(kind.precision, Some("tf32" | "tf32x3"));
+        let exact = !m.rounds || matches!(kind.precision, Precision::Tf32 | Precision::Tf32x3);
         let whole = padded(kind.k) == kind.k && cut(kind.k).log2 >= m.k;
         kind.factors.iter().all(|d| m.factors.contains(d)) && sums.contains(&kind.sum) && exact && whole
     };

@@ -7,14 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tk_ops::{MachineOp, Op};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, Inst, InstId};
 
 use super::fault::Invariant::S07;
 use super::fault::{VerifyError, at, fault};
+use crate::ir::cluster::is_remote;
 use crate::ir::kernel::Kernel;
-use crate::ir::shared_access::{is_addition, is_of_tma_pipeline, touched};
+use crate::ir::op::{GpuOp, Placement, SharedStore};
+use crate::ir::shared_access::{is_addition, is_ahead, is_of_tma_pipeline, is_own, touched};
 
 /// How a buffer is accessed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,12 +55,12 @@ impl Walk<'_> {
     fn inst(&mut self, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
         let kernel = self.kernel;
         let Some(inst) = kernel.func().insts.get(id) else { return Ok(()) };
-        if let Op::Machine(op) = inst.op {
-            if op == MachineOp::Barrier {
+        if let Some(op) = GpuOp::of(inst) {
+            if let GpuOp::Barrier(_) = op {
                 since.clear();
                 return Ok(());
             }
-            return self.access(inst, id, since);
+            return self.access((inst, op), id, since);
         }
         match (flow(inst.op), inst.blocks.as_slice()) {
             (Flow::For, [body]) => self.iterations(since, |w, s| {
@@ -110,21 +111,26 @@ impl Walk<'_> {
         }
     }
 
-    fn access(&mut self, inst: &Inst, id: InstId, since: &mut BTreeSet<Access>) -> Result<(), VerifyError> {
+    fn access(
+        &mut self,
+        (inst, op): (&Inst, &GpuOp),
+        id: InstId,
+        since: &mut BTreeSet<Access>,
+    ) -> Result<(), VerifyError> {
         let (reads, writes) = touched(inst);
-        let own = inst.attrs.flag("own") || matches!(inst.op, Op::Machine(op) if is_of_tma_pipeline(op));
-        let (read, write) = match (own, inst.attrs.flag("ahead")) {
+        let own = is_own(op) || is_of_tma_pipeline(op);
+        let (read, write) = match (own, is_ahead(op)) {
             (true, _) => (Kind::Own, Kind::Own),
             (false, true) => (Kind::Read, Kind::Pipelined),
             (false, false) if is_addition(inst) => (Kind::Read, Kind::Add),
-            (false, false) if inst.attrs.flag("remote") => (Kind::Read, Kind::Remote),
+            (false, false) if is_remote(inst) => (Kind::Read, Kind::Remote),
             (false, false) => (Kind::Read, Kind::Store),
         };
         let reads = reads.into_iter().map(|b| (id, b, read));
         let own: Vec<Access> = reads.chain(writes.into_iter().map(|b| (id, b, write))).collect();
         for access in &own {
             if let Some(other) = since.iter().find(|o| self.conflict(o, access)).copied() {
-                let name = self.kernel.func().insts.get(other.0).map_or("", |i| i.op.name());
+                let name = self.kernel.func().insts.get(other.0).map_or("", Inst::name);
                 let message = format!("no barrier behind `{name}` of buffer {}", other.1);
                 return fault(S07, message).map_err(|f| at(inst, id, f));
             }
@@ -160,7 +166,8 @@ impl Walk<'_> {
             return *known;
         }
         let insts = &self.kernel.func().insts;
-        let copies = |i: InstId| insts.get(i).is_some_and(|i| i.op == Op::Machine(MachineOp::AsyncCopy));
+        let copies =
+            |i: InstId| insts.get(i).is_some_and(|i| matches!(GpuOp::of(i), Some(GpuOp::AsyncCopy(_))));
         if copies(a) && copies(b) {
             // Of iterations that are on their way at once: their stages differ.
             return true;
@@ -180,13 +187,13 @@ impl Walk<'_> {
     fn elements(&self, id: InstId) -> Option<Vec<i64>> {
         let func = self.kernel.func();
         let inst = func.insts.get(id)?;
-        let (start, strides) = (inst.attrs.int("start")?, inst.attrs.ints("strides")?);
-        if inst.op != Op::Machine(MachineOp::SharedStore) {
+        let GpuOp::SharedStore(SharedStore { placement: Placement::Strided(places), .. }) = GpuOp::of(inst)?
+        else {
             return None;
-        }
+        };
         let shape = self.kernel.module.types.get(func.ty(*inst.operands.first()?)).shape()?;
-        let mut all = vec![start];
-        for (n, stride) in shape.iter().zip(strides) {
+        let mut all = vec![places.start];
+        for (n, stride) in shape.iter().zip(&places.strides) {
             all = all.iter().flat_map(|e| (0..i64::from(*n)).map(move |i| e + i * stride)).collect();
         }
         Some(all)

@@ -76,6 +76,6 @@ pub(super) fn each(kernel: &Kernel, mut check: impl FnMut(&Inst) -> Check) -> Re
 
 /// A violation by an instruction.
 pub(super) fn at(inst: &Inst, id: InstId, (invariant, message): Fault) -> VerifyError {
-    let message = format!("`{}`: {message}", inst.op.name());
+    let message = format!("`{}`: {message}", inst.name());
     VerifyError { invariant, inst: Some(id), loc: inst.loc, message }
 }

@@ -2,7 +2,7 @@
 //!
 //! May assume L01. Guarantees that every layout that emission asks for is there, and says what its values need.
 
-use tk_ops::{ControlOp, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, DotOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::rewrite::yielded;
 use tk_tile::verify::is_machine;
@@ -12,6 +12,7 @@ use super::fault::Invariant::{L03, L04, L05, L06, L07, L08, L09, L10, L11};
 use super::fault::{Check, Fault, VerifyError, at, each, ensure, fault, whole};
 use crate::ir::attrs::{axis_of, is_unit, permutation, units};
 use crate::ir::kernel::{Kernel, LayoutId};
+use crate::ir::op::GpuOp;
 use crate::layout::linear::InDim;
 use crate::layout::{Layout, cut};
 
@@ -129,7 +130,7 @@ impl<'a> Cx<'a> {
                 self.one(inst.operands.last().into_iter().chain(&inst.results).copied())
             }
             Op::Shape(op) => self.rearranged(inst, op),
-            Op::Create(_) | Op::Host(_) | Op::Machine(_) => Ok(()),
+            Op::Create(_) | Op::Host(_) | Op::Target => Ok(()),
         }
     }
 
@@ -197,15 +198,14 @@ impl<'a> Cx<'a> {
 
     /// L11 here; the stage checks the others.
     fn machine(&self, inst: &Inst) -> Check {
-        if inst.op != Op::Machine(MachineOp::Convert) {
+        if !matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))) {
             return Ok(());
         }
         let ([x], [r]) = (inst.operands.as_slice(), inst.results.as_slice()) else {
             return fault(L11, "it has one operand and one result");
         };
         ensure(self.ty(*x) == self.ty(*r), L11, || "the types differ".into())?;
-        let plain = inst.blocks.is_empty() && inst.attrs.iter().next().is_none();
-        ensure(plain, L11, || "it has neither attributes nor blocks".into())?;
+        ensure(inst.blocks.is_empty(), L11, || "it has no blocks".into())?;
         ensure(!self.shape(*x).is_empty(), L11, || "a scalar has no layout".into())
     }
 

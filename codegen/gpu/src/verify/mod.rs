@@ -52,6 +52,7 @@ use self::fault::{Check, each, ensure, fault, whole};
 pub use self::fault::{Invariant, VerifyError};
 use crate::ir::cluster;
 use crate::ir::kernel::Kernel;
+use crate::ir::op::GpuOp;
 
 macro_rules! stage {
     ($(#[$doc:meta])* $name:ident, $verify:ident) => {
@@ -100,7 +101,7 @@ stage! {
 /// The first invariant that does not hold.
 pub fn verify_laid_out(kernel: &Kernel) -> Result<(), VerifyError> {
     structure(kernel)?;
-    let is_convert = |i: &Inst| i.op == Op::Machine(tk_ops::MachineOp::Convert);
+    let is_convert = |i: &Inst| matches!(GpuOp::of(i), Some(GpuOp::Convert(_)));
     each(kernel, |inst| {
         ensure(!is_machine(inst) || is_convert(inst), Invariant::L02, || {
             "the operation belongs to scheduled kernels".into()

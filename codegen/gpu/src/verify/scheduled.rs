@@ -2,9 +2,9 @@
 //!
 //! May assume L01 and L03 to L06. Guarantees that emission finds every element in its own warp or in a buffer.
 
-use tk_ops::{DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
+use tk_ops::{DType, DotOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::verify::is_machine;
-use tk_tile::{Attr, Attrs, Elem, Inst, ValueId};
+use tk_tile::{Elem, Inst, ValueId};
 
 use super::fault::Invariant::{S01, S02, S03, S04};
 use super::fault::{Check, Fault, VerifyError, each, ensure, fault};
@@ -14,8 +14,9 @@ use crate::analysis::conversion;
 use crate::ir::attrs::state;
 use crate::ir::attrs::{axis_of, is_unit};
 use crate::ir::kernel::Kernel;
+use crate::ir::op::{GpuOp, Placement, SharedLoad, SharedStore, Strides};
 use crate::ir::params::element_bytes;
-use crate::ir::shared_access::{buffer_stages, plain_operands};
+use crate::ir::shared_access::{buffers, plain_operands};
 use crate::layout::linear::InDim;
 use crate::layout::linear::gf2::Span;
 use crate::layout::{Layout, cut, padded};
@@ -25,8 +26,11 @@ pub(super) fn check(kernel: &Kernel) -> Result<(), VerifyError> {
     let cx = Cx { kernel };
     let mut sizes = vec![None; kernel.buffers.len()];
     each(kernel, |inst| match inst.op {
-        Op::Machine(MachineOp::Convert) => stays(cx, inst),
-        Op::Machine(op) => access(cx, inst, op, &mut sizes),
+        Op::Target => match GpuOp::of(inst) {
+            Some(GpuOp::Convert(_)) => stays(cx, inst),
+            Some(op) => access(cx, inst, op, &mut sizes),
+            None => fault(S03, "it has no fields"),
+        },
         Op::Reduce(op) if is_machine(inst) => parts(cx, inst, op),
         Op::Reduce(_) => inst.operands.first().map_or(Ok(()), |x| one_warp(cx, *x, axis_of(inst))),
         Op::Shape(op) => in_place(cx, inst, op),
@@ -147,165 +151,128 @@ fn dtype(cx: Cx<'_>, v: ValueId) -> Result<DType, Fault> {
 /// The most dimensions of a view: no access has more operands that say where.
 const MOST_RANK: usize = 64;
 
-/// What an operation on shared memory takes: operands, results, attributes it needs and may have.
-fn signature(op: MachineOp) -> (std::ops::RangeInclusive<usize>, usize, &'static [&'static str]) {
+/// How many operands and results an operation has, predicate and stage not counted.
+fn arity(op: &GpuOp) -> (std::ops::RangeInclusive<usize>, usize) {
     match op {
-        MachineOp::Convert => (1..=1, 1, &[]),
-        MachineOp::SharedStore => (
-            1..=1,
-            0,
-            &["ahead", "bases", "buffer", "chunked", "remote", "buffer_stages", "start", "strides"],
-        ),
-        MachineOp::SharedLoad => {
-            (0..=0, 1, &["bases", "buffer", "own", "remote", "buffer_stages", "start", "strides"])
+        GpuOp::Convert(_) | GpuOp::SharedGather(_) | GpuOp::SharedRank(_) | GpuOp::SharedDot(_) => (1..=1, 1),
+        GpuOp::MmaWait(_) | GpuOp::Fragments(_) => (1..=1, 1),
+        GpuOp::SharedStore(_) => (1..=1, 0),
+        GpuOp::SharedLoad(_) | GpuOp::IsProducerWarp(_) | GpuOp::Elect(_) | GpuOp::ConsumerWait(_) => {
+            (0..=0, 1)
         }
-        MachineOp::SharedGather => (1..=1, 1, &["axis", "buffer", "k", "start", "strides"]),
-        MachineOp::SharedScatter => (2..=2, 0, &["axis", "buffer", "start", "strides"]),
-        MachineOp::SharedRank => {
-            (1..=1, 1, &["axis", "buffer", "descending", "k", "merge", "start", "strides"])
-        }
-        MachineOp::SharedAdd => (1..=2, 0, &["buffer", "k"]),
-        MachineOp::SharedDot => (1..=1, 1, &["buffers", "elem", "fast", "k", "precision", "buffer_stages"]),
-        MachineOp::Mma => (
-            1..=3,
-            1,
-            &[
-                "bases_a",
-                "bases_b",
-                "buffers",
-                "elem",
-                "fast",
-                "async",
-                "k",
-                "matrix",
-                "precision",
-                "buffer_stages",
-            ],
-        ),
-        MachineOp::IsProducerWarp => (0..=0, 1, &["buffers", "pipeline_stages", "warps"]),
-        MachineOp::Elect => (0..=0, 1, &[]),
-        MachineOp::SetMaxRegisters => (0..=0, 0, &["count"]),
-        MachineOp::ProducerAcquire => (0..=0, 0, &["buffer", "bytes", "pipeline_stages"]),
-        MachineOp::ProducerCommit => (0..=0, 0, &["buffer", "pipeline_stages"]),
-        MachineOp::ConsumerWait => (0..=0, 1, &["buffer", "pipeline_stages"]),
-        MachineOp::ConsumerRelease => (0..=0, 0, &["buffer", "pipeline_stages", "when"]),
-        MachineOp::TmaLoad => (3..=3, 0, &["buffers", "cache", "evict", "pipeline_stages", "shape", "span"]),
-        MachineOp::TmaStore => (3..=3, 0, &["buffer", "cache", "evict", "once", "shape", "span"]),
-        MachineOp::MmaWait => (1..=1, 1, &["buffers", "pending"]),
-        MachineOp::AsyncCopy => {
-            let names = &[
-                "ahead",
-                "bases",
-                "buffer",
-                "cache",
-                "evict",
-                "own",
-                "buffer_stages",
-                "start",
-                "strides",
-                "when",
-            ];
-            (1..=MOST_RANK + 1, 1, names)
-        }
-        MachineOp::Fragments => {
-            let names =
-                &["axis", "bases", "buffer", "elem", "k", "matrix", "precision", "buffer_stages", "start"];
-            (1..=1, 1, names)
-        }
-        MachineOp::AsyncCommit => (0..=0, 0, &[]),
-        MachineOp::AsyncWait => (0..=0, 0, &["pending"]),
-        MachineOp::Barrier | MachineOp::ProxyFence => (0..=0, 0, &[]),
+        GpuOp::SharedScatter(_) => (2..=2, 0),
+        GpuOp::SharedAdd(_) => (1..=2, 0),
+        GpuOp::Mma(_) => (1..=3, 1),
+        GpuOp::AsyncCopy(_) => (1..=MOST_RANK + 1, 1),
+        GpuOp::TmaLoad(_) | GpuOp::TmaStore(_) => (3..=3, 0),
+        GpuOp::SetMaxRegisters(_)
+        | GpuOp::ProducerAcquire(_)
+        | GpuOp::ProducerCommit(_)
+        | GpuOp::ConsumerRelease(_)
+        | GpuOp::AsyncCommit(_)
+        | GpuOp::AsyncWait(_)
+        | GpuOp::Barrier(_)
+        | GpuOp::ProxyFence(_) => (0..=0, 0),
     }
 }
 
-/// S03 of the operands, results and attributes of one operation.
-fn takes(cx: Cx<'_>, inst: &Inst, op: MachineOp) -> Check {
-    let (operands, results, names) = signature(op);
+/// S03 of the operands and results of one operation.
+fn takes(cx: Cx<'_>, inst: &Inst, op: &GpuOp) -> Check {
+    let (operands, results) = arity(op);
     let fits = operands.contains(&plain_operands(inst).len()) && inst.results.len() == results;
     ensure(fits && inst.blocks.is_empty(), S03, || {
         format!("it has {} operands and {} results", inst.operands.len(), inst.results.len())
     })?;
-    async_copies::multi_stage(cx, inst)?;
-    match inst.attrs.iter().find(|(n, _)| !names.contains(n)) {
-        Some((name, _)) => fault(S03, format!("it takes no attribute `{name}`")),
-        None => Ok(()),
-    }
+    async_copies::multi_stage(cx, inst)
 }
 
 /// S03 and S04 of one operation; `sizes` are the bytes of the elements of each buffer as far as they are known.
-fn access(cx: Cx<'_>, inst: &Inst, op: MachineOp, sizes: &mut [Option<u64>]) -> Check {
+fn access(cx: Cx<'_>, inst: &Inst, op: &GpuOp, sizes: &mut [Option<u64>]) -> Check {
     takes(cx, inst, op)?;
     let plain = plain_operands(inst);
-    let slots = buffer_stages(inst);
-    let mut use_of = |buffer: i64, bytes: u64| -> Result<i64, Fault> {
-        let stages = slots.iter().find(|s| i64::try_from(s.0) == Ok(buffer)).map_or(1, |s| s.1);
-        Ok(used(cx, buffer, bytes, sizes)? / i64::from(stages))
+    let staged = buffers(inst);
+    let mut use_of = |buffer: usize, bytes: u64| -> Result<i64, Fault> {
+        let stages = staged.iter().find(|s| s.buffer == buffer).map_or(1, |s| s.count());
+        Ok(used(cx, buffer, bytes, sizes)? / i64::from(stages.max(1)))
     };
     let bytes = |v: ValueId| element_bytes(cx.ty(v).elem());
     match (op, plain, inst.results.as_slice()) {
-        (MachineOp::SharedStore, [v], []) | (MachineOp::SharedLoad, [], [v]) => {
-            if inst.attrs.flag("chunked") {
+        (GpuOp::SharedStore(SharedStore { buffer, placement, chunked, .. }), [v], []) => {
+            if *chunked {
                 async_copies::chunked(cx, inst, *v)?;
             }
-            placed(cx, inst, *v, use_of(int(&inst.attrs, "buffer")?, bytes(*v))?)
+            placed(cx, placement, *v, use_of(buffer.buffer, bytes(*v))?)
         }
-        (MachineOp::SharedGather, [at], [r]) => {
-            ensure(cx.id(*at) == cx.id(*r) && cx.shape(*at) == cx.shape(*r), S03, || {
-                "positions and result differ in shape or layout".into()
-            })?;
-            ensure(cx.ty(*at).dtype().is_some_and(|d| d.is_int()), S03, || "positions are integers".into())?;
-            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*r))?;
-            strided(&inst.attrs, &along(inst, cx.shape(*at))?, room)
+        (GpuOp::SharedLoad(SharedLoad { buffer, placement, .. }), [], [v]) => {
+            placed(cx, placement, *v, use_of(buffer.buffer, bytes(*v))?)
         }
-        (MachineOp::SharedScatter, [v, at], []) => {
+        (GpuOp::SharedGather(gather), [at], [r]) => {
+            gathered(cx, *at, *r)?;
+            let room = use_of(gather.buffer, bytes(*r))?;
+            strided(&gather.placement, &along(gather.axis, gather.extent, cx.shape(*at))?, room)
+        }
+        (GpuOp::SharedScatter(scatter), [v, at], []) => {
             ensure(cx.id(*at) == cx.id(*v) && cx.shape(*at) == cx.shape(*v), S03, || {
                 "positions and elements differ in shape or layout".into()
             })?;
             ensure(cx.ty(*at).dtype() == Some(DType::I32), S03, || "positions are ranks, `i32`".into())?;
-            ensure(axis_of(inst) < cx.shape(*v).len(), S03, || "there is no such dimension".into())?;
-            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*v))?;
-            strided(&inst.attrs, cx.shape(*v), room)
+            ensure(scatter.axis < cx.shape(*v).len(), S03, || "there is no such dimension".into())?;
+            let room = use_of(scatter.buffer, bytes(*v))?;
+            strided(&scatter.placement, cx.shape(*v), room)
         }
-        (MachineOp::SharedRank, [v], [r]) => {
+        (GpuOp::SharedRank(rank), [v], [r]) => {
             ranked(cx, *v, *r)?;
-            let room = use_of(int(&inst.attrs, "buffer")?, bytes(*v))?;
-            strided(&inst.attrs, &along(inst, cx.shape(*v))?, room)
+            let room = use_of(rank.buffer, bytes(*v))?;
+            strided(&rank.placement, &along(rank.axis, rank.extent, cx.shape(*v))?, room)
         }
-        (MachineOp::SharedAdd, [at, mask @ ..], []) => {
+        (GpuOp::SharedAdd(add), [at, mask @ ..], []) => {
             counted(cx, *at, mask)?;
-            let room = use_of(int(&inst.attrs, "buffer")?, DType::I32.bytes() as u64)?;
-            let k = int(&inst.attrs, "k")?;
-            ensure((1..=room).contains(&k), S04, || format!("{k} counts in a buffer of {room}"))
+            let room = use_of(add.buffer, DType::I32.bytes() as u64)?;
+            let bins = i64::from(add.bins);
+            ensure((1..=room).contains(&bins), S04, || format!("{bins} counts in a buffer of {room}"))
         }
-        (MachineOp::SharedDot, [acc], [r]) => mma::plain(cx, inst, *acc, *r, &mut use_of),
-        (MachineOp::Mma, [acc, factors @ ..], [r]) => {
-            mma::instruction(cx, inst, *acc, factors, *r, &mut use_of)
+        (GpuOp::SharedDot(dot), [acc], [r]) => mma::plain(cx, dot, *acc, *r, &mut use_of),
+        (GpuOp::Mma(mma), [acc, factors @ ..], [r]) => {
+            mma::instruction(cx, mma, *acc, factors, *r, &mut use_of)
         }
-        (MachineOp::MmaWait, [v], [r]) => mma::wait(cx, inst, *v, *r),
-        (MachineOp::Fragments, [acc], [r]) => mma::fragments(cx, inst, *acc, *r, &mut use_of),
-        (MachineOp::AsyncCopy, [place, ..], [r]) => {
+        (GpuOp::MmaWait(wait), [v], [r]) => mma::wait(cx, wait, *v, *r),
+        (GpuOp::Fragments(fragments), [acc], [r]) => mma::fragments(cx, fragments, *acc, *r, &mut use_of),
+        (GpuOp::AsyncCopy(copy), [place, ..], [r]) => {
             async_copies::source(cx, plain, *place, *r)?;
-            placed(cx, inst, *r, use_of(int(&inst.attrs, "buffer")?, bytes(*r))?)
+            placed(cx, &copy.placement, *r, use_of(copy.buffer.buffer, bytes(*r))?)
         }
-        (MachineOp::AsyncWait, _, _) => async_copies::pending(inst),
         (
-            MachineOp::IsProducerWarp
-            | MachineOp::Elect
-            | MachineOp::SetMaxRegisters
-            | MachineOp::ProducerAcquire
-            | MachineOp::ProducerCommit
-            | MachineOp::ConsumerWait
-            | MachineOp::ConsumerRelease
-            | MachineOp::TmaLoad
-            | MachineOp::TmaStore,
+            GpuOp::IsProducerWarp(_)
+            | GpuOp::Elect(_)
+            | GpuOp::SetMaxRegisters(_)
+            | GpuOp::ProducerAcquire(_)
+            | GpuOp::ProducerCommit(_)
+            | GpuOp::ConsumerWait(_)
+            | GpuOp::ConsumerRelease(_)
+            | GpuOp::TmaLoad(_)
+            | GpuOp::TmaStore(_),
             _,
             _,
         ) => warp_specialize::check(cx, inst, op, plain),
-        (MachineOp::Barrier | MachineOp::ProxyFence | MachineOp::AsyncCommit | MachineOp::Convert, _, _) => {
-            Ok(())
-        }
+        (
+            GpuOp::Barrier(_)
+            | GpuOp::ProxyFence(_)
+            | GpuOp::AsyncCommit(_)
+            | GpuOp::AsyncWait(_)
+            | GpuOp::Convert(_),
+            _,
+            _,
+        ) => Ok(()),
         _ => fault(S03, "operands or results are missing"),
     }
+}
+
+/// S03 of a gather.
+fn gathered(cx: Cx<'_>, at: ValueId, r: ValueId) -> Check {
+    ensure(cx.id(at) == cx.id(r) && cx.shape(at) == cx.shape(r), S03, || {
+        "positions and result differ in shape or layout".into()
+    })?;
+    ensure(cx.ty(at).dtype().is_some_and(|d| d.is_int()), S03, || "positions are integers".into())
 }
 
 /// S03 of ranks.
@@ -326,17 +293,16 @@ fn counted(cx: Cx<'_>, at: ValueId, mask: &[ValueId]) -> Check {
 }
 
 /// S04 of the elements of a tile, one by one.
-fn placed(cx: Cx<'_>, inst: &Inst, v: ValueId, room: i64) -> Check {
-    match inst.attrs.ints("bases") {
-        Some(bases) => spread(cx, v, bases, room),
-        None => strided(&inst.attrs, cx.shape(v), room),
+fn placed(cx: Cx<'_>, placement: &Placement, v: ValueId, room: i64) -> Check {
+    match placement {
+        Placement::Swizzled { bases } => spread(cx, v, bases, room),
+        Placement::Strided(strides) => strided(strides, cx.shape(v), room),
     }
 }
 
 /// The elements that a buffer has room for, of this size.
-fn used(cx: Cx<'_>, buffer: i64, bytes: u64, sizes: &mut [Option<u64>]) -> Result<i64, Fault> {
-    let index = usize::try_from(buffer).ok();
-    let found = index.and_then(|b| Some((cx.kernel.buffers.get(b)?, sizes.get_mut(b)?)));
+fn used(cx: Cx<'_>, buffer: usize, bytes: u64, sizes: &mut [Option<u64>]) -> Result<i64, Fault> {
+    let found = cx.kernel.buffers.get(buffer).zip(sizes.get_mut(buffer));
     let Some((found, size)) = found else { return fault(S03, format!("there is no buffer {buffer}")) };
     ensure(*size.get_or_insert(bytes) == bytes, S03, || {
         format!("buffer {buffer} holds elements of another size than {bytes} bytes")
@@ -344,32 +310,22 @@ fn used(cx: Cx<'_>, buffer: i64, bytes: u64, sizes: &mut [Option<u64>]) -> Resul
     Ok(i64::from(found.bytes) / i64::try_from(bytes.max(1)).unwrap_or(i64::MAX))
 }
 
-pub(super) fn int(attrs: &Attrs, name: &str) -> Result<i64, Fault> {
-    match attrs.get(name) {
-        Some(Attr::Int(i)) => Ok(*i),
-        Some(_) | None => fault(S03, format!("it needs the integer `{name}`")),
-    }
-}
-
-/// The extents that are reached where positions along `axis` are below `k`.
-fn along(inst: &Inst, shape: &[u32]) -> Result<Vec<u32>, Fault> {
-    let k = u32::try_from(int(&inst.attrs, "k")?).unwrap_or(0);
+/// The extents that are reached where positions along `axis` are below `extent`.
+fn along(axis: usize, extent: u32, shape: &[u32]) -> Result<Vec<u32>, Fault> {
     let mut shape = shape.to_vec();
-    match shape.get_mut(axis_of(inst)) {
-        Some(n) if k > 0 => *n = k,
-        Some(_) | None => return fault(S03, "`axis` and `k` name no positions"),
+    match shape.get_mut(axis) {
+        Some(n) if extent > 0 => *n = extent,
+        Some(_) | None => return fault(S03, "`axis` and `extent` name no positions"),
     }
     Ok(shape)
 }
 
 /// S04 of elements at `start` + the sum of their coordinates times `strides`.
-fn strided(attrs: &Attrs, shape: &[u32], room: i64) -> Check {
-    let start = i128::from(int(attrs, "start")?);
-    let strides = attrs.ints("strides").unwrap_or(&[]);
+fn strided(Strides { start, strides }: &Strides, shape: &[u32], room: i64) -> Check {
     ensure(strides.len() == shape.len(), S03, || {
         format!("{} strides for {} dimensions", strides.len(), shape.len())
     })?;
-    let (mut low, mut high) = (start, start);
+    let (mut low, mut high) = (i128::from(*start), i128::from(*start));
     for (stride, n) in strides.iter().zip(shape) {
         let far = i128::from(*stride) * (i128::from(*n) - 1);
         low += far.min(0);

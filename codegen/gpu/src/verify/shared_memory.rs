@@ -2,7 +2,6 @@
 //!
 //! May assume L01 and S03. Guarantees that what is stored to a buffer is there when it is read, if threads wait (S07).
 
-use tk_ops::{MachineOp, Op};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{BlockId, InstId};
 
@@ -10,6 +9,7 @@ use super::fault::Invariant::{S05, S06};
 use super::fault::{Check, ensure};
 use crate::analysis::wgmma_shared::alignments;
 use crate::ir::kernel::Kernel;
+use crate::ir::op::GpuOp;
 use crate::ir::shared_access::touched;
 
 /// An access to a buffer.
@@ -70,7 +70,7 @@ impl Story {
             for buffer in list {
                 // Additions find what was stored before.
                 let stores = stores && !crate::ir::shared_access::is_addition(inst);
-                let ahead = matches!(inst.op, Op::Machine(MachineOp::AsyncCopy | MachineOp::TmaLoad));
+                let ahead = matches!(GpuOp::of(inst), Some(GpuOp::AsyncCopy(_) | GpuOp::TmaLoad(_)));
                 self.accesses.push(Access { buffer, at: self.now, stores, ahead, blocks: around.clone() });
             }
         }

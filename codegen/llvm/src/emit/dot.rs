@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use inkwell::values::{BasicValueEnum, IntValue};
+use tk_gpu::ir::op::SharedDot;
 use tk_ops::{DType, ElementwiseOp};
 use tk_tile::{Inst, ValueId};
 
@@ -23,22 +24,22 @@ struct Factor<'c> {
 }
 
 impl<'c> Emit<'_, 'c> {
-    pub(super) fn shared_dot(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn shared_dot(&mut self, inst: &Inst, op: &SharedDot) -> Res<()> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let layout = self.layout_id(r)?;
         let held = self.kernel.layouts.get(layout).clone();
         let shape = self.shape(r);
-        let k = inst.attrs.int("k").unwrap_or(0);
+        let k = op.product.k;
         let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
         // Halves accumulate in f32, as the interpreter does.
         let wide = if matches!(to, DType::F16 | DType::BF16) { DType::F32 } else { to };
-        let [a, b] = self.factors(inst, r, shape, k)?;
+        let [a, b] = self.factors((inst, op), r, shape)?;
         if !held.is_disjoint() {
             return bug("an accumulator whose rows and columns mix");
         }
         let init =
             self.registers(acc)?.into_iter().map(|x| self.converted(x, to, wide)).collect::<Res<Vec<_>>>()?;
-        let done = self.counted(self.int(k as u32), &init, |e, at, carried| {
+        let done = self.counted(self.int(k), &init, |e, at, carried| {
             let (mut rows, mut columns) = (BTreeMap::new(), BTreeMap::new());
             let mut next = vec![];
             for (n, x) in carried.iter().enumerate() {
@@ -55,18 +56,15 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, regs)
     }
 
-    fn factors(&self, inst: &Inst, r: ValueId, shape: &[u32], k: i64) -> Res<[Factor<'c>; 2]> {
+    fn factors(&self, (inst, op): (&Inst, &SharedDot), r: ValueId, shape: &[u32]) -> Res<[Factor<'c>; 2]> {
         let layout = self.layout_id(r)?;
         let coords = self.thread_coords(layout)?;
-        let elems: Vec<DType> =
-            inst.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse).collect();
-        let buffers = inst.attrs.ints("buffers").unwrap_or(&[]);
+        let k = i64::from(op.product.k);
         let columns = i64::from(shape.get(1).copied().unwrap_or(1));
         let factor = |i: usize| -> Res<Factor<'c>> {
             let missing = || Stop::Bug("a factor is missing".into());
-            let dtype = elems.get(i).copied().ok_or_else(missing)?;
-            let n = buffers.get(i).and_then(|b| usize::try_from(*b).ok()).ok_or_else(missing)?;
-            let start = self.kernel.buffers.get(n).ok_or_else(missing)?.offset;
+            let (dtype, buffer) = (op.product.elems[i.min(1)], op.buffers[i.min(1)]);
+            let start = self.kernel.buffers.get(buffer.buffer).ok_or_else(missing)?.offset;
             let size = dtype.bytes() as i64;
             let (across, along) = if i == 0 { (k * size, size) } else { (size, columns * size) };
             let thread = *coords.get(i).ok_or_else(missing)?;
@@ -76,7 +74,7 @@ impl<'c> Emit<'_, 'c> {
                 "",
             )?;
             let mut base = self.builder.build_int_add(by, self.int(start), "")?;
-            if let Some(stage) = self.stage(inst, n)? {
+            if let Some(stage) = self.stage(inst, buffer)? {
                 base = self.builder.build_int_add(base, stage, "")?;
             }
             Ok(Factor { dtype, base, across, along })

@@ -4,7 +4,8 @@
 //! thread. Padding is no element: what would show that the block ran for it is left out there.
 
 use inkwell::values::{BasicValueEnum, IntValue};
-use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_gpu::ir::op::GpuOp;
+use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_tile::{BlockId, Inst, Type, ValueId, walk};
 
 use super::fold::State;
@@ -21,11 +22,11 @@ impl<'c> Emit<'_, 'c> {
             Type::Tile { shape, .. } => shape.iter().any(|n| *n != 1),
             Type::View { .. } => false,
         };
-        let moves = matches!(inst.op, Op::Machine(op) if op != MachineOp::Convert);
+        let moves = GpuOp::of(inst).is_some_and(|op| !matches!(op, GpuOp::Convert(_)));
         if moves || inst.operands.iter().chain(&inst.results).any(is_spread) {
             return self.unsupported("a tile in a function of elements");
         }
-        let name = inst.op.name();
+        let name = inst.name();
         match inst.op {
             Op::Control(ControlOp::Print | ControlOp::GridBarrier | ControlOp::GlobalTimer) => {
                 self.unsupported(format!("`{name}` in a function of elements"))
@@ -50,7 +51,7 @@ impl<'c> Emit<'_, 'c> {
             | Op::Dot(_)
             | Op::Random(_)
             | Op::Host(_)
-            | Op::Machine(_) => Ok(()),
+            | Op::Target => Ok(()),
         }
     }
 
@@ -68,7 +69,7 @@ impl<'c> Emit<'_, 'c> {
             | Op::Dot(_)
             | Op::Random(_)
             | Op::Host(_)
-            | Op::Machine(_) => false,
+            | Op::Target => false,
         })
     }
 

@@ -9,8 +9,8 @@ use tk_tile::{Inst, ValueId};
 use super::state::{Late, Place};
 use super::value::{Tile, Val, element_bytes};
 use super::{Emit, Res, Stop};
-use crate::target::caching::Caching;
 use crate::target::{Access, Space};
+use tk_gpu::ir::caching::Caching;
 
 impl<'c> Emit<'_, 'c> {
     pub(super) fn memory(&mut self, inst: &Inst, op: MemoryOp) -> Res<()> {

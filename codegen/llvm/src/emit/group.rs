@@ -6,6 +6,7 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::analysis::wgmma_shared::{self, WgmmaShared};
+use tk_gpu::ir::op::{Mma, MmaOperand, MmaWait};
 use tk_gpu::ir::shared_access;
 use tk_gpu::layout::cut;
 use tk_gpu::target::mma::Tiles;
@@ -24,16 +25,16 @@ impl<'c> Emit<'_, 'c> {
     /// A product of groups.
     pub(super) fn multiply_in_groups(
         &mut self,
-        inst: &Inst,
+        (inst, op): (&Inst, &Mma),
         (product, tiles, k): (&Product, &Tiles, u32),
         sums: Vec<BasicValueEnum<'c>>,
     ) -> Res<Vec<BasicValueEnum<'c>>> {
-        let mut together = self.together(inst, (product, tiles, k))?;
+        let mut together = self.together((inst, op), (product, tiles, k))?;
         let f8 = product.factors.iter().any(|d| d.is_f8());
-        if inst.attrs.flag("async") {
+        if op.asynchronous {
             return self.machine.wgmma_issue(self, &together, &sums);
         }
-        if !f8 || inst.attrs.flag("fast") {
+        if !f8 || op.product.fast {
             let begun = self.machine.wgmma_issue(self, &together, &sums)?;
             return self.machine.wgmma_wait(self, 0, &begun);
         }
@@ -53,23 +54,22 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// A wait for products.
-    pub(super) fn mma_wait(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn mma_wait(&mut self, inst: &Inst, op: &MmaWait) -> Res<()> {
         let (v, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let pending = inst.attrs.int("pending").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
         let sums = self.registers(v)?;
-        let sums = self.machine.wgmma_wait(self, pending, &sums)?;
+        let sums = self.machine.wgmma_wait(self, op.pending, &sums)?;
         self.define_regs(r, sums)
     }
 
     /// Its instructions: step by step along K, in each all rows and columns of the group.
     fn together(
         &mut self,
-        inst: &Inst,
+        (inst, op): (&Inst, &Mma),
         (product, tiles, k): (&Product, &Tiles, u32),
     ) -> Res<WgmmaOperands<'c>> {
         let matrix = product.matrix;
         let group = self.group(matrix.warps)?;
-        let sides = [0, 1].map(|side| self.side_lies(inst, (product, tiles, k), side, group));
+        let sides = [0, 1].map(|side| self.side_lies((inst, op), (product, tiles, k), side, group));
         let [left, right] = sides;
         let (left, right) = (left?, right?);
         let Some(right) = right else { return bug("the right factor of a group is in registers") };
@@ -79,8 +79,7 @@ impl<'c> Emit<'_, 'c> {
         let bits = [0, 1].map(|side| tiles.factor(side, k).out_bits());
         let size = |side: usize| i64::from(matrix.bytes()) << bits[side].iter().sum::<u32>();
         let offset = |side: usize, inside: [u32; 2]| {
-            let name = ["bases_a", "bases_b"][side];
-            wgmma_shared::offset(&matrix, side, bits[side], inst.attrs.ints(name).unwrap_or(&[]), inside)
+            wgmma_shared::offset(&matrix, side, bits[side], [&op.a, &op.b][side].bases(), inside)
         };
         let words = words_of(product) as i64;
         let mut steps = vec![];
@@ -129,15 +128,16 @@ impl<'c> Emit<'_, 'c> {
     /// Where a factor lies; `None` if it is in registers.
     fn side_lies(
         &self,
-        inst: &Inst,
+        (inst, op): (&Inst, &Mma),
         (product, tiles, k): (&Product, &Tiles, u32),
         side: usize,
         group: IntValue<'c>,
     ) -> Res<Option<Lies<'c>>> {
-        let named = shared_access::named(inst);
-        let Some(buffer) = named.get(side).copied().flatten() else { return Ok(None) };
-        let Some(found) = self.kernel.buffers.get(buffer) else { return bug("a factor has no buffer") };
-        let bases = inst.attrs.ints(["bases_a", "bases_b"][side.min(1)]).unwrap_or(&[]);
+        let MmaOperand::Shared { buffer, bases } = [&op.a, &op.b][side.min(1)] else { return Ok(None) };
+        let buffer = *buffer;
+        let Some(found) = self.kernel.buffers.get(buffer.buffer) else {
+            return bug("a factor has no buffer");
+        };
         let dtype = product.factors[side.min(1)];
         let Some(swizzled) = WgmmaShared::find(tiles, side, dtype, k, bases) else {
             return bug("a factor does not lie as a group reads it");

@@ -9,10 +9,13 @@ use std::collections::BTreeMap;
 
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
+use tk_gpu::analysis;
 use tk_gpu::analysis::ldmatrix::{self, Read};
+use tk_gpu::ir::op::{self, BufferRef, Fragments, Mma, MmaOperand};
 use tk_gpu::ir::shared_access;
 use tk_gpu::layout::cut;
-use tk_gpu::target::mma::{Fragment, Kind, Matrix, Tiles, find};
+use tk_gpu::target::mma::{Fragment, InstructionName, Matrix, Tiles};
+use tk_gpu::target::precision::Precision;
 use tk_ops::DType;
 use tk_tile::{Inst, ValueId};
 
@@ -111,9 +114,10 @@ impl<'c> Lying<'c> {
 }
 
 impl<'c> Emit<'_, 'c> {
-    pub(super) fn mma(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn mma(&mut self, inst: &Inst, op: &Mma) -> Res<()> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let (product, tiles, k) = self.product_of(inst, acc)?;
+        let (product, tiles) = self.product_of(op.product, op.instruction, acc)?;
+        let k = op.product.k;
         let to = self.dtype(r).ok_or_else(|| Stop::Bug("a product of pointers".into()))?;
         let sum = if to.is_int() { to } else { product.matrix.sum };
         let fragment = tiles.accumulator();
@@ -132,16 +136,16 @@ impl<'c> Emit<'_, 'c> {
             sums.iter_mut().for_each(|x| *x = self.zero(Some(sum)));
         }
         if product.matrix.is_group() {
-            let sums = self.multiply_in_groups(inst, (&product, &tiles, k), sums)?;
+            let sums = self.multiply_in_groups((inst, op), (&product, &tiles, k), sums)?;
             let back = |x| self.converted(x, sum, to);
             let sums = sums.into_iter().map(back).collect::<Res<Vec<_>>>()?;
             return self.define_regs(r, sums);
         }
-        let sides = self.sides(inst, &product, &tiles, k)?;
+        let sides = self.sides((inst, op), &product, &tiles, k)?;
         let [a, b] = &sides;
         let along = cut(k).repeats as usize;
         let Matrix { rounds, halves, .. } = product.matrix;
-        let split = rounds && inst.attrs.str("precision") == Some("tf32x3");
+        let split = rounds && op.product.precision == Precision::Tf32x3;
         let bits = Bits { rounds, split, halves };
         for atom in 0..along {
             for step in 0..1 << a.fragment.steps {
@@ -212,22 +216,20 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// What one instruction multiplies of a factor in a buffer.
-    pub(super) fn fragments(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn fragments(&mut self, inst: &Inst, op: &Fragments) -> Res<()> {
         let (acc, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let (product, tiles, k) = self.product_of(inst, acc)?;
-        let missing = || Stop::Bug("a factor is missing".into());
-        let int = |name: &str| inst.attrs.int(name).and_then(|n| usize::try_from(n).ok()).ok_or_else(missing);
-        let (n, buffer, start) = (int("axis")?, int("buffer")?, int("start")?);
-        let dtype = *product.factors.get(n).ok_or_else(missing)?;
-        let (fragment, part) = (tiles.factor(n, k), tiles.factor(n, 1 << product.matrix.k));
-        let lying = self.lying(inst, &fragment, buffer, (inst.attrs.ints("bases").unwrap_or(&[]), dtype))?;
+        let (product, tiles) = self.product_of(op.product, op.instruction, acc)?;
+        let n = op.axis;
+        let Some(dtype) = product.factors.get(n).copied() else { return bug("a factor is missing") };
+        let (fragment, part) = (tiles.factor(n, op.product.k), tiles.factor(n, 1 << product.matrix.k));
+        let lying = self.lying(inst, &fragment, op.buffer, (&op.bases, dtype))?;
         let packed = product.matrix.packed() as usize;
         let words = 1 << (fragment.own + fragment.tiles() - packed);
         let atoms: u32 = fragment.repeats().iter().product();
         let side = Side { fragment, dtype, packed, from: From::Registers(vec![]) };
         let mut regs = vec![self.zero(Some(dtype)); self.count(r)?];
         for atom in 0..atoms as usize {
-            let found = self.read_words(&side, &lying, atom, start >> product.matrix.k, words)?;
+            let found = self.read_words(&side, &lying, atom, op.start as usize >> product.matrix.k, words)?;
             for (i, x) in self.unpacked(&side, &found)?.into_iter().enumerate() {
                 regs.get_mut(part.held(atom, i)).into_iter().for_each(|slot| *slot = x);
             }
@@ -262,53 +264,54 @@ impl<'c> Emit<'_, 'c> {
         Ok(out)
     }
 
-    fn product_of(&self, inst: &Inst, acc: ValueId) -> Res<(Product, Tiles, u32)> {
-        let missing = || Stop::Bug("there is no such matrix instruction".into());
-        let elems: Vec<DType> =
-            inst.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse).collect();
-        let [a, b] = elems[..] else { return Err(missing()) };
-        let k = inst.attrs.int("k").and_then(|k| u32::try_from(k).ok()).ok_or_else(missing)?;
-        let sum = self.dtype(acc).ok_or_else(missing)?;
-        let kind = Kind { factors: [a, b], sum, precision: inst.attrs.str("precision"), k };
-        let name = inst.attrs.str("matrix").unwrap_or("");
-        let matrix = find(self.kernel.options.spec, kind).find(|m| m.name == name).ok_or_else(missing)?;
-        let [m, n] = *self.shape(acc) else { return Err(missing()) };
-        let tiles = Tiles::of(matrix, [m, n], self.layout(acc)?).ok_or_else(missing)?;
-        Ok((Product { matrix: tiles.matrix, factors: [a, b] }, tiles, k))
+    fn product_of(
+        &self,
+        product: op::Product,
+        instruction: InstructionName,
+        acc: ValueId,
+    ) -> Res<(Product, Tiles)> {
+        match analysis::mma::tiles(self.kernel, product, instruction, acc) {
+            Some(tiles) => Ok((Product { matrix: tiles.matrix, factors: product.elems }, tiles)),
+            None => bug("there is no such matrix instruction"),
+        }
     }
 
-    fn sides(&self, inst: &Inst, product: &Product, tiles: &Tiles, k: u32) -> Res<[Side<'c>; 2]> {
+    fn sides(
+        &self,
+        (inst, op): (&Inst, &Mma),
+        product: &Product,
+        tiles: &Tiles,
+        k: u32,
+    ) -> Res<[Side<'c>; 2]> {
         let mut held = tk_gpu::ir::shared_access::plain_operands(inst).iter().skip(1);
-        let mut side = |n: usize, name: &str| -> Res<Side<'c>> {
+        let mut side = |n: usize, operand: &MmaOperand| -> Res<Side<'c>> {
             let fragment = tiles.factor(n, k);
             let dtype = product.factors[n.min(1)];
-            let buffer = inst.attrs.ints("buffers").and_then(|b| b.get(n)).copied().unwrap_or(-1);
-            let from = match usize::try_from(buffer) {
-                Ok(buffer) => From::Buffer(self.lying(
-                    inst,
-                    &fragment,
-                    buffer,
-                    (inst.attrs.ints(name).unwrap_or(&[]), dtype),
-                )?),
-                Err(_) => {
+            let from = match operand {
+                MmaOperand::Shared { buffer, bases } => {
+                    From::Buffer(self.lying(inst, &fragment, *buffer, (bases, dtype))?)
+                }
+                MmaOperand::Registers => {
                     let v = held.next().ok_or_else(|| Stop::Bug("a factor is missing".into()))?;
                     From::Registers(self.registers(*v)?)
                 }
             };
             Ok(Side { fragment, dtype, packed: product.matrix.packed() as usize, from })
         };
-        Ok([side(0, "bases_a")?, side(1, "bases_b")?])
+        Ok([side(0, &op.a)?, side(1, &op.b)?])
     }
 
     fn lying(
         &self,
         inst: &Inst,
         f: &Fragment,
-        buffer: usize,
+        buffer: BufferRef,
         (bases, dtype): (&[i64], DType),
     ) -> Res<Lying<'c>> {
         let bytes = dtype.bytes() as u32;
-        let Some(found) = self.kernel.buffers.get(buffer) else { return bug("a factor has no buffer") };
+        let Some(found) = self.kernel.buffers.get(buffer.buffer) else {
+            return bug("a factor has no buffer");
+        };
         let read = ldmatrix::read(f, bases, bytes);
         let Some(reader) = ldmatrix::reader(f, read, bytes) else { return bug("a factor cannot be read") };
         let size = i64::from(bytes);

@@ -405,7 +405,7 @@ impl<'a, 'c> Emit<'a, 'c> {
             Op::Reduce(op) => self.reduce(inst, op),
             Op::Scan(op) => self.scan(inst, op),
             Op::Random(op) => self.random(inst, op),
-            Op::Machine(op) => self.machine_op(inst, op),
+            Op::Target => self.gpu_op(inst),
             Op::Dot(op) => bug(format!("`{}` was not lowered", op.name())),
             Op::Control(ControlOp::Yield | ControlOp::Condition | ControlOp::Return) => Ok(()),
             Op::Control(op) => self.control(inst, op),

@@ -2,18 +2,19 @@
 
 use inkwell::values::IntValue;
 use tk_gpu::ir::kernel::LayoutId;
+use tk_gpu::ir::op::{BufferRef, Placement, Strides};
 use tk_gpu::ir::shared_access::{image, strided_vector, swizzled_vector};
 use tk_gpu::layout::linear::InDim;
 use tk_tile::{Inst, ValueId};
 
 use super::{Emit, Res, Stop};
 
-/// How the places of the elements of a tile follow from their coordinates.
-pub(super) enum Order<'i> {
-    /// The sum of coordinates times strides.
-    Strided { start: i64, strides: &'i [i64] },
-    /// The exclusive or of one place for each bit of the coordinates inside of an atom.
-    Bases(&'i [i64]),
+/// Where a tile is in shared memory: the fields of the operation that accesses it.
+#[derive(Clone, Copy)]
+pub(super) struct Slot<'i> {
+    pub inst: &'i Inst,
+    pub buffer: BufferRef,
+    pub placement: &'i Placement,
 }
 
 /// Where the registers of a thread lie in a buffer.
@@ -37,9 +38,8 @@ pub(super) enum At<'c> {
 
 impl<'c> Emit<'_, 'c> {
     /// Moves places to the stage of a multi-stage buffer that an instruction accesses.
-    fn in_piece(&self, inst: &Inst, places: Places<'c>) -> Res<Places<'c>> {
-        let buffer = inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok()).unwrap_or(usize::MAX);
-        let Some(by) = self.stage(inst, buffer)? else { return Ok(places) };
+    fn in_stage(&self, at: Slot<'_>, places: Places<'c>) -> Res<Places<'c>> {
+        let Some(by) = self.stage(at.inst, at.buffer)? else { return Ok(places) };
         let moved = |at: IntValue<'c>| self.builder.build_int_add(at, by, "");
         let registers = places.registers.into_iter().map(|r| {
             Ok(match r {
@@ -54,43 +54,33 @@ impl<'c> Emit<'_, 'c> {
         })
     }
 
-    pub(super) fn order<'i>(&self, inst: &'i Inst) -> Order<'i> {
-        match inst.attrs.ints("bases") {
-            Some(bases) => Order::Bases(bases),
-            None => Order::Strided {
-                start: inst.attrs.int("start").unwrap_or(0),
-                strides: inst.attrs.ints("strides").unwrap_or(&[]),
-            },
-        }
-    }
-
-    /// Where the registers of a tile go. Elements along `free` are left out: their coordinate counts as 0.
-    pub(super) fn places_of(&self, inst: &Inst, tile: ValueId, free: Option<usize>) -> Res<Places<'c>> {
+    /// Where the registers of a tile go.
+    pub(super) fn places_of(&self, at: Slot<'_>, tile: ValueId) -> Res<Places<'c>> {
         let bytes = self.bytes_of(tile);
-        let start = i64::from(self.buffer(inst)?);
+        let start = i64::from(self.buffer(at.buffer.buffer)?);
         if self.shape(tile).is_empty() {
-            let at = inst.attrs.int("start").unwrap_or(0);
+            let at = if let Placement::Strided(strides) = at.placement { strides.start } else { 0 };
             let base = self.i32().const_int((start + at * i64::from(bytes)).cast_unsigned(), false);
             return Ok(Places { base, registers: vec![At::Bytes(0)], vector: 1 });
         }
         let layout = self.layout_id(tile)?;
-        let places = match self.order(inst) {
-            Order::Strided { start: at, strides } => {
-                self.strided(layout, start + at * i64::from(bytes), strides, bytes, free)
-            }
-            Order::Bases(bases) => self.swizzled(layout, start, bases, bytes),
+        let places = match at.placement {
+            Placement::Strided(strides) => self.strided(layout, start, strides, bytes, None),
+            Placement::Swizzled { bases } => self.swizzled(layout, start, bases, bytes),
         };
-        self.in_piece(inst, places?)
+        self.in_stage(at, places?)
     }
 
+    /// The same of strides, in a buffer that begins at `start`. Elements along `free` are left out: their coordinate counts as 0.
     pub(super) fn strided(
         &self,
         layout: LayoutId,
         start: i64,
-        strides: &[i64],
+        Strides { start: at, strides }: &Strides,
         bytes: u32,
         free: Option<usize>,
     ) -> Res<Places<'c>> {
+        let start = start + at * i64::from(bytes);
         let held = self.kernel.layouts.get(layout);
         let step = |d: usize| {
             if free == Some(d) { 0 } else { strides.get(d).copied().unwrap_or(0) * i64::from(bytes) }
@@ -180,23 +170,29 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Whether register `n` of a tile lies in shared memory at all: padding does not in row-major order.
-    pub(super) fn lies(&self, inst: &Inst, tile: ValueId, n: usize) -> Res<Option<IntValue<'c>>> {
-        match self.order(inst) {
-            Order::Strided { .. } if !self.shape(tile).is_empty() => {
-                self.is_real(self.layout_id(tile)?, self.shape(tile), n)
-            }
-            Order::Strided { .. } | Order::Bases(_) => Ok(None),
+    pub(super) fn lies(&self, placement: &Placement, tile: ValueId, n: usize) -> Res<Option<IntValue<'c>>> {
+        match placement {
+            Placement::Strided(_) => self.is_no_padding(tile, n),
+            Placement::Swizzled { .. } => Ok(None),
         }
     }
 
+    /// Whether register `n` of a tile is an element; `None` if it is known to be one.
+    pub(super) fn is_no_padding(&self, tile: ValueId, n: usize) -> Res<Option<IntValue<'c>>> {
+        if self.shape(tile).is_empty() {
+            return Ok(None);
+        }
+        self.is_real(self.layout_id(tile)?, self.shape(tile), n)
+    }
+
     /// Registers of one access: those of a vector are all padding or none.
-    pub(super) fn step(&self, inst: &Inst, tile: ValueId, places: &Places<'c>) -> Res<u32> {
+    pub(super) fn step(&self, placement: &Placement, tile: ValueId, places: &Places<'c>) -> u32 {
         let mut step = places.vector;
-        if let Order::Strided { .. } = self.order(inst) {
+        if let Placement::Strided(_) = placement {
             for n in self.shape(tile).iter().filter(|n| tk_gpu::layout::padded(**n) != **n) {
                 step = step.min(1 << n.trailing_zeros().min(4));
             }
         }
-        Ok(step)
+        step
     }
 }

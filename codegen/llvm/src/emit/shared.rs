@@ -3,16 +3,19 @@
 use inkwell::IntPredicate;
 use inkwell::values::{BasicValueEnum, IntValue};
 use tk_gpu::Kernel;
+use tk_gpu::ir::op::{
+    AsyncCopy, BufferRef, GpuOp, Placement, SharedAdd, SharedGather, SharedLoad, SharedRank, SharedScatter,
+    SharedStore, Strides,
+};
 use tk_gpu::ir::shared_access::image;
 use tk_gpu::layout::linear::InDim;
 use tk_gpu::passes::chunk_loads::CHUNK;
-use tk_ops::{DType, ElementwiseOp, MachineOp};
+use tk_ops::{DType, ElementwiseOp};
 use tk_tile::{Inst, ValueId};
 
-use super::place::{At, Order, Places};
+use super::place::{At, Places, Slot};
 use super::value::word;
 use super::{Emit, Res, Stop, bug};
-use crate::target::caching::Caching;
 use crate::target::{Access, Space};
 
 /// Bytes of a row of a matrix that lanes store together.
@@ -26,56 +29,54 @@ pub fn barrier_of(kernel: &Kernel, n: usize) -> u32 {
     kernel.shared_bytes().next_multiple_of(BARRIER) + n as u32 * BARRIER
 }
 
+/// Bytes from one element to the next along an axis.
+fn step_bytes(placement: &Strides, axis: usize, bytes: u32) -> i64 {
+    placement.strides.get(axis).copied().unwrap_or(0) * i64::from(bytes)
+}
+
 impl<'c> Emit<'_, 'c> {
-    pub(super) fn machine_op(&mut self, inst: &Inst, op: MachineOp) -> Res<()> {
+    pub(super) fn gpu_op(&mut self, inst: &Inst) -> Res<()> {
+        let Some(op) = GpuOp::of(inst) else { return bug("an operation has no fields") };
         match op {
-            MachineOp::Convert => self.convert(inst),
-            MachineOp::SharedStore => self.shared_store(inst),
-            MachineOp::SharedLoad => self.shared_load(inst),
-            MachineOp::SharedGather => self.shared_gather(inst),
-            MachineOp::SharedScatter => self.shared_scatter(inst),
-            MachineOp::SharedRank => self.shared_rank(inst),
-            MachineOp::SharedAdd => self.shared_add(inst),
-            MachineOp::SharedDot => self.shared_dot(inst),
-            MachineOp::AsyncCopy => self.async_copy(inst),
-            MachineOp::AsyncCommit => self.machine.async_commit(self),
-            MachineOp::AsyncWait => {
-                let pending = inst.attrs.int("pending").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-                self.machine.async_wait(self, pending)
-            }
-            MachineOp::Mma => self.mma(inst),
-            MachineOp::IsProducerWarp => self.producer(inst),
-            MachineOp::Elect => self.elect(inst),
-            MachineOp::SetMaxRegisters => {
-                let count = inst.attrs.int("count").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-                self.machine.set_max_registers(self, count)
-            }
-            MachineOp::ProducerAcquire => self.producer_acquire(inst),
-            MachineOp::TmaLoad => self.tma_load(inst),
-            MachineOp::TmaStore => self.tma_store(inst),
-            MachineOp::ProducerCommit => self.producer_commit(inst),
-            MachineOp::ConsumerWait => self.consumer_wait(inst),
-            MachineOp::ConsumerRelease => self.consumer_release(inst),
-            MachineOp::MmaWait => self.mma_wait(inst),
-            MachineOp::Fragments => self.fragments(inst),
-            MachineOp::Barrier => self.machine.barrier(self),
-            MachineOp::ProxyFence => self.machine.proxy_fence(self),
+            GpuOp::Convert(_) => self.convert(inst),
+            GpuOp::SharedStore(op) => self.shared_store(inst, op),
+            GpuOp::SharedLoad(op) => self.shared_load(inst, op),
+            GpuOp::SharedGather(op) => self.shared_gather(inst, op),
+            GpuOp::SharedScatter(op) => self.shared_scatter(inst, op),
+            GpuOp::SharedRank(op) => self.shared_rank(inst, op),
+            GpuOp::SharedAdd(op) => self.shared_add(inst, op),
+            GpuOp::SharedDot(op) => self.shared_dot(inst, op),
+            GpuOp::AsyncCopy(op) => self.async_copy(inst, op),
+            GpuOp::AsyncCommit(_) => self.machine.async_commit(self),
+            GpuOp::AsyncWait(op) => self.machine.async_wait(self, op.pending),
+            GpuOp::Mma(op) => self.mma(inst, op),
+            GpuOp::IsProducerWarp(op) => self.producer(inst, op),
+            GpuOp::Elect(_) => self.elect(inst),
+            GpuOp::SetMaxRegisters(op) => self.machine.set_max_registers(self, op.count),
+            GpuOp::ProducerAcquire(op) => self.producer_acquire(op),
+            GpuOp::TmaLoad(op) => self.tma_load(inst, op),
+            GpuOp::TmaStore(op) => self.tma_store(inst, op),
+            GpuOp::ProducerCommit(op) => self.producer_commit(op),
+            GpuOp::ConsumerWait(op) => self.consumer_wait(inst, op),
+            GpuOp::ConsumerRelease(op) => self.consumer_release(inst, op),
+            GpuOp::MmaWait(op) => self.mma_wait(inst, op),
+            GpuOp::Fragments(op) => self.fragments(inst, op),
+            GpuOp::Barrier(_) => self.machine.barrier(self),
+            GpuOp::ProxyFence(_) => self.machine.proxy_fence(self),
         }
     }
 
     /// The first byte of a buffer.
-    pub fn buffer(&self, inst: &Inst) -> Res<u32> {
-        let n = inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok());
-        let buffer = n.and_then(|n| self.kernel.buffers.get(n));
+    pub fn buffer(&self, buffer: usize) -> Res<u32> {
+        let buffer = self.kernel.buffers.get(buffer);
         Ok(buffer.ok_or_else(|| Stop::Bug("there is no such buffer".into()))?.offset)
     }
 
     /// Bytes from the start of a buffer to the stage that an instruction accesses; `None` if it is no multi-stage buffer.
-    pub(super) fn stage(&self, inst: &Inst, buffer: usize) -> Res<Option<IntValue<'c>>> {
-        let slots = tk_gpu::ir::shared_access::buffer_stages(inst);
-        let stages = slots.iter().find(|s| s.0 == buffer).map_or(1, |s| s.1);
+    pub(super) fn stage(&self, inst: &Inst, buffer: BufferRef) -> Res<Option<IntValue<'c>>> {
+        let stages = buffer.count();
         let (Some(slot), Some(whole)) =
-            (tk_gpu::ir::shared_access::stage_index(inst), self.kernel.buffers.get(buffer))
+            (tk_gpu::ir::shared_access::stage_index(inst), self.kernel.buffers.get(buffer.buffer))
         else {
             return Ok(None);
         };
@@ -87,10 +88,10 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Every access to device memory goes to shared memory as one; what is masked or outside becomes 0 there.
-    fn async_copy(&mut self, inst: &Inst) -> Res<()> {
+    fn async_copy(&mut self, inst: &Inst, op: &AsyncCopy) -> Res<()> {
         let (place, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let to = self.places_of(inst, r, None)?;
-        let most = self.step(inst, r, &to)?;
+        let to = self.places_of(Slot { inst, buffer: op.buffer, placement: &op.placement }, r)?;
+        let most = self.step(&op.placement, r, &to);
         let (vector, from) = match self.ty(place) {
             tk_tile::Type::View { .. } => self.box_places(inst, r, most)?,
             tk_tile::Type::Tile { .. } => self.places(
@@ -102,13 +103,13 @@ impl<'c> Emit<'_, 'c> {
         };
         let to = Places { vector, ..to };
         let mut first = self.is_first(Some(self.layout_id(r)?))?;
-        if let Some(when) = tk_gpu::ir::shared_access::condition(inst) {
+        if let Some(when) = tk_gpu::ir::shared_access::predicate(inst) {
             first = self.both(Some(self.scalar(when)?.into_int_value()), first)?;
         }
         for (i, from) in from.iter().enumerate() {
             let n = i * vector as usize;
-            let copies = self.both(self.lies(inst, r, n)?, first)?;
-            let from = self.access_at(self.dtype(r), from, vector, Caching::of(&inst.attrs));
+            let copies = self.both(self.lies(&op.placement, r, n)?, first)?;
+            let from = self.access_at(self.dtype(r), from, vector, op.caching);
             self.machine.async_copy(self, &from, &self.shared_access(r, &to, n, copies))?;
         }
         Ok(())
@@ -140,8 +141,8 @@ impl<'c> Emit<'_, 'c> {
     /// Stores elements of 16 bits as matrices of eight rows of 16 bytes, four at a time, if the lanes hold them so: a lane has
     /// neighbours, four lanes have a row, and eight times four have one matrix. The bits of a lane choose the row of a matrix
     /// and the matrix then, whose places were those of bits 2 to 4 of a lane and 1 and 2 of a register. Whether they were stored.
-    fn store_matrices(&mut self, inst: &Inst, v: ValueId) -> Res<bool> {
-        let Order::Bases(order) = self.order(inst) else { return Ok(false) };
+    fn store_matrices(&mut self, op: &SharedStore, v: ValueId) -> Res<bool> {
+        let Placement::Swizzled { bases: order } = &op.placement else { return Ok(false) };
         let bytes = self.bytes_of(v);
         let held = self.kernel.layouts.get(self.layout_id(v)?);
         let atom = held.atom();
@@ -159,13 +160,13 @@ impl<'c> Emit<'_, 'c> {
             && bytes == 2
             && [*near, *l0, *l1] == [2, 4, 8]
             && rows.clone().all(|p| *p != 0 && p % MATRIX_ROW == 0)
-            && tk_gpu::ir::shared_access::stage_index(inst).is_none();
+            && op.buffer.stages.is_none();
         if !fits {
             return Ok(false);
         }
         let thread: Vec<i64> = [l2, l3, l4, r1, r2].into_iter().chain(&warp).copied().collect();
         let register = [&[0, 0, 0], more].concat();
-        let start = i64::from(self.buffer(inst)?);
+        let start = i64::from(self.buffer(op.buffer.buffer)?);
         let atom_bytes = (1i64 << atom.out_bits().iter().sum::<u32>()) * size;
         let (base, places) = self.spread(held.registers(), (start, atom_bytes), &thread, &register)?;
         let dtype = self.dtype(v).ok_or_else(|| Stop::Bug("pointers have 64 bits".into()))?;
@@ -213,41 +214,36 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// The barrier of the buffer of a remote store, or of its load; `None` if the instruction is neither.
-    fn remote_buffers(&self, inst: &Inst) -> Res<Option<(usize, IntValue<'c>)>> {
-        if !inst.attrs.flag("remote") {
-            return Ok(None);
+    fn remote_barrier(&self, buffer: usize) -> Res<IntValue<'c>> {
+        match self.phases.keys().position(|p| *p == buffer) {
+            Some(n) => Ok(self.int(barrier_of(self.kernel, n))),
+            None => bug("a remote buffer has no barrier"),
         }
-        let buffer = tk_gpu::ir::shared_access::named(inst).into_iter().flatten().next();
-        let found = buffer.and_then(|b| {
-            let n = self.phases.keys().position(|p| *p == b)?;
-            Some((b, self.int(barrier_of(self.kernel, n))))
-        });
-        found.map_or_else(|| bug("a remote_buffers store has no buffer"), |found| Ok(Some(found)))
     }
 
-    fn shared_store(&mut self, inst: &Inst) -> Res<()> {
+    fn shared_store(&mut self, inst: &Inst, op: &SharedStore) -> Res<()> {
         let v = self.operand(inst, 0)?;
-        let remote_buffers = self.remote_buffers(inst)?.map(|(_, barrier)| barrier);
-        if let Some(barrier) = remote_buffers {
+        let remote = if op.remote { Some(self.remote_barrier(op.buffer.buffer)?) } else { None };
+        if let Some(barrier) = remote {
             let bytes = tk_gpu::ir::cluster::remote_store_bytes(self.kernel, inst);
             let first = self.is_first_of_block()?;
             self.act_where(Some(first), || self.machine.mbarrier_expect(self, barrier, bytes))?;
         }
-        if !self.shape(v).is_empty() && !self.late.contains_key(&v) && self.store_matrices(inst, v)? {
+        if !self.shape(v).is_empty() && !self.late.contains_key(&v) && self.store_matrices(op, v)? {
             return Ok(());
         }
         let dtype = self.dtype(v);
-        let places = self.places_of(inst, v, None)?;
+        let places = self.places_of(Slot { inst, buffer: op.buffer, placement: &op.placement }, v)?;
         let layout = if self.shape(v).is_empty() { None } else { Some(self.layout_id(v)?) };
         let first = self.is_first(layout)?;
-        let step = self.step(inst, v, &places)?;
+        let step = self.step(&op.placement, v, &places);
         let places = Places { vector: step, ..places };
         let store = |from: usize, regs: &[BasicValueEnum<'c>]| -> Res<()> {
             for (n, values) in (from..).step_by(step as usize).zip(regs.chunks(step as usize)) {
-                let predicate = self.both(self.lies(inst, v, n)?, first)?;
+                let predicate = self.both(self.lies(&op.placement, v, n)?, first)?;
                 let values = values.iter().map(|x| self.to_memory(dtype, *x)).collect::<Res<Vec<_>>>()?;
                 let access = self.shared_access(v, &places, n, predicate);
-                match remote_buffers {
+                match remote {
                     Some(barrier) => self.machine.post(self, &access, &values, barrier)?,
                     None => self.machine.store(self, Space::Shared, &access, &values)?,
                 }
@@ -263,29 +259,37 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    fn shared_load(&mut self, inst: &Inst) -> Res<()> {
+    fn shared_load(&mut self, inst: &Inst, op: &SharedLoad) -> Res<()> {
         let r = self.result(inst)?;
-        if let Some((buffer, barrier)) = self.remote_buffers(inst)? {
-            let Some(phase) = self.phases.get(&buffer).copied() else { return bug("a barrier was not made") };
+        if op.remote {
+            let barrier = self.remote_barrier(op.buffer.buffer)?;
+            let Some(phase) = self.phases.get(&op.buffer.buffer).copied() else {
+                return bug("a barrier was not made");
+            };
             let parity = self.builder.build_load(self.i32(), phase, "")?.into_int_value();
             self.machine.mbarrier_wait(self, barrier, parity)?;
             self.builder.build_store(phase, self.builder.build_xor(parity, self.int(1), "")?)?;
         }
-        let places = self.places_of(inst, r, None)?;
-        let step = self.step(inst, r, &places)?;
+        let places = self.places_of(Slot { inst, buffer: op.buffer, placement: &op.placement }, r)?;
+        let step = self.step(&op.placement, r, &places);
         let places = Places { vector: step, ..places };
-        let regs = self.read_shared(inst, r, &places)?;
+        let regs = self.read_shared(&op.placement, r, &places)?;
         self.define_regs(r, regs)
     }
 
-    fn read_shared(&self, inst: &Inst, r: ValueId, places: &Places<'c>) -> Res<Vec<BasicValueEnum<'c>>> {
+    fn read_shared(
+        &self,
+        placement: &Placement,
+        r: ValueId,
+        places: &Places<'c>,
+    ) -> Res<Vec<BasicValueEnum<'c>>> {
         let dtype = self.dtype(r);
         let zero = self.memory_type(dtype);
         let others =
             vec![inkwell::types::BasicType::as_basic_type_enum(&zero).const_zero(); places.vector as usize];
         let mut regs = vec![];
         for n in (0..self.count(r)?).step_by(places.vector as usize) {
-            let predicate = self.lies(inst, r, n)?;
+            let predicate = self.lies(placement, r, n)?;
             let access = self.shared_access(r, places, n, predicate);
             for x in self.machine.load(self, Space::Shared, &access, &others)? {
                 regs.push(self.from_memory(dtype, x)?);
@@ -294,11 +298,8 @@ impl<'c> Emit<'_, 'c> {
         Ok(regs)
     }
 
-    /// `places`, each moved by `at` elements along the axis of an instruction.
-    fn moved_along(&self, inst: &Inst, places: &Places<'c>, at: ValueId, bytes: u32) -> Res<Places<'c>> {
-        let axis = tk_gpu::ir::attrs::axis_of(inst);
-        let stride =
-            inst.attrs.ints("strides").and_then(|s| s.get(axis)).copied().unwrap_or(0) * i64::from(bytes);
+    /// `places`, each moved by `at` elements that are this many bytes apart.
+    fn moved_along(&self, stride: i64, places: &Places<'c>, at: ValueId) -> Res<Places<'c>> {
         let stride = self.i32().const_int(stride.cast_unsigned(), true);
         let mut registers = vec![];
         for (n, x) in self.registers(at)?.into_iter().enumerate() {
@@ -321,23 +322,21 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Positions outside are nowhere; what the interpreter says of them is a fault, which only checked mode reports.
-    fn shared_gather(&mut self, inst: &Inst) -> Res<()> {
+    fn shared_gather(&mut self, inst: &Inst, op: &SharedGather) -> Res<()> {
         let (at, r) = (self.operand(inst, 0)?, self.result(inst)?);
         let dtype = self.dtype(r);
-        let axis = tk_gpu::ir::attrs::axis_of(inst);
         let bytes = self.bytes_of(r);
-        let start = i64::from(self.buffer(inst)?);
-        let strides = inst.attrs.ints("strides").unwrap_or(&[]);
-        let places = self.strided(self.layout_id(r)?, start, strides, bytes, Some(axis))?;
-        let places = self.moved_along(inst, &places, at, bytes)?;
-        let extent = inst.attrs.int("k").unwrap_or(0);
+        let start = i64::from(self.buffer(op.buffer)?);
+        let places = self.strided(self.layout_id(r)?, start, &op.placement, bytes, Some(op.axis))?;
+        let places = self.moved_along(step_bytes(&op.placement, op.axis, bytes), &places, at)?;
+        let extent = i64::from(op.extent);
         let zero = inkwell::types::BasicType::as_basic_type_enum(&self.memory_type(dtype)).const_zero();
         let signed = self.dtype(at).is_none_or(DType::is_signed);
         let mut regs = vec![];
         for (n, x) in self.registers(at)?.into_iter().enumerate() {
             let x = self.extend(x.into_int_value(), signed)?;
             let inside = self.builder.build_int_compare(IntPredicate::ULT, x, self.long(extent), "")?;
-            let predicate = self.both(Some(inside), self.lies(inst, r, n)?)?;
+            let predicate = self.both(Some(inside), self.is_no_padding(r, n)?)?;
             let access = self.shared_access(r, &places, n, predicate);
             for x in self.machine.load(self, Space::Shared, &access, &[zero])? {
                 regs.push(self.from_memory(dtype, x)?);
@@ -346,18 +345,17 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, regs)
     }
 
-    fn shared_scatter(&mut self, inst: &Inst) -> Res<()> {
+    fn shared_scatter(&mut self, inst: &Inst, op: &SharedScatter) -> Res<()> {
         let (v, at) = (self.operand(inst, 0)?, self.operand(inst, 1)?);
         let dtype = self.dtype(v);
         let layout = self.layout_id(v)?;
-        let (bytes, axis) = (self.bytes_of(v), tk_gpu::ir::attrs::axis_of(inst));
-        let start = i64::from(self.buffer(inst)?);
-        let strides = inst.attrs.ints("strides").unwrap_or(&[]);
-        let places = self.strided(layout, start, strides, bytes, Some(axis))?;
-        let places = self.moved_along(inst, &places, at, bytes)?;
+        let bytes = self.bytes_of(v);
+        let start = i64::from(self.buffer(op.buffer)?);
+        let places = self.strided(layout, start, &op.placement, bytes, Some(op.axis))?;
+        let places = self.moved_along(step_bytes(&op.placement, op.axis, bytes), &places, at)?;
         let first = self.is_first(Some(layout))?;
         for (n, x) in self.registers(v)?.into_iter().enumerate() {
-            let predicate = self.both(first, self.lies(inst, v, n)?)?;
+            let predicate = self.both(first, self.is_no_padding(v, n)?)?;
             let value = self.to_memory(dtype, x)?;
             self.machine.store(
                 self,
@@ -369,11 +367,11 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    fn shared_add(&mut self, inst: &Inst) -> Res<()> {
+    fn shared_add(&mut self, inst: &Inst, op: &SharedAdd) -> Res<()> {
         let at = self.operand(inst, 0)?;
         let layout = self.layout_id(at)?;
-        let bins = inst.attrs.int("k").unwrap_or(0);
-        let start = self.int(self.buffer(inst)?);
+        let bins = i64::from(op.bins);
+        let start = self.int(self.buffer(op.buffer)?);
         let first = self.is_first(Some(layout))?;
         let signed = self.dtype(at).is_none_or(DType::is_signed);
         let mask = inst.operands.get(1).map(|m| self.registers(*m)).transpose()?;
@@ -394,31 +392,29 @@ impl<'c> Emit<'_, 'c> {
 
     /// Counts, for each element, those that come before it: a loop over the elements along the axis, which all threads
     /// read at the same place.
-    fn shared_rank(&mut self, inst: &Inst) -> Res<()> {
+    fn shared_rank(&mut self, inst: &Inst, op: &SharedRank) -> Res<()> {
         let (keys, r) = (self.operand(inst, 0)?, self.result(inst)?);
-        let axis = tk_gpu::ir::attrs::axis_of(inst);
+        let axis = op.axis;
         let layout = self.layout_id(keys)?;
         let dtype = self.dtype(keys);
         let bytes = self.bytes_of(keys);
-        let start = i64::from(self.buffer(inst)?);
-        let strides = inst.attrs.ints("strides").unwrap_or(&[]);
-        let stride = strides.get(axis).copied().unwrap_or(0) * i64::from(bytes);
-        let places = self.strided(layout, start, strides, bytes, Some(axis))?;
+        let start = i64::from(self.buffer(op.buffer)?);
+        let stride = step_bytes(&op.placement, axis, bytes);
+        let places = self.strided(layout, start, &op.placement, bytes, Some(axis))?;
         let places = Places { vector: 1, ..places };
         let own = self.registers(keys)?;
-        let extent = inst.attrs.int("k").unwrap_or(1);
         let zero = inkwell::types::BasicType::as_basic_type_enum(&self.memory_type(dtype)).const_zero();
         let ranks = vec![self.int(0).into(); own.len()];
-        let ranks = self.counted(self.int(extent as u32), &ranks, |e, at, ranks| {
+        let ranks = self.counted(self.int(op.extent), &ranks, |e, at, ranks| {
             let moved = e.builder.build_int_mul(at, e.i32().const_int(stride.cast_unsigned(), true), "")?;
             let mut next = vec![];
             for (n, (x, rank)) in own.iter().zip(ranks).enumerate() {
-                let mut access = e.shared_access(keys, &places, n, e.lies(inst, keys, n)?);
+                let mut access = e.shared_access(keys, &places, n, e.is_no_padding(keys, n)?);
                 access.address = e.builder.build_int_add(access.address, moved, "")?;
                 let other = e.machine.load(e, Space::Shared, &access, &[zero])?;
                 let Some(other) = other.first().copied() else { return bug("nothing was loaded") };
                 let other = e.from_memory(dtype, other)?;
-                let before = e.comes_before(inst, dtype, (other, at), (*x, e.coord(layout, n, axis)?))?;
+                let before = e.comes_before(op, dtype, (other, at), (*x, e.coord(layout, n, axis)?))?;
                 let one = e.builder.build_int_z_extend(before, e.i32(), "")?;
                 next.push(e.builder.build_int_add(rank.into_int_value(), one, "")?.into());
             }
@@ -427,18 +423,17 @@ impl<'c> Emit<'_, 'c> {
         self.define_regs(r, ranks)
     }
 
-    /// Whether the element `a` comes before `b`, each with its position: the order of `sort`, and of `topk` with
-    /// `merge`.
+    /// Whether the element `a` comes before `b`, each with its position.
     fn comes_before(
         &self,
-        inst: &Inst,
+        op: &SharedRank,
         dtype: Option<DType>,
         a: (BasicValueEnum<'c>, IntValue<'c>),
         b: (BasicValueEnum<'c>, IntValue<'c>),
     ) -> Res<IntValue<'c>> {
         let Some(d) = dtype else { return bug("pointers are not sorted") };
         let (x, y) = (self.order_key(d, a.0)?, self.order_key(d, b.0)?);
-        let (below, above) = match (d.is_signed() && !d.is_float(), inst.attrs.flag("descending")) {
+        let (below, above) = match (d.is_signed() && !d.is_float(), op.descending) {
             (true, false) => (IntPredicate::SLT, IntPredicate::SGT),
             (true, true) => (IntPredicate::SGT, IntPredicate::SLT),
             (false, false) => (IntPredicate::ULT, IntPredicate::UGT),
@@ -454,9 +449,9 @@ impl<'c> Emit<'_, 'c> {
                     .with_scalars(|e| e.elementwise(op, &from, Some(DType::Bool), false, &[v]))?
                     .into_int_value())
             };
-            // NaN is last, or with `merge` first; one is as good as another.
+            // One NaN is as good as another.
             let (p, q) = (nan(a.0)?, nan(b.0)?);
-            let (first, second) = if inst.attrs.flag("merge") { (p, q) } else { (q, p) };
+            let (first, second) = if op.nan_first { (p, q) } else { (q, p) };
             let any = self.builder.build_or(p, q, "")?;
             let only = |p, q| -> Res<IntValue<'c>> {
                 Ok(self.builder.build_and(p, self.builder.build_not(q, "")?, "")?)

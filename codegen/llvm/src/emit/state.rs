@@ -5,7 +5,7 @@ use tk_gpu::ir::kernel::LayoutId;
 
 use super::value::Tile;
 use crate::target::Near;
-use crate::target::caching::Caching;
+use tk_gpu::ir::caching::Caching;
 
 /// Where one side is in a multi-stage buffer.
 #[derive(Clone, Copy, Debug)]

@@ -64,7 +64,7 @@ impl<'c> Emit<'_, 'c> {
 
     /// The only result of an instruction.
     pub fn result(&self, inst: &Inst) -> Res<ValueId> {
-        inst.results.first().copied().ok_or_else(|| Stop::Bug(format!("`{}` has no result", inst.op.name())))
+        inst.results.first().copied().ok_or_else(|| Stop::Bug(format!("`{}` has no result", inst.name())))
     }
 
     /// An operand of an instruction.
@@ -72,7 +72,7 @@ impl<'c> Emit<'_, 'c> {
         inst.operands
             .get(i)
             .copied()
-            .ok_or_else(|| Stop::Bug(format!("`{}` has no operand {i}", inst.op.name())))
+            .ok_or_else(|| Stop::Bug(format!("`{}` has no operand {i}", inst.name())))
     }
 
     pub(super) fn create(&mut self, inst: &Inst, op: CreateOp) -> Res<()> {

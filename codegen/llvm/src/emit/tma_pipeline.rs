@@ -10,7 +10,12 @@
 
 use inkwell::IntPredicate;
 use inkwell::values::{IntValue, PointerValue};
+use tk_gpu::ir::caching::Caching;
 use tk_gpu::ir::kernel::BARRIERS;
+use tk_gpu::ir::op::{
+    ConsumerRelease, ConsumerWait, IsProducerWarp, Pipeline, ProducerAcquire, ProducerCommit, TmaBox,
+    TmaLoad, TmaStore,
+};
 use tk_gpu::ir::tensor_map::{self, Position, TensorMap};
 use tk_gpu::layout::cut;
 use tk_tile::Inst;
@@ -20,7 +25,6 @@ use super::value::Val;
 use super::view::Cut;
 use super::{Emit, Res, Stop, bug};
 use crate::target::PlacedBox;
-use crate::target::caching::Caching;
 
 /// Bytes of a barrier.
 const BARRIER: u32 = BARRIERS / 2;
@@ -31,21 +35,15 @@ fn nothing() -> Stop {
 
 impl<'c> Emit<'_, 'c> {
     /// Makes barriers and variables ready; whether this thread is of the warp that brings tiles.
-    pub(super) fn producer(&mut self, inst: &Inst) -> Res<()> {
+    pub(super) fn producer(&mut self, inst: &Inst, op: &IsProducerWarp) -> Res<()> {
         let r = self.result(inst)?;
         let threads = self.kernel.options.threads();
         let (warps, lanes) = (1u32 << threads.warp_bits, 1u32 << threads.lane_bits);
-        let lists = [inst.attrs.ints("buffers"), inst.attrs.ints("pipeline_stages")]
-            .map(|l| l.unwrap_or(&[]).to_vec());
-        for (buffer, stages) in lists[0].iter().zip(&lists[1]) {
-            let buffer = usize::try_from(*buffer).unwrap_or(usize::MAX);
-            let Some(found) = self.kernel.buffers.get(buffer) else {
-                return bug("a tma_pipeline has no barriers");
-            };
+        for Pipeline { barriers, stages } in &op.pipelines {
             let tma_pipeline = TmaPipeline {
-                buffer,
-                stages: u32::try_from(*stages).unwrap_or(1),
-                start: found.offset,
+                buffer: *barriers,
+                stages: *stages,
+                start: self.buffer(*barriers)?,
                 fills: self.place(1)?,
                 receives: self.place(0)?,
                 releases: self.place(0)?,
@@ -96,13 +94,9 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    fn tma_pipeline(&self, buffer: Option<usize>) -> Res<TmaPipeline<'c>> {
-        let found = self.tma_pipelines.iter().find(|c| Some(c.buffer) == buffer).copied();
-        found.ok_or_else(|| Stop::Bug("there is no such tma_pipeline".into()))
-    }
-
-    fn channel_of(&self, inst: &Inst) -> Res<TmaPipeline<'c>> {
-        self.tma_pipeline(inst.attrs.int("buffer").and_then(|b| usize::try_from(b).ok()))
+    fn tma_pipeline(&self, pipeline: Pipeline) -> Res<TmaPipeline<'c>> {
+        let found = self.tma_pipelines.iter().find(|c| c.buffer == pipeline.barriers).copied();
+        found.ok_or_else(|| Stop::Bug("there is no such TMA pipeline".into()))
     }
 
     fn variable(&self, place: PointerValue<'c>) -> Res<IntValue<'c>> {
@@ -136,22 +130,21 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    pub(super) fn producer_acquire(&mut self, inst: &Inst) -> Res<()> {
-        let c = self.channel_of(inst)?;
-        let bytes = inst.attrs.int("bytes").and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
+    pub(super) fn producer_acquire(&mut self, op: &ProducerAcquire) -> Res<()> {
+        let c = self.tma_pipeline(op.pipeline)?;
         let (stage, phase) = (self.variable(c.fills.stage)?, self.variable(c.fills.phase)?);
         let [full, free] = self.barriers(&c, stage)?;
         self.machine.mbarrier_wait(self, free, phase)?;
-        self.machine.mbarrier_expect(self, full, bytes)
+        self.machine.mbarrier_expect(self, full, op.bytes)
     }
 
-    pub(super) fn producer_commit(&mut self, inst: &Inst) -> Res<()> {
-        let c = self.channel_of(inst)?;
+    pub(super) fn producer_commit(&mut self, op: &ProducerCommit) -> Res<()> {
+        let c = self.tma_pipeline(op.pipeline)?;
         self.advance(&c, &c.fills, None)
     }
 
-    pub(super) fn consumer_wait(&mut self, inst: &Inst) -> Res<()> {
-        let (c, r) = (self.channel_of(inst)?, self.result(inst)?);
+    pub(super) fn consumer_wait(&mut self, inst: &Inst, op: &ConsumerWait) -> Res<()> {
+        let (c, r) = (self.tma_pipeline(op.pipeline)?, self.result(inst)?);
         let (stage, phase) = (self.variable(c.receives.stage)?, self.variable(c.receives.phase)?);
         let [full, _] = self.barriers(&c, stage)?;
         self.machine.mbarrier_wait(self, full, phase)?;
@@ -160,9 +153,9 @@ impl<'c> Emit<'_, 'c> {
         Ok(())
     }
 
-    pub(super) fn consumer_release(&mut self, inst: &Inst) -> Res<()> {
-        let c = self.channel_of(inst)?;
-        let when = match tk_gpu::ir::shared_access::condition(inst) {
+    pub(super) fn consumer_release(&mut self, inst: &Inst, op: &ConsumerRelease) -> Res<()> {
+        let c = self.tma_pipeline(op.pipeline)?;
+        let when = match tk_gpu::ir::shared_access::predicate(inst) {
             Some(v) => Some(self.scalar(v)?.into_int_value()),
             None => None,
         };
@@ -179,47 +172,48 @@ impl<'c> Emit<'_, 'c> {
     }
 
     /// Begins to fill the open stage of a TMA pipeline.
-    pub(super) fn tma_load(&mut self, inst: &Inst) -> Res<()> {
-        let Some([buffer, barriers]) = inst.attrs.ints("buffers") else { return Err(nothing()) };
-        let found = usize::try_from(*buffer).ok().and_then(|b| self.kernel.buffers.get(b)).copied();
-        let buffer = found.ok_or_else(nothing)?;
-        let c = self.tma_pipeline(usize::try_from(*barriers).ok())?;
+    pub(super) fn tma_load(&mut self, inst: &Inst, op: &TmaLoad) -> Res<()> {
+        let buffer = self.kernel.buffers.get(op.destination).copied().ok_or_else(nothing)?;
+        let c = self.tma_pipeline(op.pipeline)?;
         let stage = self.variable(c.fills.stage)?;
         let [full, _] = self.barriers(&c, stage)?;
         let by = self.builder.build_int_mul(stage, self.int(buffer.bytes / c.stages), "")?;
         let start = self.builder.build_int_add(by, self.int(buffer.offset), "")?;
-        for what in self.boxes(inst, start)? {
+        for what in self.boxes((inst, op.copied, op.caching), start)? {
             self.machine.tma_load(self, &what, full)?;
         }
         Ok(())
     }
 
     /// One thread stores a tile, and waits for it.
-    pub(super) fn tma_store(&mut self, inst: &Inst) -> Res<()> {
-        let start = self.int(self.buffer(inst)?);
-        let boxes = self.boxes(inst, start)?;
+    pub(super) fn tma_store(&mut self, inst: &Inst, op: &TmaStore) -> Res<()> {
+        let start = self.int(self.buffer(op.buffer)?);
+        let boxes = self.boxes((inst, op.copied, op.caching), start)?;
         let first = self.builder.build_int_compare(IntPredicate::EQ, self.tid, self.int(0), "")?;
         self.act_where(Some(first), || {
             for what in &boxes {
                 self.machine.tma_store(self, what)?;
             }
-            self.machine.tensor_stores_wait(self, inst.attrs.flag("once"))
+            self.machine.tensor_stores_wait(self, op.once)
         })
     }
 
     /// A tile in boxes, atom by atom, and in each swizzle atom by swizzle atom.
-    fn boxes(&self, inst: &Inst, start: IntValue<'c>) -> Res<Vec<PlacedBox<'c>>> {
+    fn boxes(
+        &self,
+        (inst, copied, caching): (&Inst, TmaBox, Caching),
+        start: IntValue<'c>,
+    ) -> Res<Vec<PlacedBox<'c>>> {
         let map = tensor_map::map(self.kernel, inst).ok_or_else(nothing)?;
         let number = tensor_map::maps(self.kernel).iter().position(|m| *m == map).ok_or_else(nothing)?;
         let address = *self.maps.get(number).ok_or_else(nothing)?;
-        let Some([tall, wide]) = inst.attrs.ints("shape") else { return Err(nothing()) };
         let b = self.builder;
         let begin = self.corner_of_copy(inst, &map)?;
         let bytes = map.matrix.dtype.bytes() as u32;
-        let [tall, wide] = [tall, wide].map(|n| cut(u32::try_from(*n).unwrap_or(1)));
+        let [tall, wide] = copied.shape.map(cut);
         let of_line = map.span / bytes;
         let atom = bytes << (tall.log2 + wide.log2);
-        let (mut boxes, caching) = (vec![], Caching::of(&inst.attrs));
+        let mut boxes = vec![];
         for (m, n) in (0..tall.repeats).flat_map(|m| (0..wide.repeats).map(move |n| (m, n))) {
             let swizzled = (1 << wide.log2) / of_line;
             let parts = (1 << tall.log2) / map.lines;

@@ -14,7 +14,7 @@ use super::state::{Late, Place};
 use super::value::{Val, View};
 use super::{Emit, Res, Stop, bug};
 use crate::target::Near;
-use crate::target::caching::Caching;
+use tk_gpu::ir::caching::Caching;
 
 /// The bytes of a row of a box in which lanes are near each other: any place in it is below 2^30 ([`Near`]).
 const LONGEST_ROW: u64 = 1 << 29;

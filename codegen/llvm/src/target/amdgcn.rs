@@ -23,7 +23,6 @@ use tk_ops::ElementwiseOp;
 use tk_tile::Loc;
 use tk_tile::message::Form;
 
-use super::caching::{Caching, Evict, Level};
 use super::message::{MessageBuffer, Speaks};
 use super::{Access, Atomic, Entry, Failing, Lane, Near, Passed, Space, Start, TargetEmitter};
 use crate::emit::value::{vector_of, word};
@@ -32,6 +31,7 @@ use crate::math::{Approximations, LlvmMath};
 use crate::scalar::Width;
 use crate::target::request::Part;
 use crate::target::request::Product;
+use tk_gpu::ir::caching::{Caching, Evict, Level};
 
 /// Address spaces of LLVM's AMDGPU target.
 const GLOBAL: u16 = 1;

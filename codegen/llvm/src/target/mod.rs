@@ -3,7 +3,6 @@
 //! Whatever can be said in LLVM instructions that every target has is not here.
 
 pub mod amdgcn;
-pub mod caching;
 pub mod message;
 pub mod nvptx;
 pub mod request;
@@ -22,7 +21,6 @@ use tk_tile::Loc;
 use tk_tile::message::Form;
 use tk_tile::message::Message;
 
-use self::caching::Caching;
 use crate::emit::{Emit, Res, bug, slots};
 use crate::math::LlvmMath;
 use crate::processor::Processor;
@@ -30,6 +28,7 @@ use crate::scalar::Width;
 use crate::target::request::Part;
 use crate::target::request::Product;
 use crate::target::request::WgmmaOperands;
+use tk_gpu::ir::caching::Caching;
 
 /// What is there when a kernel begins.
 pub struct Start<'a, 'c> {

@@ -107,12 +107,9 @@ fn every_operation_of_users_has_a_row() {
         assert!(has(Op::Reduce(*op)), "{}", op.name());
     }
     let internal = |op: &Op| match op {
-        Op::Elementwise(_)
-        | Op::Reduce(_)
-        | Op::Create(_)
-        | Op::Control(_)
-        | Op::Host(_)
-        | Op::Machine(_) => true,
+        Op::Elementwise(_) | Op::Reduce(_) | Op::Create(_) | Op::Control(_) | Op::Host(_) | Op::Target => {
+            true
+        }
         Op::Shape(_) | Op::Memory(_) => !op.name().contains("load"),
         Op::Atomic(_) | Op::Scan(_) | Op::Dot(_) | Op::Random(_) => false,
     };

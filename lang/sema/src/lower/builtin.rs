@@ -40,7 +40,7 @@ impl Lower<'_, '_> {
             Op::Random(op) => self.random(op, &a, &want),
             Op::Control(op) => self.control(op, &a, &want),
             Op::Host(op) => self.host(op, &a, &want),
-            Op::Machine(_) => Err(bug(e.span, "no row has an operation of scheduled kernels")),
+            Op::Target => Err(bug(e.span, "no row has an operation of scheduled kernels")),
         }
     }
 

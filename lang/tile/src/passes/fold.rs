@@ -203,7 +203,7 @@ impl<'a> Facts<'a> {
             | Op::Random(_)
             | Op::Control(_)
             | Op::Host(_)
-            | Op::Machine(_) => None,
+            | Op::Target => None,
         }
     }
 

@@ -218,7 +218,7 @@ impl Hoist<'_> {
             | Op::Dot(_)
             | Op::Random(_)
             | Op::Host(_)
-            | Op::Machine(_) => false,
+            | Op::Target => false,
         }
     }
 
@@ -247,7 +247,7 @@ fn cheap(op: Op) -> bool {
         | Op::Dot(_)
         | Op::Random(_)
         | Op::Host(_)
-        | Op::Machine(_) => false,
+        | Op::Target => false,
     }
 }
 
@@ -267,6 +267,6 @@ fn makes_no_tile(op: Op) -> bool {
         | Op::Random(_)
         | Op::Control(_)
         | Op::Host(_)
-        | Op::Machine(_) => false,
+        | Op::Target => false,
     }
 }

@@ -96,7 +96,7 @@ impl Vectorize<'_> {
                     | Op::Dot(_)
                     | Op::Random(_)
                     | Op::Host(_)
-                    | Op::Machine(_) => false,
+                    | Op::Target => false,
                 }
         })
     }

@@ -11,6 +11,7 @@ use tk_ops::{DType, Op};
 
 use crate::attr::{Attr, Attrs, NAMES};
 use crate::ir::{BlockId, Elem, Func, FuncId, FuncKind, Id, Inst, Loc, Module, Type, TypeId, ValueId};
+use crate::target_op::Dialect;
 use crate::text::lex::{Kind, Lexer, Token};
 use crate::verify::MAX_NESTING;
 
@@ -37,7 +38,7 @@ type Parsed<T> = Result<T, ParseError>;
 
 /// Reads a module.
 pub fn parse(text: &str) -> Parsed<Module> {
-    let mut parser = Parser::new(text, false);
+    let mut parser = Parser::new(text, None);
     parser.funcs()?;
     Ok(parser.module)
 }
@@ -45,12 +46,13 @@ pub fn parse(text: &str) -> Parsed<Module> {
 /// Names after the types of values, as in `v1 = load v0 : tile[f32, 64] @l0`.
 pub type Marks = BTreeMap<(FuncId, ValueId), String>;
 
-/// Reads a module of a later stage, in which a name may follow the type of each value.
+/// Reads a module of a later stage, in which a name may follow the type of each value, and which has operations of a code
+/// generator.
 ///
 /// # Errors
 /// The first mistake with its place.
-pub fn parse_marked(text: &str) -> Parsed<(Module, Marks)> {
-    let mut parser = Parser::new(text, true);
+pub fn parse_marked(text: &str, dialect: &dyn Dialect) -> Parsed<(Module, Marks)> {
+    let mut parser = Parser::new(text, Some(dialect));
     parser.funcs()?;
     Ok((parser.module, parser.marks))
 }
@@ -63,8 +65,8 @@ struct Parser<'a> {
     line: u32,
     ops: BTreeMap<&'static str, Op>,
     module: Module,
-    /// Whether names may follow types, and those that were found.
-    marked: bool,
+    /// The operations of a later stage, in which names may follow types.
+    dialect: Option<&'a dyn Dialect>,
     marks: Marks,
 }
 
@@ -79,12 +81,12 @@ struct Scope {
 type Typed = (TypeId, Option<String>);
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a str, marked: bool) -> Self {
+    fn new(text: &'a str, dialect: Option<&'a dyn Dialect>) -> Self {
         let mut lexer = Lexer::new(text);
         let token = lexer.token();
         let ops = Op::all().map(|o| (o.name(), o)).collect();
         let (module, marks) = (Module::default(), Marks::new());
-        Parser { lexer, token, line: 0, ops, module, marked, marks }
+        Parser { lexer, token, line: 0, ops, module, dialect, marks }
     }
 
     fn funcs(&mut self) -> Parsed<()> {
@@ -283,7 +285,11 @@ impl<'a> Parser<'a> {
             results = self.some(|p| p.new_name(scope))?;
             self.expect('=')?;
         }
-        let Some(op) = self.word().and_then(|w| self.ops.get(w).copied()) else {
+        let Token { line, column, .. } = self.token;
+        let word = self.word().unwrap_or("");
+        let own = self.ops.get(word).copied();
+        let dialect = self.dialect.filter(|d| own.is_none() && d.has(word));
+        let Some(op) = own.or_else(|| dialect.map(|_| Op::Target)) else {
             return self.fail("expected an operation");
         };
         self.take();
@@ -294,8 +300,12 @@ impl<'a> Parser<'a> {
         }
         let mut open = self.eat('{');
         if open && !self.at_label() {
-            inst.attrs = self.attrs()?;
+            inst.attrs = self.attrs(dialect)?;
             open = false;
+        }
+        if let Some(dialect) = dialect {
+            let read = dialect.read(word, std::mem::take(&mut inst.attrs));
+            inst.attrs = Attrs::of_target(read.map_err(|message| ParseError { line, column, message })?);
         }
         let typed = if !open && self.eat(':') { self.some(Self::marked_ty)? } else { vec![] };
         let (types, marks): (Vec<TypeId>, Vec<Option<String>>) = typed.into_iter().unzip();
@@ -361,14 +371,19 @@ impl<'a> Parser<'a> {
     }
 
     /// `name = value, ..`, up to and with the brace.
-    fn attrs(&mut self) -> Parsed<Attrs> {
+    fn attrs(&mut self, dialect: Option<&dyn Dialect>) -> Parsed<Attrs> {
         let mut attrs = Attrs::new();
+        let find = |w| match dialect {
+            Some(dialect) => dialect.field(w),
+            None => NAMES.iter().find(|n| **n == w).copied(),
+        };
         self.list('}', |p| {
-            let Some(name) = p.word().and_then(|w| NAMES.iter().find(|n| **n == w)) else {
-                return p.fail("expected the name of an attribute");
+            let rule = dialect.map_or("", Dialect::rule);
+            let Some(name) = p.word().and_then(find) else {
+                return p.fail(format!("{rule}expected the name of an attribute"));
             };
             if attrs.get(name).is_some() {
-                return p.fail(format!("`{name}` is given twice"));
+                return p.fail(format!("{rule}`{name}` is given twice"));
             }
             p.take();
             p.expect('=')?;
@@ -435,7 +450,7 @@ impl<'a> Parser<'a> {
         if !self.at('@') {
             return Ok((ty, None));
         }
-        if !self.marked {
+        if self.dialect.is_none() {
             return self.fail("only later stages have layouts");
         }
         self.take();

@@ -119,12 +119,15 @@ impl<'a> Printer<'a> {
             let results = self.values(&inst.results);
             write!(self.out, "{results} = ")?;
         }
-        self.out.push_str(inst.op.name());
+        self.out.push_str(inst.name());
         if !inst.operands.is_empty() {
             let operands = self.values(&inst.operands);
             write!(self.out, " {operands}")?;
         }
-        write!(self.out, "{}", AttrText(&inst.attrs))?;
+        match inst.attrs.target() {
+            Some(op) => write!(self.out, "{}", AttrText(&op.fields()))?,
+            None => write!(self.out, "{}", AttrText(&inst.attrs))?,
+        }
         for (i, v) in inst.results.iter().enumerate() {
             let ty = self.type_of(*v);
             write!(self.out, "{}{ty}", if i > 0 { ", " } else { " : " })?;

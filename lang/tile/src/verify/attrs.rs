@@ -84,7 +84,7 @@ fn known(op: Op) -> Known {
             HostOp::ExpectError => (&["code"], &[]),
         },
         // No tile module holds one: V15.
-        Op::Machine(_) => NONE,
+        Op::Target => NONE,
     }
 }
 

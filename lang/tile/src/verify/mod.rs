@@ -143,7 +143,7 @@ pub fn verify_machine(module: &Module) -> Result<(), VerifyError> {
 /// Whether only later stages hold an instruction like this: operations of a machine, and parts of reductions.
 pub fn is_machine(inst: &Inst) -> bool {
     let in_parts = inst.attrs.flag("part") || inst.attrs.flag("merge");
-    matches!(inst.op, Op::Machine(_)) || matches!(inst.op, Op::Reduce(_)) && in_parts
+    matches!(inst.op, Op::Target) || matches!(inst.op, Op::Reduce(_)) && in_parts
 }
 
 fn verify_stage(module: &Module, machine: bool) -> Result<(), VerifyError> {

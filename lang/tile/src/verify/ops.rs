@@ -147,7 +147,7 @@ pub(super) fn inst(module: &Module, func: &Func, inst: &Inst, signatures: &Signa
         Op::Dot(o) => dot(cx, o),
         Op::Random(o) => random(cx, o),
         Op::Control(o) => control::control(cx, o, signatures),
-        Op::Machine(o) => fault(V15, format!("`{}` is an operation of scheduled kernels", o.name())),
+        Op::Target => fault(V15, format!("`{}` is an operation of scheduled kernels", inst.name())),
         Op::Host(o) => {
             let known = match func.kind {
                 FuncKind::Test => true,

@@ -80,7 +80,7 @@ impl Walk<'_> {
             self.at = Some(*i);
             let missing = inst.operands.iter().find(|v| func.values.get(**v).is_none());
             if let Some(v) = missing {
-                return fault(Invariant::V05, format!("`{}`: {v} does not exist", inst.op.name()));
+                return fault(Invariant::V05, format!("`{}`: {v} does not exist", inst.name()));
             }
             for (n, v) in inst.results.iter().enumerate() {
                 self.value(*v, Def::Inst(*i, n as u32))?;
@@ -109,7 +109,7 @@ impl Walk<'_> {
         for i in &block.insts {
             let inst = &func.insts[*i];
             self.at = Some(*i);
-            let name = inst.op.name();
+            let name = inst.name();
             if let Some(v) = inst.operands.iter().find(|v| self.values.get(v.index()) != Some(&true)) {
                 return fault(Invariant::V07, format!("`{name}` uses {v}, which is not defined before it"));
             }

@@ -113,7 +113,7 @@ impl Slice<'_> {
             | Op::Random(_)
             | Op::Control(_)
             | Op::Host(_)
-            | Op::Machine(_) => {}
+            | Op::Target => {}
         }
     }
 

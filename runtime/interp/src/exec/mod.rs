@@ -150,7 +150,7 @@ pub(crate) fn run(step: &Step<'_>, slots: &mut [Value], context: &Context) -> Re
         Op::Atomic(op) => atomics::run(op, &mut args, &context.space),
         Op::Scan(op) => scan::run(op, &mut args, context.checked()),
         Op::Random(op) => random::run(op, &mut args),
-        Op::Control(_) | Op::Host(_) | Op::Machine(_) => Err(Fault::unsupported(step.op)),
+        Op::Control(_) | Op::Host(_) | Op::Target => Err(Fault::unsupported(step.op)),
     }
 }
 

@@ -67,7 +67,7 @@ impl Analysis<'_> {
             | Op::Random(_)
             | Op::Control(_)
             | Op::Host(_)
-            | Op::Machine(_) => {}
+            | Op::Target => {}
         }
         // Blocks of `map`, `reduce` and `scan` work on single elements, of which nothing is known.
         let first = inst.results.first().copied();

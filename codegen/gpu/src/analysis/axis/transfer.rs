@@ -3,11 +3,12 @@
 //! May assume that facts about operands hold. Guarantees facts that hold, if sums and products of what is not negative
 //! do not wrap: a program whose offsets overflow is reported in checked mode and means nothing elsewhere.
 
-use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::{Attr, Def, Elem, Inst, Type, ValueId};
 
 use super::flow::Analysis;
 use super::{Axis, Dim, Known, MOST, ViewFacts, power};
+use crate::ir::op::GpuOp;
 use crate::ir::params::element_bytes;
 
 impl Analysis<'_> {
@@ -37,7 +38,7 @@ impl Analysis<'_> {
                 Some(Known::Tile(Axis::scalar(1, None).natural()))
             }
             // The same elements, held by others.
-            Op::Machine(MachineOp::Convert) => Some(self.known(operand(0)?)),
+            Op::Target if matches!(GpuOp::of(inst), Some(GpuOp::Convert(_))) => Some(self.known(operand(0)?)),
             Op::Control(_)
             | Op::Atomic(_)
             | Op::Reduce(_)
@@ -45,7 +46,7 @@ impl Analysis<'_> {
             | Op::Dot(_)
             | Op::Random(_)
             | Op::Host(_)
-            | Op::Machine(_) => None,
+            | Op::Target => None,
         }
     }
 

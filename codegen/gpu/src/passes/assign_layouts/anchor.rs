@@ -19,6 +19,7 @@ use crate::ir::attrs::{axis_of, is_unit, permutation, units};
 use crate::ir::kernel::{CompileOptions, LayoutId, Layouts};
 use crate::layout::{Layout, Threads, is_relabelling};
 use crate::target::mma::{self, Kind, Tiles};
+use crate::target::precision::Precision;
 use crate::target::spec::TargetSpec;
 
 /// How a value is held.
@@ -205,7 +206,7 @@ impl<'a> Anchors<'a> {
             | Op::Random(_)
             | Op::Control(_)
             | Op::Host(_)
-            | Op::Machine(_) => {
+            | Op::Target => {
                 for r in &inst.results {
                     if self.is_tile(*r) {
                         let held = self.result(id, inst, *r);
@@ -347,7 +348,7 @@ impl<'a> Anchors<'a> {
                 let shape = self.shape(r).to_vec();
                 Held::Fixed(self.default(&shape))
             }
-            Op::Memory(_) | Op::Atomic(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) | Op::Machine(_) => {
+            Op::Memory(_) | Op::Atomic(_) | Op::Random(_) | Op::Control(_) | Op::Host(_) | Op::Target => {
                 Held::Fixed(self.like_or_default(ops, r))
             }
             Op::Shape(op) => self.shaped(op, inst, r),
@@ -473,7 +474,7 @@ impl<'a> Anchors<'a> {
 }
 
 /// What a `dot` multiplies on a machine. 8-bit floats for which it has no instruction are halves, which hold them exactly.
-pub fn kind<'a>(spec: &TargetSpec, module: &Module, func: &Func, dot: &'a Inst) -> Option<Kind<'a>> {
+pub fn kind(spec: &TargetSpec, module: &Module, func: &Func, dot: &Inst) -> Option<Kind> {
     let [a, b, acc] = dot.operands.as_slice() else { return None };
     let ty = |v: ValueId| module.types.get(func.ty(v));
     let own = [ty(*a).dtype()?, ty(*b).dtype()?];
@@ -482,7 +483,7 @@ pub fn kind<'a>(spec: &TargetSpec, module: &Module, func: &Func, dot: &'a Inst) 
     Some(Kind {
         factors,
         sum: ty(*acc).dtype()?,
-        precision: dot.attrs.str("precision"),
+        precision: Precision::of(&dot.attrs),
         k: *ty(*a).shape()?.get(1)?,
     })
 }

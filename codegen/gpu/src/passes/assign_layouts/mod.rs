@@ -18,7 +18,7 @@ pub mod anchor;
 
 use std::collections::BTreeMap;
 
-use tk_ops::{ControlOp, MachineOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, MemoryOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::flow::{Flow, flow};
 use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Module, ValueId};
 
@@ -26,6 +26,7 @@ use super::{Pass, Property, Run, TileKernel};
 use crate::analysis::axis::AxisInfo;
 use crate::ir::attrs::{axis_of, inverse, permutation, units};
 use crate::ir::kernel::{CompileOptions, Kernel, LayoutId};
+use crate::ir::op::{Convert, GpuOp};
 use crate::layout::Layout;
 use crate::layout::linear::InDim;
 use crate::passes::assign_layouts::anchor::{Anchors, Held};
@@ -164,8 +165,8 @@ impl Assign<'_> {
             (Held::Rematerializable(_) | Held::Uniform, None) => self.again(v, layout),
             (_, Some(base)) => {
                 let block = self.home(v);
-                let convert =
-                    self.add(block, Op::Machine(MachineOp::Convert), &[base], Attrs::new(), v, layout);
+                let convert = GpuOp::from(Convert {}).attrs();
+                let convert = self.add(block, Op::Target, &[base], convert, v, layout);
                 self.new.insts[convert].loc = self.loc(v);
                 self.new.insts[convert].results[0]
             }
@@ -336,7 +337,7 @@ impl Assign<'_> {
             }
             Op::Shape(op) => self.of_shape(op, inst, result),
             Op::Control(op) => self.of_control(op, inst, result),
-            Op::Create(_) | Op::Host(_) | Op::Machine(_) => same(None),
+            Op::Create(_) | Op::Host(_) | Op::Target => same(None),
         }
     }
 

@@ -17,9 +17,10 @@
 //! May assume a verified laid-out kernel. Guarantees that every other operation finds its operands in the same warp.
 
 mod operands;
+mod sort;
 
 use tk_ops::scalar::Scalar;
-use tk_ops::{ControlOp, CreateOp, DType, DotOp, MachineOp, Op, ReduceOp, ScanOp, ShapeOp};
+use tk_ops::{ControlOp, CreateOp, DType, DotOp, Op, ReduceOp, ScanOp, ShapeOp};
 use tk_tile::effects::is_volatile;
 use tk_tile::rewrite::{Renames, copied};
 use tk_tile::{Attr, Attrs, BlockId, Elem, Id, Inst, InstId, Type, TypeId, ValueId, walk};
@@ -29,6 +30,9 @@ use crate::analysis::conversion;
 use crate::ir::attrs::axis_of;
 use crate::ir::attrs::{row_major, state};
 use crate::ir::kernel::{Buffer, Kernel, LayoutId};
+use crate::ir::op::{
+    BufferRef, Convert, GpuOp, Placement, SharedAdd, SharedGather, SharedLoad, SharedStore, Strides,
+};
 use crate::ir::params::element_bytes;
 use crate::layout::linear::InDim;
 use crate::layout::padded;
@@ -158,6 +162,17 @@ impl Lower<'_> {
         id
     }
 
+    /// The same of an operation of scheduled kernels.
+    fn gpu(
+        &mut self,
+        block: BlockId,
+        op: impl Into<GpuOp>,
+        operands: &[ValueId],
+        results: &[(TypeId, Option<LayoutId>)],
+    ) -> InstId {
+        self.add(block, Op::Target, operands, op.into().attrs(), results)
+    }
+
     /// Makes an instruction that was added stand for the results of an old one.
     fn becomes(&mut self, old: InstId, new: InstId) {
         let func = &mut self.kernel.module.funcs[tk_tile::FuncId(0)];
@@ -181,7 +196,9 @@ impl Lower<'_> {
     fn inst(&mut self, block: BlockId, id: InstId) {
         let inst = self.kernel.func().insts[id].clone();
         match inst.op {
-            Op::Machine(MachineOp::Convert) => self.convert(block, id, &inst),
+            Op::Target if matches!(GpuOp::of(&inst), Some(GpuOp::Convert(_))) => {
+                self.convert(block, id, &inst)
+            }
             Op::Reduce(op) => self.reduce(block, id, &inst, op),
             Op::Shape(op) => self.rearrange(block, id, &inst, op),
             Op::Scan(ScanOp::Gather) => self.gather(block, id, &inst),
@@ -198,13 +215,13 @@ impl Lower<'_> {
             | Op::Random(_)
             | Op::Control(_)
             | Op::Host(_)
-            | Op::Machine(_) => self.keep(block, id),
+            | Op::Target => self.keep(block, id),
         }
     }
 
-    fn buffer(&mut self, elements: u32, bytes: u32) -> i64 {
+    fn buffer(&mut self, elements: u32, bytes: u32) -> usize {
         self.kernel.buffers.push(Buffer { bytes: elements * bytes, offset: 0 });
-        self.kernel.buffers.len() as i64 - 1
+        self.kernel.buffers.len() - 1
     }
 
     fn bytes(&self, v: ValueId) -> u32 {
@@ -212,17 +229,20 @@ impl Lower<'_> {
     }
 
     /// Stores a tile to a buffer.
-    fn store(&mut self, block: BlockId, v: ValueId, place: &Attrs) {
-        self.add(block, Op::Machine(MachineOp::SharedStore), &[v], place.clone(), &[]);
+    fn store(&mut self, block: BlockId, v: ValueId, place: &Slot) {
+        let (buffer, placement) = (BufferRef::whole(place.buffer), place.placement.clone());
+        let store = SharedStore { buffer, placement, chunked: false, ahead: false, remote: false };
+        self.gpu(block, store, &[v], &[]);
     }
 
     /// Loads from a buffer; gives the instruction.
-    fn load(&mut self, block: BlockId, place: &Attrs, ty: TypeId, layout: Option<LayoutId>) -> InstId {
-        self.add(block, Op::Machine(MachineOp::SharedLoad), &[], place.clone(), &[(ty, layout)])
+    fn load(&mut self, block: BlockId, place: &Slot, ty: TypeId, layout: Option<LayoutId>) -> InstId {
+        let (buffer, placement) = (BufferRef::whole(place.buffer), place.placement.clone());
+        self.gpu(block, SharedLoad { buffer, placement, own: false, remote: false }, &[], &[(ty, layout)])
     }
 
     /// Loads what an instruction gives, as its result number `n`.
-    fn load_result(&mut self, block: BlockId, place: &Attrs, inst: &Inst, n: usize) -> Option<InstId> {
+    fn load_result(&mut self, block: BlockId, place: &Slot, inst: &Inst, n: usize) -> Option<InstId> {
         let r = inst.results.get(n).copied()?;
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
         Some(self.load(block, place, ty, layout))
@@ -257,7 +277,7 @@ impl Lower<'_> {
         let bases = conversion::swizzle(from, to, self.bytes(x), self.kernel.options.spec);
         let elements = self.shape(x).iter().map(|n| padded(*n)).product();
         let buffer = self.buffer(elements, self.bytes(x));
-        let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(bases));
+        let place = Slot { buffer, placement: Placement::Swizzled { bases } };
         self.store(block, x, &place);
         if let Some(load) = self.load_result(block, &place, inst, 0) {
             self.becomes(id, load);
@@ -265,13 +285,13 @@ impl Lower<'_> {
     }
 
     /// Row-major order in a buffer.
-    fn rows(&mut self, v: ValueId) -> (i64, Vec<i64>) {
+    fn rows(&mut self, v: ValueId) -> (usize, Vec<i64>) {
         let shape = self.shape(v);
         let buffer = self.buffer(shape.iter().product(), self.bytes(v));
         (buffer, row_major(&shape))
     }
 
-    fn stored(&mut self, block: BlockId, v: ValueId) -> (i64, Vec<i64>) {
+    fn stored(&mut self, block: BlockId, v: ValueId) -> (usize, Vec<i64>) {
         let (buffer, strides) = self.rows(v);
         self.store(block, v, &strided(buffer, 0, &strides));
         (buffer, strides)
@@ -334,7 +354,7 @@ impl Lower<'_> {
         let (of, blocks) = (&func.insts, &mut func.blocks);
         // A stable sort: nothing but stores and loads stands there.
         if let Some(made) = blocks[block].insts.get_mut(begin..) {
-            made.sort_by_key(|i| of[*i].op == Op::Machine(MachineOp::SharedLoad));
+            made.sort_by_key(|i| matches!(GpuOp::of(&of[*i]), Some(GpuOp::SharedLoad(_))));
         }
         out
     }
@@ -418,7 +438,7 @@ impl Lower<'_> {
         }
     }
 
-    fn becomes_load(&mut self, block: BlockId, id: InstId, inst: &Inst, n: usize, place: &Attrs) {
+    fn becomes_load(&mut self, block: BlockId, id: InstId, inst: &Inst, n: usize, place: &Slot) {
         if let Some(load) = self.load_result(block, place, inst, n) {
             self.becomes(id, load);
         }
@@ -438,11 +458,11 @@ impl Lower<'_> {
         let [x, at] = inst.operands.as_slice() else { return };
         let Some(r) = inst.results.first().copied() else { return };
         let (buffer, strides) = self.stored(block, *x);
-        let place = strided(buffer, 0, &strides).with("axis", Attr::Int(axis_of(inst) as i64));
-        let extent = self.shape(*x).get(axis_of(inst)).copied().unwrap_or(1);
-        let place = place.with("k", Attr::Int(extent.into()));
+        let axis = axis_of(inst);
+        let extent = self.shape(*x).get(axis).copied().unwrap_or(1);
+        let gather = SharedGather { buffer, placement: Strides { start: 0, strides }, axis, extent };
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
-        let new = self.add(block, Op::Machine(MachineOp::SharedGather), &[*at], place, &[(ty, layout)]);
+        let new = self.gpu(block, gather, &[*at], &[(ty, layout)]);
         self.becomes(id, new);
     }
 
@@ -457,81 +477,8 @@ impl Lower<'_> {
             self.store(block, v, &place);
         }
         let bins = self.shape(r).first().copied().unwrap_or(1);
-        let attrs = Attrs::new().with("buffer", Attr::Int(buffer)).with("k", Attr::Int(bins.into()));
-        self.add(block, Op::Machine(MachineOp::SharedAdd), &inst.operands, attrs, &[]);
+        self.gpu(block, SharedAdd { buffer, bins }, &inst.operands, &[]);
         self.becomes_load(block, id, inst, 0, &place);
-    }
-
-    /// Keys and what goes with them move to their ranks.
-    fn sort(&mut self, block: BlockId, id: InstId, inst: &Inst) {
-        let Some(keys) = inst.operands.first().copied() else { return };
-        let shape = self.shape(keys);
-        let axis = axis_of(inst).min(shape.len().saturating_sub(1));
-        let extent = shape.get(axis).copied().unwrap_or(1);
-        let (buffer, strides) = self.stored(block, keys);
-        let axis_attr = Attr::Int(axis as i64);
-        let top = inst.op == Op::Scan(ScanOp::TopK);
-        let place = strided(buffer, 0, &strides)
-            .with("axis", axis_attr.clone())
-            .with("k", Attr::Int(extent.into()))
-            .with("descending", Attr::Bool(top || inst.attrs.flag("descending")))
-            // The largest come first, NaN before all of them, as `max` counts them; a sort has NaN last.
-            .with("merge", Attr::Bool(top));
-        let layout = self.layout_id(keys);
-        let ranks = self.kernel.module.types.intern(Type::tile(DType::I32, &shape));
-        let rank = self.add(block, Op::Machine(MachineOp::SharedRank), &[keys], place, &[(ranks, layout)]);
-        let Some(rank) = self.kernel.func().insts[rank].results.first().copied() else { return };
-        let mut moved = inst.operands.clone();
-        if top {
-            moved.extend(self.positions(block, &shape, axis, layout));
-        }
-        let mut loads = vec![];
-        for (n, v) in moved.iter().enumerate() {
-            let (buffer, strides) = self.rows(*v);
-            let place = strided(buffer, 0, &strides);
-            let held = self.held_like(block, *v, layout);
-            let at = self.held_like(block, rank, layout);
-            let scatter = place.clone().with("axis", axis_attr.clone());
-            self.add(block, Op::Machine(MachineOp::SharedScatter), &[held, at], scatter, &[]);
-            loads.extend(self.load_result(block, &place, inst, n));
-        }
-        self.split_results(id, &loads);
-    }
-
-    /// A tile with the position of each element along `axis`.
-    fn positions(
-        &mut self,
-        block: BlockId,
-        shape: &[u32],
-        axis: usize,
-        layout: Option<LayoutId>,
-    ) -> Option<ValueId> {
-        let n = shape.get(axis).copied()?;
-        let mut held = layout.map(|l| self.kernel.layouts.get(l).clone())?;
-        for d in (0..shape.len()).filter(|d| *d != axis) {
-            held = held.collapsed(d);
-        }
-        let mut line = held.clone();
-        for d in (0..shape.len()).rev().filter(|d| *d != axis) {
-            line = line.without(d);
-        }
-        let types = &mut self.kernel.module.types;
-        let unit: Vec<u32> = (0..shape.len()).map(|d| if d == axis { n } else { 1 }).collect();
-        let (flat, unit, whole) = (
-            types.intern(Type::tile(DType::I32, &[n])),
-            types.intern(Type::tile(DType::I32, &unit)),
-            types.intern(Type::tile(DType::I32, shape)),
-        );
-        let (line, held) = (self.kernel.layouts.intern(line), self.kernel.layouts.intern(held));
-        let mut v = self.one(
-            block,
-            Op::Create(CreateOp::Arange),
-            &[],
-            Attrs::new().with("start", Attr::Int(0)),
-            (flat, Some(line)),
-        )?;
-        v = self.one(block, Op::Shape(ShapeOp::Reshape), &[v], Attrs::new(), (unit, Some(held)))?;
-        self.one(block, Op::Shape(ShapeOp::Broadcast), &[v], Attrs::new(), (whole, layout))
     }
 
     fn one(
@@ -552,7 +499,7 @@ impl Lower<'_> {
             return v;
         }
         let ty = self.kernel.func().ty(v);
-        let id = self.add(block, Op::Machine(MachineOp::Convert), &[v], Attrs::new(), &[(ty, layout)]);
+        let id = self.gpu(block, Convert {}, &[v], &[(ty, layout)]);
         let convert = self.kernel.func().insts[id].clone();
         self.kernel.module.funcs[tk_tile::FuncId(0)].blocks[block].insts.pop();
         self.convert(block, id, &convert);
@@ -560,11 +507,14 @@ impl Lower<'_> {
     }
 }
 
-fn strided(buffer: i64, start: i64, strides: &[i64]) -> Attrs {
-    Attrs::new()
-        .with("buffer", Attr::Int(buffer))
-        .with("start", Attr::Int(start))
-        .with("strides", Attr::Ints(strides.to_vec()))
+/// Where a tile is in shared memory.
+struct Slot {
+    buffer: usize,
+    placement: Placement,
+}
+
+fn strided(buffer: usize, start: i64, strides: &[i64]) -> Slot {
+    Slot { buffer, placement: Placement::Strided(Strides { start, strides: strides.to_vec() }) }
 }
 
 fn flipped(shape: &[u32], rows: &[i64], axis: usize) -> (i64, Vec<i64>) {

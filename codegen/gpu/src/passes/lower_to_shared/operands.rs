@@ -11,26 +11,28 @@
 //! instruction reads it from there. A factor that a loop does not change is stored in front of the loop; one that serves
 //! several products, once. 8-bit floats are multiplied as halves where there is no instruction for them. Products without an instruction have both factors in row-major order.
 
-use tk_ops::{DType, ElementwiseOp, MachineOp, MemoryOp, Op, ShapeOp};
+use tk_ops::{DType, ElementwiseOp, MemoryOp, Op, ShapeOp};
 use tk_tile::effects::is_volatile;
-use tk_tile::{Attr, Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
+use tk_tile::{Attrs, BlockId, Def, Func, Id, Inst, InstId, Type, ValueId, walk};
 
-use super::Lower;
+use super::{Lower, Slot};
 use crate::analysis::ldmatrix;
 use crate::analysis::wgmma_shared::WgmmaShared;
 use crate::ir::attrs::{inverse, permutation};
 use crate::ir::kernel::{Remedy, Shortage};
+use crate::ir::op::{BufferRef, Convert, Mma, MmaOperand, Placement, Product, SharedDot};
 use crate::layout::linear::{Conversion, classify};
 use crate::layout::{Layout, cut, padded};
 use crate::passes::assign_layouts::anchor::kind;
-use crate::target::mma::{self, Matrix, Tiles};
+use crate::target::mma::{self, InstructionName, Matrix, Tiles};
+use crate::target::precision::Precision;
 
 /// A factor that lies in shared memory.
 pub struct Stored {
     value: ValueId,
     block: BlockId,
     bases: Vec<i64>,
-    buffer: i64,
+    buffer: usize,
 }
 
 /// The block in which each value is defined.
@@ -50,7 +52,7 @@ pub fn homes(func: &Func) -> Vec<Option<BlockId>> {
 /// Where a factor is.
 enum Place {
     Register(ValueId),
-    Buffer(i64, Vec<i64>),
+    Buffer(usize, Vec<i64>),
 }
 
 impl Lower<'_> {
@@ -62,21 +64,18 @@ impl Lower<'_> {
             return self.mma(block, id, inst, &matrix, &tiles);
         }
         let buffers = [*a, *b].map(|v| self.stored(block, v).0);
-        let attrs = self.common(inst, [*a, *b], buffers);
+        let product = self.product(inst, [*a, *b]);
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
-        let new = self.add(block, Op::Machine(MachineOp::SharedDot), &[*acc], attrs, &[(ty, layout)]);
+        let dot = SharedDot { buffers: buffers.map(BufferRef::whole), product };
+        let new = self.gpu(block, dot, &[*acc], &[(ty, layout)]);
         self.becomes(id, new);
     }
 
-    /// The attributes that both kinds of products have.
-    fn common(&self, inst: &Inst, factors: [ValueId; 2], buffers: [i64; 2]) -> Attrs {
-        let elems = factors.map(|v| self.ty(v).dtype().map_or("", DType::name));
+    /// What a `dot` computes, of these factors.
+    fn product(&self, dot: &Inst, factors: [ValueId; 2]) -> Product {
+        let elems = factors.map(|v| self.ty(v).dtype().unwrap_or(DType::F32));
         let k = self.shape(factors[0]).get(1).copied().unwrap_or(1);
-        inst.attrs
-            .clone()
-            .with("buffers", Attr::Ints(buffers.to_vec()))
-            .with("k", Attr::Int(k.into()))
-            .with("elem", Attr::Str(elems.join(" ")))
+        Product { elems, k, precision: Precision::of(&dot.attrs), fast: dot.attrs.flag("fast") }
     }
 
     /// The instruction for a product whose accumulator is held as it asks for.
@@ -96,24 +95,23 @@ impl Lower<'_> {
         let k = self.shape(*a).get(1).copied().unwrap_or(1);
         let [a, b] = [*a, *b].map(|v| self.multiplied(block, v, matrix));
         let mut operands = vec![*acc];
-        let mut buffers = [-1; 2];
-        let mut attrs = Attrs::new();
-        let sides = [(a, "bases_a"), (b, "bases_b")];
-        for (side, ((v, name), slot)) in sides.into_iter().zip(&mut buffers).enumerate() {
-            match self.factor(block, v, (tiles, side, k)) {
-                Place::Register(v) => operands.push(v),
-                Place::Buffer(buffer, bases) => {
-                    *slot = buffer;
-                    attrs.set(name, Attr::Ints(bases));
-                }
+        let mut place = |side: usize, v: ValueId| match self.factor(block, v, (tiles, side, k)) {
+            Place::Register(v) => {
+                operands.push(v);
+                MmaOperand::Registers
             }
-        }
-        let mut all = self.common(inst, [a, b], buffers).with("matrix", Attr::Str(matrix.name.into()));
-        for (name, value) in attrs.iter() {
-            all.set(name, value.clone());
-        }
+            Place::Buffer(buffer, bases) => MmaOperand::Shared { buffer: BufferRef::whole(buffer), bases },
+        };
+        let (in_a, in_b) = (place(0, a), place(1, b));
+        let mma = Mma {
+            a: in_a,
+            b: in_b,
+            product: self.product(inst, [a, b]),
+            instruction: InstructionName(matrix.name),
+            asynchronous: false,
+        };
         let (ty, layout) = (self.kernel.func().ty(r), self.layout_id(r));
-        let new = self.add(block, Op::Machine(MachineOp::Mma), &operands, all, &[(ty, layout)]);
+        let new = self.gpu(block, mma, &operands, &[(ty, layout)]);
         self.becomes(id, new);
     }
 
@@ -136,7 +134,7 @@ impl Lower<'_> {
     fn factor(&mut self, block: BlockId, v: ValueId, (tiles, side, k): (&Tiles, usize, u32)) -> Place {
         let (bytes, fragment) = (self.bytes(v), tiles.factor(side, k));
         let (Some(held), Some(wanted)) = (self.kernel.layout(v).cloned(), fragment.layout()) else {
-            return Place::Buffer(-1, vec![]);
+            return Place::Register(v);
         };
         let way = classify(held.atom(), wanted.atom());
         let here =
@@ -147,8 +145,8 @@ impl Lower<'_> {
             if self.layout_id(v) == layout {
                 return Place::Register(v);
             }
-            let convert = Op::Machine(MachineOp::Convert);
-            let renamed = self.one(block, convert, &[v], Attrs::new(), (ty, layout));
+            let renamed = self.gpu(block, Convert {}, &[v], &[(ty, layout)]);
+            let renamed = self.kernel.func().insts[renamed].results.first().copied();
             return Place::Register(renamed.unwrap_or(v));
         }
         let direct = self.kernel.options.operands.invariant_in_registers && (side == 0 || !group);
@@ -170,8 +168,7 @@ impl Lower<'_> {
         let elements = self.shape(v).iter().map(|n| padded(*n)).product();
         let buffer = self.buffer(elements, bytes);
         let (held, own) = self.turned_back(v, &bases);
-        let place = Attrs::new().with("buffer", Attr::Int(buffer)).with("bases", Attr::Ints(own));
-        self.store(block, held, &place);
+        self.store(block, held, &Slot { buffer, placement: Placement::Swizzled { bases: own } });
         self.stored.push(Stored { value: v, block, bases: bases.clone(), buffer });
         Place::Buffer(buffer, bases)
     }

@@ -3,7 +3,7 @@
 //! ```text
 //! for i in lo..hi, acc, slot              for i in lo..hi, acc, slot
 //!   async_wait; barrier                     async_wait; barrier
-//!   copies                          =>      v1 = mma acc, slot {async = true}
+//!   copies                          =>      v1 = mma acc, slot {asynchronous = true}
 //!   v1 = mma acc, slot                      copies
 //!   yield v1, next slot                     v2 = mma_wait v1 {pending = 1}
 //!                                           yield v2, next slot
@@ -15,14 +15,15 @@
 //!
 //! May assume a loop whose copies run ahead. Guarantees that nothing but products and waits sees sums that are on their way.
 
-use tk_ops::{ControlOp, MachineOp, Op};
+use tk_ops::{ControlOp, Op};
 use tk_tile::rewrite::yielded;
-use tk_tile::{Attr, Attrs, BlockId, Def, InstId, ValueId, walk};
+use tk_tile::{BlockId, Def, InstId, ValueId, walk};
 
 use crate::analysis;
 use crate::ir::builder::Edit;
 use crate::ir::kernel::Kernel;
-use crate::ir::shared_access::named;
+use crate::ir::op::{GpuOp, MmaOperand, MmaWait};
+use crate::ir::shared_access::buffers;
 
 /// One is multiplied, one is waited for, one is copied.
 pub const LEAST_STAGES: u32 = 3;
@@ -42,18 +43,20 @@ pub struct AsyncMma {
 pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) -> Option<AsyncMma> {
     let func = kernel.func();
     let inside = walk::insts_in(func, body);
-    let mut all = inside.iter().filter(|i| func.insts[**i].op == Op::Machine(MachineOp::Mma));
+    let mut all = inside.iter().filter(|i| matches!(GpuOp::of(&func.insts[**i]), Some(GpuOp::Mma(_))));
     let (product, None) = (*all.next()?, all.next()) else { return None };
     let inst = &func.insts[product];
     if !func.blocks[body].insts.contains(&product) {
         return None;
     }
     let (acc, result) = (*inst.operands.first()?, *inst.results.first()?);
-    let (_, tiles, factors) = analysis::mma::product(kernel, inst, acc)?;
+    let GpuOp::Mma(mma) = GpuOp::of(inst)? else { return None };
+    let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, acc)?;
     let own = kernel.module.types.get(func.ty(acc)).dtype() == Some(tiles.matrix.sum);
     // 8-bit floats are added up in parts, unless that may be left out.
-    let whole = !factors.iter().any(|d| d.is_f8()) || inst.attrs.flag("fast");
-    let ringed = named(inst).iter().all(|b| b.is_some_and(|b| multi_stage_buffers.contains(&b)));
+    let whole = !mma.product.elems.iter().any(|d| d.is_f8()) || mma.product.fast;
+    let staged = |o: &MmaOperand| o.buffer().is_some_and(|b| multi_stage_buffers.contains(&b.buffer));
+    let ringed = staged(&mma.a) && staged(&mma.b);
     let Def::Arg(block, n) = func.values[acc].def else { return None };
     let carried = (n as usize).checked_sub(1)?;
     let users = |v: ValueId| -> Vec<InstId> {
@@ -69,17 +72,20 @@ pub fn product(kernel: &Kernel, body: BlockId, multi_stage_buffers: &[usize]) ->
 
 impl AsyncMma {
     /// Waits until no more than so many products are on their way; gives the sums as they are then.
-    pub fn wait(&self, edit: &mut Edit<'_>, block: BlockId, sums: ValueId, pending: i64) -> ValueId {
-        let buffers = edit.kernel.func().insts[self.product].attrs.ints("buffers").unwrap_or(&[]).to_vec();
-        let attrs = Attrs::new().with("buffers", Attr::Ints(buffers)).with("pending", Attr::Int(pending));
-        let wait = edit.inst(Op::Machine(MachineOp::MmaWait), &[sums], attrs);
+    pub fn wait(&self, edit: &mut Edit<'_>, block: BlockId, sums: ValueId, pending: u32) -> ValueId {
+        let read = buffers(&edit.kernel.func().insts[self.product]);
+        let wait = MmaWait { buffers: read.iter().map(|b| b.buffer).collect(), pending };
         let (ty, layout) = (edit.kernel.func().ty(sums), edit.layout_of(sums));
-        edit.add(block, wait, &[(ty, layout)]).1.first().copied().unwrap_or(sums)
+        edit.gpu(block, wait, &[sums], &[(ty, layout)]).first().copied().unwrap_or(sums)
     }
 
     /// Waits for the last product behind the loop `id`, at the end of `block`.
     pub fn land(&self, edit: &mut Edit<'_>, block: BlockId, id: InstId) {
-        edit.func().insts[self.product].attrs.set("async", Attr::Bool(true));
+        GpuOp::change(&mut edit.func().insts[self.product], |op| {
+            if let GpuOp::Mma(mma) = op {
+                mma.asynchronous = true;
+            }
+        });
         let Some(sums) = edit.kernel.func().insts[id].results.get(self.carried).copied() else { return };
         let landed = self.wait(edit, block, sums, 0);
         let wait = edit.kernel.func().values[landed].def;

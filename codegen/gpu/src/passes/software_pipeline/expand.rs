@@ -6,19 +6,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tk_ops::table::Effects;
-use tk_ops::{ControlOp, DType, ElementwiseOp, MachineOp, MemoryOp, Op};
-use tk_tile::effects::{hints, of_inst};
+use tk_ops::{ControlOp, DType, ElementwiseOp, MemoryOp, Op};
+use tk_tile::effects::of_inst;
 use tk_tile::rewrite::yielded;
-use tk_tile::{Attr, Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, walk};
+use tk_tile::{Attrs, BlockId, Def, Inst, InstId, Type, TypeId, Value, ValueId, walk};
 
 use super::async_mma::AsyncMma;
 use super::operand_prefetch::OperandPrefetch;
 use crate::ir::attrs::row_major;
 use crate::ir::builder::Edit;
+use crate::ir::caching::Caching;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, LayoutId};
+use crate::ir::op::{
+    AsyncCommit, AsyncCopy, AsyncWait, Barrier, BufferRef, GpuOp, Placement, SharedLoad, Strides,
+};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access;
-use crate::ir::shared_access::{named, touched};
+use crate::ir::shared_access::touched;
 use crate::layout::linear::InDim;
 use crate::layout::{Layout, padded};
 
@@ -100,7 +104,10 @@ pub fn own_bytes(kernel: &Kernel, load: InstId) -> u32 {
 /// A load with the place of its copies.
 pub(super) struct Copied {
     pub inst: Inst,
-    pub place: Attrs,
+    pub buffer: BufferRef,
+    pub placement: Placement,
+    /// Each thread reads only what it copied.
+    pub own: bool,
     pub ty: TypeId,
     pub layout: Option<LayoutId>,
 }
@@ -198,26 +205,31 @@ impl<'a> Expand<'a> {
             let inst = self.kernel.func().insts[taken.load].clone();
             let Some(r) = inst.results.first().copied() else { continue };
             let (ty, layout) = (self.kernel.func().ty(r), self.layout_of(r));
-            let place = match taken.target {
+            let (buffer, placement, own) = match taken.target {
                 Target::Buffer { store, buffer } => {
                     self.widen(buffer);
                     self.read_pieces(buffer, slot);
                     self.meets = true;
-                    self.kernel.func().insts[store].attrs.clone()
+                    let Some(GpuOp::SharedStore(store)) = GpuOp::of(&self.kernel.func().insts[store]) else {
+                        continue;
+                    };
+                    (buffer, store.placement.clone(), false)
                 }
                 Target::Own => {
                     let bytes = own_bytes(self.kernel, taken.load);
                     self.kernel.buffers.push(Buffer { bytes, offset: 0 });
                     let buffer = self.kernel.buffers.len() - 1;
                     self.widen(buffer);
-                    self.own_place(buffer, r)
+                    let (placement, own) = self.own_place(r);
+                    (buffer, placement, own)
                 }
             };
-            let place = place.with("buffer_stages", Attr::Ints(vec![stages.into()]));
-            self.replace(&taken, &place, slot);
+            let buffer = BufferRef { buffer, stages: Some(stages) };
+            let read = SharedLoad { buffer, placement: placement.clone(), own, remote: false };
+            self.replace(&taken, read, slot);
             let operands = shared_access::places(self.kernel, taken.load).to_vec();
             let inst = Inst { operands, ..inst };
-            self.copies.push(Copied { inst, place, ty, layout });
+            self.copies.push(Copied { inst, buffer, placement, own, ty, layout });
         }
     }
 
@@ -230,45 +242,39 @@ impl<'a> Expand<'a> {
 
     /// Says of everything that reads a buffer in the loop which stage it reads.
     fn read_pieces(&mut self, buffer: usize, slot: ValueId) {
-        let (body, stages) = (self.plan.body, i64::from(self.plan.stages));
+        let (body, stages) = (self.plan.body, self.plan.stages);
         for i in walk::insts_in(self.kernel.func(), body) {
             let inst = &mut self.func().insts[i];
             if !touched(inst).0.contains(&buffer) {
                 continue;
             }
-            let named = named(inst);
-            let old = inst.attrs.ints("buffer_stages").map(<[i64]>::to_vec);
-            if old.is_none() {
+            if shared_access::stage_index(inst).is_none() {
                 inst.operands.push(slot);
             }
-            let old = old.unwrap_or_else(|| vec![1; named.len()]);
-            let of = |(b, n): (&Option<usize>, i64)| if *b == Some(buffer) { stages } else { n };
-            let slots = named.iter().zip(old).map(of).collect();
-            inst.attrs.set("buffer_stages", Attr::Ints(slots));
+            GpuOp::change(inst, |op| shared_access::set_stages(op, buffer, stages));
         }
     }
 
     /// Places in which each thread finds what it copied without conflicts of banks: what a lane takes at once, then lanes,
-    /// then warps, then the rest of the registers.
-    fn own_place(&mut self, buffer: usize, v: ValueId) -> Attrs {
+    /// then warps, then the rest of the registers. Whether each thread reads only what it copied.
+    fn own_place(&mut self, v: ValueId) -> (Placement, bool) {
         let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
         let (shape, bytes) = (ty.shape().unwrap_or(&[]).to_vec(), element_bytes(ty.elem()) as u32);
-        let attrs = Attrs::new().with("buffer", Attr::Int(buffer as i64));
         let most = (self.kernel.options.spec.vector_bytes / bytes).max(1);
         let layout = self.kernel.layout(v).cloned();
         let alone = layout
             .as_ref()
             .is_some_and(|l| l.atom().free_bits(InDim::Lane) == 0 && l.atom().free_bits(InDim::Warp) == 0);
         self.meets |= !alone;
-        let own = if alone { attrs.with("own", Attr::Bool(true)) } else { attrs };
-        match layout.and_then(|l| by_threads(&l, most)) {
-            Some(bases) => own.with("bases", Attr::Ints(bases)),
-            None => own.with("start", Attr::Int(0)).with("strides", Attr::Ints(row_major(&shape))),
-        }
+        let placement = match layout.and_then(|l| by_threads(&l, most)) {
+            Some(bases) => Placement::Swizzled { bases },
+            None => Placement::Strided(Strides { start: 0, strides: row_major(&shape) }),
+        };
+        (placement, alone)
     }
 
     /// Takes a load out of the loop: its store too, or with a read of the stage in its place.
-    fn replace(&mut self, taken: &Taken, place: &Attrs, slot: ValueId) {
+    fn replace(&mut self, taken: &Taken, read: SharedLoad, slot: ValueId) {
         let body = self.plan.body;
         let Some(at) = self.kernel.func().blocks[body].insts.iter().position(|i| *i == taken.load) else {
             return;
@@ -280,7 +286,7 @@ impl<'a> Expand<'a> {
             Target::Own => {
                 let results = self.kernel.func().insts[taken.load].results.clone();
                 let rest = self.func().blocks[body].insts.split_off(at);
-                let read = self.inst(Op::Machine(MachineOp::SharedLoad), &[slot], place.clone());
+                let read = GpuOp::from(read).inst(vec![slot], self.loc);
                 let last = self.read_back(taken.load, read);
                 let func = self.func();
                 if let Def::Inst(id, _) = func.values[last].def {
@@ -333,8 +339,7 @@ impl<'a> Expand<'a> {
                 self.store(block, &mut current, stage, false);
                 continue;
             }
-            let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
-            self.add(block, commit, &[]);
+            self.gpu(block, AsyncCommit {}, &[], &[]);
         }
         current
     }
@@ -415,26 +420,17 @@ impl<'a> Expand<'a> {
     ) {
         for n in 0..self.copies.len() {
             let Some(c) = self.copies.get(n) else { continue };
-            let mut attrs = c.place.clone();
-            for (name, word) in hints(&c.inst).iter() {
-                attrs.set(name, word.clone());
-            }
-            if when.is_some() {
-                attrs.set("when", Attr::Bool(true));
-            }
-            if ahead {
-                attrs.set("ahead", Attr::Bool(true));
-            }
+            let copy = AsyncCopy {
+                buffer: c.buffer,
+                placement: c.placement.clone(),
+                ahead,
+                own: c.own,
+                when: when.is_some(),
+                caching: Caching::of(&c.inst.attrs),
+            };
             let operands = c.inst.operands.iter().map(|v| renamed.get(v).copied().unwrap_or(*v));
             let operands = operands.chain(when).chain([stage]).collect();
-            let inst = Inst {
-                op: Op::Machine(MachineOp::AsyncCopy),
-                operands,
-                attrs,
-                blocks: vec![],
-                results: vec![],
-                loc: c.inst.loc,
-            };
+            let inst = GpuOp::from(copy).inst(operands, c.inst.loc);
             let result = (c.ty, c.layout);
             self.add(block, inst, &[result]);
         }
@@ -498,16 +494,13 @@ impl<'a> Expand<'a> {
     fn wait(&mut self) {
         let body = self.plan.body;
         if self.plan.by_registers {
-            let barrier = self.inst(Op::Machine(MachineOp::Barrier), &[], Attrs::new());
-            self.add(body, barrier, &[]);
+            self.gpu(body, Barrier {}, &[], &[]);
             return;
         }
-        let pending = Attrs::new().with("pending", Attr::Int(i64::from(self.plan.ahead()) - 1));
-        let wait = self.inst(Op::Machine(MachineOp::AsyncWait), &[], pending);
-        self.add(body, wait, &[]);
+        let pending = self.plan.ahead().saturating_sub(1);
+        self.gpu(body, AsyncWait { pending }, &[], &[]);
         if self.meets {
-            let barrier = self.inst(Op::Machine(MachineOp::Barrier), &[], Attrs::new());
-            self.add(body, barrier, &[]);
+            self.gpu(body, Barrier {}, &[], &[]);
         }
     }
 
@@ -527,8 +520,7 @@ impl<'a> Expand<'a> {
         let stage = self.compute(body, ElementwiseOp::Select, &[begins, around, before], DType::I32);
         let next = self.branch(body, comes, &args, ahead, (iv, step, far), stage, true);
         if !self.plan.by_registers {
-            let commit = self.inst(Op::Machine(MachineOp::AsyncCommit), &[], Attrs::new());
-            self.add(body, commit, &[]);
+            self.gpu(body, AsyncCommit {}, &[], &[]);
         }
         (next, stage)
     }
@@ -541,7 +533,7 @@ impl<'a> Expand<'a> {
     }
 
     fn is_product(&self, id: InstId) -> bool {
-        matches!(self.kernel.func().insts[id].op, Op::Machine(MachineOp::Mma | MachineOp::SharedDot))
+        matches!(GpuOp::of(&self.kernel.func().insts[id]), Some(GpuOp::Mma(_) | GpuOp::SharedDot(_)))
     }
 
     /// Takes away what was only there to say where the loads read.

@@ -30,10 +30,10 @@ mod register_stage;
 use std::collections::BTreeSet;
 
 use tk_ops::table::Effects;
-use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_tile::effects::{is_volatile, of_inst};
 use tk_tile::rewrite::yielded;
-use tk_tile::{BlockId, Inst, InstId, ValueId, walk};
+use tk_tile::{BlockId, InstId, ValueId, walk};
 
 use self::expand::{Expand, Plan, Taken, Target};
 use crate::analysis::axis::AxisInfo;
@@ -41,9 +41,10 @@ use crate::analysis::coalesce::access;
 use crate::analysis::memory_order::orders_memory;
 use crate::analysis::provenance::Roots;
 use crate::ir::kernel::{ALIGN, Kernel, Remedy, STAGES, Shortage};
+use crate::ir::op::{GpuOp, Placement, Strides};
 use crate::ir::params::element_bytes;
 use crate::ir::shared_access::other_of;
-use crate::ir::shared_access::{strided_vector, swizzled_vector, touched};
+use crate::ir::shared_access::{buffers, strided_vector, swizzled_vector, touched};
 use crate::passes::allocate_shared::{Life, lives};
 use crate::passes::{Pass, Property, Run};
 use crate::verify::verify_lowered;
@@ -133,7 +134,9 @@ impl<'a> Look<'a> {
                 Op::Memory(MemoryOp::Store | MemoryOp::ViewStore | MemoryOp::ViewScatter) => {
                     written.push(inner.operands.first().and_then(|v| roots.get(*v)));
                 }
-                Op::Machine(MachineOp::AsyncWait) if said.is_none() => return None,
+                Op::Target if said.is_none() && matches!(GpuOp::of(inner), Some(GpuOp::AsyncWait(_))) => {
+                    return None;
+                }
                 _ => {}
             }
         }
@@ -271,7 +274,7 @@ impl<'a> Look<'a> {
             if !reached {
                 continue;
             }
-            if matches!(inst.op, Op::Machine(MachineOp::SharedDot | MachineOp::Mma)) {
+            if matches!(GpuOp::of(inst), Some(GpuOp::SharedDot(_) | GpuOp::Mma(_))) {
                 return true;
             }
             if matches!(inst.op, Op::Memory(_) | Op::Reduce(_) | Op::Scan(_) | Op::Control(_)) {
@@ -294,45 +297,39 @@ impl<'a> Look<'a> {
         let [store] = users[..] else { return Target::Own };
         let inst = &func.insts[store];
         let here = func.blocks[self.body].insts.contains(&store);
-        let (true, Op::Machine(MachineOp::SharedStore), Some(b)) = (here, inst.op, inst.attrs.int("buffer"))
-        else {
-            return Target::Own;
-        };
-        let Ok(buffer) = usize::try_from(b) else { return Target::Own };
+        let (true, Some(GpuOp::SharedStore(stored))) = (here, GpuOp::of(inst)) else { return Target::Own };
+        let buffer = stored.buffer.buffer;
         let inside: BTreeSet<InstId> = walk::insts_in(func, self.body).into_iter().collect();
         let zero = other_of(self.kernel, load).is_none();
         let others = zero
             && all.iter().filter(|i| **i != store).all(|i| {
                 let (reads, writes) = touched(&func.insts[*i]);
                 // Who reads a multi-stage buffer of an inner loop has the number of a stage of that one.
-                let free = func.insts[*i].attrs.ints("buffer_stages").is_none();
+                let free = buffers(&func.insts[*i]).iter().all(|b| b.stages.is_none());
                 let knows_stages = free
                     && matches!(
-                        func.insts[*i].op,
-                        Op::Machine(MachineOp::SharedLoad | MachineOp::SharedDot | MachineOp::Mma)
+                        GpuOp::of(&func.insts[*i]),
+                        Some(GpuOp::SharedLoad(_) | GpuOp::SharedDot(_) | GpuOp::Mma(_))
                     );
                 !writes.contains(&buffer) && (!reads.contains(&buffer) || inside.contains(i) && knows_stages)
             });
-        if others && self.is_wide(r, inst) { Target::Buffer { store, buffer } } else { Target::Own }
+        if others && self.is_wide(r, &stored.placement) {
+            Target::Buffer { store, buffer }
+        } else {
+            Target::Own
+        }
     }
 
     /// Whether neighbours in memory lie together in a buffer, as many as a copy takes at least.
-    fn is_wide(&self, v: ValueId, store: &Inst) -> bool {
+    fn is_wide(&self, v: ValueId, placement: &Placement) -> bool {
         let ty = self.kernel.module.types.get(self.kernel.func().ty(v));
         let (Some(layout), Some(shape)) = (self.kernel.layout(v), ty.shape()) else { return false };
         let (bytes, most) =
             (element_bytes(ty.elem()) as i64, i64::from(self.kernel.options.spec.vector_bytes));
-        let vector = match store.attrs.ints("bases") {
-            Some(bases) => swizzled_vector(layout, bases, 0, bytes, most),
-            None => {
-                let strides = store.attrs.ints("strides").unwrap_or(&[]);
-                strided_vector(
-                    layout,
-                    shape,
-                    (store.attrs.int("start").unwrap_or(0) * bytes, strides),
-                    bytes,
-                    most,
-                )
+        let vector = match placement {
+            Placement::Swizzled { bases } => swizzled_vector(layout, bases, 0, bytes, most),
+            Placement::Strided(Strides { start, strides }) => {
+                strided_vector(layout, shape, (start * bytes, strides), bytes, most)
             }
         };
         i64::from(vector) * bytes >= i64::from(LEAST_BYTES) || !self.kernel.options.spec.has_async_copy

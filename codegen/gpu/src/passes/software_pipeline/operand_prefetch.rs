@@ -16,12 +16,13 @@
 //! that comes after its last read, as without this.
 
 use tk_ops::scalar::Scalar;
-use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, MachineOp, Op};
+use tk_ops::{ControlOp, CreateOp, DType, ElementwiseOp, Op};
 use tk_tile::{Attr, Attrs, BlockId, InstId, Type, TypeId, ValueId, walk};
 
 use super::expand::Expand;
 use crate::analysis;
 use crate::ir::kernel::LayoutId;
+use crate::ir::op::{AsyncWait, Barrier, Fragments, GpuOp, Mma, MmaOperand, Product};
 use crate::ir::shared_access::touched;
 use crate::layout::cut;
 
@@ -53,22 +54,24 @@ impl Expand<'_> {
     pub(crate) fn prefetch(&mut self) -> Option<OperandPrefetch> {
         let (body, stages) = (self.plan.body, self.plan.stages);
         let func = self.kernel.func();
-        let alone = |i: &InstId| func.insts[*i].op == Op::Machine(MachineOp::Mma);
+        let alone = |i: &InstId| matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Mma(_)));
         let users: Vec<InstId> = walk::insts_in(func, body)
             .into_iter()
             .filter(|i| {
                 let (reads, writes) = touched(&func.insts[*i]);
-                let meets = func.insts[*i].op == Op::Machine(MachineOp::Barrier);
+                let meets = matches!(GpuOp::of(&func.insts[*i]), Some(GpuOp::Barrier(_)));
                 meets || !reads.is_empty() || !writes.is_empty()
             })
             .collect();
         let [product] = users[..] else { return None };
         let here = func.blocks[body].insts.contains(&product);
         let inst = func.insts[product].clone();
-        let multi_stage_buffers =
-            inst.attrs.ints("buffer_stages").is_some_and(|s| s.iter().all(|n| *n == i64::from(stages)));
+        let GpuOp::Mma(mma) = GpuOp::of(&inst)? else { return None };
+        let staged = |o: &MmaOperand| o.buffer().is_some_and(|b| b.stages == Some(stages));
+        let multi_stage_buffers = staged(&mma.a) && staged(&mma.b);
         let acc = *inst.operands.first()?;
-        let (k, tiles, elems) = analysis::mma::product(self.kernel, &inst, acc)?;
+        let tiles = analysis::mma::tiles(self.kernel, mma.product, mma.instruction, acc)?;
+        let Product { k, elems, .. } = mma.product;
         let own = 1u32 << tiles.matrix.k;
         let steps = k / own;
         let held = self.kernel.layout(acc).map_or(0, |l| l.registers());
@@ -106,7 +109,7 @@ impl Expand<'_> {
         prefetch: &OperandPrefetch,
         comes: ValueId,
     ) -> Vec<ValueId> {
-        let pending = i64::from(self.plan.stages) - 2;
+        let pending = self.plan.stages.saturating_sub(2);
         self.arrive(block, pending);
         let acc = self.nothing(block, (prefetch.acc.0, Some(prefetch.acc.1)));
         let stage = self.int(block, DType::I32, 0);
@@ -141,7 +144,7 @@ impl Expand<'_> {
             sum = self.instruction(prefetch, sum, &factors);
             factors = next;
         }
-        self.arrive(body, i64::from(self.plan.stages) - 3);
+        self.arrive(body, self.plan.stages.saturating_sub(3));
         let stage = self.next_stage(body, slot);
         let next = self.read(body, prefetch, (acc, stage), 0);
         let ahead = copies(self);
@@ -165,12 +168,9 @@ impl Expand<'_> {
     }
 
     /// Waits until all copies of all threads but the last groups have arrived.
-    fn arrive(&mut self, block: BlockId, pending: i64) {
-        let wait = Attrs::new().with("pending", Attr::Int(pending));
-        let wait = self.inst(Op::Machine(MachineOp::AsyncWait), &[], wait);
-        self.add(block, wait, &[]);
-        let barrier = self.inst(Op::Machine(MachineOp::Barrier), &[], Attrs::new());
-        self.add(block, barrier, &[]);
+    fn arrive(&mut self, block: BlockId, pending: u32) {
+        self.gpu(block, AsyncWait { pending }, &[], &[]);
+        self.gpu(block, Barrier {}, &[], &[]);
     }
 
     /// A tile of zeros.
@@ -189,41 +189,38 @@ impl Expand<'_> {
         (acc, stage): (ValueId, ValueId),
         step: u32,
     ) -> Vec<ValueId> {
-        let product = self.kernel.func().insts[prefetch.product].clone();
+        let Some(GpuOp::Mma(mma)) = GpuOp::of(&self.kernel.func().insts[prefetch.product]).cloned() else {
+            return vec![];
+        };
         let mut out = vec![];
-        for (side, (name, part)) in ["bases_a", "bases_b"].into_iter().zip(prefetch.parts).enumerate() {
-            let buffer = product.attrs.ints("buffers").and_then(|b| b.get(side)).copied().unwrap_or(-1);
-            let bases = product.attrs.ints(name).unwrap_or(&[]).to_vec();
-            let mut attrs = Attrs::new()
-                .with("axis", Attr::Int(side as i64))
-                .with("bases", Attr::Ints(bases))
-                .with("buffer", Attr::Int(buffer))
-                .with("buffer_stages", Attr::Ints(vec![self.plan.stages.into()]))
-                .with("start", Attr::Int((step * prefetch.own).into()));
-            for (name, value) in product.attrs.iter() {
-                if ["elem", "k", "matrix", "precision"].contains(&name) {
-                    attrs.set(name, value.clone());
-                }
-            }
-            let inst = self.inst(Op::Machine(MachineOp::Fragments), &[acc, stage], attrs);
-            out.extend(self.add(block, inst, &[(part.0, Some(part.1))]).1);
+        for (axis, (operand, part)) in [mma.a, mma.b].into_iter().zip(prefetch.parts).enumerate() {
+            let MmaOperand::Shared { buffer, bases } = operand else { continue };
+            let fragments = Fragments {
+                axis,
+                buffer,
+                bases,
+                product: Product { fast: false, ..mma.product },
+                instruction: mma.instruction,
+                start: step * prefetch.own,
+            };
+            out.extend(self.gpu(block, fragments, &[acc, stage], &[(part.0, Some(part.1))]));
         }
         out
     }
 
     /// One instruction along K.
     fn instruction(&mut self, prefetch: &OperandPrefetch, sum: ValueId, factors: &[ValueId]) -> ValueId {
-        let product = self.kernel.func().insts[prefetch.product].clone();
-        let mut attrs =
-            Attrs::new().with("buffers", Attr::Ints(vec![-1, -1])).with("k", Attr::Int(prefetch.own.into()));
-        for (name, value) in product.attrs.iter() {
-            if ["elem", "fast", "matrix", "precision"].contains(&name) {
-                attrs.set(name, value.clone());
-            }
-        }
-        let operands: Vec<ValueId> = [sum].into_iter().chain(factors.iter().copied()).collect();
-        let mut inst = self.inst(Op::Machine(MachineOp::Mma), &operands, attrs);
-        inst.loc = product.loc;
+        let product = &self.kernel.func().insts[prefetch.product];
+        let Some(GpuOp::Mma(whole)) = GpuOp::of(product) else { return sum };
+        let mma = Mma {
+            a: MmaOperand::Registers,
+            b: MmaOperand::Registers,
+            product: Product { k: prefetch.own, ..whole.product },
+            instruction: whole.instruction,
+            asynchronous: false,
+        };
+        let operands = [sum].into_iter().chain(factors.iter().copied()).collect();
+        let inst = GpuOp::from(mma).inst(operands, product.loc);
         let (ty, layout) = prefetch.acc;
         self.edit.add(self.plan.body, inst, &[(ty, Some(layout))]).1.first().copied().unwrap_or(sum)
     }

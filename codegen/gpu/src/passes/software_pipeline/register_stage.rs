@@ -10,10 +10,10 @@
 //!
 //! May assume a plan with at most two stages. Guarantees that nothing is read for an iteration that does not come.
 
-use tk_ops::{MachineOp, Op};
-use tk_tile::{Attr, BlockId, Inst, ValueId};
+use tk_tile::{BlockId, Inst, ValueId};
 
 use super::expand::{Expand, Renamed};
+use crate::ir::op::{GpuOp, SharedStore};
 
 impl Expand<'_> {
     /// Loads for a later iteration.
@@ -34,12 +34,10 @@ impl Expand<'_> {
         let loaded = next.split_off(next.len().saturating_sub(self.copies.len()));
         for (n, v) in loaded.into_iter().enumerate() {
             let Some(c) = self.copies.get(n) else { continue };
-            let (mut place, loc) = (c.place.clone(), c.inst.loc);
-            if ahead {
-                place.set("ahead", Attr::Bool(true));
-            }
-            let inst = self.inst(Op::Machine(MachineOp::SharedStore), &[v, stage], place);
-            self.add(block, Inst { loc, ..inst }, &[]);
+            let (buffer, placement) = (c.buffer, c.placement.clone());
+            let store = SharedStore { buffer, placement, chunked: false, ahead, remote: false };
+            let inst = GpuOp::from(store).inst(vec![v, stage], c.inst.loc);
+            self.add(block, inst, &[]);
         }
     }
 }

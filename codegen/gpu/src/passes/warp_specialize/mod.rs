@@ -6,11 +6,11 @@
 //!   shared_store v1 {buffer = 0}            if elect {
 //!   v2 = view_load b, i, n          =>        for i in lo..hi
 //!   shared_store v2 {buffer = 1}                producer_acquire; tma_load a, m, i; tma_load b, i, n; producer_commit
-//!   v3 = mma acc {buffers = [0, 1]}         }
+//!   v3 = mma acc {a = 0, b = 1}         }
 //! v5 = ..                                 } else {
 //!                                           for i in lo..hi, acc
 //!                                             v2 = consumer_wait
-//!                                             v3 = mma acc, v2 {buffers = [0, 1], buffer_stages = [4, 4], async = true}
+//!                                             v3 = mma acc, v2 {a = 0, a_stages = 4, asynchronous = true, b = 1, b_stages = 4}
 //!                                             v4 = mma_wait v3 {pending = 1}
 //!                                             consumer_release when i != lo
 //!                                           v5 = mma_wait .. {pending = 0}
@@ -36,7 +36,7 @@ mod slice;
 mod split;
 
 use tk_ops::table::Effects;
-use tk_ops::{ControlOp, MachineOp, MemoryOp, Op};
+use tk_ops::{ControlOp, MemoryOp, Op};
 use tk_tile::effects::of_inst;
 use tk_tile::{Attr, BlockId, InstId, ValueId, walk};
 
@@ -48,9 +48,10 @@ use crate::analysis::provenance::Roots;
 use crate::analysis::wgmma_shared::{self, WgmmaShared};
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{ALIGN, Buffer, Kernel, Remedy, STAGES, Shortage};
+use crate::ir::op::{BufferRef, GpuOp, MmaOperand, Product};
 use crate::ir::params::ArgFacts;
 use crate::ir::shared_access::other_of;
-use crate::ir::shared_access::{loaded, named, touched};
+use crate::ir::shared_access::{loaded, touched};
 use crate::ir::tensor_map::{self, MOST_DIMENSIONS, Matrix, Taken as Part, Word};
 use crate::passes::allocate_shared::lives;
 use crate::passes::software_pipeline::async_mma;
@@ -237,14 +238,13 @@ fn feed(
     let func = kernel.func();
     let inst = &func.insts[product];
     let refused = func.insts[at.1].attrs.get("specialize") == Some(&Attr::Bool(false));
-    if inst.op != Op::Machine(MachineOp::Mma) || !wgmma_shared::is_group(&inst.attrs) || refused {
-        return None;
-    }
-    let (k, tiles, dtypes) = analysis::mma::product(kernel, inst, *inst.operands.first()?)?;
+    let mma = wgmma_shared::group(inst).filter(|_| !refused)?;
+    let tiles = analysis::mma::tiles(kernel, mma.product, mma.instruction, *inst.operands.first()?)?;
     let all = walk::insts(func);
     let mut taken = vec![];
-    for (side, buffer) in named(inst).into_iter().enumerate() {
-        let Some(buffer) = buffer else { continue };
+    for (side, operand) in [&mma.a, &mma.b].into_iter().enumerate() {
+        let MmaOperand::Shared { buffer: BufferRef { buffer, .. }, bases } = operand else { continue };
+        let buffer = *buffer;
         // Both factors may be one.
         if taken.iter().any(|t: &Taken| t.buffer == buffer) {
             continue;
@@ -259,8 +259,8 @@ fn feed(
         if !func.blocks[block].insts.contains(&store) {
             continue;
         }
-        let name = ["bases_a", "bases_b"][side.min(1)];
-        let swizzled = WgmmaShared::find(&tiles, side, dtypes[side.min(1)], k, inst.attrs.ints(name)?)?;
+        let Product { elems, k, .. } = mma.product;
+        let swizzled = WgmmaShared::find(&tiles, side, elems[side.min(1)], k, bases)?;
         let load = loaded(kernel, store).filter(|l| func.insts[*l].op == Op::Memory(MemoryOp::ViewLoad))?;
         let whole = readers == [product] && can_bring(kernel, known, load, store, swizzled.span);
         if !whole || !func.blocks[block].insts.contains(&load) {
@@ -281,7 +281,8 @@ fn can_bring(kernel: &Kernel, known: &Known, load: InstId, store: InstId, span: 
     let Some(matrix) = mapped(kernel, known, *view, [*row, *column]) else { return false };
     let bytes = matrix.dtype.bytes() as u32;
     // Neighbours of a line are neighbours in memory.
-    let bases = func.insts[store].attrs.ints("bases").unwrap_or(&[]);
+    let Some(GpuOp::SharedStore(stored)) = GpuOp::of(&func.insts[store]) else { return false };
+    let bases = stored.placement.bases();
     let shape = kernel.module.types.get(func.ty(r)).shape().unwrap_or(&[]);
     let [tall, _] = shape else { return false };
     let last = bases.get(crate::layout::cut(*tall).log2 as usize..).unwrap_or(&[]);

@@ -5,17 +5,20 @@
 
 use std::collections::BTreeMap;
 
-use tk_ops::{ControlOp, DType, ElementwiseOp, MachineOp, Op};
-use tk_tile::effects::hints;
+use tk_ops::{ControlOp, DType, ElementwiseOp, Op};
 use tk_tile::rewrite::yielded;
-use tk_tile::{Attr, Attrs, BlockId, FuncId, Inst, InstId, ValueId};
+use tk_tile::{BlockId, FuncId, Inst, InstId, ValueId};
 
 use super::slice::Part;
 use super::{Feed, PlannedPipeline};
 use crate::ir::builder::Edit;
+use crate::ir::caching::Caching;
 use crate::ir::kernel::BARRIERS;
 use crate::ir::kernel::{Buffer, Kernel};
-use crate::ir::shared_access::named;
+use crate::ir::op::{
+    BufferRef, ConsumerRelease, ConsumerWait, Elect, GpuOp, IsProducerWarp, MmaOperand, Pipeline,
+    ProducerAcquire, ProducerCommit, TmaBox, TmaLoad,
+};
 
 /// Values of the producer by those of the program.
 type Renamed = BTreeMap<ValueId, ValueId>;
@@ -24,17 +27,15 @@ type Renamed = BTreeMap<ValueId, ValueId>;
 struct TmaPipeline<'a> {
     feed: &'a Feed,
     /// The buffer of the barriers.
-    barriers: i64,
+    barriers: usize,
     stages: u32,
     /// The multi-stage buffers, in the order of what the feed takes.
     multi_stage_buffers: Vec<usize>,
 }
 
 impl TmaPipeline<'_> {
-    fn attrs(&self) -> Attrs {
-        Attrs::new()
-            .with("buffer", Attr::Int(self.barriers))
-            .with("pipeline_stages", Attr::Int(self.stages.into()))
+    fn pipeline(&self) -> Pipeline {
+        Pipeline { barriers: self.barriers, stages: self.stages }
     }
 }
 
@@ -52,16 +53,12 @@ pub fn apply(kernel: &mut Kernel, multi_stage_buffers: &[PlannedPipeline], slice
     func(kernel).blocks[rest].insts = insts;
     let mut edit = Edit { kernel, loc: None };
     let flag = edit.scalar(DType::Bool);
-    let mut barriers: Vec<(i64, i64)> = tma_pipelines.iter().map(|c| (c.barriers, c.stages.into())).collect();
-    barriers.dedup();
-    let own = Attrs::new()
-        .with("buffers", Attr::Ints(barriers.iter().map(|(b, _)| *b).collect()))
-        .with("pipeline_stages", Attr::Ints(barriers.iter().map(|(_, n)| *n).collect()));
-    let producer = edit.inst(Op::Machine(MachineOp::IsProducerWarp), &[], own);
+    let mut pipelines: Vec<Pipeline> = tma_pipelines.iter().map(TmaPipeline::pipeline).collect();
+    pipelines.dedup();
+    let producer = GpuOp::from(IsProducerWarp { pipelines, warps: None }).inst(vec![], None);
     let producer = edit.first(body, producer, flag);
     edit.choose(body, producer, [copies, rest]);
-    let elect = edit.inst(Op::Machine(MachineOp::Elect), &[], Attrs::new());
-    let elect = edit.first(copies, elect, flag);
+    let elect = edit.first(copies, GpuOp::from(Elect {}).inst(vec![], None), flag);
     edit.choose(copies, elect, [alone, nobody]);
     edit.yields(copies, &[]);
     edit.yields(nobody, &[]);
@@ -87,7 +84,7 @@ fn tma_pipelines<'a>(kernel: &mut Kernel, multi_stage: &'a PlannedPipeline) -> V
         kernel.buffers.get_mut(*b).into_iter().for_each(|b| b.bytes *= multi_stage.stages);
     }
     kernel.buffers.push(Buffer { bytes: BARRIERS * multi_stage.stages, offset: 0 });
-    let barriers = kernel.buffers.len() as i64 - 1;
+    let barriers = kernel.buffers.len() - 1;
     let tma_pipeline = |feed| TmaPipeline {
         feed,
         barriers,
@@ -173,26 +170,24 @@ impl Bring<'_> {
         let buffers =
             tma_pipeline.multi_stage_buffers.iter().filter_map(|b| self.edit.kernel.buffers.get(*b));
         let whole: u32 = buffers.map(|b| b.bytes / tma_pipeline.stages.max(1)).sum();
-        let open = tma_pipeline.attrs().with("bytes", Attr::Int(whole.into()));
-        let open = self.edit.inst(Op::Machine(MachineOp::ProducerAcquire), &[], open);
-        self.edit.add(block, open, &[]);
+        let pipeline = tma_pipeline.pipeline();
+        self.edit.gpu(block, ProducerAcquire { pipeline, bytes: whole }, &[], &[]);
         for (t, multi_stage) in tma_pipeline.feed.taken.iter().zip(&tma_pipeline.multi_stage_buffers) {
             let load = self.edit.kernel.func().insts[t.load].clone();
             let places = load.operands.iter().take(3);
             let operands: Vec<ValueId> = places.map(|v| renamed.get(v).copied().unwrap_or(*v)).collect();
             let ty = load.results.first().map(|r| self.edit.kernel.func().ty(*r));
             let shape = ty.and_then(|ty| self.edit.kernel.module.types.get(ty).shape()).unwrap_or(&[]);
-            let attrs = hints(&load)
-                .with("buffers", Attr::Ints(vec![*multi_stage as i64, tma_pipeline.barriers]))
-                .with("pipeline_stages", Attr::Int(tma_pipeline.stages.into()))
-                .with("shape", Attr::Ints(shape.iter().map(|n| i64::from(*n)).collect()))
-                .with("span", Attr::Int(t.span.into()));
-            let mut copy = self.edit.inst(Op::Machine(MachineOp::TmaLoad), &operands, attrs);
-            copy.loc = load.loc;
-            self.edit.add(block, copy, &[]);
+            let Ok(shape) = shape.try_into() else { continue };
+            let copy = TmaLoad {
+                destination: *multi_stage,
+                pipeline,
+                copied: TmaBox { shape, span: t.span },
+                caching: Caching::of(&load.attrs),
+            };
+            self.edit.add(block, GpuOp::from(copy).inst(operands, load.loc), &[]);
         }
-        let send = self.edit.inst(Op::Machine(MachineOp::ProducerCommit), &[], tma_pipeline.attrs());
-        self.edit.add(block, send, &[]);
+        self.edit.gpu(block, ProducerCommit { pipeline }, &[], &[]);
     }
 }
 
@@ -202,34 +197,31 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     edit.loc = edit.kernel.func().insts[feed.product].loc;
     let gone = |i: &InstId| feed.taken.iter().any(|t| t.load == *i || t.store == *i);
     let insts = std::mem::take(&mut edit.func().blocks[feed.block].insts);
-    let attrs = tma_pipeline.attrs();
+    let pipeline = tma_pipeline.pipeline();
     let i32 = edit.scalar(DType::I32);
     for i in insts.into_iter().filter(|i| !gone(i)) {
         if i == feed.product {
-            let receive = edit.inst(Op::Machine(MachineOp::ConsumerWait), &[], attrs.clone());
+            let receive = edit.inst_of(ConsumerWait { pipeline });
             let stage = edit.first(feed.block, receive, i32);
             let inst = &mut edit.func().insts[i];
-            // The buffer and the stages of each side.
-            let of = |b: &Option<usize>| -> (i64, i64) {
-                let taken = feed
-                    .taken
-                    .iter()
-                    .zip(&tma_pipeline.multi_stage_buffers)
-                    .find(|(t, _)| Some(t.buffer) == *b);
-                match taken {
-                    Some((_, multi_stage)) => (*multi_stage as i64, tma_pipeline.stages.into()),
-                    None => (b.map_or(-1, |b| b as i64), 1),
+            // The multi-stage buffer of each side that is brought.
+            let staged = |operand: &mut MmaOperand| {
+                let MmaOperand::Shared { buffer, .. } = operand else { return };
+                let mut taken = feed.taken.iter().zip(&tma_pipeline.multi_stage_buffers);
+                if let Some((_, multi_stage)) = taken.find(|(t, _)| t.buffer == buffer.buffer) {
+                    *buffer = BufferRef { buffer: *multi_stage, stages: Some(tma_pipeline.stages) };
                 }
             };
-            let (buffers, slots) = named(inst).iter().map(of).unzip();
-            inst.attrs.set("buffers", Attr::Ints(buffers));
-            inst.attrs.set("buffer_stages", Attr::Ints(slots));
+            GpuOp::change(inst, |op| {
+                if let GpuOp::Mma(mma) = op {
+                    [&mut mma.a, &mut mma.b].into_iter().for_each(staged);
+                }
+            });
             inst.operands.push(stage);
         }
         edit.func().blocks[feed.block].insts.push(i);
         if i == feed.product && feed.in_flight.is_none() {
-            let release = edit.inst(Op::Machine(MachineOp::ConsumerRelease), &[], attrs.clone());
-            edit.add(feed.block, release, &[]);
+            edit.gpu(feed.block, ConsumerRelease { pipeline, when: false }, &[], &[]);
         }
     }
     let Some(in_flight) = &feed.in_flight else { return };
@@ -243,7 +235,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     let lo = edit.kernel.func().insts[id].operands.first().copied();
     if let (Some(iv), Some(lo)) = (iv, lo) {
         let later = edit.compute(feed.block, ElementwiseOp::Ne, &[iv, lo], DType::Bool);
-        release(edit, feed.block, &attrs, later);
+        edit.gpu(feed.block, ConsumerRelease { pipeline, when: true }, &[later], &[]);
     }
     edit.func().blocks[feed.block].insts.push(end);
     let Some(at) = edit.func().blocks[outer].insts.iter().position(|i| *i == id) else { return };
@@ -251,13 +243,7 @@ fn receive(edit: &mut Edit<'_>, tma_pipeline: &TmaPipeline<'_>, (body, rest): (B
     in_flight.land(edit, outer, id);
     if let Some(lo) = lo {
         let came = edit.comes(id, outer, lo, 0);
-        release(edit, outer, &attrs, came);
+        edit.gpu(outer, ConsumerRelease { pipeline, when: true }, &[came], &[]);
     }
     edit.func().blocks[outer].insts.extend(tail);
-}
-
-fn release(edit: &mut Edit<'_>, block: BlockId, attrs: &Attrs, when: ValueId) {
-    let attrs = attrs.clone().with("when", Attr::Bool(true));
-    let release = edit.inst(Op::Machine(MachineOp::ConsumerRelease), &[when], attrs);
-    edit.add(block, release, &[]);
 }

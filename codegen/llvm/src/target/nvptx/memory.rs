@@ -7,8 +7,8 @@ use inkwell::values::{BasicValueEnum, IntValue};
 use super::{Kind, Nvptx, cluster};
 use crate::emit::value::{vector_of, word};
 use crate::emit::{Emit, Res, bug};
-use crate::target::caching::{Caching, Evict, Level};
 use crate::target::{Access, Space};
+use tk_gpu::ir::caching::{Caching, Evict, Level};
 
 /// The most parts of a wide access.
 const PARTS: usize = 4;

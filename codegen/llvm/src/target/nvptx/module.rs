@@ -7,9 +7,11 @@ use inkwell::targets::{InitializationConfig, RelocMode, Target};
 use inkwell::types::AnyType;
 use inkwell::values::FunctionValue;
 use tk_gpu::Kernel;
-use tk_ops::{DType, MachineOp, Op};
+use tk_gpu::ir::caching::{Caching, Evict};
+use tk_gpu::ir::op::GpuOp;
+use tk_ops::DType;
 use tk_tile::message::Message;
-use tk_tile::walk;
+use tk_tile::{Inst, walk};
 
 use super::Nvptx;
 use crate::emit::{Res, Stop};
@@ -111,16 +113,21 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
 /// Whether a kernel multiplies matrices of 8-bit floats by an instruction.
 fn multiplies_f8(kernel: &Kernel) -> bool {
     let func = kernel.func();
-    walk::insts(func).into_iter().map(|i| &func.insts[i]).any(|i| {
-        let mut elems = i.attrs.str("elem").unwrap_or("").split(' ').filter_map(DType::parse);
-        i.op == Op::Machine(MachineOp::Mma) && elems.any(DType::is_f8)
-    })
+    walk::insts(func).into_iter().map(|i| &func.insts[i]).any(
+        |i| matches!(GpuOp::of(i), Some(GpuOp::Mma(mma)) if mma.product.elems.into_iter().any(DType::is_f8)),
+    )
 }
 
 /// Whether an access says when what it touches leaves the cache.
 fn evicts(kernel: &Kernel) -> bool {
     let func = kernel.func();
-    walk::insts(func).into_iter().any(|i| func.insts[i].attrs.get("evict").is_some())
+    let caching = |i: &Inst| match GpuOp::of(i) {
+        Some(GpuOp::AsyncCopy(copy)) => copy.caching,
+        Some(GpuOp::TmaLoad(load)) => load.caching,
+        Some(GpuOp::TmaStore(store)) => store.caching,
+        _ => Caching::of(&i.attrs),
+    };
+    walk::insts(func).into_iter().any(|i| caching(&func.insts[i]).evict != Evict::Normal)
 }
 
 /// Says of a kernel in PTX that its blocks are launched in clusters: a launch need not say it then. LLVM 19 has no form for it.

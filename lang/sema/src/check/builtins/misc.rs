@@ -28,7 +28,7 @@ impl Cx<'_, '_> {
             Op::Random(o) => self.random_row(&s, o),
             Op::Control(o) => self.control_row(&s, o),
             Op::Host(o) => self.host_row(&s, o),
-            Op::Memory(_) | Op::Atomic(_) | Op::Machine(_) => None,
+            Op::Memory(_) | Op::Atomic(_) | Op::Target => None,
         };
         h.unwrap_or_else(|| HExpr::err(span))
     }

@@ -410,7 +410,7 @@ impl Cx<'_, '_> {
             | Op::Random(_)
             | Op::Control(_)
             | Op::Host(_)
-            | Op::Machine(_) => self.other_row(s),
+            | Op::Target => self.other_row(s),
         }
     }
 }

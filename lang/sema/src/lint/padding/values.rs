@@ -96,7 +96,7 @@ impl<'a> Eval<'a> {
             },
             Op::Random(RandomOp::Rand | RandomOp::Randn | RandomOp::RandInt) => rank(&e.ty).map(Tile::data),
             // A number of the program or the like; a tile that is not followed has unknown padding.
-            Op::Control(_) | Op::Atomic(_) | Op::Random(_) | Op::Host(_) | Op::Machine(_) | Op::Dot(_) => {
+            Op::Control(_) | Op::Atomic(_) | Op::Random(_) | Op::Host(_) | Op::Target | Op::Dot(_) => {
                 rank(&e.ty).map(|r| if r == 0 { Tile::uniform(0) } else { Tile::unknown(r) })
             }
             Op::Shape(_) | Op::Scan(_) | Op::Memory(_) => rank(&e.ty).map(Tile::unknown),

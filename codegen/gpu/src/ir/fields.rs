@@ -1,0 +1,369 @@
+//! How the fields of operations are printed as attributes and parsed: [`Field`], implemented for each type of a field.
+//!
+//! Guarantees that a field that was printed is read back, and that a missing, unknown or ill-typed one is an error.
+
+use tk_ops::DType;
+use tk_tile::{Attr, Attrs};
+
+use super::caching::Caching;
+use super::op::{BufferRef, MmaOperand, Pipeline, Placement, Product, Strides, TmaBox};
+use crate::target::mma::InstructionName;
+use crate::target::precision::Precision;
+
+type Read<T> = Result<T, String>;
+
+/// The attributes of an operation that is being read.
+pub struct Fields(Vec<(&'static str, Attr)>);
+
+impl Fields {
+    /// Of these.
+    pub fn new(attrs: &Attrs) -> Fields {
+        Fields(attrs.iter().map(|(n, a)| (n, a.clone())).collect())
+    }
+
+    fn take(&mut self, name: &str) -> Option<Attr> {
+        let at = self.0.iter().position(|(n, _)| *n == name)?;
+        Some(self.0.remove(at).1)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(n, _)| *n == name)
+    }
+
+    /// All have been read.
+    ///
+    /// # Errors
+    /// The first that was not.
+    pub fn end(&self) -> Read<()> {
+        self.0.first().map_or(Ok(()), |(n, _)| Err(format!("it has no field `{n}`")))
+    }
+}
+
+/// The type of a field.
+pub trait Field: Sized {
+    /// The attributes of a field with this name.
+    fn names(name: &'static str) -> Vec<&'static str> {
+        vec![name]
+    }
+    /// Adds the attributes.
+    fn write(&self, name: &'static str, out: &mut Attrs);
+    /// Takes the attributes.
+    ///
+    /// # Errors
+    /// The one that is missing or of another type.
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self>;
+}
+
+fn missing<T>(name: &str) -> Read<T> {
+    Err(format!("it needs the field `{name}`"))
+}
+
+fn ill_typed<T>(name: &str, wanted: &str) -> Read<T> {
+    Err(format!("`{name}` must be {wanted}"))
+}
+
+/// Implements [`Field`] for numbers.
+macro_rules! numbers {
+    ($($ty:ident: $what:literal)*) => {$(
+        impl Field for $ty {
+            fn write(&self, name: &'static str, out: &mut Attrs) {
+                out.set(name, Attr::Int(i64::try_from(*self).unwrap_or(i64::MAX)));
+            }
+
+            fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+                match from.take(name) {
+                    Some(Attr::Int(i)) => $ty::try_from(i).or_else(|_| ill_typed(name, $what)),
+                    Some(_) => ill_typed(name, $what),
+                    None => missing(name),
+                }
+            }
+        }
+
+        impl Field for Vec<$ty> {
+            fn write(&self, name: &'static str, out: &mut Attrs) {
+                out.set(name, Attr::Ints(self.iter().map(|i| i64::try_from(*i).unwrap_or(i64::MAX)).collect()));
+            }
+
+            fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+                let all = match from.take(name) {
+                    Some(Attr::Ints(all)) => all.into_iter().map($ty::try_from).collect::<Result<_, _>>().ok(),
+                    Some(_) => None,
+                    None => return missing(name),
+                };
+                all.map_or_else(|| ill_typed(name, concat!("a list, each ", $what)), Ok)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    i64: "an integer"
+    u32: "an integer from 0 to 4294967295"
+    usize: "an integer that is not negative"
+}
+
+impl Field for bool {
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        if *self {
+            out.set(name, Attr::Bool(true));
+        }
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        match from.take(name) {
+            Some(Attr::Bool(b)) => Ok(b),
+            Some(_) => ill_typed(name, "`true` or `false`"),
+            None => Ok(false),
+        }
+    }
+}
+
+impl Field for Option<u32> {
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        if let Some(n) = self {
+            n.write(name, out);
+        }
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        if from.has(name) { u32::read(name, from).map(Some) } else { Ok(None) }
+    }
+}
+
+/// A string that `parse` knows.
+fn word<T>(name: &str, attr: Option<Attr>, parse: impl Fn(&str) -> Option<T>, wanted: &str) -> Read<T> {
+    match attr {
+        Some(Attr::Str(s)) => parse(&s).map_or_else(|| ill_typed(name, wanted), Ok),
+        Some(_) => ill_typed(name, wanted),
+        None => missing(name),
+    }
+}
+
+impl Field for InstructionName {
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        out.set(name, Attr::Str(self.0.into()));
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        word(name, from.take(name), InstructionName::parse, "the name of a matrix instruction")
+    }
+}
+
+/// The stages of buffers, if one of them has some.
+const STAGES: &str = "buffer_stages";
+
+fn write_stages(buffers: &[BufferRef], out: &mut Attrs) {
+    if buffers.iter().any(|b| b.stages.is_some()) {
+        buffers.iter().map(|b| b.count()).collect::<Vec<u32>>().write(STAGES, out);
+    }
+}
+
+/// These buffers with their stages.
+fn read_stages(buffers: Vec<usize>, from: &mut Fields) -> Read<Vec<BufferRef>> {
+    if !from.has(STAGES) {
+        return Ok(buffers.into_iter().map(BufferRef::whole).collect());
+    }
+    let stages = Vec::<u32>::read(STAGES, from)?;
+    if stages.len() != buffers.len() || stages.contains(&0) {
+        return ill_typed(STAGES, "a positive integer for each buffer");
+    }
+    Ok(buffers.into_iter().zip(stages).map(|(buffer, n)| BufferRef { buffer, stages: Some(n) }).collect())
+}
+
+impl Field for BufferRef {
+    fn names(name: &'static str) -> Vec<&'static str> {
+        vec![name, STAGES]
+    }
+
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        self.buffer.write(name, out);
+        write_stages(&[*self], out);
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        let buffer = usize::read(name, from)?;
+        read_stages(vec![buffer], from)?.pop().map_or_else(|| missing(name), Ok)
+    }
+}
+
+impl Field for [BufferRef; 2] {
+    fn names(name: &'static str) -> Vec<&'static str> {
+        vec![name, STAGES]
+    }
+
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        self.map(|b| b.buffer).to_vec().write(name, out);
+        write_stages(self, out);
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        let buffers = Vec::<usize>::read(name, from)?;
+        read_stages(buffers, from)?.try_into().or_else(|_| ill_typed(name, "two buffers"))
+    }
+}
+
+impl Field for Strides {
+    fn names(_: &'static str) -> Vec<&'static str> {
+        vec!["start", "strides"]
+    }
+
+    fn write(&self, _: &'static str, out: &mut Attrs) {
+        self.start.write("start", out);
+        self.strides.write("strides", out);
+    }
+
+    fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
+        Ok(Strides { start: i64::read("start", from)?, strides: Vec::read("strides", from)? })
+    }
+}
+
+impl Field for Placement {
+    fn names(name: &'static str) -> Vec<&'static str> {
+        [Strides::names(name), vec!["bases"]].concat()
+    }
+
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        match self {
+            Placement::Strided(strides) => strides.write(name, out),
+            Placement::Swizzled { bases } => bases.write("bases", out),
+        }
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        if from.has("bases") {
+            return Ok(Placement::Swizzled { bases: Vec::read("bases", from)? });
+        }
+        if !from.has("start") && !from.has("strides") {
+            return Err("it needs `bases`, or `start` and `strides`".into());
+        }
+        Strides::read(name, from).map(Placement::Strided)
+    }
+}
+
+impl Field for MmaOperand {
+    fn names(name: &'static str) -> Vec<&'static str> {
+        if name == "a" { vec!["a", "a_bases", "a_stages"] } else { vec!["b", "b_bases", "b_stages"] }
+    }
+
+    fn write(&self, name: &'static str, out: &mut Attrs) {
+        if let (MmaOperand::Shared { buffer, bases }, [name, all, stages]) =
+            (self, Self::names(name).as_slice())
+        {
+            buffer.buffer.write(name, out);
+            bases.write(all, out);
+            buffer.stages.write(stages, out);
+        }
+    }
+
+    fn read(name: &'static str, from: &mut Fields) -> Read<Self> {
+        let [name, bases, stages] = Self::names(name)[..] else { return missing(name) };
+        if !from.has(name) {
+            return Ok(MmaOperand::Registers);
+        }
+        let buffer = BufferRef { buffer: usize::read(name, from)?, stages: Option::read(stages, from)? };
+        if buffer.stages == Some(0) {
+            return ill_typed(stages, "positive");
+        }
+        Ok(MmaOperand::Shared { buffer, bases: Vec::read(bases, from)? })
+    }
+}
+
+impl Field for Product {
+    fn names(_: &'static str) -> Vec<&'static str> {
+        vec!["elem", "fast", "k", "precision"]
+    }
+
+    fn write(&self, _: &'static str, out: &mut Attrs) {
+        out.set("elem", Attr::Str(self.elems.map(DType::name).join(" ")));
+        self.fast.write("fast", out);
+        self.k.write("k", out);
+        if self.precision != Precision::Ieee {
+            out.set("precision", Attr::Str(self.precision.name().into()));
+        }
+    }
+
+    fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
+        let pair = |s: &str| -> Option<[DType; 2]> {
+            s.split(' ').map(DType::parse).collect::<Option<Vec<_>>>()?.try_into().ok()
+        };
+        let elems = word("elem", from.take("elem"), pair, "two element types")?;
+        let precision = match from.take("precision") {
+            None => Precision::Ieee,
+            some => word("precision", some, Precision::parse, "a precision")?,
+        };
+        Ok(Product { elems, k: u32::read("k", from)?, precision, fast: bool::read("fast", from)? })
+    }
+}
+
+impl Field for Caching {
+    fn names(_: &'static str) -> Vec<&'static str> {
+        vec!["cache", "evict"]
+    }
+
+    fn write(&self, _: &'static str, out: &mut Attrs) {
+        let (cache, evict) = self.words();
+        for (name, word) in [("cache", cache), ("evict", evict)] {
+            if let Some(word) = word {
+                out.set(name, Attr::Str(word.into()));
+            }
+        }
+    }
+
+    fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
+        Ok(Caching::of_words(from.take("cache").as_ref(), from.take("evict").as_ref()))
+    }
+}
+
+impl Field for Pipeline {
+    fn names(_: &'static str) -> Vec<&'static str> {
+        vec!["barriers", "pipeline_stages"]
+    }
+
+    fn write(&self, _: &'static str, out: &mut Attrs) {
+        self.barriers.write("barriers", out);
+        self.stages.write("pipeline_stages", out);
+    }
+
+    fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
+        Ok(Pipeline { barriers: usize::read("barriers", from)?, stages: u32::read("pipeline_stages", from)? })
+    }
+}
+
+impl Field for Vec<Pipeline> {
+    fn names(name: &'static str) -> Vec<&'static str> {
+        Pipeline::names(name)
+    }
+
+    fn write(&self, _: &'static str, out: &mut Attrs) {
+        self.iter().map(|p| p.barriers).collect::<Vec<usize>>().write("barriers", out);
+        self.iter().map(|p| p.stages).collect::<Vec<u32>>().write("pipeline_stages", out);
+    }
+
+    fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
+        let barriers = Vec::<usize>::read("barriers", from)?;
+        let stages = Vec::<u32>::read("pipeline_stages", from)?;
+        if stages.len() != barriers.len() {
+            return ill_typed("pipeline_stages", "a number for each pipeline");
+        }
+        Ok(barriers.into_iter().zip(stages).map(|(barriers, stages)| Pipeline { barriers, stages }).collect())
+    }
+}
+
+impl Field for TmaBox {
+    fn names(_: &'static str) -> Vec<&'static str> {
+        vec!["shape", "span"]
+    }
+
+    fn write(&self, _: &'static str, out: &mut Attrs) {
+        self.shape.to_vec().write("shape", out);
+        self.span.write("span", out);
+    }
+
+    fn read(_: &'static str, from: &mut Fields) -> Read<Self> {
+        let shape = Vec::<u32>::read("shape", from)?.try_into();
+        Ok(TmaBox {
+            shape: shape.or_else(|_| ill_typed("shape", "two extents"))?,
+            span: u32::read("span", from)?,
+        })
+    }
+}
