@@ -9,6 +9,8 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 TK := target/debug/tk
 TRANSFORMER := target/debug/tk-transformer
 PYTHON := .venv/bin/python
+# `cargo xtask` with the features of all default members: nothing is compiled for it that tests have compiled.
+XTASK := cargo run --quiet --bin xtask --
 
 # Where scripts/setup installs NVIDIA's assembler: `tk` uses no `.venv` that is not active or named. The same is in
 # .cargo/config.toml, for `cargo` without `make`.
@@ -19,66 +21,80 @@ export TK_TARGETS ?= sm_90a
 
 KERNELS := examples/*.tk stdlib/*.tk stdlib/*/*.tk
 
-.PHONY: demo test setup build format lint unit kernels together simulated sim sim64 sim-wmma numpy evidence transformer editors tidy bless
+# Runs a command as a stage, named after its target, which says how long it took.
+STAGE = @scripts/stage $@
+
+.PHONY: demo test setup build format lint unit programs kernels together simulated sim sim64 sim-wmma numpy evidence transformer editors tidy bless
 
 demo: build
 	@scripts/demo $(TK) $(TRANSFORMER)
 
-test: setup format lint unit kernels together editors tidy
+test: setup format lint unit programs kernels together editors tidy
+	@scripts/stage --table
 	@echo "make test: everything is green"
 
 setup:
+	@scripts/stage --begin
 	@scripts/setup
 
 build: setup
 	cargo build --package tk-cli --package tk-transformer
 
 format: setup
-	cargo fmt --all --check
+	$(STAGE) cargo fmt --all --check
 
 lint: setup
-	@scripts/lint
+	$(STAGE) scripts/lint
 
+# The default members. The feature is the compiler inside of the library `tk`.
 unit: setup
-	cargo test --workspace
+	$(STAGE) cargo test --features tk/jit
+
+# The others that have tests. Their crates of ours are those of `unit`.
+programs: unit
+	$(STAGE) cargo test --package tk-transformer --package tk-gpu-bench
 
 # `tk` was built by `unit`, for its tests of the command.
 kernels: unit
-	$(TK) fmt --check examples stdlib tests/device
-	$(TK) check $(KERNELS) examples/transformer/kernels/*.tk
-	$(TK) test $(KERNELS)
+	$(STAGE) bash -exc '$(TK) fmt --check examples stdlib tests/device; \
+		$(TK) check $(KERNELS) examples/transformer/kernels/*.tk; \
+		$(TK) test $(KERNELS)'
 
-# What runs the commands that `unit` has built, two at a time: most of it takes one core.
-together: unit
-	@$(MAKE) --no-print-directory --old-file=unit --jobs=2 --output-sync=target sim sim64 sim-wmma numpy evidence transformer
+# What runs the commands that `unit` and `programs` have built, two at a time: most of it takes one core.
+together: unit programs
+	@$(MAKE) --no-print-directory --old-file=unit --old-file=programs --jobs=2 --output-sync=target sim sim64 sim-wmma numpy evidence transformer
 
 # The same on the simulated targets: what Hopper, CDNA and RDNA have.
 simulated: sim sim64 sim-wmma
 
-sim sim64 sim-wmma: unit
-	$(TK) test --device $@ $(KERNELS) tests/device/*.tk
+# The files of `tests/device` run on `sim` and `sim64` in `cli/tests/it/simulated.rs`, which compares more.
+sim sim64: unit
+	$(STAGE) $(TK) test --device $@ $(KERNELS)
+
+sim-wmma: unit
+	$(STAGE) $(TK) test --device $@ $(KERNELS) tests/device/*.tk
 
 numpy: unit
-	$(PYTHON) tests/numpy/compare.py --tk $(TK)
+	$(STAGE) $(PYTHON) tests/numpy/compare.py --tk $(TK)
 
 # Conversions, integers, orders, random numbers and functions against NumPy, ml_dtypes and mpmath.
 evidence: unit
-	$(PYTHON) tests/evidence/evidence.py --tk $(TK)
+	$(STAGE) $(PYTHON) tests/evidence/evidence.py --tk $(TK)
 
 # The language model against references in float64.
-transformer: unit
-	@scripts/transformer $(TRANSFORMER) $(PYTHON)
+transformer: programs
+	$(STAGE) scripts/transformer $(TRANSFORMER) $(PYTHON)
 
 # The grammar, the extension for VS Code, and the language server by two clients that are not ours.
 editors: unit
 	@scripts/setup editors
-	TK=$(abspath $(TK)) editors/tests/run
+	$(STAGE) env TK=$(abspath $(TK)) editors/tests/run
 
 tidy: unit
-	cargo xtask tidy
+	$(STAGE) $(XTASK) tidy
 
 # Regenerates pages and rendered messages. Read every changed line before committing.
 bless:
-	cargo xtask ops
-	TK_BLESS=1 cargo test --package tk-fmt --test pages
-	TK_BLESS=1 cargo test --package tk-cli --test spec
+	$(XTASK) ops
+	TK_BLESS=1 cargo test --package tk-fmt --test it pages::
+	TK_BLESS=1 cargo test --package tk-cli --test it spec::

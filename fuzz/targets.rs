@@ -1,6 +1,6 @@
 //! What must hold of any input: of a source text for the parser, of one for the checker and what follows it, of IR text, of a
 //! bundle.
-//! The fuzzer and the test `runtime/launch/tests/fuzz.rs` call the same functions.
+//! The fuzzer and the test `runtime/launch/tests/it/fuzz` call the same functions.
 //!
 //! May assume nothing about the bytes. A property that does not hold is a panic.
 

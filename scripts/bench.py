@@ -60,9 +60,9 @@ def best_of_numpy(run):
     return min(times)
 
 
-def criterion(package, bench, name, variant=None):
+def criterion(bench, name, variant=None):
     """Runs one benchmark and gives the seconds of its fastest sample and of the median."""
-    words = ["cargo", "bench", "--package", package, "--bench", bench, "--"]
+    words = ["cargo", "bench", "--package", "tk-bench", "--bench", bench, "--"]
     exact = f"{name}/{variant}" if variant else name
     done = subprocess.run(words + ["--exact", exact], cwd=ROOT, capture_output=True, text=True)
     if done.returncode != 0:
@@ -81,11 +81,11 @@ def main():
     for name, make, work, unit in CASES:
         run = make()
         before = best_of_numpy(run)
-        ours, _ = criterion("tk-interp", "speed", name, "all threads")
+        ours, _ = criterion("speed", name, "all threads")
         numpy = min(before, best_of_numpy(run))
         shown = [f"{t * 1e3:7.2f} ms {work / t / 1e9:5.1f} {unit}" for t in (ours, numpy)]
         print(f"{name:26} {shown[0]:>20} {shown[1]:>20}   {numpy / ours:.2f}")
-    best, median = criterion("tk-sema", "check", "check 2,000 lines")
+    best, median = criterion("check", "check 2,000 lines")
     print(f"check 2,000 lines          {best * 1e3:7.2f} ms (median {median * 1e3:.2f} ms; the goal is 50 ms)")
 
 

@@ -1,23 +1,15 @@
-//! Every AMD target has everything: `support/building.rs`. LLVM verifies the machine code after each of its passes; a process
-//! of its own, since what it gives to assemblers of others does not hold to that (PTX has no machine registers).
+//! Every AMD target has everything: `it/support/building.rs`. LLVM verifies the machine code after each of its passes.
+//!
+//! A process of its own, and so no module of `it`: that option of LLVM holds for the whole process, and what LLVM gives
+//! to the assemblers of others does not pass (PTX has no machine registers).
 #![cfg(feature = "llvm")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-#[path = "support/building.rs"]
-mod building;
-#[allow(dead_code, reason = "another test runs the programs")]
-#[path = "support/everything.rs"]
-mod everything;
-#[path = "support/lanes.rs"]
-mod lanes;
-#[allow(dead_code, reason = "another test writes pages")]
-#[path = "support/markdown.rs"]
-mod markdown;
-#[allow(dead_code, reason = "another test shows diagnostics")]
-#[path = "support/program.rs"]
-mod program;
+#[allow(dead_code, reason = "the other tests of the command use the rest")]
+#[path = "it/support/mod.rs"]
+mod support;
 
-use building::{has_everything, has_operations};
+use support::building::{has_everything, has_operations};
 use tk_gpu::target::spec::{GFX90A, GFX942, GFX1100};
 
 #[test]

@@ -11,13 +11,13 @@ use tk_sema::contract::SetValue;
 use tk_syntax::Diagnostic;
 use tk_syntax::render;
 
-/// A checked source file, and a GPU for its kernels.
+/// A checked source file, and a device for its kernels.
 #[derive(Clone, Debug)]
 pub struct Program {
     launcher: Launcher,
 }
 
-/// An error of a source file, or of the GPU.
+/// An error of a source file, or of the device.
 #[derive(Clone, Debug)]
 pub struct ProgramError(String);
 

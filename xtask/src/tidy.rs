@@ -30,6 +30,7 @@ pub fn run(root: &Path) -> Result<(), Vec<String>> {
     }
     problems.extend(words::check(root, &rust));
     problems.extend(safety::check(root, &rust));
+    problems.extend(untested(root, &rust));
     problems.extend(codes(root));
     problems.extend(ops::check(root));
     problems.extend(schema::check(root));
@@ -125,6 +126,20 @@ fn warp_width(file: &File) -> Vec<String> {
 /// Lines that are no comments, numbered from 1.
 fn code_lines(file: &File) -> impl Iterator<Item = (usize, &str)> {
     file.text.lines().enumerate().map(|(i, l)| (i + 1, l)).filter(|(_, l)| !l.trim_start().starts_with("//"))
+}
+
+/// Tests in the sources of a library whose manifest says that there are none: Cargo would not run them.
+fn untested(root: &Path, rust: &[File]) -> Vec<String> {
+    let manifests = source::files(root, "", "toml");
+    let without =
+        manifests.iter().filter(|m| m.text.contains("\n[lib]\n") && m.text.contains("\ntest = false\n"));
+    let folders: Vec<String> =
+        without.filter_map(|m| m.path.strip_suffix("Cargo.toml")).map(|f| format!("{f}src/")).collect();
+    let inside = rust.iter().filter(|f| folders.iter().any(|folder| f.path.starts_with(folder)));
+    inside
+        .filter(|f| code_lines(f).any(|(_, line)| line.trim() == "#[test]"))
+        .map(|f| format!("{}: its tests do not run: the manifest has `test = false`", f.path))
+        .collect()
 }
 
 /// Every code has a page, every page a code.

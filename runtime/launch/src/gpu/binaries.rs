@@ -6,18 +6,22 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use tk_sema::contract;
+use tk_tile::text;
 
 use super::device::Device;
 use super::error::CudaError;
 use super::kernel::Kernel;
-use crate::compile::{ArgFacts, Compile, CompileOptions};
+use super::launcher::bug;
+use super::vendor::Code;
+use crate::compile::{ArgFacts, Binary, Compile, CompileOptions, params};
 use crate::device::LaunchOptions;
 use crate::session::{Compiled, Wrong, lock};
 
 /// The kernels of a device, by specialization and what else they were made for.
 pub(crate) struct Binaries {
     device: Device,
-    target: &'static str,
+    /// The target of the binaries. None on the CPU, which runs tile IR as it is.
+    target: Option<&'static str>,
     compiler: Arc<dyn Compile>,
     known: Mutex<HashMap<(u64, CompileOptions), Arc<Kernel>>>,
 }
@@ -31,11 +35,14 @@ impl fmt::Debug for Binaries {
 impl Binaries {
     /// None yet. Fails if the device has no target.
     pub fn new(device: Device, compiler: Arc<dyn Compile>) -> Result<Binaries, CudaError> {
-        let target = device.target().ok_or_else(|| {
-            let (name, architecture) = (device.name(), device.architecture());
-            let sentence = format!("kernels cannot be built for the {name}: it has {architecture}");
-            CudaError::new(sentence, format!("{}, or `--device cpu`", device.vendor().supported))
-        })?;
+        let target = match device.vendor().code {
+            Code::Tile => None,
+            Code::Machine => Some(device.target().ok_or_else(|| {
+                let (name, architecture) = (device.name(), device.architecture());
+                let sentence = format!("kernels cannot be built for the {name}: it has {architecture}");
+                CudaError::new(sentence, format!("{}, or `--device cpu`", device.vendor().supported))
+            })?),
+        };
         Ok(Binaries { device, target, compiler, known: Mutex::new(HashMap::new()) })
     }
 
@@ -47,7 +54,8 @@ impl Binaries {
     /// The facts that launch contracts and compile-time code may ask for about the device.
     pub fn facts(&self) -> contract::Device {
         let (sms, smem) = (self.device.sms().into(), self.device.shared_bytes().into());
-        contract::Device { sms, smem, target: self.compiler.target(self.target) }
+        let target = self.target.map(|name| self.compiler.target(name)).unwrap_or_default();
+        contract::Device { sms, smem, target }
     }
 
     /// The kernel of a specialization. Two threads may make the same one at the same time; the first is kept.
@@ -58,13 +66,35 @@ impl Binaries {
         facts: Vec<ArgFacts>,
     ) -> Result<Arc<Kernel>, Wrong> {
         let LaunchOptions { warps, ctas, stages, max_regs, occupancy, .. } = *options;
-        let target = self.target.to_string();
+        let target = self.target.unwrap_or_default().to_string();
         let key = (compiled.id, CompileOptions { target, warps, ctas, max_regs, occupancy, stages, facts });
         if let Some(kernel) = lock(&self.known).get(&key) {
             return Ok(Arc::clone(kernel));
         }
-        let binary = self.compiler.compile(&compiled.module, compiled.entry, &key.1)?;
+        let binary = match self.target {
+            Some(_) => self.compiler.compile(&compiled.module, compiled.entry, &key.1)?,
+            None => interpreted(compiled)?,
+        };
         let kernel = Arc::new(Kernel::of(binary));
         Ok(Arc::clone(lock(&self.known).entry(key).or_insert(kernel)))
     }
+}
+
+/// What the CPU loads: the text of the tile IR. What the kernel says goes to [`super::cpu::printed`], and its asserts are
+/// errors of the launch, so there is no control memory.
+fn interpreted(compiled: &Compiled) -> Result<Binary, Wrong> {
+    let func = compiled.module.funcs.get(compiled.entry);
+    let known = func.zip(params(&compiled.module, compiled.entry));
+    let (func, params) = known.ok_or_else(|| vec![bug("a specialization has no kernel")])?;
+    Ok(Binary {
+        name: func.name.clone(),
+        image: text::print(&compiled.module, text::Options::default()).into_bytes().into(),
+        threads: 1,
+        shared_bytes: 0,
+        blocks_per_program: 1,
+        params,
+        maps: vec![],
+        messages: Arc::default(),
+        meets: false,
+    })
 }

@@ -22,6 +22,7 @@ use super::kernel::Kernel;
 use super::key::{self, Arg, KeyHasher};
 use super::messages::Messages;
 use super::stream::Stream;
+use super::vendor::Code;
 use super::with_memory::{Failed, Scratch, WithMemory};
 use crate::compile::{ArgFacts, Compile, ParamKind, flatten};
 use crate::device::{LaunchOptions, with_notes};
@@ -141,9 +142,12 @@ impl Launcher {
     }
 
     /// The output of kernels since the last call: lines that end in a line break. A launch of a kernel that prints or
-    /// asserts waits for it.
+    /// asserts waits for it. On the CPU, of all programs.
     pub fn printed(&self) -> String {
-        self.0.printed.take()
+        match self.device().vendor().code {
+            Code::Tile => super::cpu::printed().take(),
+            Code::Machine => self.0.printed.take(),
+        }
     }
 
     /// The output of `static_print` since the last call.
@@ -377,7 +381,7 @@ impl Inner {
     }
 }
 
-fn bug(what: &str) -> Diagnostic {
+pub(crate) fn bug(what: &str) -> Diagnostic {
     Diagnostic::error(codes::INTERNAL, Span::default(), format!("internal error in a launch: {what}"), "")
 }
 

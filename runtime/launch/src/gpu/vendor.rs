@@ -19,7 +19,7 @@ pub enum Api {
     Cuda,
     /// AMD's runtime.
     Hip,
-    /// No GPU: the interpreter, which runs kernels of bundles.
+    /// No GPU: the interpreter.
     Cpu,
 }
 

@@ -1,0 +1,3 @@
+//! Tests of the benchmarks without a GPU.
+
+mod command;

@@ -1,0 +1,30 @@
+//! Tests of the command, and of what only the whole of it shows, as one program, so that LLVM is linked once.
+
+mod arrays;
+#[cfg(all(unix, feature = "llvm"))]
+mod build;
+mod check;
+mod checked;
+#[cfg(all(unix, feature = "llvm"))]
+mod devices;
+mod fmt;
+mod format;
+mod input;
+mod lsp;
+#[cfg(all(unix, feature = "llvm"))]
+mod machine;
+#[cfg(feature = "llvm")]
+mod mutated;
+#[cfg(feature = "llvm")]
+mod on_gpu;
+mod run;
+#[cfg(all(unix, feature = "llvm"))]
+mod ship;
+#[cfg(feature = "llvm")]
+mod simulated;
+mod spec;
+mod support;
+#[cfg(feature = "llvm")]
+mod targets;
+#[cfg(unix)]
+mod untrusted;

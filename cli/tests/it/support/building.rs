@@ -1,0 +1,211 @@
+//! Building, for a target, the kernels of everything of `everything.rs` and of the tests of the examples and the library, as
+//! their launches specialize them: nothing panics, nothing is refused that [`refused_by`] does not name, and the assembler or linker,
+//! where there is one, takes all of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tk_driver::{Asked, Cache, Environment, Request, Shape, Tools, Until, compile, facts_about};
+use tk_gpu::TargetSpec;
+use tk_interp::{Arg, Fault, Memory, Options};
+use tk_ops::Op;
+use tk_ops::rows::rows;
+use tk_ops::table::Receiver;
+use tk_runtime::Compiled;
+use tk_runtime::device::{Device, LaunchOptions};
+use tk_sema::contract::{self, kernel_named};
+use tk_sema::eval::Bindings;
+use tk_sema::specialize::specialize;
+use tk_syntax::SourceMap;
+use tk_tile::{TileModule, pipeline, walk};
+
+use super::everything::{self, Program, on_large_stack};
+use super::lanes::reads_of_inactive_lanes;
+use super::program;
+
+/// What a target does not have, by the end of its message before the name of the target: the page of E0805 shows a
+/// kernel that holds PTX on every target.
+fn refused_by(target: &TargetSpec) -> &'static [&'static str] {
+    if target.has_gcn {
+        &[
+            "`inline_asm` with the constraint `=r` (there are v and s, for values of 16, 32 and 64 bits, and the first one has a \
+           `=` before it)",
+        ]
+    } else {
+        &[]
+    }
+}
+
+/// What the compiler computes by itself.
+const COMPILE_TIME: &[&str] = &["next_pow2"];
+
+/// Builds kernels and runs them on the interpreter.
+struct Building {
+    target: &'static TargetSpec,
+    tools: Tools,
+    assembles: bool,
+    /// Kernels that were built, by their text: a test may launch one often.
+    built: Mutex<BTreeSet<String>>,
+    /// The operations that were in them.
+    operations: Mutex<BTreeSet<Op>>,
+    /// What was refused, with one of the kernels.
+    refused: Mutex<BTreeMap<String, String>>,
+}
+
+impl Building {
+    fn new(target: &'static TargetSpec) -> Building {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../Cargo.toml");
+        let folder = std::env::temp_dir().join(format!("tk-targets-{}", std::process::id()));
+        let tools = Tools::new(Environment::of_process(Some(&here)), Cache::at(&folder, 1 << 20));
+        let found = tools.assembler(target).map(|_| ()).map_err(|e| e.message);
+        let _ = std::fs::remove_dir_all(&folder);
+        if let Err(missing) = &found {
+            assert!(std::env::var_os("CI").is_none(), "CI: {missing}");
+            eprintln!("{missing}: text is made and not assembled");
+        }
+        Building {
+            target,
+            tools,
+            assembles: found.is_ok(),
+            built: Mutex::default(),
+            operations: Mutex::default(),
+            refused: Mutex::default(),
+        }
+    }
+
+    fn build(&self, compiled: &Compiled, options: &LaunchOptions, assemble: bool) {
+        let func = &compiled.module.funcs[compiled.entry];
+        let ops = walk::insts(func).into_iter().map(|i| func.insts[i].op);
+        self.operations.lock().unwrap().extend(ops);
+        let shape = Shape::of(self.target, Asked::from(options));
+        let text = format!("{shape:?} {}", *compiled.module);
+        if !self.built.lock().unwrap().insert(text) {
+            return;
+        }
+        let sources = SourceMap::default();
+        let target = self.target;
+        let request = Request {
+            module: &compiled.module,
+            entry: compiled.entry,
+            target,
+            shape,
+            facts: vec![],
+            sources: &sources,
+        };
+        // The text is what `reads_of_inactive_lanes` looks at; an object as well is code that is generated twice.
+        let until = match (target.has_gcn, self.assembles && assemble) {
+            (true, true) => Until::BinaryAndText,
+            (true, false) => Until::Text,
+            (false, _) => Until::Binary,
+        };
+        let made = compile(&request, target.has_gcn, until);
+        if let Some(stages) = made.as_ref().ok().and_then(|k| k.stages.as_ref()) {
+            let lines = reads_of_inactive_lanes(&stages.asm);
+            assert!(
+                lines.is_empty(),
+                "{}: lanes that are off: {lines:?}\n{}\n{}",
+                target.name,
+                *compiled.module,
+                stages.asm
+            );
+        }
+        let wrong = match made {
+            Err(wrong) => wrong.iter().map(|d| format!("{}: {}", d.code, d.message)).collect(),
+            Ok(kernel) if self.assembles && assemble => {
+                let made = self.tools.assembler(target).and_then(|a| a.assemble(&kernel));
+                made.err().map(|e| e.message).into_iter().collect()
+            }
+            Ok(_) => vec![],
+        };
+        for message in wrong {
+            self.refused.lock().unwrap().entry(message).or_insert_with(|| func.name.clone());
+        }
+    }
+}
+
+impl Device for Building {
+    fn launch(
+        &self,
+        compiled: &Compiled,
+        args: &[Arg],
+        grid: [u32; 3],
+        options: &LaunchOptions,
+        memory: &Memory,
+    ) -> Result<(), Fault> {
+        // Where LLVM assembles, its linker has little to refuse: the examples of operations are enough for it.
+        self.build(compiled, options, self.target.has_ptx);
+        let options = Options { printed: options.printed.clone(), ..Options::default() };
+        tk_interp::launch(&compiled.module, compiled.entry, args, grid, memory, &options)
+    }
+
+    fn facts(&self) -> contract::Device {
+        let smem = self.target.shared_bytes.into();
+        contract::Device { smem, target: facts_about(self.target), ..contract::Device::default() }
+    }
+}
+
+/// Builds the example of an operation as it was written: the passes would compute most of it.
+fn unfolded(building: &Building, program: &Program) {
+    let checked = program::checked(&program.text);
+    let id = kernel_named(&checked.hir, "example").unwrap();
+    let special = specialize(&checked.hir, id, &Bindings::default()).unwrap();
+    let module = TileModule::new(special.module).unwrap();
+    let module = pipeline::run_passes(pipeline::CHECKED, module, None).unwrap();
+    let entry = module.find(&special.kernel).unwrap();
+    let options = LaunchOptions { warps: 1, ..LaunchOptions::of(&[]) };
+    building.build(&Compiled { id: 0, module, entry, notes: vec![] }, &options, true);
+}
+
+/// The programs in files, which find each other.
+fn in_files(building: &Arc<Building>) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in ["examples", "stdlib"] {
+        let mut paths: Vec<_> =
+            std::fs::read_dir(root.join(folder)).unwrap().flatten().map(|e| e.path()).collect();
+        paths.sort();
+        for path in paths.iter().filter(|p| p.extension().is_some_and(|e| e == "tk")) {
+            let device: Arc<dyn Device> = building.clone();
+            program::run_on(&std::fs::read_to_string(path).unwrap(), Some(&device));
+        }
+    }
+}
+
+fn refused(target: &'static TargetSpec, whole: bool) -> Vec<String> {
+    let building = Arc::new(Building::new(target));
+    let device: Arc<dyn Device> = building.clone();
+    for program in everything::programs().iter().filter(|_| whole) {
+        program::run_on(&program.text, Some(&device));
+    }
+    in_files(&building);
+    everything::operations().iter().for_each(|p| unfolded(&building, p));
+    let of_target = format!(" cannot be compiled for `{}` yet", target.name);
+    let allowed = |m: &str| refused_by(target).iter().any(|what| *m == format!("E1003: {what}{of_target}"));
+    let refused = building.refused.lock().unwrap();
+    let mut problems: Vec<String> =
+        refused.iter().filter(|(m, _)| !allowed(m)).map(|(m, k)| format!("{k}: {m}")).collect();
+    if !whole {
+        return problems;
+    }
+    let needless =
+        refused_by(target).iter().filter(|what| !refused.contains_key(&format!("E1003: {what}{of_target}")));
+    problems.extend(needless.map(|what| format!("{what} is not refused any more")));
+    let seen = building.operations.lock().unwrap();
+    let wanted = rows().filter(|r| !matches!(r.receiver, Receiver::Test | Receiver::Buffer));
+    let missing: BTreeSet<&str> =
+        wanted.filter(|r| !matches!(r.op, Op::Host(_)) && !seen.contains(&r.op)).map(|r| r.name).collect();
+    let missing = missing.into_iter().filter(|name| !COMPILE_TIME.contains(name));
+    problems.extend(missing.map(|name| format!("no kernel has `{name}`")));
+    problems
+}
+
+/// Whatever a target refuses is a mistake.
+pub fn has_everything(target: &'static TargetSpec) {
+    on_large_stack(move || refused(target, true));
+}
+
+/// The same of the examples, the library and the example of every operation, for a target that differs little from another.
+#[allow(dead_code, reason = "`targets_amd.rs` asks for it")]
+pub fn has_operations(target: &'static TargetSpec) {
+    on_large_stack(move || refused(target, false));
+}

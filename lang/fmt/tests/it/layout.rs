@@ -1,0 +1,132 @@
+//! What the layout looks like: texts as somebody may write them, and what becomes of them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use crate::common::{files, formatted};
+
+/// Pairs of `tk` blocks of `docs/style.md`: a text, and what becomes of it.
+#[test]
+fn the_page_on_style() {
+    let (_, page) = files("docs", "md").into_iter().find(|(path, _)| path.ends_with("style.md")).unwrap();
+    let blocks: Vec<&str> = page.split("```tk\n").skip(1).map(|b| b.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 4 && blocks.len().is_multiple_of(2));
+    for pair in blocks.chunks(2) {
+        assert_eq!(formatted(pair[0]), pair[1]);
+    }
+}
+
+#[test]
+fn blocks_on_one_line() {
+    for kept in [
+        "fn f() {}\n",
+        "fn f(a: i32) -> i32 { a }\n",
+        "fn f() {\n    if a { b(); }\n}\n",
+        "const A = if b { 1 } else if c { 2 } else { 3 };\n",
+        "const A = if b {\n    1\n} else {\n    2\n};\n",
+        "struct S { a: i32, b: f32 }\n",
+        "struct S {\n    a: i32,\n}\n",
+        "struct S {}\n",
+        "test \"t\" { assert(true); }\n",
+        "fn f() {\n    while a {}\n}\n",
+    ] {
+        assert_eq!(formatted(kept), kept);
+    }
+    // Two statements, one block of several lines, or too little room.
+    assert_eq!(formatted("fn f() { a(); b }\n"), "fn f() {\n    a();\n    b\n}\n");
+    assert_eq!(
+        formatted("const A = if b { 1 } else {\n2 };"),
+        "const A = if b {\n    1\n} else {\n    2\n};\n"
+    );
+    let long = "a".repeat(60);
+    assert_eq!(
+        formatted(&format!("const A = if {long} {{ {long} }} else {{ 1 }};")),
+        format!("const A = if {long} {{\n    {long}\n}} else {{\n    1\n}};\n")
+    );
+    assert_eq!(
+        formatted(&format!("struct S {{ a: i32, {long}: i32, {long}: i32 }}")),
+        format!("struct S {{\n    a: i32,\n    {long}: i32,\n    {long}: i32,\n}}\n")
+    );
+}
+
+#[test]
+fn lists() {
+    // A single element with brackets of its own brings its lines.
+    let item = "element(1)".to_string();
+    let many = |n: usize, separator: &str| vec![item.as_str(); n].join(separator);
+    assert_eq!(
+        formatted(&format!("const A = f([{}]);", many(10, ","))),
+        format!("const A = f([\n    {},\n    {},\n]);\n", many(8, ", "), many(2, ", "))
+    );
+    // A lambda with a block is alone on several lines, unless there are two.
+    assert_eq!(
+        formatted("const A = reduce(x, axis = 1, combine = |a, b| { let c = a; c + b });"),
+        "const A = reduce(x, axis = 1, combine = |a, b| {\n    let c = a;\n    c + b\n});\n"
+    );
+    assert_eq!(
+        formatted("const A = map(|a, b| { let c = a; c + b }, x, y);"),
+        "const A = map(|a, b| {\n    let c = a;\n    c + b\n}, x, y);\n"
+    );
+    assert_eq!(
+        formatted("const A = f(|a| { b(); a }, x, |a| a, || { c(); d });"),
+        "const A = f(\n    |a| {\n        b();\n        a\n    },\n    x, |a| a,\n    || {\n        c();\n        d\n    },\n);\n"
+    );
+    // The parameters give way before the type of the result.
+    let name = "n".repeat(50);
+    assert_eq!(
+        formatted(&format!("fn {name}(first: tile[f32, N], b: i32) -> tile[f32, N] {{}}")),
+        format!("fn {name}(\n    first: tile[f32, N], b: i32,\n) -> tile[f32, N] {{}}\n")
+    );
+    // Commas: of a tuple of one always, otherwise where the lines end.
+    assert_eq!(formatted("const A = f(a,b,);const B=(1,);"), "const A = f(a, b);\nconst B = (1,);\n");
+    let name = "n".repeat(100);
+    assert_eq!(formatted(&format!("const A = ({name},);")), format!("const A = (\n    {name},\n);\n"));
+}
+
+#[test]
+fn operators() {
+    let (a, b) = ("a".repeat(40), "b".repeat(40));
+    assert_eq!(
+        formatted(&format!("const A = {a} + {b} * 2 - 1 + {a};")),
+        format!("const A = {a}\n    + {b} * 2\n    - 1\n    + {a};\n")
+    );
+    assert_eq!(
+        formatted(&format!("const A = ({a} + {b} + {a}) as T;")),
+        format!("const A = (\n    {a}\n    + {b}\n    + {a}\n) as T;\n")
+    );
+    assert_eq!(
+        formatted(&format!("fn f() {{ while {a} && {b} && {a} {{ g(); }} }}")),
+        format!("fn f() {{\n    while {a}\n        && {b}\n        && {a}\n    {{ g(); }}\n}}\n")
+    );
+    assert_eq!(
+        formatted("const A=- -1+! !b as*mut f32*x[..=2];".replace("..=2", "1 :2,:,a+1 : ").as_str()),
+        "const A = --1 + !!b as *mut f32 * x[1:2, :, a + 1:];\n"
+    );
+    assert_eq!(formatted("const A = | |b;const B=||b;"), "const A = | | b;\nconst B = || b;\n");
+    assert_eq!(formatted("const A = (((1)));"), "const A = (((1)));\n");
+}
+
+#[test]
+fn comments_and_empty_lines() {
+    let text = "\n\n// head\n\n\n// more\nfn f(\n// own\na: i32, // of a\nb: i32 // of b\n) { // of f\n\n\n\
+        // first\n\nlet x = 1; // of x\n\n\n// alone\n\ny() // of y\n; // of semicolon\n// last\n\n} // of the end\n\n\n// end\n\n";
+    let expected = "// head\n\n// more\nfn f(\n    // own\n    a: i32, // of a\n    b: i32, // of b\n) { // of f\n    \
+        // first\n\n    let x = 1; // of x\n\n    // alone\n\n    y(); // of y\n    // of semicolon\n    // last\n} // of the end\n\n// end\n";
+    assert_eq!(formatted(text), expected);
+    assert_eq!(formatted("fn f() { // a\n\n// b\n\n}"), "fn f() { // a\n    // b\n}\n");
+    assert_eq!(
+        formatted("fn f() { if b { 1 } // one\n// two\nelse { 2 } }"),
+        "fn f() {\n    if b {\n        1\n    } // one\n    // two\n    else {\n        2\n    }\n}\n"
+    );
+    assert_eq!(formatted("const A = f(a // x\n, b);"), "const A = f(\n    a, // x\n    b,\n);\n");
+    assert_eq!(formatted("const A // x\n= 1;"), "const A = 1; // x\n");
+    assert_eq!(formatted("fn f() {}\n\n\n\n\nfn g() {}\nfn h() {}"), "fn f() {}\n\nfn g() {}\nfn h() {}\n");
+}
+
+#[test]
+fn any_encoding_of_line_ends_and_blanks() {
+    assert_eq!(formatted(""), "");
+    assert_eq!(formatted(" \n\t\r\n"), "");
+    assert_eq!(formatted("// only\r\n\r\n\r\n// comments"), "// only\n\n// comments\n");
+    assert_eq!(formatted("\u{feff}fn f() {\r\n\tg(); // ä\t\r\n}\r\n"), "fn f() {\n    g(); // ä\n}\n");
+    assert_eq!(formatted("const größe=\"→\";;"), "const größe = \"→\";;\n");
+}

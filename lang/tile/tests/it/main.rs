@@ -1,0 +1,3 @@
+//! Tests of tile IR, as one program, so that it links once.
+
+mod ir;

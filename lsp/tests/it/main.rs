@@ -1,0 +1,6 @@
+//! Tests of the language server, as one program, so that it links once.
+
+mod features;
+mod protocol;
+mod robust;
+mod support;

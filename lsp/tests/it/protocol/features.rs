@@ -1,0 +1,341 @@
+//! Each request once.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::client::{Client, Memory, codes, position, range};
+
+const HELPER: &str =
+    "/// Twice as much.\nfn twice[S: shape](x: tile[f32, S]) -> tile[f32, S] {\n    x + x\n}\n";
+const ADD: &str = r#"use std::grid;
+use helper;
+
+/// A pair of numbers.
+struct Pair { a: i32, b: i32 }
+
+/// z = 2 x + y.
+kernel add[BLOCK: i32 = 1024](x: view[f32, 1], y: view[f32, 1], z: mut view[f32, 1])
+    grid(cdiv(z.shape[0], BLOCK))
+    require(x.shape == z.shape, y.shape == z.shape)
+{
+    let at = program_id(0) * BLOCK;
+    let pair = Pair(a = at, b = 2);
+    let v = x.load([pair.a], [BLOCK]);
+    z.store([at], helper::twice(v) + y.load([at], [BLOCK]));
+}
+
+fn tile_of(i: i32) -> i32 {
+    let (a, b) = grid::grouped(i, 4, 4, 2);
+    a + b
+}
+
+test "adds" {
+    let z = buffer(zeros([8], f32));
+    add(buffer(full([8], 1.0, f32)), buffer(full([8], 1.0, f32)), z);
+    assert(all(z.tile() == 3.0));
+}
+"#;
+const URI: &str = "file:///w/add.tk";
+
+fn opened() -> Client {
+    let disk = Memory::default();
+    disk.write("/w/helper.tk", HELPER);
+    disk.write("/w/add.tk", "");
+    let abilities = json!({
+        "workspace": { "workspaceEdit": { "documentChanges": true } },
+        "textDocument": {
+            "completion": { "completionItem": { "snippetSupport": true } },
+            "documentSymbol": { "hierarchicalDocumentSymbolSupport": true },
+            "foldingRange": { "lineFoldingOnly": true },
+        },
+    });
+    let mut client = Client::over(disk, abilities);
+    client.open(URI, ADD);
+    assert_eq!(client.pushed_codes(URI), [] as [&str; 0]);
+    client
+}
+
+fn about(uri: &str) -> Value {
+    json!({ "textDocument": { "uri": uri } })
+}
+
+#[test]
+fn diagnostics_are_pushed_with_everything_that_belongs_to_them() {
+    let mut client = opened();
+    let text = ADD.replace("a + b\n", "a + c\n");
+    client.change(URI, 2, json!([{ "text": text }]));
+    let pushed = client.pushed(URI);
+    assert_eq!(pushed["version"], 2);
+    let unknown = pushed["diagnostics"].as_array().unwrap().iter().find(|d| d["code"] == "E0201").unwrap();
+    let start = position(&text, "c\n}", 0, false);
+    let end = json!({ "line": start["line"], "character": start["character"].as_u64().unwrap() + 1 });
+    assert_eq!(unknown["range"], json!({ "start": start, "end": end }));
+    assert_eq!((&unknown["severity"], &unknown["source"]), (&json!(1), &json!("tk")));
+    let href = unknown["codeDescription"]["href"].as_str().unwrap();
+    let page = Path::new(href.strip_prefix("file://").unwrap());
+    assert_eq!(std::fs::read_to_string(page).unwrap(), "# The page\n");
+    assert!(std::fs::metadata(page).unwrap().permissions().readonly());
+    client.change(URI, 3, json!([{ "text": ADD.replace("use helper;", "use helper; use std::math;") }]));
+    let pushed = client.pushed(URI);
+    let unused = pushed["diagnostics"].as_array().unwrap().iter().find(|d| d["code"] == "W0203").unwrap();
+    assert_eq!((&unused["severity"], &unused["tags"]), (&json!(2), &json!([1])));
+
+    // Another place, and fixes.
+    let text = "fn f() -> i32 { 1 }\nfn f() -> i32 { 2 }\nfn g(x: i32) -> f32 {\n    x\n}\n";
+    client.change(URI, 4, json!([{ "text": text }]));
+    let pushed = client.pushed(URI);
+    let twice = &pushed["diagnostics"][0];
+    assert_eq!(twice["relatedInformation"][0]["location"]["uri"], URI);
+    let first = json!({ "start": { "line": 0, "character": 3 }, "end": { "line": 0, "character": 4 } });
+    assert_eq!(twice["relatedInformation"][0]["location"]["range"], first);
+    assert_eq!(client.end(), 0);
+}
+
+#[test]
+fn diagnostics_are_pulled_and_do_not_come_twice() {
+    let mut client = Client::new(json!({ "textDocument": { "diagnostic": {} } }));
+    client.open(URI, "fn f() -> i32 { x }\n");
+    let full = client.ok("textDocument/diagnostic", about(URI));
+    assert_eq!((&full["kind"], codes(&full["items"])), (&json!("full"), vec!["E0201".to_string()]));
+    let again = json!({ "textDocument": { "uri": URI }, "previousResultId": full["resultId"] });
+    let unchanged = client.ok("textDocument/diagnostic", again);
+    assert_eq!(unchanged, json!({ "kind": "unchanged", "resultId": full["resultId"] }));
+    assert!(client.said.is_empty(), "{:?}", client.said);
+}
+
+#[test]
+fn hover_completion_and_signatures() {
+    let mut client = opened();
+    let hover = client.at("textDocument/hover", URI, position(ADD, "twice", 0, false));
+    assert_eq!(hover["contents"]["kind"], "markdown");
+    assert!(hover["contents"]["value"].as_str().unwrap().contains("Twice as much."), "{hover}");
+    assert_eq!(hover["range"], range(ADD, "twice", 0));
+
+    let typed = ADD.replace("    a + b\n", "    pr\n");
+    client.change(URI, 2, json!([{ "text": typed }]));
+    let mut at = position(&typed, "pr\n", 0, false);
+    at["character"] = json!(6);
+    let items = client.at("textDocument/completion", URI, at);
+    let item = items.as_array().unwrap().iter().find(|i| i["label"] == "program_id").unwrap();
+    assert_eq!(item["textEdit"]["range"]["end"]["character"], 6);
+    assert!(item["insertTextFormat"] == 2 || item["insertTextFormat"] == 1);
+
+    let typed = ADD.replace("    a + b\n", "    cdiv(1, ");
+    client.change(URI, 3, json!([{ "text": typed }]));
+    let mut at = position(&typed, "cdiv(1, ", 0, false);
+    at["character"] = json!(12);
+    let help = client.at("textDocument/signatureHelp", URI, at);
+    assert_eq!(help["activeParameter"], 1, "{help}");
+    let label = help["signatures"][0]["label"].as_str().unwrap();
+    let second = &help["signatures"][0]["parameters"][1]["label"];
+    let (from, to) = (second[0].as_u64().unwrap() as usize, second[1].as_u64().unwrap() as usize);
+    assert!(label[from..to].starts_with('b'), "{label} {second}");
+}
+
+#[test]
+fn definitions_references_and_highlights() {
+    let mut client = opened();
+    let twice = client.at("textDocument/definition", URI, position(ADD, "twice", 0, false));
+    assert_eq!(twice, json!([{ "uri": "file:///w/helper.tk", "range": range(HELPER, "twice", 0) }]));
+
+    // The standard library has no file here, so there is a copy that can be opened, and it is the same library.
+    let grouped = client.at("textDocument/definition", URI, position(ADD, "grouped", 0, false));
+    let uri = grouped[0]["uri"].as_str().unwrap().to_string();
+    let text = std::fs::read_to_string(uri.strip_prefix("file://").unwrap()).unwrap();
+    assert!(text.contains("fn grouped") && uri.ends_with("/stdlib/grid.tk"), "{uri}");
+    client.open(&uri, &text);
+    let context = json!({ "includeDeclaration": false });
+    let asked = json!({ "textDocument": { "uri": uri }, "position": grouped[0]["range"]["start"], "context": context });
+    let references = client.ok("textDocument/references", asked);
+    let here = json!({ "uri": URI, "range": range(ADD, "grouped", 0) });
+    assert!(references.as_array().unwrap().contains(&here), "{references}");
+
+    let pair = client.at("textDocument/typeDefinition", URI, position(ADD, "pair.a", 0, false));
+    assert_eq!(pair, json!([{ "uri": URI, "range": range(ADD, "Pair", 0) }]));
+
+    let lights = client.at("textDocument/documentHighlight", URI, position(ADD, "at =", 0, false));
+    assert_eq!(lights.as_array().unwrap().len(), 4);
+    assert_eq!(lights[0]["kind"], 3);
+    assert!(lights.as_array().unwrap().iter().skip(1).all(|l| l["kind"] == 2), "{lights}");
+}
+
+#[test]
+fn rename_asks_first_and_names_versions() {
+    let mut client = opened();
+    let at = position(ADD, "twice", 0, false);
+    let prepared = client.at("textDocument/prepareRename", URI, at.clone());
+    assert_eq!(prepared, json!({ "range": range(ADD, "twice", 0), "placeholder": "twice" }));
+    let asked = |name: &str| json!({ "textDocument": { "uri": URI }, "position": at, "newName": name });
+    let edit = client.ok("textDocument/rename", asked("double"));
+    let expected = json!({ "documentChanges": [
+        { "textDocument": { "uri": URI, "version": 1 }, "edits": [{ "range": range(ADD, "twice", 0), "newText": "double" }] },
+        { "textDocument": { "uri": "file:///w/helper.tk", "version": null },
+          "edits": [{ "range": range(HELPER, "twice", 0), "newText": "double" }] },
+    ] });
+    assert_eq!(edit, expected);
+    let refused = client.request("textDocument/rename", asked("let")).unwrap_err();
+    assert_eq!(refused.code, -32803);
+    let builtin = position(ADD, "program_id", 0, false);
+    let asked = json!({ "textDocument": { "uri": URI }, "position": builtin });
+    assert_eq!(client.request("textDocument/prepareRename", asked).unwrap_err().code, -32803);
+}
+
+#[test]
+fn symbols_folds_selections_and_calls() {
+    let mut client = opened();
+    let symbols = client.ok("textDocument/documentSymbol", about(URI));
+    let names: Vec<&str> = symbols.as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["Pair", "add", "tile_of", "adds"]);
+    assert_eq!(symbols[0]["children"][0]["name"], "a");
+
+    let found = client.ok("workspace/symbol", json!({ "query": "twi" }));
+    assert_eq!(found[0]["name"], "twice");
+    assert_eq!(found[0]["location"]["uri"], "file:///w/helper.tk");
+
+    let folds = client.ok("textDocument/foldingRange", about(URI));
+    let body = position(ADD, "{\n    let at", 0, false)["line"].clone();
+    let fold = folds.as_array().unwrap().iter().find(|f| f["startLine"] == body).unwrap();
+    assert!(fold.get("startCharacter").is_none());
+
+    let at = position(ADD, "pair.a", 0, false);
+    let asked = json!({ "textDocument": { "uri": URI }, "positions": [at, { "line": 999, "character": 0 }] });
+    let selections = client.ok("textDocument/selectionRange", asked);
+    assert_eq!(selections.as_array().unwrap().len(), 2);
+    let mut depth = 0;
+    let mut around = &selections[0];
+    while around.get("parent").is_some() {
+        around = &around["parent"];
+        depth += 1;
+    }
+    assert!(depth > 3 && around["range"]["start"]["line"] == 0, "{selections}");
+
+    let item = client.at("textDocument/prepareCallHierarchy", URI, position(ADD, "twice", 0, false));
+    assert_eq!((&item[0]["name"], &item[0]["uri"]), (&json!("twice"), &json!("file:///w/helper.tk")));
+    let incoming = client.ok("callHierarchy/incomingCalls", json!({ "item": item[0] }));
+    assert_eq!(incoming[0]["from"]["name"], "add");
+    assert_eq!(incoming[0]["fromRanges"], json!([range(ADD, "twice", 0)]));
+    let outgoing = client.ok("callHierarchy/outgoingCalls", json!({ "item": incoming[0]["from"] }));
+    assert!(outgoing.as_array().unwrap().iter().any(|c| c["to"]["name"] == "twice"), "{outgoing}");
+}
+
+/// The tokens of an answer as text and type.
+fn decode(client: &Client, text: &str, answer: &Value) -> Vec<(String, String)> {
+    let legend = &client.capabilities["semanticTokensProvider"]["legend"]["tokenTypes"];
+    let numbers: Vec<usize> =
+        answer["data"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap() as usize).collect();
+    let (mut line, mut column) = (0, 0);
+    let mut out = vec![];
+    for token in numbers.chunks(5) {
+        column = if token[0] == 0 { column + token[1] } else { token[1] };
+        line += token[0];
+        let units: Vec<u16> = text.lines().nth(line).unwrap().encode_utf16().collect();
+        let word = String::from_utf16(&units[column..column + token[2]]).unwrap();
+        out.push((word, legend[token[3]].as_str().unwrap().to_string()));
+    }
+    out
+}
+
+#[test]
+fn colours_and_hints() {
+    let mut client = opened();
+    let all = client.ok("textDocument/semanticTokens/full", about(URI));
+    let all = decode(&client, ADD, &all);
+    for (word, kind) in
+        [("BLOCK", "enumMember"), ("kernel", "keyword"), ("at", "variable"), ("x", "parameter")]
+    {
+        assert!(all.contains(&(word.into(), kind.into())), "{word} is no {kind} in {all:?}");
+    }
+    let line = position(ADD, "let at", 0, false)["line"].as_u64().unwrap();
+    let part =
+        json!({ "start": { "line": line, "character": 0 }, "end": { "line": line + 1, "character": 0 } });
+    let asked = json!({ "textDocument": { "uri": URI }, "range": part });
+    let some = client.ok("textDocument/semanticTokens/range", asked.clone());
+    let some = decode(&client, ADD, &some);
+    assert!(some.len() < all.len() && some[0].0 == "let", "{some:?}");
+
+    let hints = client.ok("textDocument/inlayHint", asked);
+    assert!(
+        hints.as_array().unwrap().iter().any(|h| h["label"].as_str().unwrap().contains("i32")),
+        "{hints}"
+    );
+}
+
+#[test]
+fn actions_lenses_and_formatting() {
+    let mut client = opened();
+    let text = "fn f(x: i32) -> i32 {\n    let y = x\n    y\n}\n";
+    client.change(URI, 2, json!([{ "text": text }]));
+    let diagnostic = client.pushed(URI)["diagnostics"][0].clone();
+    assert!(diagnostic["data"]["fixes"][0].is_string(), "{diagnostic}");
+    let asked = |only: Value| {
+        json!({ "textDocument": { "uri": URI }, "range": diagnostic["range"],
+            "context": { "diagnostics": [diagnostic], "only": only } })
+    };
+    let actions = client.ok("textDocument/codeAction", asked(json!(["quickfix"])));
+    assert_eq!(actions[0]["title"], diagnostic["data"]["fixes"][0]);
+    assert_eq!((&actions[0]["kind"], &actions[0]["isPreferred"]), (&json!("quickfix"), &json!(true)));
+    assert_eq!(actions[0]["diagnostics"][0], diagnostic);
+    let change = &actions[0]["edit"]["documentChanges"][0];
+    assert_eq!(change["textDocument"]["version"], 2);
+    assert_eq!(change["edits"][0]["newText"], ";");
+    assert_eq!(client.ok("textDocument/codeAction", asked(json!(["source"]))), json!([]));
+
+    client.change(URI, 3, json!([{ "text": ADD }]));
+    let lenses = client.ok("textDocument/codeLens", about(URI));
+    let lens = &lenses.as_array().unwrap().iter().find(|l| l["command"]["command"] == "tk.runTests").unwrap();
+    assert_eq!(lens["command"]["arguments"], json!([{ "uri": URI, "filter": "adds" }]));
+
+    let messy = ADD.replace("    let at = ", "  let   at=").replace("a + b\n", "a+b\n");
+    client.change(URI, 4, json!([{ "text": messy }]));
+    let options = json!({ "tabSize": 4, "insertSpaces": true });
+    let edits =
+        client.ok("textDocument/formatting", json!({ "textDocument": { "uri": URI }, "options": options }));
+    assert_eq!(edits.as_array().unwrap().len(), 2, "{edits}");
+    assert_eq!(apply(&messy, &edits), tk_fmt::format(&messy).unwrap());
+    let line = range(&messy, "let   at", 0);
+    let asked = json!({ "textDocument": { "uri": URI }, "range": line, "options": options });
+    let edits = client.ok("textDocument/rangeFormatting", asked);
+    let mended = apply(&messy, &edits);
+    assert!(mended.contains("    let at = program_id") && mended.contains("a+b"), "{mended}");
+    client.change(URI, 5, json!([{ "text": "fn (" }]));
+    let asked = json!({ "textDocument": { "uri": URI }, "options": options });
+    assert_eq!(client.ok("textDocument/formatting", asked), Value::Null);
+}
+
+/// Applies edits of whole lines.
+fn apply(text: &str, edits: &Value) -> String {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let at = |p: &Value| {
+        lines.iter().take(p["line"].as_u64().unwrap() as usize).map(|l| l.len()).sum::<usize>()
+            + p["character"].as_u64().unwrap() as usize
+    };
+    let mut out = text.to_string();
+    for edit in edits.as_array().unwrap().iter().rev() {
+        let bytes = at(&edit["range"]["start"])..at(&edit["range"]["end"]);
+        out.replace_range(bytes, edit["newText"].as_str().unwrap());
+    }
+    out
+}
+
+#[test]
+fn clients_that_can_do_little() {
+    let disk = Memory::default();
+    disk.write("/w/helper.tk", HELPER);
+    let mut client =
+        Client::over(disk, json!({ "textDocument": { "hover": { "contentFormat": ["plaintext"] } } }));
+    client.open(URI, ADD);
+    client.pushed(URI);
+    let hover = client.at("textDocument/hover", URI, position(ADD, "twice", 0, false));
+    assert_eq!(hover["contents"]["kind"], "plaintext");
+    let symbols = client.ok("textDocument/documentSymbol", about(URI));
+    let field = symbols.as_array().unwrap().iter().find(|s| s["name"] == "a").unwrap();
+    assert_eq!(field["containerName"], "Pair");
+    let asked = json!({ "textDocument": { "uri": URI }, "position": position(ADD, "tile_of", 0, false), "newName": "t" });
+    let edit = client.ok("textDocument/rename", asked);
+    assert_eq!(edit["changes"][URI][0]["newText"], "t");
+    let items = client.at("textDocument/completion", URI, position(ADD, "a + b", 0, false));
+    for item in items.as_array().unwrap() {
+        assert!(!item["textEdit"]["newText"].as_str().unwrap().contains('$'), "{item}");
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of bundles.
+
+mod hostile;

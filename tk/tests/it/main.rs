@@ -1,0 +1,4 @@
+//! Tests of the library with its compiler.
+
+#[cfg(feature = "jit")]
+mod jit;
