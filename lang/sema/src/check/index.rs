@@ -222,15 +222,7 @@ impl Cx<'_, '_> {
                 {
                     return self.value(e);
                 }
-                let (r, shown) = (dims.len(), self.show(&b.ty));
-                let d = Diagnostic::error(
-                    codes::RANK_MISMATCH,
-                    span,
-                    format!("more indices than the {r} dimensions of `{shown}`"),
-                    "",
-                )
-                .note("`None` adds a dimension, `:` keeps one");
-                return self.fail(d);
+                return self.too_many_indices(&b.ty, dims.len(), span);
             };
             at += 1;
             match item {
@@ -284,6 +276,12 @@ impl Cx<'_, '_> {
         let ty = Ty::Tile { elem: elem.clone(), shape: Shape::Dims(new_dims) };
         let konst = b.konst;
         self.mk(HKind::Index(Box::new(b), out), ty, span, konst)
+    }
+
+    fn too_many_indices(&mut self, ty: &Ty, rank: usize, span: Span) -> HExpr {
+        let message = format!("more indices than the {rank} dimensions of `{}`", self.show(ty));
+        let d = Diagnostic::error(codes::RANK_MISMATCH, span, message, "");
+        self.fail(d.note("`None` adds a dimension, `:` keeps one"))
     }
 
     fn tile_position(&mut self, e: &ast::Expr) -> Option<HExpr> {
