@@ -1,11 +1,13 @@
 //! Owns emission for NVIDIA GPUs, as PTX.
 //!
-//! What LLVM 19 has no instruction or intrinsic for is inline assembly. Assembly that touches memory or other threads is
+//! What LLVM 19 has is an instruction or an intrinsic (`intrinsics.rs` says which it has and we do not use); the rest is inline
+//! assembly. Assembly that touches memory or other threads is
 //! `sideeffect` with a `memory` clobber and, where threads meet, `convergent`; LLVM would merge or move it otherwise.
 
 mod atomic;
 mod cluster;
 mod group;
+mod intrinsics;
 mod matrix;
 mod memory;
 mod message;
@@ -40,7 +42,7 @@ pub struct Nvptx<'c> {
 }
 
 impl<'c> Nvptx<'c> {
-    /// The instruction at which the threads of a program meet. One warp meets by itself.
+    /// The instruction at which the threads of a program meet, for assembly. One warp meets by itself.
     fn meeting(&self, e: &Emit<'_, 'c>) -> String {
         let threads = e.kernel.options.threads();
         if e.kernel.options.blocks > 1 {
@@ -215,7 +217,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn cluster_arrive(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.asm(e, "barrier.cluster.arrive.relaxed.aligned;", "", &[], &[], Kind::Meeting).map(|_| ())
+        self.intrinsic(e, "barrier.cluster.arrive.relaxed.aligned", &[]).map(|_| ())
     }
 
     fn post(
@@ -229,7 +231,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn join(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.asm(e, "barrier.cluster.wait.aligned;", "", &[], &[], Kind::Meeting).map(|_| ())
+        self.intrinsic(e, "barrier.cluster.wait.aligned", &[]).map(|_| ())
     }
 
     fn load(
@@ -261,27 +263,15 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn async_commit(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.asm(e, "cp.async.commit_group;", "", &[], &[], Kind::Memory).map(|_| ())
+        self.intrinsic(e, "cp.async.commit.group", &[]).map(|_| ())
     }
 
     fn async_wait(&self, e: &Emit<'_, 'c>, pending: u32) -> Res<()> {
-        self.asm(e, &format!("cp.async.wait_group {pending};"), "", &[], &[], Kind::Memory).map(|_| ())
+        self.intrinsic(e, "cp.async.wait.group", &[e.int(pending).into()]).map(|_| ())
     }
 
     fn shuffle(&self, e: &Emit<'_, 'c>, value: IntValue<'c>, lane: Lane<'c>) -> Res<IntValue<'c>> {
-        let (mode, by, clamp) = match lane {
-            Lane::Xor(m) => ("bfly", e.int(m), 31),
-            Lane::Up(n) => ("up", e.int(n), 0),
-            Lane::Down(n) => ("down", e.int(n), 31),
-            Lane::Index(x) => ("idx", x, 31),
-        };
-        let text = format!("shfl.sync.{mode}.b32 $0, $1, $2, {clamp}, -1;");
-        let out =
-            self.asm(e, &text, "=r,r,r", &[e.i32().into()], &[value.into(), by.into()], Kind::Meeting)?;
-        match out.first() {
-            Some(x) => Ok(x.into_int_value()),
-            None => bug("a shuffle gave nothing"),
-        }
+        self.shfl(e, value, lane)
     }
 
     fn load_matrices(
@@ -342,8 +332,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
 
     fn set_max_registers(&self, e: &Emit<'_, 'c>, count: u32) -> Res<()> {
         let way = if count < e.kernel.registers_of_launch() { "dec" } else { "inc" };
-        let text = format!("setmaxnreg.{way}.sync.aligned.u32 {count};");
-        self.asm(e, &text, "", &[], &[], Kind::Meeting).map(|_| ())
+        self.intrinsic(e, &format!("setmaxnreg.{way}.sync.aligned.u32"), &[e.int(count).into()]).map(|_| ())
     }
 
     fn elect(&self, e: &Emit<'_, 'c>) -> Res<IntValue<'c>> {
@@ -387,7 +376,7 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn meet_all_warps(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.asm(e, "bar.sync 0;", "", &[], &[], Kind::Meeting).map(|_| ())
+        self.intrinsic(e, "barrier0", &[]).map(|_| ())
     }
 
     fn proxy_fence(&self, e: &Emit<'_, 'c>) -> Res<()> {
@@ -404,7 +393,18 @@ impl<'c> TargetEmitter<'c> for Nvptx<'c> {
     }
 
     fn barrier(&self, e: &Emit<'_, 'c>) -> Res<()> {
-        self.asm(e, &self.meeting(e), "", &[], &[], Kind::Meeting).map(|_| ())
+        let threads = e.kernel.options.threads();
+        if e.kernel.options.blocks > 1 {
+            self.intrinsic(e, "barrier.cluster.arrive.aligned", &[])?;
+            self.intrinsic(e, "barrier.cluster.wait.aligned", &[])?;
+        } else if threads.warp_bits == 0 {
+            self.intrinsic(e, "bar.warp.sync", &[self.all_lanes(e)])?;
+        } else if e.producers > 0 {
+            self.asm(e, &self.meeting(e), "", &[], &[], Kind::Meeting)?;
+        } else {
+            self.intrinsic(e, "barrier0", &[])?;
+        }
+        Ok(())
     }
 
     fn turn(&self, e: &Emit<'_, 'c>, waits: bool) -> Res<()> {

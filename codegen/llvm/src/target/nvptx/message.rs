@@ -48,15 +48,13 @@ impl<'c> Speaks<'c> for Nvptx<'c> {
     }
 
     fn any(&self, e: &Emit<'_, 'c>, holds: IntValue<'c>) -> Res<IntValue<'c>> {
-        let vote = if e.kernel.options.threads().warp_bits == 0 {
-            "vote.sync.any.pred %any, $1, -1;"
-        } else {
-            "bar.red.or.pred %any, 0, $1;"
-        };
-        let text = format!("{{ .reg .pred %any; {vote} selp.b32 $0, 1, 0, %any; }}");
-        let out = self.asm(e, &text, "=r,b", &[e.i32().into()], &[holds.into()], Kind::Meeting)?;
-        let Some(out) = out.first() else { return bug("a vote gave nothing") };
-        Ok(e.builder.build_int_compare(IntPredicate::NE, out.into_int_value(), e.int(0), "")?)
+        if e.kernel.options.threads().warp_bits == 0 {
+            let args = [self.all_lanes(e), holds.into()];
+            return Ok(self.given(e, "vote.any.sync", &args)?.into_int_value());
+        }
+        let holds = e.builder.build_int_z_extend(holds, e.i32(), "")?;
+        let any = self.given(e, "barrier0.or", &[holds.into()])?.into_int_value();
+        Ok(e.builder.build_int_compare(IntPredicate::NE, any, e.int(0), "")?)
     }
 
     fn meet_others(
