@@ -10,6 +10,8 @@ mod devices;
 mod fmt;
 mod format;
 mod input;
+#[cfg(all(unix, feature = "llvm"))]
+mod loops;
 mod lsp;
 #[cfg(all(unix, feature = "llvm"))]
 mod machine;

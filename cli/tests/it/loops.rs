@@ -1,0 +1,117 @@
+//! The main loops of the kernels in `tests/machine/loops` as each target runs them, beside the source: what a change of a
+//! pass did to machine code shows in the diff. `TK_BLESS=1` rewrites them.
+//!
+//! The text is that for the assembler, of the kernel for aligned arguments: its longest loop, without comments and
+//! lines of the source. Virtual registers of PTX are numbered in the order in which the loop names them, so that code
+//! before the loop does not show.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use crate::support::command::Folder;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/machine/loops");
+
+/// Each with the form of its assembly.
+const TARGETS: [(&str, &str); 4] =
+    [("sm_80", "ptx"), ("sm_90a", "ptx"), ("gfx942", "gcn"), ("gfx1100", "gcn")];
+
+/// The label that a line defines.
+fn label(line: &str) -> Option<&str> {
+    let name = line.split_whitespace().next()?.strip_suffix(':')?;
+    name.contains("BB0_").then_some(name)
+}
+
+/// The label to which a line branches.
+fn branches_to(line: &str) -> Option<&str> {
+    let branch = ["bra ", "bra.uni", "s_cbranch", "s_branch"].iter().any(|b| line.contains(b));
+    let last = line.split_whitespace().last()?.trim_end_matches(';');
+    (branch && last.contains("BB0_")).then_some(last)
+}
+
+/// The lines of a text without comments, which begin with this, without empty lines and those that name the source.
+fn lines<'t>(text: &'t str, comment: &str) -> Vec<&'t str> {
+    let bare = text.lines().map(|l| l.split(comment).next().unwrap_or(l).trim_end());
+    bare.filter(|l| !l.is_empty() && !l.trim_start().starts_with(".loc")).collect()
+}
+
+/// The longest loop; the kernels here have none inside of another.
+fn main_loop<'t>(lines: &[&'t str]) -> Vec<&'t str> {
+    let at: HashMap<&str, usize> =
+        lines.iter().enumerate().filter_map(|(i, l)| Some((label(l)?, i))).collect();
+    let back = lines.iter().enumerate().filter_map(|(end, l)| {
+        let start = *at.get(branches_to(l)?)?;
+        (start < end).then_some((start, end))
+    });
+    // Blocks of a loop may be in any order: branches back that overlap are of one.
+    let mut loops: Vec<(usize, usize)> = vec![];
+    let mut back: Vec<(usize, usize)> = back.collect();
+    back.sort_unstable();
+    for (start, end) in back {
+        match loops.last_mut().filter(|l| start <= l.1) {
+            Some(last) => last.1 = last.1.max(end),
+            None => loops.push((start, end)),
+        }
+    }
+    let longest = loops.iter().max_by_key(|(s, e)| e - s);
+    longest.map_or(vec![], |(s, e)| lines.get(*s..=*e).unwrap_or(&[]).to_vec())
+}
+
+/// A text whose virtual registers and labels are numbered from 0, each kind by itself, in the order of their first use.
+fn renumbered(text: &str) -> String {
+    let mut known: HashMap<String, String> = HashMap::new();
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(['%', '$']) {
+        out.push_str(&rest[..at]);
+        let name: String = rest[at..]
+            .chars()
+            .enumerate()
+            .take_while(|(i, c)| *i == 0 || c.is_alphanumeric() || *c == '_')
+            .map(|(_, c)| c)
+            .collect();
+        let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        if kind.len() == name.len() || kind.len() == 1 {
+            out.push_str(&name);
+        } else {
+            let new = known.entry(name.clone()).or_insert_with(|| {
+                let count = counts.entry(kind.to_string()).or_insert(0);
+                *count += 1;
+                format!("{kind}{}", *count - 1)
+            });
+            out.push_str(new);
+        }
+        rest = &rest[at + name.len()..];
+    }
+    out + rest
+}
+
+#[test]
+fn main_loops_are_what_was_reviewed() {
+    let folder = Folder::new("loops");
+    let mut snapshots = tk_snapshot::Snapshots::new();
+    let mut sources: Vec<_> = fs::read_dir(ROOT).unwrap().flatten().map(|e| e.path()).collect();
+    sources.retain(|p| p.extension().is_some_and(|e| e == "tk"));
+    sources.sort();
+    assert!(sources.len() >= 10, "{ROOT} has ten kernels");
+    for source in sources {
+        for (target, form) in TARGETS {
+            let name = source.file_stem().unwrap().to_string_lossy().into_owned();
+            folder
+                .tk(&["build", &source.to_string_lossy(), "--target", target, "--emit", form, "-o", "out"])
+                .code(0);
+            let text =
+                fs::read_to_string(folder.path(&format!("out/{name}.aligned.{target}.{form}"))).unwrap();
+            fs::remove_dir_all(folder.path("out")).unwrap();
+            let found = main_loop(&lines(&text, if form == "ptx" { "//" } else { ";" }));
+            assert!(!found.is_empty(), "{name} has no loop on {target}");
+            let found: String = found.iter().map(|l| format!("{l}\n")).collect();
+            let found = if form == "ptx" { renumbered(&found) } else { found };
+            snapshots.check(Path::new(ROOT).join(format!("{name}.{target}.{form}")), &found);
+        }
+    }
+    snapshots.finish();
+}
