@@ -8,3 +8,4 @@ mod ptxas;
 mod simulated;
 #[cfg(unix)]
 mod support;
+mod targets;

@@ -79,14 +79,14 @@ fn library() -> Option<&'static Library> {
     unsafe { sys::is_culib_present().then(|| sys::culib()) }
 }
 
-/// A binary for `sm_80` runs on all of compute capability 8, one for `sm_90a` on 9.0 alone.
+/// The targets for NVIDIA's GPUs, each with the compute capability that runs its binaries: the major number, and the minor one if
+/// it has to be the same.
+pub(super) const TARGETS: [(&str, u32, Option<u32>); 2] = [("sm_90a", 9, Some(0)), ("sm_80", 8, None)];
+
 fn architecture(driver: &Driver, device: CUdevice) -> Result<Architecture, CudaError> {
     let major = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as c_int)?;
     let minor = driver.attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as c_int)?;
-    let target = match (major, minor) {
-        (9, 0) => Some("sm_90a"),
-        (8, _) => Some("sm_80"),
-        _other => None,
-    };
+    let runs = |(_, x, y): &&(&str, u32, Option<u32>)| *x == major && y.is_none_or(|y| y == minor);
+    let target = TARGETS.iter().find(runs).map(|(name, _, _)| *name);
     Ok(Architecture { text: format!("compute capability {major}.{minor}"), number: (major, minor), target })
 }

@@ -46,7 +46,7 @@ pub(crate) static AMD: Vendor = Vendor {
 };
 
 /// The targets for AMD's GPUs; a binary runs on its own architecture alone.
-const TARGETS: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
+pub(super) const TARGETS: [&str; 3] = ["gfx90a", "gfx942", "gfx1100"];
 
 const PCI_BUS: c_int = 67;
 const PCI_SLOT: c_int = 68;

@@ -74,6 +74,11 @@ pub fn probe(api: Api) -> Vec<Probed> {
     all
 }
 
+/// The names of the targets whose binaries some GPU runs. The code generator has them all (a test of `codegen/driver`).
+pub fn targets() -> impl Iterator<Item = &'static str> {
+    cuda::TARGETS.iter().map(|(name, _, _)| *name).chain(hip::TARGETS)
+}
+
 fn describe(device: &Device) -> String {
     let free = device.free_bytes().map_or_else(
         |error| error.to_string(),
