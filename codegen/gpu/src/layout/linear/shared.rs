@@ -1,22 +1,24 @@
-//! Owns layouts of shared memory: where each element of a tile lies, which swizzles keep banks apart, and plans that take
-//! a tile from one distribution over threads to another through shared memory.
+//! Layouts of shared memory: the offset of each element of a tile, swizzles without bank conflicts, and plans that
+//! convert a tile from one distribution over threads to another through shared memory.
 //!
 //! # Banks
 //!
 //! Shared memory has banks of four bytes, side by side; a row is one word of each. An access is served in phases of as
-//! many lanes as fill a row. Within a phase every bank gives one word, to however many lanes want it; lanes that want
-//! different words of one bank wait for one another. Lane addresses are linear in the bits of the lane, so all banks
-//! that are used have equally many words to give: `2^(rank of the words' addresses - rank of their banks)`.
+//! many lanes as fill a row. Within a phase every bank serves one word, to any number of lanes; accesses to different
+//! words of one bank are serialized. Lane addresses are linear in the bits of the lane, so all banks in use serve
+//! equally many words: `2^(rank of the words' addresses - rank of their banks)`.
 //!
 //! # How a plan is found
 //!
-//! An offset is, from its low bits up, `[vector | bank | segment]`: the element of an access, the bank, the row. Each
-//! part stands for directions in the tile, together a basis of it. The directions of the vector are held in registers
-//! of a lane, so that they can move in one access. Two lanes of a phase meet in a bank exactly if their elements
-//! differ by directions of the segment, so the segment shall meet neither the span of the lanes that store nor that of
-//! the lanes that load. Both have at most the dimension that the segment leaves; so for each new direction of the
-//! segment there are `e` outside of the one and `f` outside of the other span, and `e`, `f` or `e + f` is outside of
-//! both. The other directions go to the banks. What widths and conflicts result is then measured, not assumed.
+//! An offset is, from its low bits up, `[vector
+//! bank
+//! segment]`: the element of an access, the bank, the row. Each part is a set of directions in the tile, together a
+//! basis of it. A lane owns the directions of the vector in its registers, so that one access moves them. Two lanes of
+//! a phase conflict in a bank exactly if their elements differ by directions of the segment, so the segment should
+//! intersect neither the span of the storing lanes nor that of the loading lanes. Both have at most the dimension that
+//! the segment leaves; so for each new direction of the segment there are `e` outside of the one and `f` outside of the
+//! other span, and `e`, `f` or `e + f` is outside of both. The other directions become banks. The resulting widths and
+//! conflicts are then measured, not assumed.
 //!
 //! ```
 //! use tk_gpu::{layout::linear::{LinearLayout, SharedPlan}, target::spec::SM_90A};
@@ -32,10 +34,10 @@
 use super::gf2::{Span, bit, image, intersection};
 use super::{InDim, LinearLayout, pack};
 
-/// The width of a bank, on all machines that this module knows.
+/// The width of a bank, on all supported targets.
 const BANK_BYTES: u32 = 4;
 
-/// Where each element of a tile lies in shared memory: a linear map from coordinates to an offset in elements.
+/// The placement of a tile in shared memory: a linear map from coordinates to an offset in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SharedMap {
     out_bits: Vec<u32>,
@@ -44,14 +46,14 @@ pub struct SharedMap {
 }
 
 impl SharedMap {
-    /// The elements one after the other, the last dimension fastest.
+    /// Row-major order, the last dimension fastest.
     pub fn row_major(out_bits: &[u32]) -> Self {
         Self { out_bits: out_bits.to_vec(), columns: (0..out_bits.iter().sum()).map(bit).collect() }
     }
 
-    /// A tile of rows as TMA lays it out: cut into atoms as wide as the swizzle spans, one atom after the
-    /// other, row after row in each, swizzled. `rows` and `columns` are logarithms of extents. None if a row is narrower
-    /// than a swizzle atom, or the tile larger than 4 GiB. The tile shall begin at a multiple of 1024 bytes.
+    /// A tile of rows in the order of TMA: swizzle atoms as wide as the swizzle spans, one after the other, row after
+    /// row in each, swizzled. `rows` and `columns` are logarithms of extents. `None` if a row is narrower than a
+    /// swizzle atom, or the tile larger than 4 GiB. The tile must begin at a multiple of 1024 bytes.
     pub fn swizzled(rows: u32, columns: u32, element_bytes: u32, swizzle: Swizzle) -> Option<Self> {
         let swizzle_atom = match swizzle.span_bytes() {
             Some(bytes) => (bytes / element_bytes.max(1)).checked_ilog2()?,
@@ -86,21 +88,21 @@ impl SharedMap {
         image(&self.columns, pack(&self.out_bits, coordinates)) as u32
     }
 
-    /// What a layout's places access: a layout of the one-dimensional "tile" of offsets. The offset of a place is the
-    /// XOR of its bases; where it [is disjoint](LinearLayout::is_disjoint), OR and addition will do. None if it is a
-    /// layout of a tile of another shape.
+    /// The offsets that a layout's places access, as a layout of the one-dimensional "tile" of offsets. The offset of a
+    /// place is the XOR of its bases; if it [is disjoint](LinearLayout::is_disjoint), OR and addition give the same.
+    /// `None` for a layout of a tile of another shape.
     pub fn through(&self, layout: &LinearLayout) -> Option<LinearLayout> {
         (self.out_bits == layout.out_bits)
             .then(|| layout.map(vec![self.columns.len() as u32], |b| image(&self.columns, b)))
     }
 }
 
-/// How TMA and matrix units permute 16-byte chunks within rows of `span` bytes; named by the span. The pattern
-/// is that of the PTX manual (asynchronous warpgroup instructions, shared memory layout): three, two or one bits of the
-/// row are added to bits of the chunk.
+/// How TMA and wgmma permute 16-byte chunks within rows of `span` bytes; named by the span. The pattern is that of the
+/// PTX manual (asynchronous warpgroup instructions, shared memory layout): three, two or one bits of the row are added
+/// to bits of the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Swizzle {
-    /// Nothing moves.
+    /// No permutation.
     None,
     /// 32 bytes.
     B32,
@@ -111,7 +113,7 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    /// The length of a row in bytes; none where nothing moves.
+    /// The length of a row in bytes; `None` without a permutation.
     pub fn span_bytes(self) -> Option<u32> {
         match self {
             Swizzle::None => None,
@@ -121,7 +123,7 @@ impl Swizzle {
         }
     }
 
-    /// Where the byte at an offset goes. Linear over GF(2), and its own inverse.
+    /// The permuted offset of a byte. Linear over GF(2), and its own inverse.
     pub fn apply(self, byte: u32) -> u32 {
         let chunks = match self {
             Swizzle::None => 0,
@@ -133,8 +135,8 @@ impl Swizzle {
     }
 }
 
-/// How many words a bank has to give in one phase, for an access of `access_bytes` by each lane. `lanes[i]` is the byte
-/// address that bit `i` of the lane stands for; addresses are multiples of the access. 1 is without conflict.
+/// The number of words that a bank serves in one phase, for an access of `access_bytes` by each lane. `lanes[i]` is the
+/// byte address of bit `i` of the lane; addresses are multiples of the access. 1 is conflict-free.
 pub fn bank_conflict_ways(lanes: &[u32], access_bytes: u32, banks: u32) -> u32 {
     let phase = phase_bits(access_bytes, banks) as usize;
     let words = || lanes.iter().take(phase).map(|address| u64::from(address / BANK_BYTES));
@@ -143,7 +145,7 @@ pub fn bank_conflict_ways(lanes: &[u32], access_bytes: u32, banks: u32) -> u32 {
     bit(apart as u32) as u32
 }
 
-/// The logarithm of the number of lanes that are served at a time.
+/// The logarithm of the number of lanes in a phase.
 fn phase_bits(access_bytes: u32, banks: u32) -> u32 {
     (banks * BANK_BYTES / access_bytes.max(BANK_BYTES)).checked_ilog2().unwrap_or(0)
 }
@@ -151,13 +153,13 @@ fn phase_bits(access_bytes: u32, banks: u32) -> u32 {
 /// One access of each lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedAccess {
-    /// What is added by XOR to the thread's own offset, in elements.
+    /// The offset that is added by XOR to that of the thread, in elements.
     pub offset: u32,
-    /// The registers that hold the elements from there on.
+    /// The registers of the elements from that offset on.
     pub registers: Vec<u32>,
 }
 
-/// What decides about the cost of an access to shared memory on a target.
+/// The properties of a target that determine the cost of an access to shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedBanks {
     /// Banks of 4 bytes, each of which serves one word in a cycle.
@@ -166,10 +168,10 @@ pub struct SharedBanks {
     pub vector_bytes: u32,
 }
 
-/// How to go from one layout to another through shared memory: store, wait for all warps, load.
+/// How to convert one layout to another through shared memory: store, wait for all warps, load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedPlan {
-    /// Where the elements lie meanwhile.
+    /// The placement of the elements.
     pub map: SharedMap,
     /// Bytes of an element.
     pub element_bytes: u32,
