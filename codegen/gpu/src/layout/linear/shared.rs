@@ -179,19 +179,19 @@ pub struct SharedPlan {
     pub store_vector: u32,
     /// Elements of one load.
     pub load_vector: u32,
-    /// Words that a bank has to take at a time when storing; 1 is without conflict.
+    /// Words that a bank serves at a time when storing; 1 is conflict-free.
     pub store_ways: u32,
-    /// Words that a bank has to give at a time when loading; 1 is without conflict.
+    /// Words that a bank serves at a time when loading; 1 is conflict-free.
     pub load_ways: u32,
-    /// Rows that move for each warp, stores and loads together: the time that it takes.
+    /// Rows that each warp moves, stores and loads together: the time that it takes.
     pub wavefronts: u32,
     /// Stores and loads of a thread.
     pub accesses: u32,
 }
 
 impl SharedPlan {
-    /// The cheapest plan that the method finds. `element_bytes` is a power of two. None if the layouts are not of one tile
-    /// or if something would have to come from another block.
+    /// The cheapest plan that the method finds. `element_bytes` is a power of two. `None` if the layouts are not of one
+    /// tile or if an element is in another block.
     pub fn new(
         src: &LinearLayout,
         dst: &LinearLayout,
@@ -215,28 +215,29 @@ impl SharedPlan {
         best
     }
 
-    /// The same order of the elements, with others who store and load.
+    /// The same order of the elements, for other storing and loading layouts.
     pub fn for_others(&self, src: &LinearLayout, dst: &LinearLayout, banks: SharedBanks) -> Option<Self> {
         Self::measure(self.map.clone(), src, dst, self.element_bytes, banks)
     }
 
-    /// The bytes of shared memory that it takes.
+    /// The bytes of shared memory of the buffer.
     pub fn bytes(&self) -> u64 {
         u64::from(self.element_bytes).saturating_mul(bit(self.map.columns.len() as u32))
     }
 
-    /// The stores of each thread. Registers that hold copies are left out; so threads that are copies of others may be.
+    /// The stores of each thread. Registers with copies are left out; threads that only have copies may be left out
+    /// too.
     pub fn stores(&self, src: &LinearLayout) -> Vec<SharedAccess> {
         accesses(&self.map, src, self.store_vector)
     }
 
-    /// The loads of each thread. Registers that shall hold copies are left out:
-    /// [`canonical_register`](LinearLayout::canonical_register) names the one to copy.
+    /// The loads of each thread. Registers that become copies are left out:
+    /// [`canonical_register`](LinearLayout::canonical_register) is the one to copy.
     pub fn loads(&self, dst: &LinearLayout) -> Vec<SharedAccess> {
         accesses(&self.map, dst, self.load_vector)
     }
 
-    /// Wavefronts are what shared memory works on, accesses what lanes issue; both take a cycle of their pipe.
+    /// Shared memory serves wavefronts, lanes issue accesses; both take a cycle of their pipe.
     fn weight(&self) -> u32 {
         self.wavefronts + self.accesses
     }
@@ -263,7 +264,7 @@ impl SharedPlan {
     }
 }
 
-/// Whether each block holds in `src` what it needs in `dst`.
+/// Returns true if each block owns in `src` every element that it owns in `dst`.
 fn stays_in_block(src: &LinearLayout, dst: &LinearLayout) -> bool {
     let held = Span::of(src.register.iter().chain(&src.lane).chain(&src.warp).copied());
     let between_blocks = src.block.iter().zip(&dst.block).map(|(s, d)| s ^ d);
@@ -273,7 +274,7 @@ fn stays_in_block(src: &LinearLayout, dst: &LinearLayout) -> bool {
         && between_blocks.into_iter().all(|d| held.contains(d))
 }
 
-/// What one direction costs.
+/// The cost of one side, stores or loads.
 struct Side {
     vector: u32,
     ways: u32,
@@ -282,13 +283,14 @@ struct Side {
 }
 
 impl Side {
-    /// `offsets` is what the places of a layout access.
+    /// `offsets` are the offsets that the places of a layout access.
     fn measure(offsets: &LinearLayout, element_bytes: u32, banks: SharedBanks) -> Self {
         let cap = (banks.vector_bytes / element_bytes).checked_ilog2().unwrap_or(0);
         let registers = Span::of(offsets.register.iter().copied());
-        // What threads add to the offset must not reach into an access.
+        // The offset of a thread must not vary within an access.
         let aligned = offsets.thread_bases().iter().fold(0, |all, b| all | b).trailing_zeros();
-        // Emission takes neighbours out of consecutive registers; none of the others may reach into an access either.
+        // Emission takes neighbours from consecutive registers; the other registers must not vary within an access
+        // either.
         let reaches = |n: u32| offsets.register.iter().skip(n as usize).any(|b| b.trailing_zeros() < n);
         let follows = |i: &u32| offsets.register.get(*i as usize) == Some(&bit(*i));
         let most = (0..cap.min(aligned)).take_while(follows).count() as u32;
@@ -322,7 +324,7 @@ fn accesses(map: &SharedMap, layout: &LinearLayout, vector: u32) -> Vec<SharedAc
     accesses
 }
 
-/// Which side shall access several elements at a time.
+/// Which side accesses several elements at a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Vectors {
     Both,
@@ -330,7 +332,7 @@ enum Vectors {
     Loads,
 }
 
-/// One attempt at a map.
+/// One attempt to find a map.
 struct Search<'a> {
     src: &'a LinearLayout,
     dst: &'a LinearLayout,
@@ -340,18 +342,18 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// A map whose `2^size` lowest offsets are one access. None if no registers hold that many elements.
+    /// A map whose `2^size` lowest offsets are one access. `None` if registers do not contain that many elements.
     fn map(&self, size: u32) -> Option<SharedMap> {
         let vector = self.vector(size)?;
         let total = self.src.total_bits();
-        // All other directions, those of the threads that access vectors first: vectors do not lie across them.
+        // All other directions, those of the threads that access vectors first: vectors do not vary along them.
         let mut all = Span::of(vector.iter().copied());
         let others = [self.src.thread_bases(), self.dst.thread_bases()].concat();
         let across = self.threads().into_iter().chain(others).chain((0..total).map(bit));
         let rest: Vec<u64> = across.filter(|b| all.insert(*b)).collect();
         let row = (self.banks.count * BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
         let word = (BANK_BYTES / self.element_bytes).checked_ilog2().unwrap_or(0);
-        // What shares a word is never in conflict; it is taken from the vector, and where that is too short from lanes.
+        // Accesses to one word never conflict; a word comes from the vector and, if that is too short, from lanes.
         let in_word: Vec<u64> = vector.iter().chain(&rest).take(word as usize).copied().collect();
         let segment = self.segment(&vector, &in_word, &rest, total.saturating_sub(row));
         let mut order = vector;
@@ -364,11 +366,12 @@ impl Search<'_> {
         Some(SharedMap { out_bits: self.src.out_bits.clone(), columns })
     }
 
-    /// Directions that lie in registers, and that no thread which accesses vectors moves along.
+    /// Directions in registers, along which no thread that accesses vectors moves.
     fn vector(&self, size: u32) -> Option<Vec<u64>> {
         let (src, dst) = (&self.src.register, &self.dst.register);
         let held_by_dst = Span::of(dst.iter().copied());
-        // Bases as they are come first: they need no reordering of registers. Who alone accesses vectors has them in order.
+        // Unchanged bases come first: they need no reordering of registers. If only one side accesses vectors, it has
+        // them in order.
         let common = src.iter().copied().filter(|b| held_by_dst.contains(*b)).chain(intersection(src, dst));
         let own: &[u64] = match self.who {
             Vectors::Both => &[],
@@ -389,7 +392,7 @@ impl Search<'_> {
         }
     }
 
-    /// Directions for the row, out of `rest`, that avoid the lanes of a phase where they can.
+    /// Directions for the row, from `rest`, that avoid the lanes of a phase where possible.
     fn segment(&self, vector: &[u64], in_word: &[u64], rest: &[u64], size: u32) -> Vec<u64> {
         let lanes = |layout: &LinearLayout| {
             let own = reachable(layout, vector);
@@ -405,7 +408,7 @@ impl Search<'_> {
             let next = match (best, outside(&stores), outside(&loads)) {
                 (Some(both), _, _) => Some(both),
                 (None, Some(e), Some(f)) => Some(e ^ f),
-                // One side cannot be helped any more.
+                // One side cannot be improved any more.
                 (None, Some(only), None) | (None, None, Some(only)) => Some(only),
                 (None, None, None) => outside(&used),
             };
@@ -419,8 +422,8 @@ impl Search<'_> {
     }
 }
 
-/// The part of a vector that a layout could access at a time too: it has the elements in registers, and no thread moves
-/// along them.
+/// The part of a vector that a layout could access at a time too: its registers contain the elements, and no thread
+/// moves along them.
 fn reachable<'a>(layout: &LinearLayout, vector: &'a [u64]) -> &'a [u64] {
     let held = Span::of(layout.register.iter().copied());
     let mut used = Span::of(layout.thread_bases());
