@@ -194,7 +194,7 @@ impl Lower<'_> {
         let func = self.kernel.func();
         let Def::Inst(id, _) = func.values[v].def else { return false };
         let inst = &func.insts[id];
-        // What this pass has made is for the product alone.
+        // A load that this pass has created is for the product alone.
         if self.uses.get(v.index()).copied().unwrap_or(1) > 1 || is_volatile(inst) {
             return false;
         }
@@ -207,7 +207,7 @@ impl Lower<'_> {
         }
     }
 
-    /// Gives what [`is_loaded`](Self::is_loaded) says to be a load this layout.
+    /// Gives this layout to a load for which [`is_loaded`](Self::is_loaded) is true.
     fn load_as(&mut self, v: ValueId, layout: Layout) {
         let Def::Inst(id, _) = self.kernel.func().values[v].def else { return };
         let inst = self.kernel.func().insts[id].clone();
@@ -226,8 +226,8 @@ impl Lower<'_> {
         }
     }
 
-    /// The dimension along which a factor has neighbours in memory: of a load through a view the one whose stride is 1; of
-    /// anything else the one along which a thread holds more, which is K if there is none.
+    /// The dimension along which an operand has neighbours in memory: for a load through a view the one whose stride is
+    /// 1; otherwise the one along which a thread owns more elements, K if equal.
     fn fastest(&self, v: ValueId, held: &Layout) -> usize {
         let func = self.kernel.func();
         if let Def::Inst(id, _) = func.values[v].def {
@@ -252,8 +252,8 @@ impl Lower<'_> {
         usize::from(held.vector(1) >= held.vector(0))
     }
 
-    /// What a permutation of axes was made of, and where its elements lie if those of the result lie as `bases` say: a factor
-    /// that is loaded and transposed goes straight to shared memory.
+    /// The operand of a permutation of axes, and its `bases` if those of the result are `bases`: an operand that is
+    /// loaded and transposed goes straight to shared memory.
     fn turned_back(&self, v: ValueId, bases: &[i64]) -> (ValueId, Vec<i64>) {
         let func = self.kernel.func();
         let Def::Inst(id, _) = func.values[v].def else { return (v, bases.to_vec()) };
@@ -261,7 +261,7 @@ impl Lower<'_> {
         let (Op::Shape(ShapeOp::Permute), Some(x)) = (inst.op, inst.operands.first().copied()) else {
             return (v, bases.to_vec());
         };
-        // Atoms follow one another in the order of the tile that is stored.
+        // Atoms are consecutive in the order of the tile that is stored.
         if self.shape(v).iter().filter(|n| cut(**n).repeats > 1).count() > 1 {
             return (v, bases.to_vec());
         }
@@ -281,7 +281,7 @@ impl Lower<'_> {
         (x, back.collect::<Vec<_>>().concat())
     }
 
-    /// The outermost block in which a value can be stored so that it is there in `block`, if nothing but loops is left.
+    /// The outermost block in which a value can be stored so that it is available in `block`, leaving only loops.
     fn earliest(&self, block: BlockId, v: ValueId) -> BlockId {
         let Some(home) = self.home.get(v.index()).copied().flatten() else { return block };
         let mut at = block;
