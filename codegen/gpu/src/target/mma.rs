@@ -19,17 +19,13 @@
 //!
 //! | `Mfma`, 64 lanes | registers | lanes |
 //! |---|---|---|
-//! | an operand
-//! as many neighbours along K as are left for a lane
-//! rows or columns, then K |
+//! | an operand | as many neighbours along K as are left for a lane | rows or columns, then K |
 //! | accumulator | columns 1 and 2, then 8 and 16 | rows, then column 4 (and 8) |
 //! | accumulator of f64 | columns 4 and 8 | rows, then columns 1 and 2 |
 //!
 //! | `Wmma`, 32 lanes | registers | lanes |
 //! |---|---|---|
-//! | an operand
-//! all of K
-//! rows or columns; the upper half repeats the lower one |
+//! | an operand | all of K | rows or columns; the upper half repeats the lower one |
 //! | accumulator | rows 2, 4 and 8 | columns, then row 1 |
 //!
 //! A *warpgroup* of four warps multiplies together ([`Matrix::warps`]): each has 16 of 64 rows, distributed as above;

@@ -9,64 +9,31 @@
 //! | | |
 //! |---|---|
 //! | L01 | The module is one kernel without calls and host operations, and what [`tk_tile::verify`] numbers holds for it. |
-//! | L02
-//! Every operation belongs to the stage: before it is scheduled a kernel has conversions, but no other target
-//! operation, no parts of reductions and no buffers. |
+//! | L02 | Every operation belongs to the stage: before it is scheduled a kernel has conversions, but no other target operation, no parts of reductions and no buffers. |
 //! | L03 | A tile of rank 1 and more has a layout; scalars and views have none. |
-//! | L04
-//! The dimensions of a layout are divided as the extents of its tile are. |
+//! | L04 | The dimensions of a layout are divided as the extents of its tile are. |
 //! | L05 | A layout has the lanes and warps that the kernel is compiled for, and no blocks. |
-//! | L06
-//! Some thread owns each element of an atom. |
-//! | L07
-//! The tiles of an elementwise operation have one layout; so have those of an access to memory, the positions and the
-//! result of a `gather`, and accumulator and result of a product. |
-//! | L08
-//! The result of a reduction has the layout of its operand without the dimension. A scan keeps the layout. Reductions
-//! by a function of the user and scans stay inside of warps. |
-//! | L09
-//! The result of `broadcast`, `permute` and a `reshape` that only adds or removes dimensions of extent 1 has the layout
-//! that moves no element. `join` of scalars gives both to each thread, and `split` to scalars takes them from there. |
-//! | L10
-//! Values that enter and leave blocks, or are carried by loops, keep their layouts. |
+//! | L06 | Some thread owns each element of an atom. |
+//! | L07 | The tiles of an elementwise operation have one layout; so have those of an access to memory, the positions and the result of a `gather`, and accumulator and result of a product. |
+//! | L08 | The result of a reduction has the layout of its operand without the dimension. A scan keeps the layout. Reductions by a function of the user and scans stay inside of warps. |
+//! | L09 | The result of `broadcast`, `permute` and a `reshape` that only adds or removes dimensions of extent 1 has the layout that moves no element. `join` of scalars gives both to each thread, and `split` to scalars takes them from there. |
+//! | L10 | Values that enter and leave blocks, or are carried by loops, keep their layouts. |
 //! | L11 | A `convert` has one operand, one result of the same type, and nothing else. |
 //!
 //! Of scheduled kernels:
 //!
 //! | | |
 //! |---|---|
-//! | S01
-//! No operation needs an element that another warp owns: no conversion between warps, no reduction over several of
-//! them, no rearrangement that moves elements, and no use of shared memory other than the operations of S03. |
-//! | S02
-//! A partial reduction has a result with the layout [`crate::layout::Layout::partial`]; the reduction of the partial
-//! results has all of them in registers of each thread, and states how many of them are of elements. |
-//! | S03
-//! An operation on shared memory has the operands, results and attributes that it needs, names existing buffers, and
-//! all accesses to a buffer have elements of one size. |
-//! | S04
-//! Every access is inside of its buffer, and `bases` map no two elements to one offset. |
-//! | S05
-//! Buffers begin at multiples of 16 bytes, operands of wgmma at multiples of the period of their order, end below 4
-//! GiB, and do not overlap while both are live: from the first store to the last read, and through loops that contain
-//! only some of the accesses. |
-//! | S06
-//! An element that is read from a buffer was stored to it before, in the same block or an enclosing one, or by a copy
-//! that runs ahead. |
-//! | S07
-//! A barrier separates two accesses to the same bytes of shared memory of which one is a store, on every path through
-//! branches and loops; except for stores to other elements of a buffer, additions, accesses of each thread to its `own`
-//! elements, and copies and stores `ahead` into other stages of a multi-stage buffer. |
-//! | S08
-//! A program of several blocks contains only operations that [`crate::passes::cluster`] allows, with a warp for each
-//! block, on a target with clusters. A remote store alone fills its buffer, for one load. Blocks wait for each other
-//! before the first store to shared memory. |
-//! | S09
-//! Every access to memory has its width or its instruction: a power of two of elements that is aligned in memory,
-//! adjacent in registers, and inside of view and mask as a whole or not at all. |
-//! | S10
-//! Each TMA pipeline is initialized, filled with as many bytes as its producer announces, waited for and released: no
-//! warp waits at a barrier where none arrives. |
+//! | S01 | No operation needs an element that another warp owns: no conversion between warps, no reduction over several of them, no rearrangement that moves elements, and no use of shared memory other than the operations of S03. |
+//! | S02 | A partial reduction has a result with the layout [`crate::layout::Layout::partial`]; the reduction of the partial results has all of them in registers of each thread, and states how many of them are of elements. |
+//! | S03 | An operation on shared memory has the operands, results and attributes that it needs, names existing buffers, and all accesses to a buffer have elements of one size. |
+//! | S04 | Every access is inside of its buffer, and `bases` map no two elements to one offset. |
+//! | S05 | Buffers begin at multiples of 16 bytes, operands of wgmma at multiples of the period of their order, end below 4 GiB, and do not overlap while both are live: from the first store to the last read, and through loops that contain only some of the accesses. |
+//! | S06 | An element that is read from a buffer was stored to it before, in the same block or an enclosing one, or by a copy that runs ahead. |
+//! | S07 | A barrier separates two accesses to the same bytes of shared memory of which one is a store, on every path through branches and loops; except for stores to other elements of a buffer, additions, accesses of each thread to its `own` elements, and copies and stores `ahead` into other stages of a multi-stage buffer. |
+//! | S08 | A program of several blocks contains only operations that [`crate::passes::cluster`] allows, with a warp for each block, on a target with clusters. A remote store alone fills its buffer, for one load. Blocks wait for each other before the first store to shared memory. |
+//! | S09 | Every access to memory has its width or its instruction: a power of two of elements that is aligned in memory, adjacent in registers, and inside of view and mask as a whole or not at all. |
+//! | S10 | Each TMA pipeline is initialized, filled with as many bytes as its producer announces, waited for and released: no warp waits at a barrier where none arrives. |
 
 mod async_copies;
 mod barriers;
