@@ -276,7 +276,7 @@ impl Block {
         (0..self.meetings.warps.len() as u32).for_each(|w| self.free_warp(w));
     }
 
-    /// The lanes of a warp go on.
+    /// The lanes of a warp continue.
     fn free_warp(&mut self, number: u32) {
         let size = self.meetings.warp_size;
         if let Some(warp) = self.meetings.warps.get_mut(number as usize) {
@@ -289,7 +289,7 @@ impl Block {
         }
     }
 
-    /// Gives the lanes of a warp the values of others.
+    /// Exchanges values between the lanes of a warp.
     fn exchange(&mut self, number: u32, mode: i32) -> Result<(), Wrong> {
         let mode = Shuffle::from_code(mode).ok_or_else(|| {
             Wrong::new(FaultKind::Call, format!("a shuffle is called with an unknown mode, {mode}"))
@@ -314,7 +314,7 @@ impl Block {
         Ok(())
     }
 
-    /// A lane has returned; nobody may wait for it.
+    /// A lane has returned; no other lane may wait for it.
     pub fn leave(&mut self, lane: u32) -> Result<(), Fault> {
         let loc = self.lanes.get(lane as usize).map_or(-1, |l| l.loc);
         let number = lane / self.meetings.warp_size;
