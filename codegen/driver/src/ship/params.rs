@@ -1,4 +1,4 @@
-//! Parameters of a shipped kernel: kinds and element types of its arguments, and the machine's parameters in order.
+//! Parameters of a shipped kernel: kinds and element types of its arguments, and machine parameters in order.
 
 use tk_bundle::{Machine, ParamKind, Table};
 use tk_ops::DType;

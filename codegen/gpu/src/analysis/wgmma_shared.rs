@@ -11,7 +11,7 @@
 //! ```
 //!
 //! ```text
-//! 128 x 64 halves along K, span 128         64 x 128 halves, neighbours across K, span 128
+//! 128 x 64 of f16 along K, span 128         64 x 128 of f16, neighbours across K, span 128
 //! row 0   k 0 .. 63                         swizzle atom 0: k 0    columns 0 .. 63      swizzle atom 1: columns 64 .. 127
 //! row 1   k 0 .. 63                                  k 1    columns 0 .. 63
 //! ```

@@ -30,7 +30,7 @@ pub enum Taken {
     Whole,
     /// One index, which the program computes.
     Index,
-    /// What lies between two positions that the program computes.
+    /// The range between two positions that the program computes.
     Range,
 }
 

@@ -3,8 +3,8 @@
 //! ```text
 //! shared_store v0 {buffer = 0}          shared_store v0 {buffer = 0}
 //! barrier                               proxy_fence
-//! v2 = mma v1 {buffers = [0, 1],   =>   barrier
-//!     matrix = "m64k16", ..}            v2 = mma v1 {buffers = [0, 1], matrix = "m64k16", ..}
+//! v2 = mma v1 {a = 0, b = 1,       =>   barrier
+//!     instruction = "m64k16", ..}       v2 = mma v1 {a = 0, b = 1, instruction = "m64k16", ..}
 //! ```
 //!
 //! These access shared memory through the async proxy. A thread fences its writes, or the copies for which it has

@@ -47,7 +47,7 @@ pub struct Late<'c> {
     pub vector: u32,
     /// The addresses of the accesses.
     pub places: Vec<Place<'c>>,
-    /// The value where nothing is read; zeros if there is none.
+    /// The value where nothing is read; zeros if `None`.
     pub other: Option<Tile<'c>>,
     /// The cache hints of the source.
     pub caching: Caching,

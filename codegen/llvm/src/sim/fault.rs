@@ -19,7 +19,7 @@ pub enum FaultKind {
     Deadlock,
     /// A lane waits for lanes that have returned.
     Returned,
-    /// The lanes of a warp wait at different places.
+    /// The lanes of a warp wait at different positions.
     Divergence,
     /// A device assertion failed. Of those that fail in a program it is the first, by its number and then by the
     /// element, of those that lanes reach without waiting for one that failed.

@@ -365,7 +365,7 @@ impl Block {
             }
             self.reach.fill(env.memory, who, to, &bytes)?;
         }
-        // Copies write in the order in which wgmma reads.
+        // Copies write through the async proxy, through which wgmma reads.
         self.reach.fence(lane);
         if let Some(phase) = self.phases.barriers.get_mut(&copy.barrier) {
             phase.bytes -= i64::from(map.lines * map.span);

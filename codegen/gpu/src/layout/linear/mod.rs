@@ -73,7 +73,7 @@ pub use self::shuffle::{Round, Select, ShufflePlan};
 /// The parts of a place, that is, the inputs of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum InDim {
-    /// A register of a lane; one register holds one element, whatever its size.
+    /// A register of a lane; each register is one element, whatever its size.
     Register,
     /// A lane of a warp.
     Lane,

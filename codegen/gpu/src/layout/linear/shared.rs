@@ -26,7 +26,7 @@
 //! let rows = LinearLayout::blocked(&[6, 6], &[1, 0], &[0, 3], &[2, 3], &[2, 0]);
 //! let columns = LinearLayout::blocked(&[6, 6], &[0, 1], &[3, 0], &[3, 2], &[0, 2]);
 //! let plan = SharedPlan::new(&rows, &columns, 4, SM_90A.banks()).unwrap();
-//! // Nothing lies in neighbouring registers on both sides: 16-byte stores, 4-byte loads, no conflicts.
+//! // No neighbours are in consecutive registers on both sides: 16-byte stores, 4-byte loads, no conflicts.
 //! assert_eq!((plan.store_vector, plan.load_vector), (4, 1));
 //! assert_eq!((plan.store_ways, plan.load_ways), (1, 1));
 //! ```

@@ -3,7 +3,7 @@
 //! ```text
 //! v3 = dot v0, v1, v2 : tile[f32, 64, 64] @l2    =>    shared_store v0 {bases = [..], buffer = 0}
 //!                                                      shared_store v1 {bases = [..], buffer = 1}
-//!                                                      v3 = mma v2 {bases_a = [..], buffers = [0, 1], ..} : .. @l2
+//!                                                      v3 = mma v2 {a = 0, a_bases = [..], b = 1, b_bases = [..], ..} : .. @l2
 //! ```
 //!
 //! An operand of a matrix instruction stays in registers if its layout differs from the fragment of the instruction

@@ -2,8 +2,8 @@
 //! shared memory.
 //!
 //! ```text
-//! async_wait; barrier                            v1, v2 = fragments slot {start = 16}       a, b: carried
-//! v3 = mma acc, slot {buffers, k = 32}     =>    v4 = mma acc, a, b {k = 16}
+//! async_wait; barrier                            v1, v2 = fragments slot {start = 16}       a, b: loop-carried
+//! v3 = mma acc, slot {a, b, k = 32}        =>    v4 = mma acc, a, b {k = 16}
 //! copies                                         async_wait; barrier
 //!                                                v5, v6 = fragments next slot {start = 0}   the next a, b
 //!                                                copies

@@ -4,7 +4,7 @@
 //! ```text
 //! for i { a = load i            x = if any { load first }; store x to stage 0
 //!         store a           =>  for i { barrier; x = if comes { load i + step }
-//!         barrier                       multiply what lies in this stage
+//!         barrier                       multiply this stage
 //!         multiply }                    store x to the other stage }
 //! ```
 //!

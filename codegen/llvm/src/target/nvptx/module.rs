@@ -32,8 +32,8 @@ impl<'c> GpuModule<'c> for Nvptx<'c> {
     fn processor(kernel: &Kernel) -> Processor {
         Target::initialize_nvptx(&InitializationConfig::default());
         let name = kernel.options.spec.name;
-        // The oldest version that supports the target and all that is emitted (`ptxas` rejects the rest): older
-        // assemblers and drivers accept it than the version that LLVM would choose.
+        // The oldest version that supports the target and all that is emitted (`ptxas` rejects the rest): it
+        // works with older assemblers and drivers than the version that LLVM would choose.
         let features = match name {
             "sm_90a" if multiplies_f8(kernel) => "+ptx84",
             // Stores that arrive at an mbarrier.
